@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Instant;
 use trace_protocol::controller::{
-    ProvisionerRequest, ProvisionerResponse, SessionRequest, SessionResponse, TraceConfig,
+    ObserveOptions, Observing, ProvisionerRequest, ProvisionerResponse, SessionRequest, SessionResponse,
+    TraceConfig,
 };
 use trace_protocol::{Encoded, Message, ProtocolError, Txid};
 use zx_sim::{Channel, Error, Handle, Signals, Socket, Vmo, wait_one};
@@ -60,6 +61,20 @@ impl Client {
         let collector = Collector::new(ours);
         let answer = self.ask(ProvisionerRequest::TakeSnapshot { output: theirs.into_handle() });
         (answer, collector.finish())
+    }
+
+    /// Asks to observe what is being recorded; what was answered, and where the frames come.
+    ///
+    /// # Panics
+    /// If there is no answer.
+    #[must_use]
+    pub fn observe(&self, options: ObserveOptions) -> (Observing, Socket) {
+        let (ours, theirs) = Socket::pair().expect("sockets");
+        let request = ProvisionerRequest::Observe { options, output: theirs.into_handle() };
+        match self.ask(request) {
+            ProvisionerResponse::Observe(observing) => (observing, ours),
+            answer => panic!("{answer:?}"),
+        }
     }
 
     /// Begins a session.

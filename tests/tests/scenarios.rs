@@ -38,6 +38,7 @@ mod scenarios {
     mod modes;
     mod names;
     mod naming;
+    mod observing;
     mod off;
     mod options;
     mod other_readers;
@@ -62,5 +63,6 @@ mod scenarios {
     mod tracing;
     mod users;
     mod viewing;
+    mod watching;
     mod writing;
 }

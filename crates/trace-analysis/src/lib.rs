@@ -11,6 +11,7 @@ pub mod ab;
 pub mod assertion;
 pub mod cost;
 pub mod diff;
+pub mod live;
 pub mod losses;
 mod names;
 pub mod pattern;

@@ -23,7 +23,15 @@ pub struct Budget {
 impl Default for Budget {
     /// 128 MiB.
     fn default() -> Self {
-        Self { left: (128 << 20) / (CLASSES * size_of::<u64>()) }
+        Self::of_bytes(128 << 20)
+    }
+}
+
+impl Budget {
+    /// A budget of so many bytes.
+    #[must_use]
+    pub const fn of_bytes(bytes: usize) -> Self {
+        Self { left: bytes / (CLASSES * size_of::<u64>()) }
     }
 }
 
@@ -73,6 +81,32 @@ impl Quantiles {
             }
         }
         self.classify(value, budget);
+    }
+
+    /// Adds the values of another.
+    pub fn merge(&mut self, other: &Self, budget: &mut Budget) {
+        if other.octaves.is_empty() {
+            other.values.iter().for_each(|value| self.push(*value, budget));
+            return;
+        }
+        for value in std::mem::take(&mut self.values) {
+            self.classify(value, budget);
+        }
+        self.count += other.count;
+        self.missed += other.missed;
+        for octave in &other.octaves {
+            let counts = octave.counts.iter();
+            match self.octaves.binary_search_by_key(&octave.key, |octave| octave.key) {
+                Ok(found) => {
+                    self.octaves[found].counts.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+                }
+                Err(_) if budget.left == 0 => self.missed += counts.sum::<u64>(),
+                Err(found) => {
+                    budget.left -= 1;
+                    self.octaves.insert(found, octave.clone());
+                }
+            }
+        }
     }
 
     #[inline]
@@ -183,6 +217,19 @@ mod tests {
     }
 
     proptest! {
+        /// In whatever pieces values come, their percentiles are the same.
+        #[test]
+        fn merging_is_adding(
+            pieces in proptest::collection::vec(proptest::collection::vec(-1e6..1e6, 0..600), 1..5),
+        ) {
+            let (mut merged, mut budget) = (Quantiles::default(), Budget::default());
+            pieces.iter().for_each(|piece| merged.merge(&of(piece), &mut budget));
+            let all = of(&pieces.concat());
+            for percent in [1.0, 50.0, 99.0, 100.0] {
+                prop_assert_eq!(merged.percentile(percent), all.percentile(percent));
+            }
+        }
+
         //= docs/stats.md#percentiles
         #[test]
         fn percentiles_are_near(

@@ -5,6 +5,7 @@ pub mod analysis;
 pub mod dump_memory;
 pub mod format;
 pub mod ktrace;
+pub mod live;
 #[cfg(feature = "query")]
 pub mod mcp;
 pub mod record;
@@ -71,6 +72,18 @@ if the recording was aborted; 4 if events were lost (--fail-on-loss); 1 if a mea
 Files, the first of which wins: that of --config, $XDG_CONFIG_HOME/trace/config.toml (by default \
 ~/.config/trace/config.toml), /etc/trace/config.toml.")]
     Config(Box<Record>),
+    /// Watch a recording while it runs: rates, losses, durations, counters
+    #[command(
+        mut_arg("max_size", |argument| argument.hide(true)),
+        mut_arg("stats", |argument| argument.hide(true)),
+        mut_arg("report", |argument| argument.hide(true)),
+        mut_arg("append_args", |argument| argument.hide(true)),
+        mut_arg("detach", |argument| argument.hide(true)),
+        mut_arg("benchmark_results_file", |argument| argument.hide(true)),
+        mut_arg("test_suite", |argument| argument.hide(true))
+    )]
+    #[command(after_help = live::HELP)]
+    Live(Box<live::Live>),
     /// Start a recording in the background
     #[command(
         mut_arg("command", |argument| argument.hide(true)),

@@ -22,6 +22,7 @@ mod install;
 mod json;
 mod kernel;
 mod list;
+mod live;
 mod manager;
 #[cfg(feature = "query")]
 mod mcp;
@@ -89,6 +90,7 @@ fn run() -> ExitCode {
     let result = match cli.command {
         Command::Record(options) => record::run(*options).map_err(Failure::in_record),
         Command::Config(options) => config(*options).map(|()| 0),
+        Command::Live(options) => live::run(&options),
         Command::Start(options) => task::start(&options).map(|()| 0),
         Command::Stop(options) => task::stop(&options).map(|()| 0),
         Command::Status(options) => task::status(&options).map(|()| 0),

@@ -93,6 +93,12 @@ pub fn is_stdout_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
+/// Width and height of the terminal that stdout is.
+pub fn terminal_size() -> (usize, usize) {
+    let (height, width) = console::Term::stdout().size();
+    (usize::from(width), usize::from(height))
+}
+
 /// Another descriptor of stderr, for a process that is started.
 pub fn duplicate_stderr() -> io::Result<OwnedFd> {
     io::stderr().as_fd().try_clone_to_owned()

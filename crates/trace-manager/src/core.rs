@@ -5,18 +5,20 @@
 //! through every schedule of a trace without a process. Handles stay outside; everything is identified by
 //! number.
 
+mod observers;
 mod session;
 mod stats;
 mod tracee;
 
+use observers::Observers;
 use session::Session;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 pub use trace_archive::transfer::Part;
 use trace_format::units::ProviderId;
 use trace_protocol::controller::{
-    Alert, FlushError, ProviderInfo, ProviderStats, SessionState, SnapshotError, StartError, StartOptions,
-    StopError, StopOptions, StopResult, TraceConfig, Untraced,
+    Alert, FlushError, ObserveError, ProviderInfo, ProviderStats, SessionState, SnapshotError, StartError,
+    StartOptions, StopError, StopOptions, StopResult, TraceConfig, Untraced,
 };
 use trace_protocol::memory::MemoryDumps;
 use trace_protocol::{BufferDisposition, BufferingMode, FifoRequest, PacketError};
@@ -65,6 +67,7 @@ pub enum ProcessState {
 
 /// An event outside the core.
 #[derive(Debug)]
+#[cfg_attr(test, derive(Clone))]
 pub enum Event {
     /// A provider was accepted.
     ProviderRegistered {
@@ -184,6 +187,18 @@ pub enum Event {
         /// The findings in each buffer.
         result: Result<StopResult, SnapshotError>,
     },
+    /// A client asks for what the running session records, while it does.
+    Observe {
+        /// Its number as an observer.
+        client: ClientId,
+        /// Its user.
+        uid: Uid,
+    },
+    /// An observer does not read any more.
+    ObserverClosed {
+        /// Its number.
+        client: ClientId,
+    },
     /// The client's session channel was closed.
     ClientClosed {
         /// Its session channel.
@@ -283,6 +298,10 @@ pub enum Action {
     },
     /// Answer a TakeSnapshot; if it was refused, close its output.
     ReplySnapshot(ClientId, Result<StopResult, SnapshotError>),
+    /// Answer an Observe; if it was refused, close its output.
+    ReplyObserve(ClientId, Result<(), ObserveError>),
+    /// Send an observer what it has not received yet of the session, which is over, and close its output.
+    EndObserver(ClientId),
     /// Answer a WatchAlert.
     ReplyAlert(ClientId, Alert),
     /// Report a provider that cannot be recorded to the client.
@@ -320,6 +339,7 @@ pub struct Core {
     session: Option<Session>,
     /// The client that waits for a snapshot.
     snapshot: Option<ClientId>,
+    observers: Observers,
     actions: VecDeque<Action>,
 }
 
@@ -406,6 +426,12 @@ impl Core {
                     self.actions.push_back(Action::ReplySnapshot(client, result));
                 }
             }
+            Event::Observe { client, uid } => {
+                let session = self.session.as_ref().map(Session::uid);
+                let session = session.filter(|session| uid.may_see(*session, self.owner));
+                self.observers.add(client, session, &mut self.actions);
+            }
+            Event::ObserverClosed { client } => self.observers.remove(client),
             Event::ClientClosed { client } => {
                 if let Some((session, actions)) = self.session_of(client) {
                     session.terminate(now, actions);
@@ -499,6 +525,12 @@ impl Core {
         session.wants_known_categories().then(|| session.client())
     }
 
+    /// The state of the running session, and how it uses buffers.
+    #[must_use]
+    pub fn session_state(&self) -> Option<(SessionState, BufferingMode)> {
+        self.session.as_ref().map(|session| (session.state(), session.buffering_mode()))
+    }
+
     /// Halves of a provider's buffer that are saved since it was cleared.
     #[must_use]
     pub fn saved_halves(&self, provider: ProviderId) -> u64 {
@@ -575,6 +607,7 @@ impl Core {
             && session.settle(&mut self.actions)
         {
             self.session = None;
+            self.observers.end(&mut self.actions);
         }
     }
 }

@@ -11,6 +11,7 @@ mod io;
 mod key;
 mod log;
 mod memory;
+mod observers;
 mod output;
 mod providers;
 mod session_dir;
@@ -26,6 +27,7 @@ use io::Io;
 use key::Key;
 use log::log;
 use memory::Dumps;
+use observers::Observers;
 use output::Output;
 use providers::Providers;
 use snapshot::Snapshot;
@@ -167,6 +169,7 @@ struct Daemon {
     next_flush: Option<Instant>,
     transfer: Option<(ProviderId, Transfer)>,
     snapshot: Option<Snapshot>,
+    observers: Observers,
     tasks: Tasks,
     owner: Uid,
     /// There is more to copy, but the other sources had to have a turn.
@@ -213,6 +216,7 @@ impl Daemon {
             next_flush: None,
             transfer: None,
             snapshot: None,
+            observers: Observers::default(),
             tasks: Tasks::new(),
             owner,
             is_busy: false,
@@ -334,7 +338,7 @@ impl Daemon {
                 }
             }
             Key::Spool => self.with_tasks(Tasks::finish),
-            Key::Output | Key::Snapshot | Key::Signal => {}
+            Key::Output | Key::Snapshot | Key::Observer(_) | Key::Signal => {}
         }
     }
 
@@ -444,6 +448,8 @@ impl Daemon {
             self.core.handle_time(self.now());
             self.act_on_all();
             self.is_busy = self.pump() | self.pump_snapshot() | self.providers.make_buffers(&mut self.io);
+            // Only when nothing of the session's own is to be done at once.
+            self.is_busy = self.is_busy || self.pump_observers();
             if self.io.events.is_empty() {
                 return;
             }
@@ -466,6 +472,7 @@ impl Daemon {
         let output = self.output_deadline();
         let others = [self.clients.next_deadline(), self.providers.next_deadline()];
         let others = others.into_iter().chain([log::deadline(), self.resting_until, self.next_flush]);
+        let others = others.chain([self.observers.deadline()]);
         [core, idle, output, task, self.dumps.deadline()].into_iter().chain(others).flatten().min()
     }
 
@@ -477,6 +484,7 @@ impl Daemon {
         let now = Instant::now();
         if self.core.has_session()
             || self.output.is_some()
+            || !self.observers.is_empty()
             || self.tasks.is_busy()
             || self.tasks.has_unreported_end(now)
             || !self.clients.is_empty()

@@ -7,6 +7,7 @@
 pub mod alert;
 pub mod config;
 pub mod disposition;
+pub mod observer;
 pub mod progress;
 pub mod session;
 pub mod stats;
@@ -15,6 +16,7 @@ pub mod task;
 pub use alert::Alert;
 pub use config::{ArchiveFile, EventCosts, ProviderSpec, TraceConfig};
 pub use disposition::ProviderDisposition;
+pub use observer::{Counts, FrameKind, ObserveError, ObserveOptions, ObservedProvider, Observing};
 pub use progress::ProviderProgress;
 pub use session::{
     FlushError, SessionRequest, SessionResponse, SessionState, StartError, StartOptions, StopError,
@@ -40,6 +42,7 @@ const GET_PROVIDERS: Method = Method::two_way("GetProviders", 0x0302);
 const GET_KNOWN_CATEGORIES: Method = Method::two_way("GetKnownCategories", 0x0303);
 const TAKE_SNAPSHOT: Method = Method::two_way("TakeSnapshot", 0x0305);
 const DUMP_MEMORY: Method = Method::two_way("DumpMemory", 0x0306);
+const OBSERVE: Method = Method::two_way("Observe", 0x0307);
 const REFUSED: Method = Method::one_way("Refused", 0x0304);
 
 const CONFIG: Field = Field::new(1, "config");
@@ -84,6 +87,14 @@ pub enum ProvisionerRequest<H> {
     /// Has the programs of the running session write down what they use memory for; answered by
     /// [`ProvisionerResponse::DumpMemory`] when the requests were sent.
     DumpMemory(MemoryDumpLevel),
+    /// Sends what the running session records into a socket too, as far as it is read; answered by
+    /// [`ProvisionerResponse::Observe`]. Handle: output socket.
+    Observe {
+        /// What is wanted.
+        options: ObserveOptions,
+        /// Where the frames go.
+        output: H,
+    },
     /// About a recording that the manager holds itself; answered by [`ProvisionerResponse::Task`].
     Task(TaskRequest<H>),
 }
@@ -104,6 +115,8 @@ pub enum ProvisionerResponse {
     TakeSnapshot(Result<StopResult, SnapshotError>),
     /// Answer to [`ProvisionerRequest::DumpMemory`]; none if nothing is being recorded.
     DumpMemory(Option<MemoryDump>),
+    /// Answer to [`ProvisionerRequest::Observe`].
+    Observe(Observing),
     /// Answer to [`ProvisionerRequest::Task`].
     Task(TaskResponse),
     /// The client cannot be served (its version, for example), in one sentence; the channel closes next. Has
@@ -155,6 +168,9 @@ impl<H> Message<H> for ProvisionerRequest<H> {
                 table.put(DUMP_LEVEL, &level.value());
                 DUMP_MEMORY.encode(txid, table.finish(), Vec::new())
             }
+            ProvisionerRequest::Observe { options, output } => {
+                OBSERVE.encode(txid, options.encode()?.finish(), vec![output])
+            }
             ProvisionerRequest::Task(request) => request.encode(txid),
         }
     }
@@ -164,7 +180,8 @@ impl<H> Message<H> for ProvisionerRequest<H> {
             let (txid, request) = TaskRequest::decode(bytes, handles)?;
             return Ok((txid, ProvisionerRequest::Task(request)));
         }
-        let methods = [INITIALIZE_TRACING, GET_PROVIDERS, GET_KNOWN_CATEGORIES, TAKE_SNAPSHOT, DUMP_MEMORY];
+        let methods =
+            [INITIALIZE_TRACING, GET_PROVIDERS, GET_KNOWN_CATEGORIES, TAKE_SNAPSHOT, DUMP_MEMORY, OBSERVE];
         let (txid, method, body) = decode_header(bytes, "provisioner request", &methods)?;
         let table = Table::decode(method.name, body)?;
         if method.ordinal == INITIALIZE_TRACING.ordinal {
@@ -176,6 +193,11 @@ impl<H> Message<H> for ProvisionerRequest<H> {
         if method.ordinal == TAKE_SNAPSHOT.ordinal {
             let [output] = method.take_handles(handles)?;
             return Ok((txid, ProvisionerRequest::TakeSnapshot { output }));
+        }
+        if method.ordinal == OBSERVE.ordinal {
+            let [output] = method.take_handles(handles)?;
+            let options = ObserveOptions::decode(&table)?;
+            return Ok((txid, ProvisionerRequest::Observe { options, output }));
         }
         let [] = method.take_handles(handles)?;
         let request = if method.ordinal == GET_PROVIDERS.ordinal {
@@ -223,6 +245,7 @@ impl<H> Message<H> for ProvisionerResponse {
                 }
                 (DUMP_MEMORY, table)
             }
+            ProvisionerResponse::Observe(observing) => (OBSERVE, observing.encode()?),
             ProvisionerResponse::Task(response) => return response.encode(txid),
             ProvisionerResponse::Refused { reason } => (REFUSED, refusal(&reason)?),
         };
@@ -245,7 +268,7 @@ impl<H> Message<H> for ProvisionerResponse {
         let (txid, method, body) = decode_header(
             bytes,
             PROTOCOL,
-            &[GET_PROVIDERS, GET_KNOWN_CATEGORIES, TAKE_SNAPSHOT, DUMP_MEMORY],
+            &[GET_PROVIDERS, GET_KNOWN_CATEGORIES, TAKE_SNAPSHOT, DUMP_MEMORY, OBSERVE],
         )?;
         let [] = method.take_handles(handles)?;
         let table = Table::decode(method.name, body)?;
@@ -265,6 +288,8 @@ impl<H> Message<H> for ProvisionerResponse {
                 }),
                 None => None,
             })
+        } else if method.ordinal == OBSERVE.ordinal {
+            ProvisionerResponse::Observe(Observing::decode(&table)?)
         } else {
             ProvisionerResponse::TakeSnapshot(match table.find(SNAPSHOT_ERROR)? {
                 Some(error) => Err(SnapshotError::from_value(error)?),

@@ -23,6 +23,12 @@ pub const MAX_PROVIDERS: usize = 100;
 pub const MAX_LISTED_PROVIDERS: usize = 10_000;
 /// Most providers that have ended in the status of a task: the last ones.
 pub const MAX_ENDED_PROVIDERS: usize = 1000;
+/// Most providers in an update for an observer.
+pub const MAX_OBSERVED_PROVIDERS: usize = 10_000;
+/// Longest frame for an observer, in bytes, without its header.
+pub const MAX_FRAME_BYTES: usize = 4 * 1024 * 1024;
+/// Most observers of a manager's at a time.
+pub const MAX_OBSERVERS: usize = 4;
 /// Longest alert name, in bytes.
 pub const MAX_ALERT_NAME_BYTES: usize = 14;
 

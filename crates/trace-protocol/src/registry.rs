@@ -206,13 +206,17 @@ impl<H> Message<H> for RegistryResponse {
     }
 }
 
-fn put_range(table: &mut TableWriter, field: Field, range: VersionRange) -> Result<(), ProtocolError> {
+pub(crate) fn put_range(
+    table: &mut TableWriter,
+    field: Field,
+    range: VersionRange,
+) -> Result<(), ProtocolError> {
     let range = VersionRange::new(range.min..=range.max)?;
     table.put(field, &(range.min, range.max));
     Ok(())
 }
 
-fn require_range(table: &Table<'_>, field: Field) -> Result<VersionRange, ProtocolError> {
+pub(crate) fn require_range(table: &Table<'_>, field: Field) -> Result<VersionRange, ProtocolError> {
     let (min, max): (u16, u16) = table.require(field)?;
     VersionRange::new(min..=max)
 }

@@ -253,6 +253,8 @@ struct Read {
     sequence: u64,
     bytes: usize,
     records: u64,
+    /// The claim was closed before its records were read: nothing more comes of it.
+    is_whole: bool,
 }
 
 impl<S: Source> BufferReader<S> {
@@ -323,6 +325,25 @@ impl<S: Source> BufferReader<S> {
         Ok(())
     }
 
+    /// Leaves out the oldest slabs of the part that has begun, so that those that are read have at most so
+    /// many bytes, but for one slab. Of those that are left out, closed ones never come again.
+    pub fn skip_to_newest(&mut self, bytes: u64) {
+        let slab_bytes = self.header.layout.slab_bytes;
+        let mut left = bytes;
+        let is_read = |(word, _): &&(SlabWord, u32)| {
+            let fits = left > 0;
+            left = left.saturating_sub(slab_bytes.saturating_mul(word.run().max(1).into()));
+            fits
+        };
+        let count = self.slabs.iter().rev().take_while(is_read).count();
+        for (word, slab) in self.slabs.drain(..self.slabs.len() - count) {
+            if word.state() == SlabState::Closed {
+                let sequence = word.sequence();
+                self.read[slab as usize] = Read { sequence, is_whole: true, ..Read::default() };
+            }
+        }
+    }
+
     /// Whether the part may be written while it is read.
     fn is_live(&self) -> bool {
         self.part == BufferPart::Rest(Activity::Live)
@@ -384,6 +405,7 @@ impl<S: Source> BufferReader<S> {
             let start = layout.slab(slab) + known as u64;
             read.bytes = known + self.walk_slab(start, &batch[range.start + known..range.end], out);
             read.records += self.seen_rolling() - before;
+            read.is_whole = word.state() == SlabState::Closed;
             self.read[slab as usize] = read;
         }
         Ok(self.next_slab < self.slabs.len())
@@ -403,7 +425,8 @@ impl<S: Source> BufferReader<S> {
         let before = claims(self.before.halves);
         let is_new = |(slab, word): &(u32, &SlabWord)| {
             let sequence = word.sequence();
-            let is_read = !may_be_open && self.read[*slab as usize].sequence == sequence;
+            let read = self.read[*slab as usize];
+            let is_read = (!may_be_open || read.is_whole) && read.sequence == sequence;
             let was_read = sequence < before && !self.before.left.contains(&sequence);
             (floor..end).contains(&sequence) && !is_read && !was_read
         };
@@ -645,6 +668,12 @@ fn read_exact(source: &impl Source, offset: u64, mut bytes: &mut [u8]) -> Result
 }
 
 impl<S: Source + ?Sized> Source for &S {
+    fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<usize> {
+        (**self).read_at(offset, bytes)
+    }
+}
+
+impl<S: Source + ?Sized> Source for std::rc::Rc<S> {
     fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<usize> {
         (**self).read_at(offset, bytes)
     }

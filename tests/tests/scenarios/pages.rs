@@ -11,7 +11,7 @@ use trace_tests::pages::{self, Block, Step};
 use trace_tests::{Sandbox, wait_for};
 
 /// Pages whose commands are run, and how many of their blocks say that they are not.
-const PAGES: [(&str, usize); 21] = [
+const PAGES: [(&str, usize); 22] = [
     ("CONTRIBUTING.md", 1),
     ("README.md", 1),
     ("docs/ab.md", 0),
@@ -24,6 +24,7 @@ const PAGES: [(&str, usize); 21] = [
     ("docs/install.md", 0),
     ("docs/json.md", 0),
     ("docs/kernel.md", 2),
+    ("docs/live.md", 1),
     ("docs/mcp.md", 0),
     ("docs/measure.md", 0),
     ("docs/perfetto.md", 0),
@@ -268,6 +269,11 @@ fn report() {
 #[test]
 fn stats() {
     follow_with_trace("docs/stats.md");
+}
+
+#[test]
+fn live() {
+    follow("docs/live.md");
 }
 
 #[test]

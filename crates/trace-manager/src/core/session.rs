@@ -13,12 +13,12 @@ use alerts::Alerts;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 use trace_format::units::ProviderId;
-use trace_protocol::BufferDisposition;
 use trace_protocol::controller::{
     ProviderDisposition, ProviderStats, SessionState, StartError, StartOptions, StopError, StopOptions,
     StopResult, TraceConfig, Untraced,
 };
 use trace_protocol::limits::MAX_CATEGORIES;
+use trace_protocol::{BufferDisposition, BufferingMode};
 use transfers::HandedOver;
 
 /// How long providers may take to give their buffers back.
@@ -104,6 +104,10 @@ impl Session {
 
     pub fn state(&self) -> SessionState {
         self.state
+    }
+
+    pub fn buffering_mode(&self) -> BufferingMode {
+        self.config.buffering_mode
     }
 
     pub fn next_deadline(&self) -> Option<Now> {

@@ -2,6 +2,7 @@
 
 mod closing;
 mod joining;
+mod observers;
 mod packets;
 mod session;
 mod simulator;

@@ -5,6 +5,8 @@ use super::output::Output;
 use super::providers::Buffer;
 use super::{Daemon, task};
 use crate::core::{Action, Event};
+use trace_format::units::ProviderId;
+use trace_protocol::BufferDisposition;
 use trace_protocol::controller::{SessionResponse, SessionState};
 
 impl Daemon {
@@ -36,6 +38,9 @@ impl Daemon {
             }
             Action::AskCategories(provider) => self.providers.ask_for_session(provider),
             Action::StartTracee { provider, disposition, additional_categories } => {
+                if disposition == BufferDisposition::ClearEntire {
+                    self.observers.note_clearing(provider);
+                }
                 self.providers.start(provider, disposition, additional_categories);
             }
             Action::StopTracee(provider) => self.providers.stop(provider),
@@ -51,11 +56,14 @@ impl Daemon {
             Action::Transfer { provider, part } => self.begin_transfer(provider, part),
             Action::SendSaved { provider, wrapped_count, durable_data_end } => {
                 self.providers.saved(provider, wrapped_count, durable_data_end);
+                self.observers.note_saved(provider);
             }
             Action::WatchProcess(provider) => self.providers.watch_process(provider, &mut self.io),
             Action::ForgetProcess(provider) => self.providers.dying.forget(provider, &self.io),
-            Action::DropTracee(provider) => self.providers.drop_tracee(provider, Buffer::Deleted, &self.io),
-            Action::LeaveBuffer(provider) => self.providers.drop_tracee(provider, Buffer::Left, &self.io),
+            Action::DropTracee(provider) => self.drop_tracee(provider, Buffer::Deleted),
+            Action::LeaveBuffer(provider) => self.drop_tracee(provider, Buffer::Left),
+            Action::ReplyObserve(client, result) => self.reply_observe(client, result),
+            Action::EndObserver(client) => self.end_observer(client),
             Action::ReplyStart(client, result) => {
                 self.reply(client, SessionResponse::StartTracing(result));
             }
@@ -93,5 +101,10 @@ impl Daemon {
             }
             Action::Log(text) => log(&text),
         }
+    }
+
+    fn drop_tracee(&mut self, provider: ProviderId, buffer: Buffer) {
+        self.observers.note_end(provider, &self.providers, &self.core, self.rate);
+        self.providers.drop_tracee(provider, buffer, &self.io);
     }
 }

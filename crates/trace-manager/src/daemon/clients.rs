@@ -13,12 +13,14 @@ use queries::Query;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 use trace_format::units::ProviderId;
+use trace_protocol::controller::observer::OBSERVER_VERSION;
 use trace_protocol::controller::{
-    ProviderInfo, ProviderProgress, ProvisionerRequest, ProvisionerResponse, SessionRequest, SessionResponse,
-    SnapshotError, StopResult, TaskRequest, TaskResponse, TraceConfig,
+    ObserveError, ObserveOptions, Observing, ProviderInfo, ProviderProgress, ProvisionerRequest,
+    ProvisionerResponse, SessionRequest, SessionResponse, SnapshotError, StopResult, TaskRequest,
+    TaskResponse, TraceConfig,
 };
 use trace_protocol::limits::{MAX_LISTED_PROVIDERS, MAX_UNANSWERED};
-use trace_protocol::{Encoded, Message, Txid};
+use trace_protocol::{Encoded, Message, Txid, VersionRange};
 use zx_sim::{Channel, Error, Handle, Listener, Signals, Socket, Vmo};
 
 /// Maximum number of connections of clients; beyond it, the oldest that waits for nothing is closed. A
@@ -28,6 +30,8 @@ const MAX_PROVISIONERS: usize = 256;
 const MAX_WATCHES: usize = 16;
 /// Maximum number of concurrent queries for categories; each may collect some megabytes.
 const MAX_QUERIES: usize = 4;
+/// The versions of the frames for observers that are served.
+const OBSERVER_VERSIONS: VersionRange = VersionRange::only(OBSERVER_VERSION);
 /// How long providers may take to report their categories, all together.
 const CATEGORIES_WAIT: Duration = Duration::from_secs(1);
 
@@ -44,6 +48,8 @@ pub(super) struct Clients {
     /// Queries for categories that wait for their turn.
     waiting_queries: VecDeque<Asking>,
     snapshots: Vec<WantedSnapshot>,
+    /// Until the core has accepted or refused them.
+    observers: Vec<WantedObserver>,
     /// Requests about tasks that were not answered yet.
     asking: BTreeSet<(u32, u32)>,
 }
@@ -79,6 +85,19 @@ struct WantedSnapshot {
     txid: Txid,
     /// The socket for the snapshot, until it begins.
     output: Option<Socket>,
+}
+
+/// A client's request to observe, not yet answered.
+pub(super) struct WantedObserver {
+    /// The number of the observer in the core.
+    client: ClientId,
+    /// The same as a number.
+    pub number: u32,
+    connection: u32,
+    txid: Txid,
+    pub options: ObserveOptions,
+    /// The socket for the frames.
+    pub output: Socket,
 }
 
 /// A session that a client asks for.
@@ -117,6 +136,7 @@ impl Clients {
             queries: Vec::new(),
             waiting_queries: VecDeque::new(),
             snapshots: Vec::new(),
+            observers: Vec::new(),
             asking: BTreeSet::new(),
         }
     }
@@ -230,6 +250,12 @@ impl Clients {
                 // As with any other message that does not decode.
                 Err(_) => self.close_provisioner(number, io),
             },
+            Some((txid, ProvisionerRequest::Observe { options, output })) => {
+                match Socket::from_handle(output) {
+                    Ok(output) => self.observe(number, txid, options, output, context.uid, io),
+                    Err(_) => self.close_provisioner(number, io),
+                }
+            }
             Some((txid, ProvisionerRequest::Task(request))) => {
                 let pid = channel.peer().map_or(0, |peer| peer.pid);
                 self.asking.insert((number, txid.0));
@@ -247,6 +273,40 @@ impl Clients {
         if let Some((channel, _)) = self.provisioners.remove(&number) {
             let _ = io.waits.remove(&channel);
         }
+    }
+
+    //= docs/protocol.md#observers
+    fn observe(
+        &mut self,
+        connection: u32,
+        txid: Txid,
+        options: ObserveOptions,
+        output: Socket,
+        uid: Uid,
+        io: &mut Io,
+    ) {
+        if options.versions.newest_common(OBSERVER_VERSIONS).is_none() {
+            let refused = Observing { result: Err(ObserveError::Version), served: OBSERVER_VERSIONS };
+            self.answer(connection, txid, ProvisionerResponse::Observe(refused));
+            return;
+        }
+        let number = self.number();
+        let client = client_id(number);
+        self.observers.push(WantedObserver { client, number, connection, txid, options, output });
+        io.events.push_back(Event::Observe { client, uid });
+    }
+
+    /// The request of an observer that the core has accepted or refused.
+    pub fn take_observer(&mut self, client: ClientId) -> Option<WantedObserver> {
+        let place = self.observers.iter().position(|wanted| wanted.client == client)?;
+        Some(self.observers.remove(place))
+    }
+
+    /// Answers a client's request to observe.
+    pub fn reply_observe(&self, wanted: &WantedObserver, result: Result<(), ObserveError>) {
+        let common = wanted.options.versions.newest_common(OBSERVER_VERSIONS).ok_or(ObserveError::Version);
+        let observing = Observing { result: result.and(common), served: OBSERVER_VERSIONS };
+        self.answer(wanted.connection, wanted.txid, ProvisionerResponse::Observe(observing));
     }
 
     /// The output of the snapshot that a client has asked for.

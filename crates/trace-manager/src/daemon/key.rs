@@ -26,6 +26,8 @@ pub(super) enum Key {
     Spool,
     /// The process of a provider that has left.
     Process(ProviderId),
+    /// The socket of an observer.
+    Observer(u32),
 }
 
 impl Key {
@@ -43,6 +45,7 @@ impl Key {
             Self::Snapshot => (9, 0),
             Self::Spool => (10, 0),
             Self::Process(id) => (11, id.0),
+            Self::Observer(number) => (12, number),
         };
         tag << 32 | u64::from(number)
     }
@@ -61,7 +64,8 @@ impl Key {
             8 => Self::Output,
             9 => Self::Snapshot,
             10 => Self::Spool,
-            _ => Self::Process(ProviderId(number)),
+            11 => Self::Process(ProviderId(number)),
+            _ => Self::Observer(number),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod alerts;
 mod making;
+mod observed;
 mod registration;
 mod snapshots;
 
@@ -14,6 +15,7 @@ use super::wire::send;
 use crate::core::{Event, Part, ProcessState, Uid};
 use alerts::UnrecordedAlerts;
 use making::{Next, Unready};
+pub(super) use observed::ObservedBuffer;
 use snapshots::Kept;
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;

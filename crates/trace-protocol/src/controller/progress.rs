@@ -55,7 +55,7 @@ pub(super) fn find(table: &Table<'_>) -> Result<Vec<ProviderProgress>, ProtocolE
 }
 
 impl ProviderProgress {
-    fn encode(&self) -> Result<TableWriter, ProtocolError> {
+    pub(super) fn encode(&self) -> Result<TableWriter, ProtocolError> {
         check_limit(NAME.name, MAX_PROVIDER_NAME_BYTES, self.name.len())?;
         let mut table = TableWriter::new("ProviderProgress");
         table.put(ID, &self.id);
@@ -70,7 +70,7 @@ impl ProviderProgress {
         Ok(table)
     }
 
-    fn decode(table: &Table<'_>) -> Result<Self, ProtocolError> {
+    pub(super) fn decode(table: &Table<'_>) -> Result<Self, ProtocolError> {
         Ok(Self {
             id: table.require(ID)?,
             name: table.require_string(NAME, MAX_PROVIDER_NAME_BYTES)?,

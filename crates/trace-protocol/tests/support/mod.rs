@@ -402,6 +402,31 @@ pub fn samples() -> Vec<Sample> {
             "take_snapshot_error",
             Any::ProvisionerResponse(ProvisionerResponse::TakeSnapshot(Err(SnapshotError::Busy))),
         ),
+        two_way(
+            "observe",
+            Any::ProvisionerRequest(ProvisionerRequest::Observe {
+                options: ObserveOptions {
+                    versions: VersionRange::new(1..=2).unwrap(),
+                    interval_milliseconds: 250,
+                    wants_records: true,
+                },
+                output: 34,
+            }),
+        ),
+        two_way(
+            "observe_ok",
+            Any::ProvisionerResponse(ProvisionerResponse::Observe(Observing {
+                result: Ok(1),
+                served: VersionRange::only(1),
+            })),
+        ),
+        two_way(
+            "observe_error",
+            Any::ProvisionerResponse(ProvisionerResponse::Observe(Observing {
+                result: Err(ObserveError::Version),
+                served: VersionRange::only(1),
+            })),
+        ),
         one_way(
             "provisioner_refused",
             Any::ProvisionerResponse(ProvisionerResponse::Refused { reason: reason() }),

@@ -122,3 +122,45 @@ fn gaps_come_in_order_with_their_reason() {
 fn image_gap(index: u32) -> u64 {
     Layout::new(1 << 20, BufferMode::Streaming).unwrap().gap(index)
 }
+
+/// Nothing comes twice, and what was closed and read is not even looked at again.
+//= docs/protocol.md#observers
+#[test]
+fn a_buffer_is_read_again_and_again_while_it_is_written() {
+    let image = Image::sized(64 << 10, BufferMode::Circular).durable(0, &definitions());
+    let open = |sequence| SlabWord::new(sequence, SlabState::Open, 1);
+    let first = image.clone().closed(0, 1, &event(1)).slab(1, open(2), &event(2));
+    // The thread goes on in its slab, and another slab is claimed.
+    let second = first.clone().slab(1, open(2), &[event(2), event(3)].concat()).slab(2, open(3), &event(4));
+    // A slab that was closed has more than it can have; another one was claimed again.
+    let third = second.clone().closed(0, 1, &[event(1), event(9)].concat()).closed(2, 100, &event(5));
+    let live = BufferPart::Rest(Activity::Live);
+    let parts = read_parts(&[(&first, live), (&first, live), (&second, live), (&third, live)]);
+    assert_eq!(parts[0], with_definitions(&[&event(1), &event(2)]));
+    assert_eq!(parts[1], [0; 0]);
+    assert_eq!(parts[2], [event(3), event(4)].concat());
+    assert_eq!(parts[3], event(5));
+}
+
+//= docs/protocol.md#observers
+#[test]
+fn of_too_much_the_newest_is_read_and_the_rest_never() {
+    let image = Image::sized(64 << 10, BufferMode::Circular).durable(0, &definitions());
+    let slab_bytes = image.layout.slab_bytes;
+    let image =
+        (0..4).fold(image, |image, slab| image.closed(slab, u64::from(slab) + 1, &event(u64::from(slab))));
+    let mut reader = open(&image.bytes[..], &image, Activity::Live).unwrap();
+    let read = |reader: &mut BufferReader<&[u8]>| {
+        let mut out = Vec::new();
+        while reader.read_batch(&mut out).unwrap() {}
+        (out.len() as u64, reader.findings().rolling_records)
+    };
+    reader.skip_to_newest(2 * slab_bytes);
+    assert_eq!(read(&mut reader), (definitions_bytes() + 2 * 8 * event(1).len() as u64, 2));
+    reader.begin(BufferPart::Rest(Activity::Live)).unwrap();
+    assert_eq!(read(&mut reader), (0, 2));
+    // One slab at least is read, however large it is.
+    let mut reader = open(&image.bytes[..], &image, Activity::Live).unwrap();
+    reader.skip_to_newest(1);
+    assert_eq!(read(&mut reader).1, 1);
+}

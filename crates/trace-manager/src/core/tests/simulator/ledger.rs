@@ -3,6 +3,7 @@
 use super::super::*;
 use std::collections::BTreeSet;
 use trace_protocol::controller::ProviderDisposition;
+use trace_protocol::limits::MAX_OBSERVERS;
 
 /// What is known of a provider's part in the session.
 #[derive(Debug, Default)]
@@ -29,7 +30,7 @@ struct Share {
 
 /// How often the schedules came by.
 #[derive(Debug, Default)]
-pub struct Reached([(&'static str, u64); 24]);
+pub struct Reached([(&'static str, u64); 28]);
 
 impl Reached {
     pub fn add(&mut self, other: &Reached) {
@@ -71,6 +72,12 @@ pub struct Ledger {
     watching: u64,
     /// A snapshot is being taken, perhaps longer than the session lasts.
     is_copying: bool,
+    /// Those that were accepted, until they go or the session ends.
+    observers: BTreeSet<ClientId>,
+    /// The user of an observer that waits for its answer.
+    asks_to_observe: Option<Uid>,
+    /// The session has ended, and its observers have to be informed.
+    unended: BTreeSet<ClientId>,
     state: Option<SessionState>,
     /// Whose each provider is, and whose the session.
     users: BTreeMap<ProviderId, Uid>,
@@ -79,6 +86,11 @@ pub struct Ledger {
 }
 
 impl Ledger {
+    /// Every observer of a session that is over was informed of its end.
+    pub fn has_ended_observers(&self) -> bool {
+        self.unended.is_empty() && (self.client.is_some() || self.observers.is_empty())
+    }
+
     pub fn state(&self) -> Option<SessionState> {
         self.state
     }
@@ -162,6 +174,11 @@ impl Ledger {
                 self.handed_over.clear();
             }
             Event::WatchAlert { .. } => self.watching += 1,
+            Event::Observe { uid, .. } => self.asks_to_observe = Some(*uid),
+            Event::ObserverClosed { client } => {
+                let has_gone = self.observers.remove(client);
+                self.reached.count("observer that goes", u64::from(has_gone));
+            }
             _ => {}
         }
     }
@@ -247,6 +264,11 @@ impl Ledger {
                     assert!(std::mem::take(&mut self.is_copying), "none was taken");
                 }
             }
+            Action::ReplyObserve(client, result) => self.check_observe(*client, *result),
+            Action::EndObserver(client) => {
+                assert!(self.unended.remove(client), "its session has not ended, or it does not observe");
+                self.reached.count("observer to the end", 1);
+            }
             Action::WatchProcess(provider) => {
                 let part = self.part(*provider);
                 assert!(part.is_closed && part.is_unsaved && !part.is_quiet && !part.is_watched);
@@ -287,6 +309,23 @@ impl Ledger {
             }
             Action::Log(_) => {}
         }
+    }
+
+    //= docs/protocol.md#observers
+    fn check_observe(&mut self, client: ClientId, result: Result<(), ObserveError>) {
+        let uid = self.asks_to_observe.take().expect("an observer waits for its answer");
+        let sees = self.state.is_some() && [Uid::ROOT, self.user].contains(&uid);
+        let expected = match (sees, self.observers.len() < MAX_OBSERVERS) {
+            (false, _) => Err(ObserveError::NothingRecorded),
+            (true, false) => Err(ObserveError::Busy),
+            (true, true) => Ok(()),
+        };
+        assert_eq!(result, expected, "{uid:?}");
+        if result.is_ok() {
+            self.observers.insert(client);
+        }
+        self.reached.count(if sees { "observer" } else { "observer without a session" }, 1);
+        self.reached.count("too many observers", u64::from(result == Err(ObserveError::Busy)));
     }
 
     fn check_start(&mut self, provider: ProviderId, disposition: BufferDisposition) {
@@ -400,6 +439,8 @@ impl Ledger {
         self.reached.count(if is_aborted { "aborted session" } else { "ended session" }, 1);
         let reached = std::mem::take(&mut self.reached);
         let users = std::mem::take(&mut self.users);
-        *self = Ledger { reached, users, is_copying: self.is_copying, ..Ledger::default() };
+        assert!(self.unended.is_empty(), "observers of the session before are left");
+        let unended = std::mem::take(&mut self.observers);
+        *self = Ledger { reached, users, unended, is_copying: self.is_copying, ..Ledger::default() };
     }
 }

@@ -7,6 +7,8 @@ use super::random::Random;
 
 const STEPS_WITH_FAULTS: u32 = 60;
 const MAX_STEPS: u32 = 100_000;
+/// The numbers of observers.
+const FIRST_OBSERVER: u64 = 1 << 40;
 
 /// What a provider is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +53,8 @@ enum Incident {
 
 pub struct World {
     core: Core,
+    /// The same, but that nothing observes it.
+    unobserved: Core,
     ledger: Ledger,
     random: Random,
     now: Now,
@@ -60,6 +64,7 @@ pub struct World {
     processes: BTreeMap<ProviderId, Process>,
     next_provider: u32,
     next_client: u64,
+    next_observer: u64,
     next_fifo: u32,
     transfer: u32,
     /// What was read and is not written, in this session.
@@ -85,6 +90,7 @@ impl World {
     pub fn new(seed: u64) -> World {
         World {
             core: Core::new(Uid::ROOT),
+            unobserved: Core::new(Uid::ROOT),
             ledger: Ledger::default(),
             random: Random::new(seed),
             now: Duration::ZERO,
@@ -93,6 +99,7 @@ impl World {
             processes: BTreeMap::new(),
             next_provider: 1,
             next_client: 1,
+            next_observer: FIRST_OBSERVER,
             next_fifo: 1,
             transfer: 0,
             handed_over: VecDeque::new(),
@@ -126,6 +133,7 @@ impl World {
         assert!(!self.core.has_session(), "the session does not end");
         assert_eq!(self.core.next_deadline(), None);
         assert_eq!(self.ledger.client, None);
+        assert!(self.ledger.has_ended_observers());
     }
 
     /// A session without faults works as if nothing had been.
@@ -191,6 +199,7 @@ impl World {
         if incident.is_none_or(|incident| deadline.is_some_and(|deadline| deadline <= incident)) {
             self.history.push(format!("{:?} time", self.now));
             self.core.handle_time(self.now);
+            self.unobserved.handle_time(self.now);
             assert_ne!(self.core.next_deadline(), deadline, "what was due is still due");
             self.act();
             return true;
@@ -256,13 +265,27 @@ impl World {
             self.forget_handed_over();
         }
         self.ledger.before(&event);
+        if !matches!(event, Event::Observe { .. } | Event::ObserverClosed { .. }) {
+            self.unobserved.handle_event(self.now, event.clone());
+        }
         self.core.handle_event(self.now, event);
         self.act();
     }
 
+    /// The next thing that the core wants. What is not about observers is the same without any.
+    //= docs/protocol.md#observers
+    fn next_action(&mut self) -> Option<Action> {
+        let action = self.core.poll_action();
+        if !matches!(action, Some(Action::ReplyObserve(..) | Action::EndObserver(_))) {
+            assert_eq!(action, self.unobserved.poll_action(), "with observers, and without");
+            assert_eq!(self.core.next_deadline(), self.unobserved.next_deadline());
+        }
+        action
+    }
+
     /// Does what the core wants.
     fn act(&mut self) {
-        while let Some(action) = self.core.poll_action() {
+        while let Some(action) = self.next_action() {
             self.history.push(format!("    {action:?}"));
             self.ledger.check(&action);
             match action {
@@ -383,7 +406,7 @@ impl World {
     }
 
     fn do_something(&mut self) {
-        match self.random.below(26) {
+        match self.random.below(29) {
             20..=23 => {
                 if let Some(provider) = self.random_provider() {
                     self.fill(provider);
@@ -391,6 +414,8 @@ impl World {
             }
             24 => self.flush(),
             25 => self.handle(Event::Snapshot { client: ClientId(1000), uid: Uid::ROOT }),
+            26..=27 => self.observe(),
+            28 => self.close_observer(),
             0..=2 => self.register(),
             3..=4 => self.kill(),
             5 => self.stall(),
@@ -571,6 +596,22 @@ impl World {
     fn flush(&mut self) {
         let client = self.some_client();
         self.handle(Event::Flush { client });
+    }
+
+    /// Several at once, so that some are too many.
+    fn observe(&mut self) {
+        for _ in 0..=self.random.below(4) {
+            let client = ClientId(self.next_observer);
+            self.next_observer += 1;
+            let uid = self.user();
+            self.handle(Event::Observe { client, uid });
+        }
+    }
+
+    /// One that observes, or one that was refused or has gone already.
+    fn close_observer(&mut self) {
+        let client = ClientId(FIRST_OBSERVER + self.random.below(self.next_observer - FIRST_OBSERVER + 1));
+        self.handle(Event::ObserverClosed { client });
     }
 
     fn watch_or_alert(&mut self) {

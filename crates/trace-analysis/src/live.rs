@@ -1,0 +1,246 @@
+//! Statistics of a recording that is still running: of its last seconds, by provider.
+//!
+//! Records come in pieces, as they are recorded. What counts is in buckets of half a second, by the end of a
+//! duration and the time of everything else; a bucket is forgotten when it is older than the window. Memory
+//! is bounded however much is recorded: by the number of buckets, of names in each, and of counters.
+//= docs/live.md#what-is-shown
+
+mod window;
+
+use crate::names::Whats;
+use crate::spans::{Open, Part, Spans};
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+use trace_format::event::EventKind;
+use trace_format::units::ProviderId;
+use trace_reader::{Disorder, Event, Item, Resolved, Value};
+use window::Window;
+
+/// Width of a bucket.
+pub const BUCKET_NS: u64 = 500_000_000;
+/// Buckets of a window: five seconds.
+pub const WINDOW_BUCKETS: u64 = 10;
+/// Values of a counter that are remembered, one for each bucket.
+pub const HISTORY: usize = 60;
+/// Counters that are distinguished; the others are counted.
+const MAX_COUNTERS: usize = 2000;
+/// Bytes of a series' name that are kept.
+const MAX_SERIES_BYTES: usize = 200;
+
+/// In a running recording each thread's durations are taken in the order in which they come.
+static IN_ORDER: LazyLock<Disorder> = LazyLock::new(Disorder::default);
+
+/// A counter's key: its provider, category and name, id, and the name of the value.
+type CounterKey = (ProviderId, u32, u64, String);
+
+/// Running statistics.
+#[derive(Debug)]
+pub struct Live {
+    spans: Spans<'static>,
+    whats: Whats,
+    window: Window,
+    counters: BTreeMap<CounterKey, History>,
+    /// Samples of counters that are not distinguished.
+    other_samples: u64,
+    events: BTreeMap<ProviderId, u64>,
+}
+
+/// The last values of a counter.
+#[derive(Debug, Default)]
+struct History {
+    /// The bucket of the last value.
+    bucket: u64,
+    /// The value at the end of each bucket, the last one last.
+    values: Vec<f64>,
+}
+
+/// The durations of one name of a provider in the window.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LiveSpan {
+    /// The provider.
+    pub provider: ProviderId,
+    /// The category.
+    pub category: String,
+    /// The name.
+    pub name: String,
+    /// How many ended in the window.
+    pub count: u64,
+    /// Their sum, in nanoseconds.
+    pub total_ns: u64,
+    /// The longest, in nanoseconds.
+    pub max_ns: u64,
+    /// The half of them was not longer, in nanoseconds; none if there was no memory for that.
+    pub p50_ns: Option<f64>,
+    /// All but one of a hundred were not longer, in nanoseconds.
+    pub p99_ns: Option<f64>,
+}
+
+/// A counter.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LiveCounter {
+    /// The provider.
+    pub provider: ProviderId,
+    /// The category.
+    pub category: String,
+    /// The name.
+    pub name: String,
+    /// The counter's id.
+    pub id: u64,
+    /// The name of the value.
+    pub series: String,
+    /// Its values at the ends of the last buckets, at most [`HISTORY`]; where a bucket has none, that of the
+    /// bucket before.
+    pub values: Vec<f64>,
+}
+
+/// The statistics at one moment.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Snapshot {
+    /// The length of the window, in seconds.
+    pub seconds: f64,
+    /// Events in the window, by provider.
+    pub events: BTreeMap<ProviderId, u64>,
+    /// All events that have come, by provider.
+    pub all_events: BTreeMap<ProviderId, u64>,
+    /// The names whose durations took most time together, in that order.
+    pub spans: Vec<LiveSpan>,
+    /// Counters, in the order of providers and names.
+    pub counters: Vec<LiveCounter>,
+    /// Samples of further counters.
+    pub other_samples: u64,
+    /// Durations in the window whose names were too many to be distinguished.
+    pub other_spans: u64,
+}
+
+impl Default for Live {
+    fn default() -> Self {
+        Self {
+            spans: Spans::new(&IN_ORDER),
+            whats: Whats::default(),
+            window: Window::default(),
+            counters: BTreeMap::new(),
+            other_samples: 0,
+            events: BTreeMap::new(),
+        }
+    }
+}
+
+impl Live {
+    /// Takes the next record.
+    pub fn record(&mut self, record: &Resolved<'_>) {
+        if let Item::Event(event) = &record.item {
+            self.event(record.provider, event);
+        }
+    }
+
+    fn event(&mut self, provider: ProviderId, event: &Event<'_>) {
+        let at = event.time.nanos().0;
+        let what = self.whats.number(event.category, event.name);
+        let thread = self.spans.thread(event.thread);
+        *self.events.entry(provider).or_default() += 1;
+        self.window.event(provider, at);
+        let open = Open { at, what, thread };
+        let part = |is_end, id| Part { open, is_end, id };
+        let span = match event.kind {
+            EventKind::DurationComplete { end } => self.spans.complete(open, end.to_nanos(event.time.rate).0),
+            EventKind::DurationBegin => self.spans.part(part(false, None), &self.whats),
+            EventKind::DurationEnd => self.spans.part(part(true, None), &self.whats),
+            EventKind::AsyncBegin { id } => self.spans.part(part(false, Some(id)), &self.whats),
+            EventKind::AsyncEnd { id } => self.spans.part(part(true, Some(id)), &self.whats),
+            EventKind::Counter { id } => {
+                self.counter(provider, event, what, id, at);
+                None
+            }
+            _ => None,
+        };
+        if let Some(span) = span {
+            self.window.span(provider, &span);
+        }
+    }
+
+    fn counter(&mut self, provider: ProviderId, event: &Event<'_>, what: u32, id: u64, at: u64) {
+        for (series, value) in event.arguments.iter() {
+            let value = match value {
+                Value::Int32(value) => f64::from(value),
+                Value::Uint32(value) => f64::from(value),
+                Value::Int64(value) => value as f64,
+                Value::Uint64(value) => value as f64,
+                Value::Double(value) if value.is_finite() => value,
+                _ => continue,
+            };
+            let mut series = series.to_str().into_owned();
+            if series.len() > MAX_SERIES_BYTES {
+                series.truncate(series.floor_char_boundary(MAX_SERIES_BYTES));
+            }
+            let key = (provider, what, id, series);
+            if self.counters.len() >= MAX_COUNTERS && !self.counters.contains_key(&key) {
+                self.other_samples += 1;
+                continue;
+            }
+            self.counters.entry(key).or_default().push(at / BUCKET_NS, value);
+        }
+    }
+
+    /// The statistics at a time in nanoseconds, with the first `most` names. What is older than the window is
+    /// forgotten.
+    pub fn snapshot(&mut self, now_ns: u64, most: usize) -> Snapshot {
+        self.window.forget_before(now_ns);
+        let (spans, other_spans) = self.window.top(most, &self.whats);
+        let now = now_ns / BUCKET_NS;
+        let counter = |((provider, what, id, series), history): (&CounterKey, &History)| LiveCounter {
+            provider: *provider,
+            category: self.whats.category(*what).to_owned(),
+            name: self.whats.name(*what).to_owned(),
+            id: *id,
+            series: series.clone(),
+            values: history.until(now),
+        };
+        Snapshot {
+            seconds: self.window.seconds(now_ns),
+            events: self.window.events(),
+            all_events: self.events.clone(),
+            spans,
+            counters: self.counters.iter().map(counter).collect(),
+            other_samples: self.other_samples,
+            other_spans,
+        }
+    }
+
+    /// Forgets a provider that takes no more part, but for what is in the window.
+    pub fn forget(&mut self, provider: ProviderId) {
+        self.counters.retain(|key, _| key.0 != provider);
+        self.events.remove(&provider);
+    }
+}
+
+impl History {
+    fn push(&mut self, bucket: u64, value: f64) {
+        match (self.values.last().copied(), self.values.last_mut()) {
+            (Some(_), Some(last)) if bucket <= self.bucket => *last = value,
+            (Some(last), _) => {
+                let gap = usize::try_from(bucket - self.bucket - 1).unwrap_or(usize::MAX).min(HISTORY);
+                self.values.extend(std::iter::repeat_n(last, gap));
+                self.values.push(value);
+                self.bucket = bucket;
+            }
+            _ => {
+                self.values.push(value);
+                self.bucket = bucket;
+            }
+        }
+        let extra = self.values.len().saturating_sub(HISTORY);
+        self.values.drain(..extra);
+    }
+
+    /// The values up to a bucket.
+    fn until(&self, bucket: u64) -> Vec<f64> {
+        let mut values = self.values.clone();
+        let gap = usize::try_from(bucket.saturating_sub(self.bucket)).unwrap_or(usize::MAX).min(HISTORY);
+        values.extend(values.last().copied().into_iter().flat_map(|last| std::iter::repeat_n(last, gap)));
+        values.drain(..values.len().saturating_sub(HISTORY));
+        values
+    }
+}
+
+#[cfg(test)]
+mod tests;

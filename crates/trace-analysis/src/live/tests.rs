@@ -1,0 +1,125 @@
+//! Records in pieces, and the window as it moves on.
+
+use super::*;
+use crate::testing::{Archive, INSTANT};
+use trace_reader::Reader;
+
+const PROVIDER: ProviderId = ProviderId(1);
+const MS: u64 = 1_000_000;
+
+fn live(archive: &Archive) -> Live {
+    let mut live = Live::default();
+    let mut reader = Reader::new(archive.bytes()).unwrap();
+    while let Some(record) = reader.next_item().unwrap() {
+        live.record(&record);
+    }
+    live
+}
+
+//= docs/live.md#what-is-shown
+#[test]
+fn durations_of_the_window_have_exact_counts_and_percentiles() {
+    let mut archive = Archive::new();
+    for number in 1..=100 {
+        let begin = 1000 * MS + number * 10 * MS;
+        archive = archive.complete(1, "frame", begin, begin + number * MS / 100);
+    }
+    archive = archive.event(1, "mark", INSTANT, 2000 * MS);
+    let snapshot = live(&archive).snapshot(2100 * MS, 5);
+    let [frame] = &snapshot.spans[..] else { panic!("{snapshot:?}") };
+    assert_eq!((frame.category.as_str(), frame.name.as_str(), frame.count), ("c", "frame", 100));
+    assert_eq!((frame.total_ns, frame.max_ns), (5050 * MS / 100, MS));
+    assert_eq!((frame.p50_ns, frame.p99_ns), (Some(0.5e6), Some(0.99e6)));
+    assert_eq!(snapshot.events, BTreeMap::from([(PROVIDER, 101)]));
+    assert_eq!(snapshot.all_events, BTreeMap::from([(PROVIDER, 101)]));
+    assert!((snapshot.seconds - 1.09).abs() < 1e-9, "{}", snapshot.seconds);
+}
+
+//= docs/live.md#what-is-shown
+#[test]
+fn what_is_older_than_the_window_is_forgotten() {
+    let archive = Archive::new()
+        .complete(1, "early", 1000 * MS, 1100 * MS)
+        .complete(1, "late", 4000 * MS, 4100 * MS)
+        .counter("queue", "depth", 7, 1000 * MS);
+    let mut live = live(&archive);
+    let names = |snapshot: &Snapshot| snapshot.spans.iter().map(|span| span.name.clone()).collect::<Vec<_>>();
+    // A window has ten buckets, the last of which has just begun.
+    assert_eq!(names(&live.snapshot(5999 * MS, 5)), ["early", "late"]);
+    let snapshot = live.snapshot(6000 * MS, 5);
+    assert_eq!(names(&snapshot), ["late"]);
+    assert_eq!((snapshot.events[&PROVIDER], snapshot.all_events[&PROVIDER]), (1, 3));
+    assert!((snapshot.seconds - 4.5).abs() < 1e-9, "{}", snapshot.seconds);
+    let snapshot = live.snapshot(60_000 * MS, 5);
+    assert_eq!((names(&snapshot).len(), snapshot.events.len()), (0, 0));
+    assert_eq!(snapshot.counters[0].values.len(), HISTORY);
+}
+
+#[test]
+fn begins_and_ends_are_paired_across_pieces() {
+    let first = Archive::new().event(3, "job", EventKind::DurationBegin, 1000 * MS).event(
+        1,
+        "request",
+        EventKind::AsyncBegin { id: 9 },
+        1000 * MS,
+    );
+    let second = Archive::new()
+        .event(3, "job", EventKind::DurationEnd, 1300 * MS)
+        .event(1, "request", EventKind::AsyncEnd { id: 9 }, 1200 * MS)
+        .event(3, "job", EventKind::DurationEnd, 1400 * MS);
+    let mut live = live(&first);
+    let mut reader = Reader::new(second.bytes()).unwrap();
+    while let Some(record) = reader.next_item().unwrap() {
+        live.record(&record);
+    }
+    let spans = live.snapshot(1500 * MS, 5).spans;
+    let found: Vec<_> = spans.iter().map(|span| (span.name.as_str(), span.count, span.total_ns)).collect();
+    assert_eq!(found, [("job", 1, 300 * MS), ("request", 1, 200 * MS)]);
+}
+
+//= docs/live.md#what-is-shown
+#[test]
+fn counters_have_a_value_for_each_bucket() {
+    let archive = Archive::new()
+        .counter("queue", "depth", 1, 1000 * MS)
+        .counter("queue", "depth", 3, 1100 * MS)
+        .counter("queue", "depth", 5, 2500 * MS)
+        .sample("queue", "load", 0.5, 2500 * MS)
+        .sample("queue", "load", f64::NAN, 2600 * MS);
+    let counters = live(&archive).snapshot(3000 * MS, 5).counters;
+    let found: Vec<_> =
+        counters.iter().map(|counter| (counter.series.as_str(), &counter.values[..])).collect();
+    assert_eq!(found, [("depth", &[3.0, 3.0, 3.0, 5.0, 5.0][..]), ("load", &[0.5, 0.5])]);
+}
+
+#[test]
+fn memory_is_bounded() {
+    let mut archive = Archive::new();
+    for number in 0..3000 {
+        archive = archive.complete(1, &format!("name {number}"), 1000 * MS, 1000 * MS + number).counter(
+            &format!("counter {number}"),
+            "value",
+            1,
+            1000 * MS,
+        );
+    }
+    let snapshot = live(&archive).snapshot(1100 * MS, 10);
+    assert_eq!((snapshot.spans.len(), snapshot.other_spans), (10, 2000));
+    assert_eq!((snapshot.counters.len(), snapshot.other_samples), (2000, 1000));
+    // Times hours apart move the window on, and do not fill it with empty buckets.
+    let mut archive = Archive::new();
+    for hour in 0..100 {
+        archive = archive.complete(1, "hour", hour * 3_600_000 * MS, hour * 3_600_000 * MS + MS);
+    }
+    let mut live = self::live(&archive);
+    assert!(live.window.len() <= 2 * WINDOW_BUCKETS as usize, "{}", live.window.len());
+    assert_eq!(live.snapshot(99 * 3_600_000 * MS + 2 * MS, 10).spans[0].count, 1);
+    // Beyond 256 values a percentile is that of a class.
+    let mut archive = Archive::new();
+    for number in 1..=10_000_u64 {
+        archive = archive.complete(1, "x", 1000 * MS + number, 1000 * MS + number + 1000 + number);
+    }
+    let [x] = &self::live(&archive).snapshot(1100 * MS, 1).spans[..] else { panic!() };
+    let p50 = x.p50_ns.unwrap();
+    assert!((p50 - 6000.0).abs() <= 6.0, "{p50}");
+}

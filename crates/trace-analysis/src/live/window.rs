@@ -1,0 +1,163 @@
+//! The last seconds, in buckets.
+
+use super::{BUCKET_NS, LiveSpan, WINDOW_BUCKETS};
+use crate::names::Whats;
+use crate::quantiles::{Budget, Quantiles};
+use crate::spans::Span;
+use foldhash::fast::RandomState;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use trace_format::units::ProviderId;
+
+/// Names of durations that a bucket distinguishes.
+const MAX_NAMES: usize = 1000;
+/// Memory for classes of percentiles in each bucket.
+const BUDGET_BYTES: usize = 4 << 20;
+/// Memory for classes when a window is summed up.
+const SUM_BYTES: usize = 32 << 20;
+/// Providers that a bucket distinguishes.
+const MAX_PROVIDERS: usize = 10_000;
+
+/// The last buckets, the oldest first. Indices are consecutive.
+#[derive(Debug, Default)]
+pub(super) struct Window {
+    buckets: VecDeque<Bucket>,
+    /// The number of the first bucket.
+    first: u64,
+    /// The time of the first event of all.
+    begun: Option<u64>,
+}
+
+#[derive(Debug)]
+struct Bucket {
+    events: HashMap<ProviderId, u64, RandomState>,
+    spans: HashMap<(ProviderId, u32), Sum, RandomState>,
+    others: u64,
+    budget: Budget,
+}
+
+impl Default for Bucket {
+    fn default() -> Self {
+        Self {
+            events: HashMap::default(),
+            spans: HashMap::default(),
+            others: 0,
+            budget: Budget::of_bytes(BUDGET_BYTES),
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+struct Sum {
+    count: u64,
+    total_ns: u64,
+    max_ns: u64,
+    lengths: Quantiles,
+}
+
+impl Window {
+    /// The bucket of a time; none if it is older than the window. A time ahead moves the window on.
+    fn bucket(&mut self, at: u64) -> Option<&mut Bucket> {
+        let index = at / BUCKET_NS;
+        if self.buckets.is_empty() || index >= self.first + 2 * WINDOW_BUCKETS {
+            self.forget_before(at);
+        }
+        let place = usize::try_from(index.checked_sub(self.first)?).ok()?;
+        while self.buckets.len() <= place {
+            self.buckets.push_back(Bucket::default());
+        }
+        self.buckets.get_mut(place)
+    }
+
+    pub fn event(&mut self, provider: ProviderId, at: u64) {
+        self.begun = Some(self.begun.map_or(at, |begun| begun.min(at)));
+        if let Some(bucket) = self.bucket(at)
+            && (bucket.events.len() < MAX_PROVIDERS || bucket.events.contains_key(&provider))
+        {
+            *bucket.events.entry(provider).or_default() += 1;
+        }
+    }
+
+    pub fn span(&mut self, provider: ProviderId, span: &Span) {
+        let Some(bucket) = self.bucket(span.end) else {
+            return;
+        };
+        let key = (provider, span.what);
+        if bucket.spans.len() >= MAX_NAMES && !bucket.spans.contains_key(&key) {
+            bucket.others += 1;
+            return;
+        }
+        let sum = bucket.spans.entry(key).or_default();
+        let length = span.duration();
+        sum.count += 1;
+        sum.total_ns = sum.total_ns.saturating_add(length);
+        sum.max_ns = sum.max_ns.max(length);
+        sum.lengths.push(length as f64, &mut bucket.budget);
+    }
+
+    /// Forgets what is not in the window that ends at a time.
+    pub fn forget_before(&mut self, now_ns: u64) {
+        let oldest = (now_ns / BUCKET_NS + 1).saturating_sub(WINDOW_BUCKETS);
+        while self.first < oldest && self.buckets.pop_front().is_some() {
+            self.first += 1;
+        }
+        if self.buckets.is_empty() {
+            self.first = oldest;
+        }
+    }
+
+    /// The length of the window that ends at a time: less than all buckets at first, and in the last one.
+    pub fn seconds(&self, now_ns: u64) -> f64 {
+        let oldest = (now_ns / BUCKET_NS + 1).saturating_sub(WINDOW_BUCKETS) * BUCKET_NS;
+        let begin = self.begun.map_or(oldest, |begun| begun.max(oldest));
+        now_ns.saturating_sub(begin) as f64 / 1e9
+    }
+
+    pub fn events(&self) -> BTreeMap<ProviderId, u64> {
+        let mut events = BTreeMap::new();
+        for (provider, count) in self.buckets.iter().flat_map(|bucket| &bucket.events) {
+            *events.entry(*provider).or_default() += count;
+        }
+        events
+    }
+
+    /// The names with most time, and how many durations have none.
+    pub fn top(&self, most: usize, whats: &Whats) -> (Vec<LiveSpan>, u64) {
+        let mut sums: HashMap<(ProviderId, u32), (u64, u64, u64), RandomState> = HashMap::default();
+        for (key, sum) in self.buckets.iter().flat_map(|bucket| &bucket.spans) {
+            let (count, total, max) = sums.entry(*key).or_default();
+            *count += sum.count;
+            *total = total.saturating_add(sum.total_ns);
+            *max = sum.max_ns.max(*max);
+        }
+        let mut keys: Vec<_> = sums.into_iter().collect();
+        keys.sort_by_key(|(key, (_, total, _))| (Reverse(*total), *key));
+        keys.truncate(most);
+        let mut budget = Budget::of_bytes(SUM_BYTES);
+        let span = |(key, (count, total_ns, max_ns)): ((ProviderId, u32), _)| {
+            let mut lengths = Quantiles::default();
+            for sum in self.buckets.iter().filter_map(|bucket| bucket.spans.get(&key)) {
+                lengths.merge(&sum.lengths, &mut budget);
+            }
+            LiveSpan {
+                provider: key.0,
+                category: whats.category(key.1).to_owned(),
+                name: whats.name(key.1).to_owned(),
+                count,
+                total_ns,
+                max_ns,
+                p50_ns: lengths.percentile(50.0),
+                p99_ns: lengths.percentile(99.0),
+            }
+        };
+        let spans = keys.into_iter().map(span).collect();
+        (spans, self.buckets.iter().map(|bucket| bucket.others).sum())
+    }
+}
+
+#[cfg(test)]
+impl Window {
+    pub fn len(&self) -> usize {
+        self.buckets.len()
+    }
+}

@@ -1,0 +1,40 @@
+//! Options of `live`.
+
+use super::record::Recording;
+use super::values::Span;
+use clap::Args;
+use std::path::PathBuf;
+
+/// Help of `live`.
+pub const HELP: &str = "Examples:
+  trace live                        the running recording, or one of all running programs
+  trace live -- ./app               record a program into trace.fxt, and watch it
+  trace live --categories gfx -o app.fxt -- ./app
+  trace live --json --interval 1s | jq .programs
+
+q or Ctrl-C quits. A recording that the command has begun ends then and is saved, as with trace record; one that was \
+running goes on. Tab shows one program after the other.
+
+Numbers of durations are of the last five seconds. The command only reads what programs record: it can neither stop \
+nor delay a recording that is not its own. docs/live.md describes the screen.
+
+Exit codes: as with trace record for a recording of its own, and 0 if quitting has ended the command; 0 after \
+quitting or when the running recording ends; 1 if it cannot be observed.";
+
+/// Options of `live`.
+#[derive(Debug, Args)]
+pub struct Live {
+    /// Print a line of JSON for each update on stdout, instead of the screen. The command's own output goes to
+    /// stderr
+    #[arg(long)]
+    pub json: bool,
+    /// The interval between updates, from 50ms to 10s
+    #[arg(long, value_name = "TIME", default_value = "500ms")]
+    pub interval: Span,
+    /// Read options of a new recording from this TOML file. Options of the command line override it
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// The options of a new recording.
+    #[command(flatten)]
+    pub recording: Recording,
+}

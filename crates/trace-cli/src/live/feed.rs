@@ -1,0 +1,113 @@
+//! The thread that reads what an observer gets and sums it up, and the picture that it leaves.
+//!
+//! Only the last picture is kept. While it is not taken, nothing is delayed but the screen.
+
+use super::frames::{Frames, Pending, Waiting};
+use crate::exit::Failure;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use trace_analysis::live::{Live, Snapshot};
+use trace_format::units::{ProviderId, Ticks, TicksPerSecond};
+use trace_protocol::controller::Counts;
+use trace_reader::Reader;
+use zx_sim::{Error, Socket};
+
+/// Names of durations in a picture.
+const MAX_SPANS: usize = 100;
+
+/// What is known at one moment.
+#[derive(Clone, Debug)]
+pub struct Picture {
+    pub counts: Counts,
+    pub snapshot: Snapshot,
+}
+
+/// Pictures of a recording.
+pub struct Feed {
+    shared: Arc<Shared>,
+    wake: Socket,
+}
+
+#[derive(Default)]
+struct Shared {
+    picture: Mutex<Option<Picture>>,
+    problem: Mutex<Option<String>>,
+    is_over: AtomicBool,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Feed {
+    /// Begins to read.
+    pub fn begin(socket: Socket) -> Result<Self, Failure> {
+        let (wake, waker) = Socket::pair().map_err(|error| Failure::new(error.to_string()))?;
+        let shared = Arc::new(Shared::default());
+        let reading = shared.clone();
+        let thread = std::thread::Builder::new().name("trace-live".to_owned());
+        let spawned = thread.spawn(move || {
+            if let Err(problem) = read(socket, &reading, &waker) {
+                *lock(&reading.problem) = Some(problem);
+            }
+            reading.is_over.store(true, Ordering::Release);
+            let _ = waker.write(&[0]);
+        });
+        spawned.map_err(|error| Failure::new(format!("cannot start a thread: {error}")))?;
+        Ok(Self { shared, wake })
+    }
+
+    /// The picture that has come since the last one was taken.
+    pub fn take(&self) -> Option<Picture> {
+        let mut bytes = [0; 64];
+        while !matches!(self.wake.read(&mut bytes), Err(Error::ShouldWait | Error::PeerClosed) | Ok(0)) {}
+        lock(&self.shared.picture).take()
+    }
+
+    /// Nothing more will come.
+    pub fn is_over(&self) -> bool {
+        self.shared.is_over.load(Ordering::Acquire) && lock(&self.shared.picture).is_none()
+    }
+
+    /// Why it has come to an end before the recording did.
+    pub fn problem(&self) -> Option<String> {
+        lock(&self.shared.problem).clone()
+    }
+
+    /// Readable when there is a picture, or the end.
+    pub fn wake(&self) -> &Socket {
+        &self.wake
+    }
+}
+
+fn read(socket: Socket, shared: &Shared, waker: &Socket) -> Result<(), String> {
+    let pending = Pending::default();
+    let failed =
+        |error: trace_reader::ReadError| format!("what the trace manager sends cannot be read: {error}");
+    let mut reader = Reader::new(Frames::new(Waiting(socket), pending.clone())).map_err(failed)?;
+    let mut live = Live::default();
+    while let Some(record) = reader.next_item().map_err(failed)? {
+        live.record(&record);
+        while let Some(counts) = pending.take(reader.position().0) {
+            let picture = picture(&mut live, counts);
+            *lock(&shared.picture) = Some(picture);
+            // When it is full, the other side has enough to read.
+            let _ = waker.write(&[0]);
+        }
+    }
+    match pending.has_end() {
+        true => Ok(()),
+        false => Err("the trace manager closed the connection before the recording ended".to_owned()),
+    }
+}
+
+/// The picture at the time of some counts.
+fn picture(live: &mut Live, counts: Counts) -> Picture {
+    let rate =
+        TicksPerSecond::new(counts.ticks_per_second).unwrap_or(TicksPerSecond(std::num::NonZeroU64::MIN));
+    let snapshot = live.snapshot(Ticks(counts.ticks).to_nanos(rate).0, MAX_SPANS);
+    for ended in counts.providers.iter().filter(|provider| provider.has_ended) {
+        live.forget(ProviderId(ended.progress.id));
+    }
+    Picture { counts, snapshot }
+}

@@ -1,0 +1,40 @@
+//! What observers need of the providers that take part in the session.
+
+use super::Providers;
+use trace_format::units::ProviderId;
+use trace_protocol::BufferingMode;
+use zx_sim::Vmo;
+
+/// A provider's buffer, as an observer reads it.
+#[derive(Clone)]
+pub(in crate::daemon) struct ObservedBuffer {
+    pub name: String,
+    pub pid: u64,
+    pub size: u64,
+    pub mode: BufferingMode,
+    /// When it was made, in ticks.
+    pub made: u64,
+}
+
+impl Providers {
+    /// The providers whose buffers may hold something.
+    pub fn observed(&self) -> impl Iterator<Item = ProviderId> + '_ {
+        let has_started =
+            |provider: &super::Provider| provider.tracee.as_ref().is_some_and(|tracee| tracee.has_started);
+        self.providers.iter().filter(move |(_, provider)| has_started(provider)).map(|(id, _)| *id)
+    }
+
+    /// A provider's buffer and how to read it, if it may hold something.
+    pub fn observed_buffer(&self, id: ProviderId) -> Option<(ObservedBuffer, Vmo)> {
+        let provider = self.providers.get(&id)?;
+        let tracee = provider.tracee.as_ref().filter(|tracee| tracee.has_started)?;
+        let buffer = ObservedBuffer {
+            name: provider.name.clone(),
+            pid: provider.pid,
+            size: tracee.size,
+            mode: tracee.mode,
+            made: tracee.made,
+        };
+        Some((buffer, tracee.vmo.duplicate().ok()?))
+    }
+}
