@@ -14,6 +14,7 @@ pub mod native;
 pub mod pages;
 pub mod perfetto;
 pub mod pftrace;
+pub mod profilers;
 pub mod proxy;
 pub mod report;
 pub mod sandbox;

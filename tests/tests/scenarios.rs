@@ -49,6 +49,7 @@ mod scenarios {
     mod polled;
     mod printing;
     mod privileges;
+    mod profilers;
     mod querying;
     mod readme;
     mod recovering;
