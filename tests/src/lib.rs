@@ -15,6 +15,7 @@ pub mod observer;
 pub mod pages;
 pub mod perfetto;
 pub mod pftrace;
+pub mod profilers;
 pub mod proxy;
 pub mod report;
 pub mod sandbox;

@@ -50,6 +50,7 @@ mod scenarios {
     mod polled;
     mod printing;
     mod privileges;
+    mod profilers;
     mod querying;
     mod readme;
     mod recovering;

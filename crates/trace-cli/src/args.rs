@@ -185,12 +185,13 @@ line that forwards the port.
 The command ends on Ctrl-C, 5 s after the page of ui.perfetto.dev has fetched the whole trace, or 5 s after a \
 copy's page was closed.")]
     View(View),
-    /// Write a trace as one page of HTML: a summary and a timeline that work offline
+    /// Write a trace as one page of HTML, a summary and a timeline that work offline, or a part as a picture
     #[command(after_help = "Examples:
   trace report trace.fxt                       writes trace.html
   trace report trace.fxt -o report.html --open
   trace report capture.json.gz -o report.html  from any format that trace convert reads
   trace record --report -- ./app               records, and opens the page
+  trace report --from 1.2s --to 1250ms trace.fxt -o frame.svg   a picture for a document
 
 The page is one file. It works from a disk, sends no request, and can be attached to a mail or a bug report. It \
 contains the whole trace: names, arguments, command lines. docs/report.md describes it.")]
@@ -224,6 +225,9 @@ or the command line is wrong. The kinds of problem are described in docs/check.m
   trace convert --to catapult --pattern 'draw.*' --category net trace.fxt - | less
   trace convert --to csv trace.fxt tables           a directory; docs/tables.md
   trace convert --to parquet --partitioned trace.fxt all
+  trace convert --to speedscope trace.fxt           writes trace.speedscope.json
+  trace convert --to firefox trace.fxt app.json.gz  for profiler.firefox.com
+  trace convert --stacks slices trace.fxt app.folded
   trace convert systrace.html trace.fxt
 
 Input formats: FXT, Chrome's JSON, ftrace's text and Perfetto's format, recognized by their first bytes. If a \
@@ -503,6 +507,12 @@ pub struct Convert {
     /// Keep only events of this category. May be repeated
     #[arg(long, value_name = "CATEGORY")]
     pub category: Vec<String>,
+    /// Fold stacks of samples, or of slices with their own time in nanoseconds (--to folded)
+    #[arg(long, value_name = "STACKS", default_value = "samples")]
+    pub stacks: Stacks,
+    /// Begin each stack with its process and its thread instead of the process alone (--to folded)
+    #[arg(long)]
+    pub by_thread: bool,
     /// Write Catapult's system events into a separate file, one per line
     #[arg(long, value_name = "FILE")]
     pub system_event_output_file: Option<PathBuf>,
@@ -531,6 +541,16 @@ pub struct Convert {
     /// Alias of OUT
     #[arg(long, value_name = "FILE", hide = true, conflicts_with = "output")]
     pub output_file: Option<PathBuf>,
+}
+
+/// What is folded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Stacks {
+    /// Stacks of a profile, each with its number of samples
+    #[default]
+    Samples,
+    /// Names of slices that are in each other, with the time that is not in inner ones
+    Slices,
 }
 
 /// The JSON value that holds the events of Chrome's format.

@@ -3,10 +3,11 @@
 mod encoder;
 #[cfg(feature = "parquet")]
 mod partition;
+mod profiles;
 mod tables;
 
 use crate::args::format::{Compression, Format, Target, of_name};
-use crate::args::{Container, Convert};
+use crate::args::{Container, Convert, Stacks};
 use crate::counted::Counted;
 use crate::exit::Failure;
 use crate::input::{self, ImportReport, is_stdin, open};
@@ -15,6 +16,7 @@ use crate::output::{OutputFile, refuse_input, remove_on_signal};
 use crate::progress;
 use crate::stdio::{self, Stdout, say};
 use encoder::Encoder;
+use profiles::Profile;
 use serde_json::json;
 use std::error::Error;
 use std::io::{self, BufReader, Write};
@@ -37,6 +39,8 @@ pub struct Job<'a> {
     filter: Filter,
     system_output: Option<&'a mut dyn Write>,
     jobs: Jobs,
+    /// What folded stacks begin with.
+    roots: folded::Roots,
 }
 
 impl Job<'_> {
@@ -58,8 +62,11 @@ pub fn run(options: &Convert) -> Result<(), Failure> {
     let input = options.input.as_ref().or(options.input_file.as_ref()).ok_or_else(missing)?;
     let named = options.output.as_ref().or(options.output_file.as_ref());
     let by_name = named.and_then(|output| of_name(output).0);
-    let target = options.to;
+    // Only folded stacks are of something.
+    let is_folded = by_name.is_none() && (options.by_thread || options.stacks != Stacks::default());
+    let target = options.to.or(is_folded.then_some(Target::Folded));
     let to = target.map_or(by_name, Target::format);
+    let profile = Profile::of(options, to == Some(Format::Folded));
     if to.is_none() && target.is_none() {
         return Err(Failure::usage(
             "--to is needed where the name of the result does not tell the format, such as --to catapult",
@@ -69,7 +76,10 @@ pub fn run(options: &Convert) -> Result<(), Failure> {
     let output = match named {
         Some(output) => output.clone(),
         None if is_stdin(input) => PathBuf::from("-"),
-        None => plain_name(input).with_extension(to.map_or(tables::SUFFIX, Format::suffix)),
+        None => {
+            let suffix = profile.map(Profile::suffix).or(to.map(Format::suffix));
+            plain_name(input).with_extension(suffix.unwrap_or(tables::SUFFIX))
+        }
     };
     if output == Path::new("-") && to.is_some_and(Format::is_binary) && stdio::is_stdout_terminal() {
         return Err(Failure::usage("stdout is a terminal; redirect it, or name a file"));
@@ -82,24 +92,29 @@ pub fn run(options: &Convert) -> Result<(), Failure> {
     }
     let filter = Filter::new(&options.pattern, &options.category);
     let filter = filter.map_err(|why| Failure::usage(format!("--pattern: {why}")))?;
-    let Some(to) = to else {
-        return tables::run(input, &output, options, filter);
+    let (name, shown) = match (profile, to) {
+        (Some(profile), _) => (profile.name(), profile.shown()),
+        (None, Some(to)) => (name_of(to), shown(to)),
+        (None, None) => return tables::run(input, &output, options, filter),
     };
     let mut system = options.system_event_output_file.as_deref().map(OutputFile::create).transpose()?;
     let is_stdout = output == Path::new("-");
     if is_stdout && options.json {
         return Err(Failure::usage("--json: the trace goes to stdout already"));
     }
-    let job = Job {
-        to,
-        compression: if is_stdout { Compression::None } else { of_name(&output).1 },
-        container: options.container,
-        filter,
-        system_output: system.as_mut().map(|file| file.file() as &mut dyn Write),
-        jobs: jobs(options.jobs),
+    let compression = if is_stdout { Compression::None } else { of_name(&output).1 };
+    let system_output = system.as_mut().map(|file| file.file() as &mut dyn Write);
+    let write = |output: &mut dyn Write| match profile {
+        Some(profile) => profiles::convert(input, profile, compression, filter, output),
+        None => {
+            let (to, roots) = (to.unwrap_or_default(), profiles::roots(options));
+            let (container, jobs) = (options.container, jobs(options.jobs));
+            let job = Job { to, compression, container, filter, system_output, jobs, roots };
+            convert(input, job, output)
+        }
     };
     let (converted, path) = if is_stdout {
-        match convert(input, job, &mut Stdout) {
+        match write(&mut Stdout) {
             Ok(converted) => (converted, None),
             Err(Problem::Failure(failure)) => return Err(failure),
             // A reader that closes its end early is no failure.
@@ -108,19 +123,27 @@ pub fn run(options: &Convert) -> Result<(), Failure> {
         }
     } else {
         let mut file = OutputFile::create(&output)?;
-        match convert(input, job, file.file()) {
+        match write(file.file()) {
             Ok(converted) => (converted, Some(file)),
             Err(problem) => return Err(problem.into_failure(&output)),
         }
     };
     let summary = &converted.summary;
     let has_nothing = |summary: &Summary| summary.events == 0 && summary.stopped.is_none();
-    if to == Format::Folded && summary.as_ref().is_some_and(has_nothing) {
-        let name = input::name(input);
-        return Err(Failure::new(format!("{name}: the trace has no samples: record with --profile 99")));
+    let nothing = match (profile, to) {
+        (Some(profile), _) => Some(profile.nothing()),
+        (None, Some(Format::Folded)) => Some(
+            "the trace has no samples: record with --profile 99, or fold its slices with --stacks slices",
+        ),
+        _ => None,
+    };
+    if let Some(nothing) = nothing.filter(|_| summary.as_ref().is_some_and(has_nothing)) {
+        return Err(Failure::new(format!("{}: {nothing}", input::name(input))));
     }
+    let advise =
+        |summary: &Summary| report(summary, shown, profile.is_none() && to == Some(Format::Catapult));
     if let Err(failure) = converted.check(options.strict) {
-        summary.iter().for_each(|summary| advise(summary, to));
+        summary.iter().for_each(advise);
         // The temporary file is removed.
         return Err(failure);
     }
@@ -134,10 +157,10 @@ pub fn run(options: &Convert) -> Result<(), Failure> {
             None => say!("trace: {} in {}", Counted(converted.copied, "events"), path.display()),
         }
         if options.json {
-            json::print(&converted.machine(&path, name_of(to)))?;
+            json::print(&converted.machine(&path, name))?;
         }
     }
-    summary.iter().for_each(|summary| advise(summary, to));
+    summary.iter().for_each(advise);
     converted.check_input(input)
 }
 
@@ -156,7 +179,12 @@ fn check(options: &Convert, to: Option<Format>) -> Result<(), Failure> {
     if options.system_event_output_file.is_some() && to != Some(Format::Catapult) {
         return refuse("--system-event-output-file is for --to catapult");
     }
-    if matches!(to, Some(Format::Fxt | Format::Folded))
+    let is_folded = to == Some(Format::Folded);
+    if (options.by_thread || options.stacks != Stacks::default()) && !is_folded {
+        return refuse("--stacks and --by-thread are for --to folded");
+    }
+    let is_of_samples = is_folded && options.stacks == Stacks::Samples;
+    if (is_of_samples || to == Some(Format::Fxt))
         && !(options.pattern.is_empty() && options.category.is_empty())
     {
         return refuse("--pattern and --category are for other formats");
@@ -216,17 +244,25 @@ pub fn for_viewer(trace: &Path, output: &mut dyn Write) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Reports what the target could not express, and how to open the result.
-pub fn advise(summary: &Summary, to: Format) {
-    let name = match to {
+/// What cannot express something in a format.
+const fn shown(format: Format) -> &'static str {
+    match format {
         Format::Fxt => "FXT",
         Format::Catapult => "Catapult",
         Format::Chrome => "Chrome's format",
         Format::Perfetto => "Perfetto's format",
         Format::Folded => "a profile",
-    };
+    }
+}
+
+/// Reports what the target could not express, and how to open the result.
+pub fn advise(summary: &Summary, to: Format) {
+    report(summary, shown(to), to == Format::Catapult);
+}
+
+fn report(summary: &Summary, name: &str, is_for_catapult: bool) {
     report_summary(summary, name);
-    if to == Format::Catapult {
+    if is_for_catapult {
         say!(
             "trace: this is for Catapult (chrome://tracing); the Perfetto UI refuses Fuchsia's systemTraceEvents \
              object: give it the .fxt, or convert --to chrome"
@@ -344,7 +380,7 @@ fn convert(input: &Path, job: Job<'_>, output: &mut dyn Write) -> Result<Convert
             summary.map_err(|error| Problem::of_conversion(input, error))
         }
         None if job.to == Format::Folded => {
-            let summary = folded::convert(reader, &mut encoder).map(Some);
+            let summary = folded::convert(reader, &mut encoder, job.roots).map(Some);
             summary.map_err(|error| Problem::of_conversion(input, error))
         }
         Some(dialect) => {

@@ -1,5 +1,6 @@
-//! `trace report`: a trace as one page that works offline.
+//! `trace report`: a trace as one page that works offline, or a part of it as a picture.
 //= docs/report.md#the-command
+//= docs/svg.md#the-command
 
 use crate::args::viewing::Report;
 use crate::convert;
@@ -10,20 +11,54 @@ use crate::output::{OutputFile, refuse_input, remove_on_signal};
 use crate::stdio::{self, Stdout, say};
 use std::io;
 use std::path::{Path, PathBuf};
-use trace_convert::ConvertError;
+use trace_convert::{ConvertError, Summary};
 use trace_format::shown::Shown;
-use trace_report::{ReportError, Written};
+use trace_report::ReportError;
+use trace_report::svg::{self, SvgError, Window};
 
 /// Ending of the page's name if it is derived from the input's.
 const SUFFIX: &str = "html";
+/// The same of a picture.
+const PICTURE: &str = "svg";
 
-/// Writes the page.
+/// What is written.
+#[derive(Clone, Copy)]
+enum Form {
+    Page,
+    Picture(Window),
+}
+
+impl Form {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Page => "a report",
+            Self::Picture(_) => "a picture",
+        }
+    }
+}
+
+fn form_of(options: &Report) -> Result<Form, Failure> {
+    let ending = options.output_file.as_ref().and_then(|output| output.extension());
+    let is_picture = ending.is_some_and(|ending| ending.eq_ignore_ascii_case(PICTURE));
+    let [from, to] = [options.from, options.to].map(|moment| moment.map(|moment| moment.0));
+    match () {
+        () if options.svg || is_picture => Ok(Form::Picture(Window { from, to })),
+        () if from.is_some() || to.is_some() => {
+            Err(Failure::usage("--from and --to are for pictures: add --svg, or end the name of -o in .svg"))
+        }
+        () => Ok(Form::Page),
+    }
+}
+
+/// Writes the page or the picture.
 pub fn run(options: &Report) -> Result<(), Failure> {
     let input = &options.input;
-    let output = match &options.output_file {
-        Some(output) => output.clone(),
-        None if is_stdin(input) => PathBuf::from("-"),
-        None => default_output(input),
+    let form = form_of(options)?;
+    let output = match (&options.output_file, form) {
+        (Some(output), _) => output.clone(),
+        (None, _) if is_stdin(input) => PathBuf::from("-"),
+        (None, Form::Page) => default_output(input),
+        (None, Form::Picture(_)) => convert::plain_name(input).with_extension(PICTURE),
     };
     let is_stdout = is_stdin(&output);
     if is_stdout && stdio::is_stdout_terminal() {
@@ -35,24 +70,24 @@ pub fn run(options: &Report) -> Result<(), Failure> {
     refuse_input(input, &output)?;
     let _removing = remove_on_signal()?;
     if is_stdout {
-        return match written(input, &mut Stdout) {
-            Ok(written) => report_problems(input, &written),
+        return match written(input, form, &mut Stdout) {
+            Ok(written) => report_problems(input, form, &written),
             // A reader that closes its end early is no failure.
             Err(Problem::Write(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             Err(problem) => Err(problem.into_failure(Path::new("stdout"))),
         };
     }
-    let (written, path) = to_file(input, &output)?;
-    say!("trace: {} in {}", Counted(written.summary.events, "events"), Shown(&path.display().to_string()));
+    let (written, path) = to_file(input, form, &output)?;
+    say!("trace: {} in {}", Counted(written.events, "events"), Shown(&path.display().to_string()));
     if options.open {
         show(&path);
     }
-    report_problems(input, &written)
+    report_problems(input, form, &written)
 }
 
 /// Writes the page of a new recording beside it, and opens it.
 pub fn of_recording(archive: &Path, recording: &Path) -> Result<(), Failure> {
-    let (_, path) = to_file(archive, &default_output(recording))?;
+    let (_, path) = to_file(archive, Form::Page, &default_output(recording))?;
     say!("trace: report in {}", Shown(&path.display().to_string()));
     show(&path);
     Ok(())
@@ -61,12 +96,12 @@ pub fn of_recording(archive: &Path, recording: &Path) -> Result<(), Failure> {
 /// Writes the page of a trace beside it.
 pub fn instead_of_viewer(input: &Path, is_opened: bool) -> Result<(), Failure> {
     let _removing = remove_on_signal()?;
-    let (written, path) = to_file(input, &default_output(input))?;
+    let (written, path) = to_file(input, Form::Page, &default_output(input))?;
     say!("trace: report in {}", Shown(&path.display().to_string()));
     if is_opened {
         show(&path);
     }
-    report_problems(input, &written)
+    report_problems(input, Form::Page, &written)
 }
 
 /// The name of a trace's page.
@@ -74,13 +109,13 @@ pub fn default_output(input: &Path) -> PathBuf {
     convert::plain_name(input).with_extension(SUFFIX)
 }
 
-fn to_file(input: &Path, output: &Path) -> Result<(Written, PathBuf), Failure> {
+fn to_file(input: &Path, form: Form, output: &Path) -> Result<(Summary, PathBuf), Failure> {
     // The input first: without it, no output is created.
     if !is_stdin(input) {
         drop(open(input)?);
     }
     let mut file = OutputFile::create(output)?;
-    let written = written(input, file.file()).map_err(|problem| problem.into_failure(output))?;
+    let written = written(input, form, file.file()).map_err(|problem| problem.into_failure(output))?;
     Ok((written, file.finish()?))
 }
 
@@ -107,7 +142,7 @@ impl Problem {
     }
 }
 
-fn written(input: &Path, output: &mut dyn io::Write) -> Result<Written, Problem> {
+fn written(input: &Path, form: Form, output: &mut dyn io::Write) -> Result<Summary, Problem> {
     let opened = open(input).and_then(|file| again(file, input, "reading"));
     let (mut trace, import) = opened.map_err(Problem::Failure)?;
     trace.name =
@@ -115,25 +150,35 @@ fn written(input: &Path, output: &mut dyn io::Write) -> Result<Written, Problem>
     if is_stdin(input) {
         trace.name = input::name(input);
     }
-    let written = trace_report::write(trace, || import.problems(), output).map_err(|error| match error {
+    let failed = |text: String| Problem::Failure(Failure::new(format!("{}: {text}", input::name(input))));
+    let of_report = |error: ReportError| match error {
         ReportError::Write(error) | ReportError::Convert(ConvertError::Write(error)) => Problem::Write(error),
-        error => {
-            Problem::Failure(Failure::new(format!("{}: {}", input::name(input), input::problem(&error))))
-        }
-    })?;
-    match import.problem() {
-        Some(why) if written.summary.events == 0 => {
-            Err(Problem::Failure(Failure::new(format!("{}: {why}", input::name(input)))))
-        }
-        _ => Ok(written),
+        error => failed(input::problem(&error)),
+    };
+    let result = match form {
+        Form::Page => trace_report::write(trace, || import.problems(), output)
+            .map(|written| written.summary)
+            .map_err(of_report),
+        Form::Picture(window) => svg::write(trace, window, output).map_err(|error| match error {
+            SvgError::Report(error) => of_report(error),
+            error => failed(error.to_string()),
+        }),
+    };
+    match (import.problem(), result) {
+        (Some(why), Ok(summary)) if summary.events == 0 => Err(failed(why)),
+        (_, result) => result,
     }
 }
 
 /// Reports what is not on the page, as conversions do.
-fn report_problems(input: &Path, written: &Written) -> Result<(), Failure> {
-    convert::report_summary(&written.summary, "a report");
-    match &written.summary.stopped {
-        Some(why) => Err(input::stopped(input, why.error(), "the report is of what comes before")),
+fn report_problems(input: &Path, form: Form, summary: &Summary) -> Result<(), Failure> {
+    convert::report_summary(summary, form.name());
+    match &summary.stopped {
+        Some(why) => Err(input::stopped(
+            input,
+            why.error(),
+            &format!("{} is of what comes before", &form.name().replacen("a ", "the ", 1)),
+        )),
         None => Ok(()),
     }
 }

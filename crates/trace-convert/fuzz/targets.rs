@@ -4,8 +4,9 @@
 use serde_json::Value;
 use std::io;
 use trace_convert::catapult::{Container, Dialect, Options};
-use trace_convert::tables::{self, Csv};
-use trace_convert::{Filter, Jobs, catapult, folded, import, perfetto};
+use trace_convert::folded::Roots;
+use trace_convert::tables::{self, Csv, Trace};
+use trace_convert::{Filter, Jobs, catapult, firefox, folded, import, perfetto, speedscope};
 use trace_format::metadata::MAGIC_WORD;
 use trace_reader::{Disorder, Item, Reader};
 
@@ -27,20 +28,61 @@ pub fn export(data: &[u8]) {
         }
     }
     let _ = perfetto::convert(&*trace, io::sink(), Filter::default());
-    let _ = folded::convert(&*trace, io::sink());
+    for roots in [Roots::Processes, Roots::Threads] {
+        let _ = folded::convert(&*trace, io::sink(), roots);
+        let _ = folded::convert_slices(in_memory(&trace), io::sink(), Filter::default(), roots);
+    }
+    profiles(&trace);
     let disorder = Disorder::find(&*trace).unwrap_or_default();
     let mut csv = Csv::new(|_| Ok(io::sink())).expect("a sink");
     let _ = tables::fill(&*trace, &disorder, &mut csv, Filter::default());
     #[cfg(feature = "parquet")]
     {
-        let open = move || Ok(Box::new(io::Cursor::new(trace.clone())) as Box<dyn io::Read>);
-        let trace = tables::Trace {
-            name: String::new(),
-            open: Box::new(open),
-            disorder: Some(disorder),
-            bytes: None,
-        };
+        let trace = Trace { disorder: Some(disorder), ..in_memory(&trace) };
         let _ = tables::write_parquet(trace, &Filter::default(), |_| Ok(io::sink()));
+    }
+}
+
+fn in_memory(archive: &[u8]) -> Trace {
+    let archive = archive.to_vec();
+    let open = move || Ok(Box::new(io::Cursor::new(archive.clone())) as Box<dyn io::Read>);
+    Trace { name: String::new(), open: Box::new(open), disorder: None, bytes: None }
+}
+
+/// Documents for profilers are whole; what speedscope insists on holds, and columns of Firefox are of one length.
+fn profiles(archive: &[u8]) {
+    let list = |value: &Value| value.as_array().expect("a list").clone();
+    let mut document = Vec::new();
+    if speedscope::convert(in_memory(archive), &mut document, Filter::default()).is_ok() {
+        let document: Value = serde_json::from_slice(&document).expect("a whole document");
+        let frames = list(&document["shared"]["frames"]).len() as u64;
+        for profile in list(&document["profiles"]) {
+            if profile["type"] == "sampled" {
+                assert_eq!(list(&profile["samples"]).len(), list(&profile["weights"]).len());
+                continue;
+            }
+            let (mut open, mut at) = (Vec::new(), 0);
+            for event in list(&profile["events"]) {
+                let (frame, time) = (event["frame"].as_u64(), event["at"].as_u64());
+                assert!(frame < Some(frames) && time >= Some(at), "{profile}");
+                at = time.unwrap_or_default();
+                if event["type"] == "O" { open.push(frame) } else { assert_eq!(open.pop(), Some(frame)) }
+            }
+            assert!(open.is_empty() && profile["endValue"].as_u64() >= Some(at), "{profile}");
+        }
+    }
+    let mut document = Vec::new();
+    if firefox::convert(in_memory(archive), &mut document, Filter::default()).is_ok() {
+        let document: Value = serde_json::from_slice(&document).expect("a whole document");
+        for thread in list(&document["threads"]) {
+            for table in ["samples", "markers", "stackTable", "frameTable", "funcTable", "resourceTable"] {
+                let columns = thread[table].as_object().expect("an object");
+                let lengths =
+                    columns.values().filter_map(Value::as_array).map(|column| Some(column.len() as u64));
+                lengths
+                    .for_each(|length| assert_eq!(length, columns["length"].as_u64(), "{table}: {thread}"));
+            }
+        }
     }
 }
 

@@ -1,10 +1,16 @@
-//! Samples as folded stacks: a line for each stack, with its number of samples, for tools that draw flame
-//! graphs.
+//! Folded stacks, a line for each, for tools that draw flame graphs: stacks of samples with their numbers, or
+//! of slices with their own time.
 //= docs/folded.md#lines
+
+mod label;
+mod slices;
+
+pub use slices::convert_slices;
 
 use crate::profile::{Profile, is_of_kernel};
 use crate::{ConvertError, Summary, source};
 use foldhash::HashMap;
+use label::push;
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use trace_format::profiler::ProfilerKind;
@@ -18,12 +24,22 @@ const ENTRY_BYTES: usize = 64;
 /// Suffix of the kernel's functions, as the tools expect it.
 const OF_KERNEL: &str = "_[k]";
 
+/// What stacks begin with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Roots {
+    /// The process.
+    #[default]
+    Processes,
+    /// The process, and in it the thread.
+    Threads,
+}
+
 /// Converts the samples of an archive.
 ///
 /// # Errors
 /// The input is no archive or cannot be read, or the output cannot be written.
-pub fn convert(input: impl Read, mut output: impl Write) -> Result<Summary, ConvertError> {
-    let mut folder = Folder::default();
+pub fn convert(input: impl Read, mut output: impl Write, roots: Roots) -> Result<Summary, ConvertError> {
+    let mut folder = Folder { roots, ..Folder::default() };
     let end = source::for_each(input, |record| {
         folder.record(record);
         Ok(())
@@ -39,6 +55,7 @@ pub fn convert(input: impl Read, mut output: impl Write) -> Result<Summary, Conv
 
 #[derive(Default)]
 struct Folder {
+    roots: Roots,
     profile: Profile,
     stacks: HashMap<String, u64>,
     bytes: usize,
@@ -67,6 +84,11 @@ impl Folder {
             &mut stack,
             &process.map_or_else(|| thread.process.0.to_string(), |name| name.to_str().into_owned()),
         );
+        if self.roots == Roots::Threads {
+            stack.push(';');
+            let name = names.thread(thread).map(|name| name.to_str().into_owned());
+            push(&mut stack, &name.unwrap_or_else(|| format!("thread {}", thread.thread.0)));
+        }
         for (depth, frame) in frames.iter().enumerate().rev() {
             let address = called_at(depth, *frame);
             for function in self.profile.functions(thread.process, address, names).iter().rev() {
@@ -90,16 +112,6 @@ impl Folder {
         }
         self.samples += 1;
     }
-}
-
-/// Adds a name, with its separators replaced.
-fn push(stack: &mut String, name: &str) {
-    let plain = |letter: char| match letter {
-        ';' => ':',
-        letter if letter.is_control() => ' ',
-        letter => letter,
-    };
-    stack.extend(name.chars().map(plain));
 }
 
 #[cfg(test)]
@@ -148,12 +160,21 @@ mod tests {
     #[test]
     fn each_stack_is_a_line_with_its_number_of_samples() {
         let mut output = Vec::new();
-        let summary = convert(&*trace(), &mut output).unwrap();
+        let summary = convert(&*trace(), &mut output, Roots::Processes).unwrap();
         let lines = "7;main 1\n7;main;a:b c;vfs_read_[k] 2\n";
         assert_eq!(String::from_utf8(output).unwrap(), lines);
         assert_eq!((summary.events, summary.skipped), (3, Vec::new()));
         let mut output = Vec::new();
-        convert(&MAGIC_WORD.to_le_bytes()[..], &mut output).unwrap();
+        convert(&MAGIC_WORD.to_le_bytes()[..], &mut output, Roots::Processes).unwrap();
         assert_eq!(output, b"");
+    }
+
+    //= docs/folded.md#lines
+    #[test]
+    fn stacks_begin_with_the_thread_if_that_is_asked_for() {
+        let mut output = Vec::new();
+        convert(&*trace(), &mut output, Roots::Threads).unwrap();
+        let lines = "7;thread_8;main 1\n7;thread_8;main;a:b c;vfs_read_[k] 2\n";
+        assert_eq!(String::from_utf8(output).unwrap(), lines);
     }
 }

@@ -1,12 +1,14 @@
 //! Converts Fuchsia trace archives to other formats.
 //!
 //! [`catapult`] writes the JSON that Catapult (chrome://tracing) reads, as Fuchsia's own exporter does or as
-//! Chrome does; [`perfetto`] writes Perfetto's protobuf packets; [`folded`] has a line for each stack of
-//! a profile; [`tables`] has a row for each event, for databases; [`import`] makes archives of other formats.
+//! Chrome does; [`perfetto`] writes Perfetto's protobuf packets; [`folded`] has a line for each stack of a
+//! profile or of slices; [`speedscope`] and [`firefox`] write what profilers read; [`tables`] has a row for
+//! each event, for databases; [`import`] makes archives of other formats.
 #![deny(unsafe_code)]
 
 pub mod catapult;
 mod filter;
+pub mod firefox;
 mod flows;
 pub mod folded;
 pub mod import;
@@ -16,7 +18,9 @@ mod losses;
 pub mod perfetto;
 mod profile;
 mod source;
+pub mod speedscope;
 pub mod tables;
+mod threads;
 
 pub use filter::Filter;
 pub use jobs::Jobs;

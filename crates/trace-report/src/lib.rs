@@ -13,6 +13,7 @@ mod columns;
 mod lengths;
 mod page;
 mod summary;
+pub mod svg;
 mod texts;
 mod tracks;
 mod waits;

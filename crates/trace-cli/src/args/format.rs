@@ -35,8 +35,13 @@ pub enum Target {
     Chrome,
     /// Perfetto's own format, for the Perfetto UI
     Perfetto,
-    /// Stacks of a profile with their number of samples, for tools that draw flame graphs
+    /// Stacks with their number of samples or the time of their slices, for tools that draw flame graphs
+    #[value(alias = "collapsed")]
     Folded,
+    /// Slices and samples by thread, for speedscope
+    Speedscope,
+    /// A processed profile, for the Firefox Profiler
+    Firefox,
     /// A directory of tables as comma-separated values
     Csv,
     /// A directory of tables as Parquet files, for databases
@@ -44,7 +49,7 @@ pub enum Target {
 }
 
 impl Target {
-    /// Its format, if it is a single file.
+    /// Its format, if that is one to record in.
     pub fn format(self) -> Option<Format> {
         match self {
             Self::Fxt => Some(Format::Fxt),
@@ -52,7 +57,7 @@ impl Target {
             Self::Chrome => Some(Format::Chrome),
             Self::Perfetto => Some(Format::Perfetto),
             Self::Folded => Some(Format::Folded),
-            Self::Csv | Self::Parquet => None,
+            Self::Csv | Self::Parquet | Self::Speedscope | Self::Firefox => None,
         }
     }
 }
@@ -129,6 +134,7 @@ mod tests {
     fn json_is_chromes_dialect() {
         assert_eq!(Format::from_str("json", false), Ok(Format::Chrome));
         assert_eq!(Target::from_str("json", false), Ok(Target::Chrome));
+        assert_eq!(Target::from_str("collapsed", false), Ok(Target::Folded));
         assert_eq!(Format::from_str("catapult", false), Ok(Format::Catapult));
         assert_eq!(serde_json::from_str::<Format>("\"json\"").unwrap(), Format::Chrome);
         assert_eq!(serde_json::to_string(&Format::Chrome).unwrap(), "\"chrome\"");

@@ -16,6 +16,11 @@ const MAX_BUFFER_MIB: u32 = 4096;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span(pub Duration);
 
+/// A time from the beginning of a trace, in nanoseconds: a number of seconds, or one with `ns`, `us`, `ms`, `s`,
+/// `m` or `h`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment(pub u64);
+
 /// Mebibytes of a buffer: a number, or one with `MB` or `GB`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BufferSize(pub u32);
@@ -106,6 +111,39 @@ impl FromStr for Span {
             .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
             .map(Self)
             .ok_or_else(|| "expected a time above 0, such as 10s, 500ms, 1.5 (seconds) or 2m".to_owned())
+    }
+}
+
+impl FromStr for Moment {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = text.trim_end_matches(|letter: char| letter.is_alphabetic());
+        let factor: Option<u128> = match &text[number.len()..] {
+            "ns" => Some(1),
+            "us" | "µs" | "μs" => Some(1000),
+            "ms" => Some(1_000_000),
+            "" | "s" => Some(1_000_000_000),
+            "m" | "min" => Some(60_000_000_000),
+            "h" => Some(3_600_000_000_000),
+            _ => None,
+        };
+        let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
+        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        // Digits behind the nanoseconds are dropped.
+        let fraction = &fraction[..fraction.floor_char_boundary(15)];
+        let digits = u128::pow(10, fraction.len() as u32);
+        let parts = (is_number(whole) && is_number(fraction))
+            .then(|| (whole.parse::<u64>(), fraction.parse::<u128>()));
+        parts
+            .and_then(|(whole, fraction)| Some((u128::from(whole.ok()?), fraction.ok()?)))
+            .zip(factor)
+            .map(|((whole, fraction), factor)| whole * factor + fraction * factor / digits)
+            .and_then(|nanos| u64::try_from(nanos).ok())
+            .map(Self)
+            .ok_or_else(|| {
+                "expected a time from the beginning of the trace, such as 1.5s, 300ms or 20us".to_owned()
+            })
     }
 }
 
@@ -383,6 +421,31 @@ mod tests {
 
     fn wrong<T: FromStr<Err = String>>(text: &str) -> String {
         text.parse::<T>().err().unwrap_or_else(|| panic!("{text:?} was taken"))
+    }
+
+    //= docs/svg.md#the-command
+    #[test]
+    fn moments_are_exact_to_the_nanosecond() {
+        for (text, nanos) in [
+            ("0", 0),
+            ("1.5", 1_500_000_000),
+            ("0.000000001s", 1),
+            ("7ns", 7),
+            ("20us", 20_000),
+            ("20.5µs", 20_500),
+            ("300ms", 300_000_000),
+            ("12345678.901234567", 12_345_678_901_234_567),
+            ("2m", 120_000_000_000),
+            ("1h", 3_600_000_000_000),
+            ("0.1234567890123456789ns", 0),
+        ] {
+            assert_eq!(text.parse(), Ok(Moment(nanos)), "{text}");
+        }
+        for text in
+            ["", "-1", "x", "1.", ".5", "1e3", "5 s", "5d", "ms", "99999999999999999999", "9999999h", "1.5é"]
+        {
+            assert!(wrong::<Moment>(text).starts_with("expected a time from the beginning"), "{text}");
+        }
     }
 
     #[test]

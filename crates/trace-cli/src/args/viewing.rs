@@ -1,6 +1,7 @@
 //! Options of the commands that show a trace in a browser.
 
 use super::traces;
+use super::values::Moment;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -21,9 +22,19 @@ pub struct View {
 /// Options of `report`.
 #[derive(Debug, Args)]
 pub struct Report {
-    /// Write the page to this file, or to stdout (`-`) (default: the trace's name with the ending .html)
+    /// Write the page to this file, or to stdout (`-`) (default: the trace's name with the ending .html or
+    /// .svg)
     #[arg(long, short = 'o', value_name = "FILE")]
     pub output_file: Option<PathBuf>,
+    /// Write a picture of the timeline for documents, as SVG. Implied by a FILE that ends in .svg
+    #[arg(long)]
+    pub svg: bool,
+    /// Begin the picture at this time from the beginning of the trace, such as 1.5s, 300ms or 20us
+    #[arg(long, value_name = "TIME")]
+    pub from: Option<Moment>,
+    /// End the picture at this time from the beginning of the trace
+    #[arg(long, value_name = "TIME")]
+    pub to: Option<Moment>,
     /// Open the page in the browser
     #[arg(long)]
     pub open: bool,

@@ -1,0 +1,208 @@
+//! Slices as folded stacks: for each stack of names, the time that its slices took without those in them.
+//= docs/folded.md#slices
+
+use super::Roots;
+use super::label::push;
+use crate::tables::Trace;
+use crate::threads::{Collector, Entry, Keep, Kind, Names, OPEN, ThreadName, add_skipped, collect};
+use crate::{ConvertError, Filter, Summary};
+use foldhash::HashMap;
+use std::io::{self, Write};
+
+/// Memory for the labels of names.
+const MAX_LABEL_BYTES: usize = 64 << 20;
+/// Different stacks; the slices of further ones are counted.
+const MAX_STACKS: usize = 4 << 20;
+
+/// Converts the slices of threads.
+///
+/// # Errors
+/// The input is no archive or cannot be read, or the output cannot be written.
+pub fn convert_slices(
+    mut trace: Trace,
+    mut output: impl Write,
+    filter: Filter,
+    roots: Roots,
+) -> Result<Summary, ConvertError> {
+    let (collector, mut summary) = collect(&mut trace, filter, Keep::Slices)?;
+    let Collector { threads, names, entries, slices, skipped, .. } = collector;
+    let mut tree = Tree::new(roots);
+    let mut thread = None;
+    let take = |entry: Entry<'_>| {
+        if entry.kind != Kind::Slice {
+            return Ok(());
+        }
+        if thread != Some(entry.thread) {
+            tree.end_thread();
+            tree.begin_thread(threads.get(entry.thread));
+            thread = Some(entry.thread);
+        }
+        tree.slice(&entry, &names);
+        Ok(())
+    };
+    entries.finish(threads.in_order(), take).map_err(ConvertError::Write)?;
+    tree.end_thread();
+    tree.write(&mut output).map_err(ConvertError::Write)?;
+    summary.events = slices - tree.beyond;
+    add_skipped(&mut summary, skipped);
+    add_skipped(&mut summary, [("slices of stacks beyond those that there is room for", tree.beyond)]);
+    let remarks = [
+        ("slices without an end: their own time is not counted", tree.open),
+        (
+            "slices that end after the slice around them: the time in both counts once, for the inner one",
+            tree.overlapping,
+        ),
+        (
+            "names beyond those that there is room for, which have one name in common",
+            names.dropped + tree.labels.dropped,
+        ),
+    ];
+    let remarks = remarks.into_iter().filter(|(_, count)| *count > 0);
+    summary.remarks.extend(remarks.map(|(remark, count)| (remark.to_owned(), count)));
+    Ok(summary)
+}
+
+/// A slice that is open.
+struct Open {
+    stack: Option<u32>,
+    at: u64,
+    end: u64,
+    inner: u64,
+}
+
+/// All different stacks, each with the one around it.
+struct Tree {
+    roots: Roots,
+    labels: Names,
+    /// The label of each stack, its own time, and the stacks in it by their labels.
+    stacks: Vec<(u32, u64)>,
+    inside: HashMap<(u32, u32), u32>,
+    /// The stack of the thread.
+    root: Option<u32>,
+    open_slices: Vec<Open>,
+    open: u64,
+    overlapping: u64,
+    beyond: u64,
+}
+
+/// What is around the outermost ones.
+const NOTHING: u32 = u32::MAX;
+
+impl Tree {
+    fn new(roots: Roots) -> Self {
+        Self {
+            roots,
+            labels: Names::new(MAX_LABEL_BYTES),
+            stacks: Vec::new(),
+            inside: HashMap::default(),
+            root: None,
+            open_slices: Vec::new(),
+            open: 0,
+            overlapping: 0,
+            beyond: 0,
+        }
+    }
+
+    /// The stack of a name inside of another; none if there is no room.
+    fn stack(&mut self, around: u32, name: &str) -> Option<u32> {
+        let mut label = String::new();
+        // The first name of a line is protected more than the others.
+        if around != NOTHING {
+            label.push(';');
+        }
+        push(&mut label, name);
+        let label = self.labels.number("", label.trim_start_matches(';'));
+        if let Some(known) = self.inside.get(&(around, label)) {
+            return Some(*known);
+        }
+        if self.stacks.len() == MAX_STACKS {
+            return None;
+        }
+        let stack = self.stacks.len() as u32;
+        self.stacks.push((label, 0));
+        self.inside.insert((around, label), stack);
+        Some(stack)
+    }
+
+    fn begin_thread(&mut self, thread: &ThreadName) {
+        let process = match thread.process.as_str() {
+            "" if self.roots == Roots::Processes && !thread.thread.is_empty() => thread.thread.clone(),
+            "" => thread.pid.to_string(),
+            name => name.to_owned(),
+        };
+        self.root = self.stack(NOTHING, &process);
+        if self.roots == Roots::Threads {
+            self.root = self.root.and_then(|root| self.stack(root, &thread.thread()));
+        }
+    }
+
+    fn end_thread(&mut self) {
+        while let Some(open) = self.open_slices.pop() {
+            self.close(&open);
+        }
+    }
+
+    /// Adds a slice, in order.
+    fn slice(&mut self, slice: &Entry<'_>, names: &Names) {
+        while let Some(open) = self.open_slices.pop_if(|open| open.end <= slice.at) {
+            self.close(&open);
+        }
+        let end = slice.end();
+        let mut around = self.root;
+        if let Some(open) = self.open_slices.last_mut() {
+            open.inner = open.inner.saturating_add(end.min(open.end) - slice.at);
+            self.overlapping += u64::from(end > open.end);
+            around = open.stack;
+        }
+        let stack = around.and_then(|around| self.stack(around, names.get(slice.what).1));
+        self.beyond += u64::from(stack.is_none());
+        self.open += u64::from(slice.length == OPEN);
+        self.open_slices.push(Open { stack, at: slice.at, end, inner: 0 });
+    }
+
+    /// A slice has no more slices in it.
+    fn close(&mut self, open: &Open) {
+        if let (Some(stack), true) = (open.stack, open.end != OPEN) {
+            let own = (open.end - open.at).saturating_sub(open.inner);
+            let (_, sum) = &mut self.stacks[stack as usize];
+            *sum = sum.saturating_add(own);
+        }
+    }
+
+    /// Writes a line for each stack with time of its own; stacks in stacks, by their labels.
+    fn write(&self, output: &mut impl Write) -> io::Result<()> {
+        let mut inside: Vec<(u32, &str, u32)> = self
+            .inside
+            .iter()
+            .map(|((around, label), stack)| (*around, self.labels.get(*label).1, *stack))
+            .collect();
+        inside.sort_unstable();
+        let of = |around: u32| {
+            let start = inside.partition_point(|(other, ..)| *other < around);
+            let end = inside.partition_point(|(other, ..)| *other <= around);
+            inside.get(start..end).unwrap_or_default()
+        };
+        // The stacks that are left at each depth, and the length of the line up to there.
+        let mut left = vec![(of(NOTHING).iter(), 0)];
+        let mut line = String::new();
+        while let Some((stacks, length)) = left.last_mut() {
+            line.truncate(*length);
+            let Some((_, label, stack)) = stacks.next() else {
+                left.pop();
+                continue;
+            };
+            if !line.is_empty() {
+                line.push(';');
+            }
+            line.push_str(label);
+            if let Some((_, own @ 1..)) = self.stacks.get(*stack as usize) {
+                writeln!(output, "{line} {own}")?;
+            }
+            left.push((of(*stack).iter(), line.len()));
+        }
+        output.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests;

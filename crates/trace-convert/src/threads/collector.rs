@@ -1,0 +1,430 @@
+//! Takes the rows of a trace's tables.
+
+use super::{Entry, Kind, Names, OPEN, Threads};
+use crate::losses;
+use crate::tables::{Cell, Kind as Table, Rows, Table as Columns, Wanted};
+use crate::threads::entries::Entries;
+use foldhash::HashMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+
+/// Memory for different names.
+const MAX_NAME_BYTES: usize = 64 << 20;
+/// Functions in all different stacks of samples; further ones are counted.
+const MAX_FRAMES: usize = 16 << 20;
+/// Different counters; the values of further ones are counted.
+const MAX_COUNTERS: usize = 100_000;
+
+/// What a format has a place for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Keep {
+    /// Slices of threads, without their arguments.
+    Slices,
+    /// The same and samples.
+    Stacks,
+    /// Everything that is at a time or has a value.
+    Timeline,
+}
+
+/// A counter's identity.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Counter {
+    pub pid: u64,
+    /// The first thread that it was seen on.
+    pub thread: u32,
+    pub what: u32,
+    pub id: u64,
+    pub series: Box<str>,
+}
+
+/// What a loss says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Lost {
+    pub first: Option<u64>,
+    pub last: Option<u64>,
+    pub provider: u64,
+    pub reason: String,
+    pub count: u64,
+}
+
+/// Losses that are kept one by one.
+const MAX_LOSSES: usize = 1000;
+
+/// All that was collected of a trace.
+pub(crate) struct Collector {
+    keep: Keep,
+    pub threads: Threads,
+    /// Categories and names of events; modules and names of functions.
+    pub names: Names,
+    pub entries: Entries,
+    /// Functions of the stacks of samples, by their names, the outermost first.
+    pub stacks: Vec<Vec<u32>>,
+    frames: usize,
+    /// By counter instead of thread; the length has the bits of the value.
+    pub values: Entries,
+    pub counters: Vec<Counter>,
+    counter_numbers: HashMap<(u64, u32, u64, Box<str>), u32>,
+    pub losses: Vec<Lost>,
+    /// Records that are missing in the trace.
+    pub lost: u64,
+    /// The process of a provider, by its number.
+    pub provider_pids: BTreeMap<u64, u64>,
+    /// Slices, samples and other things that were kept.
+    pub slices: u64,
+    pub samples: u64,
+    /// Threads with samples.
+    pub sampled: BTreeSet<u32>,
+    pub others: u64,
+    /// Of those, slices that have not ended.
+    pub open: u64,
+    /// What has no place, by its kind.
+    pub skipped: BTreeMap<&'static str, u64>,
+    /// The first and the last moment.
+    pub times: Option<(u64, u64)>,
+    /// What the trace says of itself.
+    pub start_utc: Option<i64>,
+    pub start_ts: Option<u64>,
+}
+
+fn number(cell: &Cell<'_>) -> Option<u64> {
+    match *cell {
+        Cell::Integer(value) => Some(value.max(0) as u64),
+        Cell::Unsigned(value) => Some(value),
+        _ => None,
+    }
+}
+
+fn text<'a>(cell: &Cell<'a>) -> &'a str {
+    if let Cell::Text(text) = *cell { text } else { "" }
+}
+
+/// A module's file name.
+fn file_name(module: &str) -> &str {
+    module.rsplit('/').next().unwrap_or(module)
+}
+
+/// Columns by their names, as bits.
+fn bits(table: &Columns, names: &[&str]) -> u64 {
+    names.iter().filter_map(|name| table.place(name)).map(|place| 1 << place).sum()
+}
+
+impl Collector {
+    pub fn new(keep: Keep) -> Self {
+        Self {
+            keep,
+            threads: Threads::default(),
+            names: Names::new(MAX_NAME_BYTES),
+            entries: Entries::default(),
+            stacks: Vec::new(),
+            frames: 0,
+            values: Entries::default(),
+            counters: Vec::new(),
+            counter_numbers: HashMap::default(),
+            losses: Vec::new(),
+            lost: 0,
+            provider_pids: BTreeMap::new(),
+            slices: 0,
+            samples: 0,
+            sampled: BTreeSet::new(),
+            others: 0,
+            open: 0,
+            skipped: BTreeMap::new(),
+            times: None,
+            start_utc: None,
+            start_ts: None,
+        }
+    }
+
+    fn skip(&mut self, kind: &'static str) {
+        *self.skipped.entry(kind).or_default() += 1;
+    }
+
+    fn seen(&mut self, from: u64, to: u64) {
+        let times = self.times.get_or_insert((from, to));
+        *times = (times.0.min(from), times.1.max(to));
+    }
+
+    /// Keeps something; `pid` and `tid` say where.
+    fn push(&mut self, [pid, tid]: [&Cell<'_>; 2], entry: Entry<'_>) -> io::Result<bool> {
+        let [pid, tid] = [pid, tid].map(|cell| number(cell).unwrap_or_default());
+        let Some(thread) = self.threads.number(pid, tid) else {
+            self.skip("events of threads beyond those that there is room for");
+            return Ok(false);
+        };
+        let end = if entry.length == OPEN { entry.at } else { entry.end() };
+        self.seen(entry.at, end);
+        self.entries.push(&Entry { thread, ..entry })?;
+        Ok(true)
+    }
+
+    fn slice(&mut self, cells: &[Cell<'_>; 16]) -> io::Result<()> {
+        let [ts, dur, pid, tid, _, _, category, name, async_id, args, .., provider] = cells;
+        let is_operation = !matches!(async_id, Cell::Null);
+        let (at, length) = (number(ts).unwrap_or_default(), number(dur).unwrap_or(OPEN));
+        if is_operation && self.keep != Keep::Timeline {
+            self.skip("asynchronous operations");
+            self.seen(at, if length == OPEN { at } else { at.saturating_add(length) });
+            return Ok(());
+        }
+        let mut more = text(args).as_bytes();
+        if !more.is_empty() && self.keep != Keep::Timeline {
+            self.skip("sets of arguments");
+            more = b"";
+        }
+        let with_id = number(async_id).map(|id| with_id(id, text(args)));
+        if let Some(text) = &with_id {
+            more = text.as_bytes();
+        }
+        let what = self.names.number(text(category), text(name));
+        let kind = if is_operation { Kind::Operation } else { Kind::Slice };
+        if self.push([pid, tid], Entry { thread: 0, kind, at, length, what, more })? {
+            self.slices += 1;
+            self.open += u64::from(length == OPEN);
+        }
+        if let (Some(provider), Some(pid)) = (number(provider), number(pid))
+            && self.provider_pids.len() < MAX_LOSSES
+        {
+            self.provider_pids.entry(provider).or_insert(pid);
+        }
+        Ok(())
+    }
+
+    /// Something without a length.
+    fn point(
+        &mut self,
+        kind: Kind,
+        whose: [&Cell<'_>; 2],
+        ts: &Cell<'_>,
+        [category, name]: [&str; 2],
+        more: &str,
+    ) -> io::Result<()> {
+        let at = number(ts).unwrap_or_default();
+        let what = self.names.number(category, name);
+        let entry = Entry { thread: 0, kind, at, length: 0, what, more: more.as_bytes() };
+        if self.push(whose, entry)? {
+            self.others += 1;
+        }
+        Ok(())
+    }
+
+    fn sample(&mut self, cells: &[Cell<'_>; 6]) -> io::Result<()> {
+        let [ts, pid, tid, _, _, stack] = cells;
+        let what = number(stack).unwrap_or_default() as u32;
+        let at = number(ts).unwrap_or_default();
+        let entry = Entry { thread: 0, kind: Kind::Sample, at, length: 0, what, more: b"" };
+        if self.push([pid, tid], entry)? {
+            self.samples += 1;
+            let [pid, tid] = [pid, tid].map(|cell| number(cell).unwrap_or_default());
+            self.sampled.extend(self.threads.number(pid, tid));
+        }
+        Ok(())
+    }
+
+    /// A function of a stack.
+    fn frame(&mut self, cells: &[Cell<'_>; 5]) {
+        let [id, _, _, function, module] = cells;
+        let id = number(id).unwrap_or_default() as usize;
+        if id > self.stacks.len() {
+            self.stacks.resize_with(id, Vec::new);
+        }
+        if self.frames == MAX_FRAMES {
+            return self.skip("functions of stacks beyond those that there is room for");
+        }
+        self.frames += 1;
+        let what = self.names.number(file_name(text(module)), text(function));
+        if let Some(stack) = id.checked_sub(1).and_then(|place| self.stacks.get_mut(place)) {
+            stack.push(what);
+        }
+    }
+
+    fn value(&mut self, cells: &[Cell<'_>; 10]) -> io::Result<()> {
+        let [ts, pid, tid, _, _, category, name, id, series, value] = cells;
+        let Cell::Double(value) = *value else { return Ok(()) };
+        let (at, id, pid_number) =
+            (number(ts).unwrap_or_default(), number(id).unwrap_or_default(), number(pid).unwrap_or_default());
+        let Some(thread) = self.threads.number(pid_number, number(tid).unwrap_or_default()) else {
+            self.skip("counter values of threads beyond those that there is room for");
+            return Ok(());
+        };
+        let what = self.names.number(text(category), text(name));
+        let key = (pid_number, what, id, Box::from(text(series)));
+        let counter = match self.counter_numbers.get(&key) {
+            Some(number) => *number,
+            None if self.counters.len() == MAX_COUNTERS => {
+                self.skip("counter values of counters beyond those that there is room for");
+                return Ok(());
+            }
+            None => {
+                let number = self.counters.len() as u32;
+                let series = key.3.clone();
+                self.counters.push(Counter { pid: pid_number, thread, what, id, series });
+                self.counter_numbers.insert(key, number);
+                number
+            }
+        };
+        self.seen(at, at);
+        self.others += 1;
+        let (kind, length) = (Kind::Sample, value.to_bits());
+        self.values.push(&Entry { thread: counter, kind, at, length, what: 0, more: b"" })
+    }
+
+    fn loss(&mut self, cells: &[Cell<'_>; 5]) {
+        let [first, last, provider, reason, count] = cells;
+        let count = number(count).unwrap_or_default();
+        self.lost = self.lost.saturating_add(count);
+        if count > 0 && self.losses.len() < MAX_LOSSES {
+            let (first, last) = (number(first), number(last));
+            let (provider, reason) = (number(provider).unwrap_or_default(), text(reason).to_owned());
+            self.losses.push(Lost { first, last, provider, reason, count });
+        }
+    }
+}
+
+/// Arguments, and the number of an operation or a flow before them.
+fn with_id(id: u64, args: &str) -> String {
+    match args.strip_prefix('{') {
+        Some(rest) => format!("{{\"id\":{id},{rest}"),
+        None => format!("{{\"id\":{id}}}"),
+    }
+}
+
+impl Rows for Collector {
+    fn wanted(&self) -> Wanted {
+        let mut wanted = Wanted::NONE;
+        for table in [
+            Table::Slices,
+            Table::Instants,
+            Table::Counters,
+            Table::Flows,
+            Table::Threads,
+            Table::Sched,
+            Table::Wakeups,
+            Table::Logs,
+            Table::Losses,
+            Table::Providers,
+            Table::Traces,
+            Table::Samples,
+            Table::Blobs,
+        ] {
+            let columns = match (table, self.keep) {
+                (Table::Slices, _) => {
+                    &["ts", "dur", "pid", "tid", "category", "name", "async_id", "args", "provider"][..]
+                }
+                (Table::Threads | Table::Losses | Table::Providers | Table::Traces, _) => {
+                    wanted.add(table, u64::MAX >> 1);
+                    continue;
+                }
+                (Table::Samples, Keep::Stacks | Keep::Timeline) => &["ts", "pid", "tid", "stack_id"],
+                (Table::Instants, Keep::Timeline) => {
+                    &["ts", "pid", "tid", "category", "name", "async_id", "args"]
+                }
+                (Table::Flows, Keep::Timeline) => {
+                    &["ts", "pid", "tid", "category", "name", "flow_id", "phase", "args"]
+                }
+                (Table::Counters, Keep::Timeline) => {
+                    &["ts", "pid", "tid", "category", "name", "counter_id", "series", "value"]
+                }
+                (Table::Logs, Keep::Timeline) => &["ts", "pid", "tid", "message"],
+                _ => &["ts"],
+            };
+            wanted.add(table, bits(table.table(), columns));
+        }
+        if self.keep != Keep::Slices {
+            wanted.add(Table::Stacks, bits(Table::Stacks.table(), &["id", "function", "module"]));
+        }
+        wanted
+    }
+
+    fn row(&mut self, table: Table, cells: &[Cell<'_>]) -> io::Result<()> {
+        /// The first cells, which must be there.
+        fn all<'a, 'b, const N: usize>(cells: &'a [Cell<'b>]) -> io::Result<&'a [Cell<'b>; N]> {
+            cells.first_chunk().ok_or_else(|| io::Error::other("a row has too few cells"))
+        }
+        let is_timeline = self.keep == Keep::Timeline;
+        match table {
+            Table::Slices => return self.slice(all(cells)?),
+            Table::Threads => {
+                let [pid, tid, process, thread] = all(cells)?;
+                let [pid, tid] = [pid, tid].map(|cell| number(cell).unwrap_or_default());
+                self.threads.name(pid, tid, text(process), text(thread));
+            }
+            Table::Losses => self.loss(all(cells)?),
+            Table::Traces => {
+                let place = |name| table.table().place(name).and_then(|place| cells.get(place));
+                self.start_ts = place("start_ts").and_then(number);
+                self.start_utc = match place("start_utc") {
+                    Some(Cell::Integer(value)) => Some(*value),
+                    _ => None,
+                };
+            }
+            Table::Samples if self.keep == Keep::Slices => self.skip("samples"),
+            Table::Samples => return self.sample(all(cells)?),
+            Table::Stacks => self.frame(all(cells)?),
+            Table::Instants if is_timeline => {
+                let [ts, pid, tid, _, _, category, name, _, id, args] = all(cells)?;
+                let with_id = number(id).map(|id| with_id(id, text(args)));
+                let more = with_id.as_deref().unwrap_or(text(args));
+                return self.point(Kind::Instant, [pid, tid], ts, [text(category), text(name)], more);
+            }
+            Table::Flows if is_timeline => {
+                let [ts, pid, tid, _, _, category, name, id, phase, args] = all(cells)?;
+                let more = format!("{} {} {}", number(id).unwrap_or_default(), text(phase), text(args));
+                return self.point(Kind::Flow, [pid, tid], ts, [text(category), text(name)], &more);
+            }
+            Table::Logs if is_timeline => {
+                let [ts, pid, tid, _, _, message] = all(cells)?;
+                return self.point(Kind::Log, [pid, tid], ts, ["log", "log"], text(message));
+            }
+            Table::Counters if is_timeline => return self.value(all(cells)?),
+            Table::Instants => self.skip_at("instants", cells),
+            Table::Flows => self.skip_at("flow events", cells),
+            Table::Logs => self.skip_at("log entries", cells),
+            Table::Counters => self.skip_at("counter values", cells),
+            Table::Sched => self.skip_at("context switches", cells),
+            Table::Wakeups => self.skip_at("wakeups", cells),
+            Table::Blobs => self.skip("blobs"),
+            Table::Providers => {
+                let place = |name| table.table().place(name).and_then(|place| cells.get(place));
+                if let (Some(id), Some(pid)) = (place("id").and_then(number), place("pid").and_then(number)) {
+                    self.provider_pids.entry(id).or_insert(pid);
+                }
+            }
+            // Alerts are instants, too.
+            Table::Alerts => {}
+        }
+        Ok(())
+    }
+}
+
+impl Collector {
+    /// Adds losses as operations of the first thread of their process, at the end if they have no time.
+    pub fn push_losses(&mut self) -> io::Result<()> {
+        let last = self.times.unwrap_or_default().1;
+        for lost in std::mem::take(&mut self.losses) {
+            let pid = self.provider_pids.get(&lost.provider).copied();
+            let of_process = |number: &u32| Some(self.threads.get(*number).pid) == pid;
+            let thread = self.threads.in_order().find(of_process);
+            let Some(thread) = thread else {
+                self.skip("losses of processes without events");
+                continue;
+            };
+            let at = lost.first.or(lost.last).unwrap_or(last);
+            let length = lost.last.map_or(0, |end| end.saturating_sub(at));
+            let what = self.names.number(losses::CATEGORY, losses::LOST);
+            let args =
+                serde_json::json!({"reason": lost.reason, "count": lost.count, "provider": lost.provider});
+            let args = args.to_string();
+            self.seen(at, at.saturating_add(length));
+            let more = args.as_bytes();
+            self.entries.push(&Entry { thread, kind: Kind::Operation, at, length, what, more })?;
+        }
+        Ok(())
+    }
+
+    fn skip_at(&mut self, kind: &'static str, cells: &[Cell<'_>]) {
+        self.skip(kind);
+        if let Some(at) = cells.first().and_then(number) {
+            self.seen(at, at);
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Writes a window of a trace as a picture for documents: one SVG without scripts and fonts of its own, for
+//! light and dark pages.
+//!
+//! Three passes read the trace: the order of its events, its times, and what is in the window. What is kept of
+//! the last is sorted, put into rows, and merged where it is too narrow to be seen, so that memory and the
+//! picture are bounded however large the trace is.
+//= docs/svg.md#the-picture
+
+mod arrows;
+mod axis;
+mod collector;
+mod counters;
+mod draw;
+mod layout;
+mod merge;
+mod rows;
+mod text;
+
+use crate::ReportError;
+use collector::{Collector, Times};
+use draw::Picture;
+use std::io::Write;
+use trace_convert::tables::{Trace, fill};
+use trace_convert::{ConvertError, Filter, Summary};
+use trace_reader::Disorder;
+
+/// A part of a trace, in nanoseconds from its first moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Window {
+    /// Its beginning; the trace's if there is none.
+    pub from: Option<u64>,
+    /// Its end.
+    pub to: Option<u64>,
+}
+
+/// Why there is no picture.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SvgError {
+    /// The trace cannot be read, or the picture cannot be written.
+    #[error(transparent)]
+    Report(#[from] ReportError),
+    /// The window is not in the trace.
+    #[error("the window is empty or outside of the trace, which is {length} long")]
+    Outside {
+        /// How long the trace is, as text.
+        length: String,
+    },
+    /// Nothing in the trace has a time.
+    #[error("the trace has no events that a picture shows")]
+    Nothing,
+}
+
+impl From<ConvertError> for SvgError {
+    fn from(error: ConvertError) -> Self {
+        Self::Report(ReportError::Convert(error))
+    }
+}
+
+/// Writes the picture of a window. What the picture does not show is in the result.
+///
+/// # Errors
+/// The input is no archive or cannot be read, the window is not in it, or the picture cannot be written.
+pub fn write(mut trace: Trace, window: Window, mut output: impl Write) -> Result<Summary, SvgError> {
+    let mut open = || (trace.open)().map_err(|error| SvgError::from(ConvertError::Write(error)));
+    // The passes below report it, if nothing can be read.
+    let disorder = match trace.disorder.take() {
+        Some(disorder) => disorder,
+        None => Disorder::find(open()?).unwrap_or_default(),
+    };
+    let mut times = Times::default();
+    fill(open()?, &disorder, &mut times, Filter::default())?;
+    let Some((first, last)) = times.0 else { return Err(SvgError::Nothing) };
+    let length = last - first;
+    let from = window.from.unwrap_or(0);
+    let to = window.to.unwrap_or(length).min(length);
+    // A trace of one moment has a picture, too.
+    let is_inside = from <= to && from <= length && (from < to || length == 0);
+    if !is_inside {
+        return Err(SvgError::Outside { length: axis::duration(length) });
+    }
+    let to = to.max(from + 1);
+    let mut collector = Collector::new((first + from, first.saturating_add(to)));
+    let mut summary = fill(open()?, &disorder, &mut collector, Filter::default())?;
+    let skipped = std::mem::take(&mut collector.skipped);
+    let picture = Picture::of(collector, &trace.name, first).map_err(ReportError::Write)?;
+    for (kind, count) in skipped.into_iter().chain(picture.skipped()).filter(|(_, count)| *count > 0) {
+        match summary.skipped.binary_search_by(|(known, _)| (**known).cmp(kind)) {
+            Ok(place) => summary.skipped[place].1 += count,
+            Err(place) => summary.skipped.insert(place, (kind.to_owned(), count)),
+        }
+    }
+    summary.events = picture.events();
+    let remarks = picture.notes().iter().map(|note| (note.text.to_owned(), note.count));
+    summary.remarks.extend(remarks);
+    picture.write(&mut output).map_err(ReportError::Write)?;
+    output.flush().map_err(ReportError::Write)?;
+    Ok(summary)
+}
+
+#[cfg(test)]
+mod tests;

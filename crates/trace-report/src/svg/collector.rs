@@ -1,0 +1,424 @@
+//! Takes the rows of a trace's tables that are in the window.
+
+use super::counters::Buckets;
+use super::layout::WIDTH;
+use crate::texts::{Texts, Whats};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use trace_convert::tables::{Cell, Kind as Table, Rows, Wanted};
+use trace_reader::sorter::Sorter;
+
+/// Threads and series of counters that are looked at; the events of further ones are counted.
+const MAX_OWNERS: usize = 20_000;
+/// Flow events that are looked at.
+const MAX_FLOWS: usize = 500_000;
+/// Losses that are drawn one by one.
+const MAX_LOSSES: usize = 200;
+/// Providers whose processes are known.
+const MAX_PROVIDERS: usize = 1000;
+/// Something that has not ended.
+pub const OPEN: u64 = u64::MAX;
+
+/// What there are times of, in a pass of its own.
+#[derive(Default)]
+pub struct Times(pub Option<(u64, u64)>);
+
+fn number(cell: &Cell<'_>) -> Option<u64> {
+    match *cell {
+        Cell::Integer(value) => Some(value.max(0) as u64),
+        Cell::Unsigned(value) => Some(value),
+        _ => None,
+    }
+}
+
+fn text<'a>(cell: &Cell<'a>) -> &'a str {
+    if let Cell::Text(text) = *cell { text } else { "" }
+}
+
+/// The first cells, which must be there.
+fn all<'a, 'b, const N: usize>(cells: &'a [Cell<'b>]) -> io::Result<&'a [Cell<'b>; N]> {
+    cells.first_chunk().ok_or_else(|| io::Error::other("a row has too few cells"))
+}
+
+impl Times {
+    fn seen(&mut self, from: u64, to: u64) {
+        let times = self.0.get_or_insert((from, to));
+        *times = (times.0.min(from), times.1.max(to));
+    }
+}
+
+/// Columns by their names, as bits.
+fn want(wanted: &mut Wanted, table: Table, names: &[&str]) {
+    let place = |name: &&str| table.table().place(name);
+    wanted.add(table, names.iter().filter_map(place).map(|place| 1 << place).sum());
+}
+
+impl Rows for Times {
+    fn wanted(&self) -> Wanted {
+        let mut wanted = Wanted::NONE;
+        want(&mut wanted, Table::Slices, &["ts", "dur"]);
+        for table in [Table::Instants, Table::Counters, Table::Flows, Table::Logs] {
+            want(&mut wanted, table, &["ts"]);
+        }
+        want(&mut wanted, Table::Losses, &["first_ts", "last_ts"]);
+        wanted
+    }
+
+    fn row(&mut self, table: Table, cells: &[Cell<'_>]) -> io::Result<()> {
+        match table {
+            Table::Slices => {
+                let [ts, dur] = all(cells)?;
+                let at = number(ts).unwrap_or_default();
+                self.seen(at, at.saturating_add(number(dur).unwrap_or_default()));
+            }
+            Table::Instants | Table::Counters | Table::Flows | Table::Logs => {
+                let [ts] = all(cells)?;
+                let at = number(ts).unwrap_or_default();
+                self.seen(at, at);
+            }
+            Table::Losses => {
+                let [first, last] = all(cells)?;
+                for at in [first, last].into_iter().filter_map(number).filter(|at| *at > 0) {
+                    // A loss alone does not make the trace longer.
+                    if self.0.is_some() {
+                        self.seen(at, at);
+                    }
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// A thread of the window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Thread {
+    pub pid: u64,
+    pub tid: u64,
+    /// Number of its name; 0 if it has none.
+    pub name: u32,
+}
+
+/// A track: the slices of a thread, or asynchronous operations of one name in a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Owner {
+    /// By the thread's number.
+    Thread(u32),
+    /// By process and name.
+    Operations(u64, u32),
+}
+
+/// A slice, as it is sorted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slice {
+    pub at: u64,
+    pub end: u64,
+    pub track: u32,
+    pub what: u32,
+}
+
+impl Slice {
+    fn encode(self) -> [u8; 24] {
+        let words = [self.at, self.end, u64::from(self.track) | u64::from(self.what) << 32];
+        let mut bytes = [0; 24];
+        for (to, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(words) {
+            *to = word.to_le_bytes();
+        }
+        bytes
+    }
+
+    pub fn decode(bytes: &[u8]) -> io::Result<Self> {
+        let words = bytes.as_chunks::<8>().0.first_chunk::<3>();
+        let words = words.ok_or_else(|| io::Error::other("what was sorted has changed"))?;
+        let [at, end, both] = words.map(u64::from_le_bytes);
+        Ok(Self { at, end, track: both as u32, what: (both >> 32) as u32 })
+    }
+}
+
+/// A begin, step or end of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Flow {
+    pub id: u64,
+    pub at: u64,
+    /// 0 a begin, 1 a step, 2 an end.
+    pub phase: u8,
+    pub thread: u32,
+    pub what: u32,
+}
+
+/// What a provider has lost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loss {
+    pub times: Option<(u64, u64)>,
+    pub provider: u64,
+    pub reason: String,
+    pub count: u64,
+}
+
+/// A counter's series.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Series {
+    pub pid: u64,
+    pub what: u32,
+    pub id: u64,
+    pub series: u32,
+}
+
+/// Points in time that are drawn together: how many, and the name of the first.
+pub type Points = BTreeMap<u16, (u64, u64, u32)>;
+
+/// All that is in the window.
+pub struct Collector {
+    /// The window: its beginning and its end.
+    pub window: (u64, u64),
+    pub texts: Texts,
+    pub whats: Whats,
+    pub threads: Vec<Thread>,
+    thread_numbers: BTreeMap<(u64, u64), u32>,
+    pub processes: BTreeMap<u64, u32>,
+    /// Tracks with slices, each with their number and time in the window.
+    pub tracks: Vec<(Owner, u64, u64)>,
+    track_numbers: BTreeMap<Owner, u32>,
+    pub slices: Sorter,
+    pub slice_count: u64,
+    pub open: u64,
+    /// Instants and logs by thread and pixel.
+    pub points: BTreeMap<u32, Points>,
+    pub point_count: u64,
+    pub series: BTreeMap<Series, Buckets>,
+    pub value_count: u64,
+    pub flows: Vec<Flow>,
+    pub losses: Vec<Loss>,
+    pub lost: u64,
+    pub provider_pids: BTreeSet<(u64, u64)>,
+    pub skipped: BTreeMap<&'static str, u64>,
+}
+
+impl Collector {
+    pub fn new(window: (u64, u64)) -> Self {
+        Self {
+            window,
+            texts: Texts::default(),
+            whats: Whats::default(),
+            threads: Vec::new(),
+            thread_numbers: BTreeMap::new(),
+            processes: BTreeMap::new(),
+            tracks: Vec::new(),
+            track_numbers: BTreeMap::new(),
+            slices: Sorter::default(),
+            slice_count: 0,
+            open: 0,
+            points: BTreeMap::new(),
+            point_count: 0,
+            series: BTreeMap::new(),
+            value_count: 0,
+            flows: Vec::new(),
+            losses: Vec::new(),
+            lost: 0,
+            provider_pids: BTreeSet::new(),
+            skipped: BTreeMap::new(),
+        }
+    }
+
+    fn skip(&mut self, kind: &'static str) {
+        *self.skipped.entry(kind).or_default() += 1;
+    }
+
+    /// Whether something is at least partly in the window.
+    fn has(&self, from: u64, to: u64) -> bool {
+        from < self.window.1 && to >= self.window.0
+    }
+
+    /// The pixel of a time in the window.
+    pub fn pixel(&self, at: u64) -> f64 {
+        let (from, to) = self.window;
+        let length = (to - from).max(1) as f64;
+        (at.clamp(from, to) - from) as f64 / length * WIDTH
+    }
+
+    fn thread(&mut self, pid: &Cell<'_>, tid: &Cell<'_>) -> Option<u32> {
+        let [pid, tid] = [pid, tid].map(|cell| number(cell).unwrap_or_default());
+        if let Some(number) = self.thread_numbers.get(&(pid, tid)) {
+            return Some(*number);
+        }
+        if self.threads.len() == MAX_OWNERS {
+            self.skip("events of threads beyond those that there is room for");
+            return None;
+        }
+        let number = self.threads.len() as u32;
+        self.threads.push(Thread { pid, tid, name: 0 });
+        self.thread_numbers.insert((pid, tid), number);
+        self.processes.entry(pid).or_default();
+        Some(number)
+    }
+
+    fn slice(&mut self, cells: &[Cell<'_>; 16]) -> io::Result<()> {
+        let [ts, dur, pid, tid, _, _, category, name, async_id, _, .., provider] = cells;
+        if let (Some(provider), Some(pid)) = (number(provider), number(pid))
+            && self.provider_pids.len() < MAX_PROVIDERS
+        {
+            self.provider_pids.insert((provider, pid));
+        }
+        let at = number(ts).unwrap_or_default();
+        let end = number(dur).map_or(OPEN, |length| at.saturating_add(length));
+        if !self.has(at, end) {
+            return Ok(());
+        }
+        let Some(thread) = self.thread(pid, tid) else { return Ok(()) };
+        let what = self.whats.number(&mut self.texts, text(category), text(name));
+        let owner = match async_id {
+            Cell::Null => Owner::Thread(thread),
+            _ => Owner::Operations(self.threads[thread as usize].pid, what),
+        };
+        let tracks = &mut self.tracks;
+        let track = match self.track_numbers.get(&owner) {
+            Some(track) => *track,
+            None if tracks.len() == MAX_OWNERS => {
+                self.skip("slices of tracks beyond those that there is room for");
+                return Ok(());
+            }
+            None => {
+                tracks.push((owner, 0, 0));
+                self.track_numbers.insert(owner, tracks.len() as u32 - 1);
+                tracks.len() as u32 - 1
+            }
+        };
+        let inside = end.min(self.window.1) - at.max(self.window.0).min(self.window.1);
+        let (_, count, sum) = &mut self.tracks[track as usize];
+        (*count, *sum) = (*count + 1, sum.saturating_add(inside));
+        self.slice_count += 1;
+        self.open += u64::from(end == OPEN);
+        self.slices.push(at, &Slice { at, end, track, what }.encode());
+        self.slices.check()
+    }
+
+    fn point(&mut self, [ts, pid, tid]: [&Cell<'_>; 3], category: &str, name: &str) {
+        let at = number(ts).unwrap_or_default();
+        if !self.has(at, at) {
+            return;
+        }
+        let Some(thread) = self.thread(pid, tid) else { return };
+        let what = self.whats.number(&mut self.texts, category, name);
+        let pixel = self.pixel(at) as u16;
+        let points = self.points.entry(thread).or_default();
+        let (count, ..) = points.entry(pixel).or_insert((0, at, what));
+        *count += 1;
+        self.point_count += 1;
+    }
+
+    fn value(&mut self, cells: &[Cell<'_>; 10]) {
+        let [ts, pid, tid, _, _, category, name, id, series, value] = cells;
+        let Cell::Double(value) = *value else { return };
+        let at = number(ts).unwrap_or_default();
+        if !value.is_finite() || at >= self.window.1 {
+            return;
+        }
+        let Some(thread) = self.thread(pid, tid) else { return };
+        let pid = self.threads[thread as usize].pid;
+        let what = self.whats.number(&mut self.texts, text(category), text(name));
+        let series = self.texts.number(text(series));
+        let key = Series { pid, what, id: number(id).unwrap_or_default(), series };
+        if self.series.len() == MAX_OWNERS && !self.series.contains_key(&key) {
+            self.skip("counter values of series beyond those that there is room for");
+            return;
+        }
+        let is_in = self.has(at, at);
+        let pixel = is_in.then(|| self.pixel(at) as u16);
+        self.value_count += u64::from(is_in);
+        self.series.entry(key).or_default().add(at, pixel, value);
+    }
+
+    fn flow(&mut self, cells: &[Cell<'_>; 9]) {
+        let [ts, pid, tid, _, _, category, name, id, phase] = cells;
+        if self.flows.len() == MAX_FLOWS {
+            return self.skip("flow events beyond those that there is room for");
+        }
+        let Some(thread) = self.thread(pid, tid) else { return };
+        let what = self.whats.number(&mut self.texts, text(category), text(name));
+        let phase = match text(phase) {
+            "begin" => 0,
+            "end" => 2,
+            _ => 1,
+        };
+        let (id, at) = (number(id).unwrap_or_default(), number(ts).unwrap_or_default());
+        self.flows.push(Flow { id, at, phase, thread, what });
+    }
+
+    fn loss(&mut self, cells: &[Cell<'_>; 5]) {
+        let [first, last, provider, reason, count] = cells;
+        let (first, last) = (number(first), number(last).filter(|last| *last > 0));
+        let count = number(count).unwrap_or_default();
+        self.lost = self.lost.saturating_add(count);
+        let times = last.map(|last| (first.unwrap_or(last).min(last), last));
+        let is_in = times.is_none_or(|(from, to)| self.has(from, to));
+        if count > 0 && is_in && self.losses.len() < MAX_LOSSES {
+            let (provider, reason) = (number(provider).unwrap_or_default(), text(reason).to_owned());
+            self.losses.push(Loss { times, provider, reason, count });
+        }
+    }
+}
+
+impl Rows for Collector {
+    fn wanted(&self) -> Wanted {
+        let mut wanted = Wanted::NONE;
+        let whose = ["ts", "pid", "tid", "category", "name"];
+        want(&mut wanted, Table::Slices, &["dur", "async_id", "provider"]);
+        for table in [Table::Slices, Table::Instants, Table::Flows, Table::Counters] {
+            want(&mut wanted, table, &whose);
+        }
+        want(&mut wanted, Table::Flows, &["flow_id", "phase"]);
+        want(&mut wanted, Table::Counters, &["counter_id", "series", "value"]);
+        want(&mut wanted, Table::Logs, &["ts", "pid", "tid", "message"]);
+        for table in [Table::Threads, Table::Losses, Table::Providers] {
+            wanted.add(table, u64::MAX >> 1);
+        }
+        for table in [Table::Sched, Table::Samples, Table::Blobs] {
+            want(&mut wanted, table, &["ts"]);
+        }
+        wanted
+    }
+
+    fn row(&mut self, table: Table, cells: &[Cell<'_>]) -> io::Result<()> {
+        match table {
+            Table::Slices => return self.slice(all(cells)?),
+            Table::Instants => {
+                let [ts, pid, tid, _, _, category, name] = all(cells)?;
+                self.point([ts, pid, tid], text(category), text(name));
+            }
+            Table::Logs => {
+                let [ts, pid, tid, _, _, message] = all(cells)?;
+                self.point([ts, pid, tid], "log", text(message));
+            }
+            Table::Counters => self.value(all(cells)?),
+            Table::Flows => self.flow(all(cells)?),
+            Table::Threads => {
+                let [pid, tid, process, thread] = all(cells)?;
+                let [pid, tid] = [pid, tid].map(|cell| number(cell).unwrap_or_default());
+                if let Some(number) = self.thread_numbers.get(&(pid, tid)) {
+                    self.threads[*number as usize].name = self.texts.number(text(thread));
+                }
+                if let Some(name) = self.processes.get_mut(&pid).filter(|_| !text(process).is_empty()) {
+                    *name = self.texts.number(text(process));
+                }
+            }
+            Table::Losses => self.loss(all(cells)?),
+            Table::Providers => {
+                let place = |name| table.table().place(name).and_then(|place| cells.get(place));
+                self.provider_pids.extend(place("id").and_then(number).zip(place("pid").and_then(number)));
+            }
+            Table::Sched | Table::Samples | Table::Blobs => {
+                let at = cells.first().and_then(number);
+                if at.is_none_or(|at| self.has(at, at)) {
+                    self.skip(match table {
+                        Table::Sched => "context switches",
+                        Table::Samples => "samples",
+                        _ => "blobs",
+                    });
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
