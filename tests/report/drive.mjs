@@ -62,7 +62,7 @@ try {
 
   await page.getByRole('tab', {name: 'Timeline'}).click();
   await drawn();
-  await page.waitForFunction(() => globalThis.traceReport.drawing.placed.every(({lane}) => (!lane.main || lane.main.data) && (!lane.marks || lane.marks.data)));
+  await page.waitForFunction(() => globalThis.traceReport.drawing.placed.every(({lane}) => [lane.main, lane.marks, lane.states].every((track) => !track || track.data)));
   await drawn();
   await judge('timeline');
   await shot('timeline');
@@ -100,6 +100,7 @@ try {
   const isFound = await page.evaluate(() => globalThis.traceReport.view.selected !== null);
   if (isFound) {
     found.details = await page.locator('#details').innerText();
+    found.selectedSql = await page.locator('#details .sql').textContent();
     await judge('details');
     await shot('details');
     // Click at what is selected, after the selection was cleared.
@@ -111,7 +112,8 @@ try {
       const {ts, end, depth} = track.data;
       const left = Math.max(drawing.x(ts[i]), 0);
       const right = Math.min(drawing.x(Math.min(end[i], model.length)), drawing.width);
-      return [isMark ? left : (left + right) / 2, y + 4 + (isMark ? 5 : (lane.marks ? 12 : 0) + (depth?.[i] ?? 0) * 18 + 9), ts[i]];
+      const states = lane.states ? 8 : 0;
+      return [isMark ? left : (left + right) / 2, y + 4 + states + (isMark ? 5 : (lane.marks ? 12 : 0) + (depth?.[i] ?? 0) * 18 + 9), ts[i]];
     });
     await page.locator('#search').fill('');
     await page.waitForFunction(() => globalThis.traceReport.view.search.text === '');
@@ -131,6 +133,54 @@ try {
       return location.hash;
     });
   }
+
+  // Pin the track of the selection with a key, hide another one by its button, and show it again.
+  if (isFound && found.clicked) {
+    const heads = () => page.locator('#heads .head').evaluateAll((all) => all.map((head) => ({
+      key: head.dataset.key, y: head.getBoundingClientRect().y, isPinned: head.querySelector('.pin')?.getAttribute('aria-pressed') === 'true',
+    })));
+    const hash = () => page.evaluate(() => (globalThis.traceReport.save(), location.hash));
+    const own = await page.evaluate(() => {
+      const app = globalThis.traceReport;
+      return app.layout.laneOf(app.view.selected.track).key;
+    });
+    await page.locator('#scroller').focus();
+    await page.keyboard.press('p');
+    await drawn();
+    const pinned = (await heads()).filter(({isPinned}) => isPinned);
+    found.pinned = {own, keys: pinned.map(({key}) => key), top: pinned[0]?.y - lanes.y, hash: await hash()};
+    await page.keyboard.press('p');
+    await drawn();
+    found.pinned.left = (await heads()).filter(({isPinned}) => isPinned).length;
+    const before = (await heads()).map(({key}) => key);
+    await page.locator('#heads .head:not(.group) .hide').first().click({force: true});
+    await drawn();
+    found.hidden = {
+      before, after: (await heads()).map(({key}) => key), hash: await hash(), button: await page.locator('#hidden').innerText(),
+    };
+    await page.locator('#hidden').click();
+    await drawn();
+    found.hidden.again = (await heads()).map(({key}) => key);
+    found.hidden.isButtonLeft = await page.locator('#hidden').isVisible();
+  }
+
+  // Two fingers that move apart zoom in around the middle between them, and together zoom out.
+  await page.locator('#scroller').focus();
+  await page.keyboard.press('0');
+  await drawn();
+  const touch = await page.context().newCDPSession(page);
+  const fingers = async (type, apart) => {
+    const [x, y] = [lanes.x + lanes.width / 4, lanes.y + Math.min(lanes.height / 2, 60)];
+    const touchPoints = type === 'touchEnd' ? [] : [{x: x - apart, y, id: 0}, {x: x + apart, y, id: 1}];
+    await touch.send('Input.dispatchTouchEvent', {type, touchPoints});
+    await drawn();
+  };
+  await fingers('touchStart', 40);
+  for (let apart = 50; apart <= 160; apart += 10) await fingers('touchMove', apart);
+  found.pinched = await view();
+  for (let apart = 150; apart >= 40; apart -= 10) await fingers('touchMove', apart);
+  found.pinchedBack = await view();
+  await fingers('touchEnd', 0);
 
   // Select everything in the ruler.
   await page.locator('#scroller').focus();
@@ -153,7 +203,7 @@ try {
     const {model} = globalThis.traceReport;
     await model.loadAll(() => true);
     await model.loadFlows();
-    const counts = [0, 0, 0, 0, 0, 0, 0];
+    const counts = [0, 0, 0, 0, 0, 0, 0, 0];
     const folded = [0, 0];
     const slices = new Map();
     const values = new Map();
@@ -180,7 +230,7 @@ try {
       for (let i = 0; i < Math.min(track.data.n, 50); i++) args += model.argumentsText(track.data, i).length;
     }
     return {
-      counts, folded, flows: model.flows.length, base: String(model.base), length: model.length, args,
+      counts, folded, folding: model.meta.folded, flows: model.flows.length, base: String(model.base), length: model.length, args,
       slices: [...slices].map(([key, sum]) => [...key.split('\n'), ...sum]),
       counters: [...values].map(([key, sum]) => [...key.split('\n'), sum]),
       reported: model.meta.slices.rows,

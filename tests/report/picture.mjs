@@ -1,14 +1,16 @@
-// Makes the pictures of the documentation from the page of the demo.
+// Makes the pictures of the documentation: from the page of the demo demo.png, report-overview.png and
+// report-timeline.png, and from any page a small one of a part of its timeline.
 //
 //   node picture.mjs PAGE DIRECTORY
+//   node picture.mjs PAGE DIRECTORY NAME [FROM TO]
 //
-// The modules are looked for in the working directory, as by drive.mjs. Writes demo.png, report-overview.png
-// and report-timeline.png.
+// NAME is the picture's, without its ending; FROM and TO are parts of the time, from 0 to 1. The modules are
+// looked for in the working directory, as by drive.mjs.
 import {createRequire} from 'node:module';
 import {join} from 'node:path';
 import {pathToFileURL} from 'node:url';
 
-const [file, directory] = process.argv.slice(2);
+const [file, directory, name, from = '0', to = '1'] = process.argv.slice(2);
 if (!directory) {
   console.error('usage: picture.mjs PAGE DIRECTORY');
   process.exit(2);
@@ -37,7 +39,7 @@ const select = async ([name, frames]) => {
 
 try {
   const take = async (scheme, height, name, prepare, argument) => {
-    const page = await browser.newPage({viewport: {width: 1200, height}, colorScheme: scheme});
+    const page = await browser.newPage({viewport: {width: 1100, height}, colorScheme: scheme});
     await page.goto(pathToFileURL(file).href);
     await page.waitForSelector('body[data-ready]');
     if (prepare) await page.evaluate(prepare, argument);
@@ -45,9 +47,18 @@ try {
     await page.screenshot({path: join(directory, name)});
     await page.close();
   };
-  await take('light', 760, 'report-overview.png');
-  await take('light', 760, 'demo.png', select, ['render frame', 2.5]);
-  await take('dark', 760, 'report-timeline.png', select, ['schedule tile', 6]);
+  if (name) {
+    const show = async ([from, to]) => {
+      const app = globalThis.traceReport;
+      await app.model.loadAll(() => true);
+      app.zoomTo(app.model.length * from, app.model.length * to);
+    };
+    await take('light', 480, `${name}.png`, show, [Number(from), Number(to)]);
+  } else {
+    await take('light', 640, 'report-overview.png');
+    await take('light', 640, 'demo.png', select, ['render frame', 2.5]);
+    await take('dark', 640, 'report-timeline.png', select, ['schedule tile', 6]);
+  }
 } finally {
   await browser.close();
 }

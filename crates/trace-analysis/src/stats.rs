@@ -4,11 +4,11 @@ use crate::names::Whats;
 use crate::pattern::Pattern;
 use crate::quantiles::{Budget, Quantiles};
 use crate::spans::{Shape, Span, Unfinished};
-use crate::walk::{Sample, ThreadNames, Visitor, Walked, walk};
+use crate::walk::{Sample, ThreadNames, Visitor, Walked, Walker, walk};
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
 use std::io::Read;
-use trace_reader::{Disorder, ReadError};
+use trace_reader::{Disorder, Input, ReadError, Reader, Resolved};
 
 /// How many series of counters are distinguished; further ones are left out.
 const MAX_SERIES: usize = 10_000;
@@ -181,18 +181,44 @@ impl Stats {
     /// # Errors
     /// As [`walk`].
     pub fn of(input: impl Read, disorder: &Disorder, options: &Options) -> Result<Self, ReadError> {
-        let mut summing = Summing {
-            options,
-            has: Vec::new(),
-            durations: Vec::new(),
-            operations: Vec::new(),
-            instants: Vec::new(),
-            series: HashMap::default(),
-            counters: HashMap::default(),
-            other_samples: 0,
-            budget: Budget::default(),
-        };
+        let mut summing = Summing::new(options);
         let walked = walk(input, disorder, &mut summing)?;
+        Ok(summing.finish(walked))
+    }
+}
+
+/// The sums of an archive that its caller reads.
+pub struct Sums<'a>(Walker<'a, Summing<'a>>);
+
+impl<'a> Sums<'a> {
+    /// Sums after an earlier pass has found the disorder of the archive.
+    #[must_use]
+    pub fn new(disorder: &'a Disorder, options: &'a Options) -> Self {
+        Self(Walker::new(disorder, Summing::new(options)))
+    }
+
+    /// Takes a record, in the order of the archive.
+    #[inline]
+    pub fn record(&mut self, record: &Resolved<'_>) {
+        self.0.record(record);
+    }
+
+    /// Whether there was anything but definitions.
+    #[must_use]
+    pub const fn has_content(&self) -> bool {
+        self.0.has_content()
+    }
+
+    /// The sums of an archive that was read to its end, or to an error.
+    ///
+    /// # Errors
+    /// As of [`Walker::finish`].
+    pub fn finish<I: Input>(
+        self,
+        reader: &Reader<I>,
+        stopped: Option<ReadError>,
+    ) -> Result<Stats, ReadError> {
+        let (summing, walked) = self.0.finish(reader, stopped)?;
         Ok(summing.finish(walked))
     }
 }
@@ -234,7 +260,21 @@ struct Values {
     sum: f64,
 }
 
-impl Summing<'_> {
+impl<'a> Summing<'a> {
+    fn new(options: &'a Options) -> Self {
+        Self {
+            options,
+            has: Vec::new(),
+            durations: Vec::new(),
+            operations: Vec::new(),
+            instants: Vec::new(),
+            series: HashMap::default(),
+            counters: HashMap::default(),
+            other_samples: 0,
+            budget: Budget::default(),
+        }
+    }
+
     #[inline]
     fn wants(&mut self, what: u32, whats: &Whats) -> bool {
         let place = what as usize;

@@ -7,7 +7,7 @@ use crate::spans::{Open, Part, Span, Spans, Unfinished};
 use std::io::Read;
 use trace_format::event::EventKind;
 use trace_format::units::{Koid, Offset, ProviderId};
-use trace_reader::{Disorder, Event, Item, ReadError, Reader, Thread, Value};
+use trace_reader::{Disorder, Event, Input, Item, ReadError, Reader, Resolved, Thread, Value};
 
 /// The manager's own provider.
 const MANAGER: ProviderId = ProviderId(0);
@@ -96,62 +96,116 @@ impl Walked {
     }
 }
 
+impl<V: Visitor> Visitor for &mut V {
+    #[inline]
+    fn span(&mut self, span: &Span, whats: &Whats) {
+        (**self).span(span, whats);
+    }
+
+    fn unfinished(&mut self, open: &Unfinished, whats: &Whats) {
+        (**self).unfinished(open, whats);
+    }
+
+    #[inline]
+    fn instant(&mut self, what: u32, thread: u32, at: u64, whats: &Whats) {
+        (**self).instant(what, thread, at, whats);
+    }
+
+    #[inline]
+    fn sample(&mut self, sample: &Sample<'_>, whats: &Whats) {
+        (**self).sample(sample, whats);
+    }
+
+    #[inline]
+    fn wants_samples(&mut self, what: u32, whats: &Whats) -> bool {
+        (**self).wants_samples(what, whats)
+    }
+}
+
 /// Goes through an archive, plain or compressed, after an earlier pass has found its disorder.
 ///
 /// # Errors
 /// The input is no archive, cannot be read at all, or what had to be sorted could not be kept in a file.
 pub fn walk(input: impl Read, disorder: &Disorder, visitor: &mut impl Visitor) -> Result<Walked, ReadError> {
     let mut reader = Reader::new(input)?;
-    let mut pass = Pass { visitor, spans: Spans::new(disorder), walked: Walked::default() };
-    let mut losses = Counting::default();
-    let mut has_content = false;
+    let mut walker = Walker::new(disorder, visitor);
     let stopped = loop {
         match reader.next_item() {
-            Ok(Some(record)) => {
-                losses.record(&record);
-                if let Item::Event(event) = &record.item {
-                    pass.cost(event, record.provider);
-                    pass.event(event);
-                    has_content = true;
-                } else {
-                    has_content |= record.item.is_content();
-                }
-            }
+            Ok(Some(record)) => walker.record(&record),
             Ok(None) => break None,
-            Err(error) if has_content => break Some(error),
+            Err(error) if walker.has_content() => break Some(error),
             Err(error) => return Err(error),
         }
     };
-    let Pass { visitor, mut spans, mut walked } = pass;
-    let whats = &walked.whats;
-    let mut unfinished: Vec<Unfinished> = Vec::new();
-    spans
-        .finish(whats, |span| visitor.span(span, whats), |open| unfinished.push(*open))
-        .map_err(|source| ReadError::Io { offset: Offset(0), source })?;
-    unfinished.iter().for_each(|open| visitor.unfinished(open, whats));
-    let names = reader.names();
-    let process = |process: Koid| names.process(process).map(|name| name.to_str().into_owned());
-    walked.processes = spans.processes().into_iter().map(|koid| (koid, process(koid))).collect();
-    let named = |thread: Thread| ThreadNames {
-        thread,
-        process_name: process(thread.process),
-        thread_name: names.thread(thread).map(|name| name.to_str().into_owned()),
-    };
-    walked.threads = spans.threads().map(named).collect();
-    walked.bytes = reader.position().0;
-    walked.losses = losses.finish(reader.warnings(), stopped);
-    (walked.unmatched_ends, walked.dropped_begins) = (spans.unmatched, spans.dropped);
-    walked.other_names = walked.whats.others;
-    Ok(walked)
+    walker.finish(&reader, stopped).map(|(_, walked)| walked)
 }
 
-struct Pass<'a, V> {
-    visitor: &'a mut V,
+/// Goes through an archive that its caller reads, so that one pass serves for several purposes.
+pub struct Walker<'a, V> {
+    visitor: V,
     spans: Spans<'a>,
     walked: Walked,
+    losses: Counting,
+    has_content: bool,
 }
 
-impl<V: Visitor> Pass<'_, V> {
+impl<'a, V: Visitor> Walker<'a, V> {
+    /// A walk after an earlier pass has found the disorder of the archive.
+    pub fn new(disorder: &'a Disorder, visitor: V) -> Self {
+        let (walked, losses) = (Walked::default(), Counting::default());
+        Self { visitor, spans: Spans::new(disorder), walked, losses, has_content: false }
+    }
+
+    /// Whether there was anything but definitions.
+    pub const fn has_content(&self) -> bool {
+        self.has_content
+    }
+
+    /// Takes a record, in the order of the archive.
+    #[inline]
+    pub fn record(&mut self, record: &Resolved<'_>) {
+        self.losses.record(record);
+        if let Item::Event(event) = &record.item {
+            self.cost(event, record.provider);
+            self.event(event);
+            self.has_content = true;
+        } else {
+            self.has_content |= record.item.is_content();
+        }
+    }
+
+    /// What was found in an archive that was read to its end, or to an error.
+    ///
+    /// # Errors
+    /// What had to be sorted could not be kept in a file.
+    pub fn finish<I: Input>(
+        self,
+        reader: &Reader<I>,
+        stopped: Option<ReadError>,
+    ) -> Result<(V, Walked), ReadError> {
+        let Self { mut visitor, mut spans, mut walked, losses, .. } = self;
+        let whats = &walked.whats;
+        let mut unfinished: Vec<Unfinished> = Vec::new();
+        spans
+            .finish(whats, |span| visitor.span(span, whats), |open| unfinished.push(*open))
+            .map_err(|source| ReadError::Io { offset: Offset(0), source })?;
+        unfinished.iter().for_each(|open| visitor.unfinished(open, whats));
+        let names = reader.names();
+        let process = |process: Koid| names.process(process).map(|name| name.to_str().into_owned());
+        walked.processes = spans.processes().into_iter().map(|koid| (koid, process(koid))).collect();
+        let named = |thread: Thread| ThreadNames {
+            thread,
+            process_name: process(thread.process),
+            thread_name: names.thread(thread).map(|name| name.to_str().into_owned()),
+        };
+        walked.threads = spans.threads().map(named).collect();
+        walked.bytes = reader.position().0;
+        walked.losses = losses.finish(reader.warnings(), stopped);
+        (walked.unmatched_ends, walked.dropped_begins) = (spans.unmatched, spans.dropped);
+        walked.other_names = walked.whats.others;
+        Ok((visitor, walked))
+    }
+
     #[inline]
     fn cost(&mut self, event: &Event<'_>, provider: ProviderId) {
         let Walked { costly, costs, .. } = &mut self.walked;

@@ -9,8 +9,9 @@ use std::error::Error;
 use std::fs::File;
 use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
 use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use trace_convert::import::{ImportError, ftrace, json, perfetto};
@@ -321,14 +322,15 @@ pub fn again(file: File, path: &Path, what: &'static str) -> Result<(Trace, Impo
     let is_plain = start.starts_with(&MAGIC);
     if foreign.is_none() && metadata.is_file() {
         let length = metadata.len().saturating_sub(begin);
+        let (file, bars) = (Arc::new(file), Bars::default());
         let open = Box::new(move || {
-            (&file).seek(SeekFrom::Start(begin))?;
-            Ok(Box::new(Progressing::new(file.try_clone()?, what, length)) as Box<dyn Read>)
+            let input = Positioned { file: file.clone(), at: begin };
+            Ok(bars.reading(input, what, length) as Box<dyn Read>)
         });
         let bytes = is_plain.then_some(length);
         return Ok((Trace { name: name(path), open, disorder: None, bytes }, ImportReport::default()));
     }
-    let input = Progressing::new(Cursor::new(start).chain(file), what, metadata.len());
+    let input = Bars::default().reading(Cursor::new(start).chain(file), what, metadata.len());
     let (archive, report) = match foreign {
         Some(foreign) => imported(foreign, input).map_err(failed)?,
         None => (Box::new(input) as Box<dyn Read>, ImportReport::default()),
@@ -338,9 +340,9 @@ pub fn again(file: File, path: &Path, what: &'static str) -> Result<(Trace, Impo
     let Copying { copy, end, .. } = copying;
     let end = end.map(Arc::new);
     let bytes = copy.metadata().map_err(failed)?.len();
+    let copy = Arc::new(copy);
     let open = Box::new(move || {
-        (&copy).rewind()?;
-        let copy = io::BufReader::new(copy.try_clone()?);
+        let copy = io::BufReader::new(Positioned { file: copy.clone(), at: 0 });
         let end = end.clone().map(|end| io::Error::new(end.kind(), AgainError(end)));
         Ok(Box::new(copy.chain(Failing(end))) as Box<dyn Read>)
     });
@@ -364,18 +366,47 @@ impl Error for AgainError {
     }
 }
 
-/// Reads with a bar of its own.
+/// A file that is read from a place of its own, so that others can read it at the same time.
+struct Positioned {
+    file: Arc<File>,
+    at: u64,
+}
+
+impl Read for Positioned {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let length = self.file.read_at(bytes, self.at)?;
+        self.at += length as u64;
+        Ok(length)
+    }
+}
+
+/// Bars of one input, of which one is shown at a time.
+#[derive(Default)]
+struct Bars {
+    is_shown: Arc<AtomicBool>,
+}
+
+impl Bars {
+    fn reading(
+        &self,
+        input: impl Read + Send + 'static,
+        what: &'static str,
+        bytes: u64,
+    ) -> Box<dyn Read + Send> {
+        if self.is_shown.swap(true, Ordering::Relaxed) {
+            return Box::new(input);
+        }
+        let bar = progress::bar(what, bytes);
+        let input = Box::new(progress::reading(input, &bar));
+        Box::new(Progressing { input, bar, is_shown: self.is_shown.clone() })
+    }
+}
+
+/// Reads with a bar.
 struct Progressing {
     input: Box<dyn Read + Send>,
     bar: ProgressBar,
-}
-
-impl Progressing {
-    fn new(input: impl Read + Send + 'static, what: &'static str, bytes: u64) -> Self {
-        let bar = progress::bar(what, bytes);
-        let input = Box::new(progress::reading(input, &bar));
-        Self { input, bar }
-    }
+    is_shown: Arc<AtomicBool>,
 }
 
 impl Read for Progressing {
@@ -387,6 +418,7 @@ impl Read for Progressing {
 impl Drop for Progressing {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
+        self.is_shown.store(false, Ordering::Relaxed);
     }
 }
 

@@ -88,7 +88,10 @@ impl<W: Write> Json<W> {
 
     /// Removes and returns the text that was not written yet.
     pub fn take(&mut self) -> String {
-        let text = String::from_utf8_lossy(&self.text).into_owned();
+        let text = match str::from_utf8(&self.text) {
+            Ok(text) => text.to_owned(),
+            Err(_) => String::from_utf8_lossy(&self.text).into_owned(),
+        };
         self.text.clear();
         text
     }

@@ -158,42 +158,14 @@ pub fn check_slice(bytes: &[u8], limits: Limits) -> Result<Report, ReadError> {
 
 fn check_reader<I: Input>(reader: Reader<I>, limits: Limits, disorder: &Disorder) -> Report {
     let mut reader = reader.with_table_bytes(limits.table_bytes).strict();
-    let mut checker = Checker {
-        report: Report::default(),
-        providers: BTreeMap::new(),
-        problems: Problems::default(),
-        spans: Spans::new(limits.open_spans, disorder),
-        clocks: Clocks::new(limits.clock_times),
-        balance: Balance::default(),
-        usages: Usages::new(limits.usage_bytes),
-    };
+    let mut checker = Checker::new(limits, disorder);
     loop {
         match reader.next_item() {
             Ok(Some(record)) => checker.record(&record),
-            Ok(None) => break,
-            // The reader has warned of a lost position.
-            Err(ReadError::NoSize { .. }) => break,
-            Err(error) => {
-                checker.report.error = Some(error);
-                break;
-            }
+            Ok(None) => return checker.finish(&reader, None),
+            Err(error) => return checker.finish(&reader, Some(error)),
         }
     }
-    let mut report = checker.finish();
-    report.bytes = reader.position().0;
-    report.unknown = reader.unknown();
-    for (kind, count, first) in reader.warnings().by_kind() {
-        let first = first.iter().map(|warning| Finding {
-            offset: warning.offset,
-            provider: warning.provider,
-            text: warning.kind.to_string(),
-        });
-        report.problems.push(Problem { kind, count, first: first.collect() });
-    }
-    merge(&mut report.problems);
-    let is_remark = |problem: &mut Problem| REMARKS.contains(&problem.kind);
-    report.remarks = report.problems.extract_if(.., is_remark).collect();
-    report
 }
 
 /// One entry for each kind, sorted by its first place.
@@ -214,8 +186,9 @@ fn merge(problems: &mut Vec<Problem>) {
     problems.sort_by_key(|problem| problem.first.first().map(|finding| finding.offset));
 }
 
+/// A check of a trace that its caller reads, so that one pass serves for several purposes.
 #[derive(Debug)]
-struct Checker<'a> {
+pub struct Checker<'a> {
     report: Report,
     providers: BTreeMap<ProviderId, Provider>,
     problems: Problems,
@@ -257,8 +230,24 @@ impl Problems {
     }
 }
 
-impl Checker<'_> {
-    fn record(&mut self, record: &Resolved<'_>) {
+impl<'a> Checker<'a> {
+    /// A check after an earlier pass has found the disorder of the trace. The limit of the tables is the
+    /// reader's.
+    #[must_use]
+    pub fn new(limits: Limits, disorder: &'a Disorder) -> Self {
+        Self {
+            report: Report::default(),
+            providers: BTreeMap::new(),
+            problems: Problems::default(),
+            spans: Spans::new(limits.open_spans, disorder),
+            clocks: Clocks::new(limits.clock_times),
+            balance: Balance::default(),
+            usages: Usages::new(limits.usage_bytes),
+        }
+    }
+
+    /// Takes a record, in the order of the trace.
+    pub fn record(&mut self, record: &Resolved<'_>) {
         let Resolved { offset, provider, .. } = *record;
         if matches!(record.item, Item::LargeBlobPart { .. } | Item::Damage { .. }) {
             return;
@@ -357,7 +346,32 @@ impl Checker<'_> {
         }
     }
 
-    fn finish(mut self) -> Report {
+    /// The report of a trace that was read to its end, or to an error. Only a [strict](Reader::strict) reader
+    /// warns of everything.
+    #[must_use]
+    pub fn finish<I: Input>(self, reader: &Reader<I>, error: Option<ReadError>) -> Report {
+        let mut report = self.found();
+        // The reader has warned of a lost position.
+        if let Some(error) = error.filter(|error| !matches!(error, ReadError::NoSize { .. })) {
+            report.error = Some(error);
+        }
+        report.bytes = reader.position().0;
+        report.unknown = reader.unknown();
+        for (kind, count, first) in reader.warnings().by_kind() {
+            let first = first.iter().map(|warning| Finding {
+                offset: warning.offset,
+                provider: warning.provider,
+                text: warning.kind.to_string(),
+            });
+            report.problems.push(Problem { kind, count, first: first.collect() });
+        }
+        merge(&mut report.problems);
+        let is_remark = |problem: &mut Problem| REMARKS.contains(&problem.kind);
+        report.remarks = report.problems.extract_if(.., is_remark).collect();
+        report
+    }
+
+    fn found(mut self) -> Report {
         let problems = &mut self.problems;
         let unmatched = self.spans.finish(|EventPosition { offset, provider }, (kind, text)| {
             problems.add(kind, offset, provider, || text);

@@ -246,6 +246,20 @@ impl Finder {
         }
     }
 
+    /// Whether everything so far is in order.
+    #[inline]
+    #[must_use]
+    pub fn is_in_order(&self) -> bool {
+        self.disorder.is_empty()
+    }
+
+    /// Whether begins and ends that have to be paired are in order so far.
+    #[inline]
+    #[must_use]
+    pub fn has_parts_in_order(&self) -> bool {
+        self.disorder.has_parts_in_order()
+    }
+
     /// What was found.
     #[must_use]
     pub fn finish(self) -> Disorder {

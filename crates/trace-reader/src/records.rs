@@ -87,6 +87,20 @@ pub enum ReadError {
     },
 }
 
+impl ReadError {
+    /// The same error for another report. An error of the operating system keeps its kind and its text.
+    #[must_use]
+    pub fn repeated(&self) -> Self {
+        match self {
+            Self::NoTrace { found } => Self::NoTrace { found: *found },
+            Self::NoSize { offset, header } => Self::NoSize { offset: *offset, header: *header },
+            Self::Io { offset, source } => {
+                Self::Io { offset: *offset, source: io::Error::new(source.kind(), source.to_string()) }
+            }
+        }
+    }
+}
+
 /// What is left of a record that the end of the input cut off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leftover {

@@ -34,6 +34,8 @@ struct Template {
 pub struct Arguments {
     templates: Vec<Template>,
     by_text: HashMap<Box<[u8]>, u32, RandomState>,
+    /// The template of the last event.
+    last: u32,
     texts: Vec<u8>,
     text_numbers: HashMap<Box<[u8]>, u32, RandomState>,
     /// The values of the arguments that are looked at.
@@ -76,7 +78,10 @@ impl Arguments {
             return 0;
         }
         self.split(json);
-        let number = match self.by_text.get(&*self.scratch) {
+        // Events that follow each other often have the same.
+        let is_last = self.templates.get(self.last as usize).is_some_and(|last| *last.text == *self.scratch);
+        let known = if is_last { Some(&self.last) } else { self.by_text.get(&*self.scratch) };
+        let number = match known {
             Some(number) => *number,
             None => {
                 let column = |found: &Found| match found {
@@ -90,6 +95,7 @@ impl Arguments {
                 self.templates.len() as u32 - 1
             }
         };
+        self.last = number;
         let columns = &mut self.templates[number as usize].columns;
         for (column, found) in columns.iter_mut().zip(&self.found) {
             self.bytes += 8;

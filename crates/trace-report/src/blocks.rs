@@ -4,13 +4,10 @@ use crate::arguments::Arguments;
 use crate::collector::{Entry, OPEN};
 use crate::columns::{put_number, put_signed};
 use crate::tracks::{Kind, Track};
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use flate2::Compression;
-use flate2::write::DeflateEncoder;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::io::{self, Write};
+use std::io;
+use std::ops::Range;
 
 /// How many entries a block has at most.
 const BLOCK_ENTRIES: u64 = 1 << 16;
@@ -20,13 +17,6 @@ const BLOCK_TRACKS: usize = 256;
 const MAX_WAITING_BYTES: usize = 8 << 20;
 /// Rows of operations that overlap; more of them are drawn over each other.
 const MAX_ROWS: usize = 200;
-
-/// Compressed bytes as text.
-pub fn compressed(bytes: &[u8]) -> io::Result<String> {
-    let mut encoder = DeflateEncoder::new(Vec::new(), Compression::new(5));
-    encoder.write_all(bytes)?;
-    Ok(STANDARD.encode(encoder.finish()?))
-}
 
 /// The columns of a track that are not yet in a block.
 #[derive(Debug, Default)]
@@ -157,13 +147,14 @@ pub struct Blocks<'a> {
     base: u64,
     unit: u64,
     waiting_bytes: usize,
-    /// What begins at one time, with its arguments.
-    together: Vec<(Entry, Vec<u8>)>,
+    /// What begins at one time, with the places of its arguments.
+    together: Vec<(Entry, Range<usize>)>,
+    together_args: Vec<u8>,
     activity: Activity,
     folding: Folding,
     made: Made,
     /// Takes a block.
-    take: &'a mut dyn FnMut(usize, &[u8]) -> io::Result<()>,
+    take: &'a mut dyn FnMut(Vec<u8>) -> io::Result<()>,
 }
 
 /// How busy processes were over time: of the outermost slices of their threads.
@@ -220,11 +211,21 @@ impl<'a> Blocks<'a> {
         unit: u64,
         activity: Activity,
         folding: Folding,
-        take: &'a mut dyn FnMut(usize, &[u8]) -> io::Result<()>,
+        take: &'a mut dyn FnMut(Vec<u8>) -> io::Result<()>,
     ) -> Self {
-        let states = tracks.iter().map(|_| State::default()).collect();
-        let (together, unit, made) = (Vec::new(), unit.max(1), Made::default());
-        Self { tracks, states, base, unit, waiting_bytes: 0, together, activity, folding, made, take }
+        Self {
+            tracks,
+            states: tracks.iter().map(|_| State::default()).collect(),
+            base,
+            unit: unit.max(1),
+            waiting_bytes: 0,
+            together: Vec::new(),
+            together_args: Vec::new(),
+            activity,
+            folding,
+            made: Made::default(),
+            take,
+        }
     }
 
     fn kind(&self, track: u32) -> Kind {
@@ -238,13 +239,16 @@ impl<'a> Blocks<'a> {
         if self.together.first().is_some_and(|(first, _)| first.at != entry.at) {
             self.place_together()?;
         }
-        self.together.push((entry, args.to_vec()));
+        let from = self.together_args.len();
+        self.together_args.extend_from_slice(args);
+        self.together.push((entry, from..self.together_args.len()));
         Ok(())
     }
 
     /// Of what begins at one time, the longest is around the others; of two that are equal, the later one.
     fn place_together(&mut self) -> io::Result<()> {
         let mut together = std::mem::take(&mut self.together);
+        let mut args = std::mem::take(&mut self.together_args);
         if together.len() > 1 {
             together.reverse();
             together.sort_by_key(|(entry, _)| {
@@ -252,10 +256,11 @@ impl<'a> Blocks<'a> {
                 Reverse(if kind.has_length() { entry.length } else { 0 })
             });
         }
-        for (entry, args) in together.drain(..) {
-            self.place(entry, &args)?;
+        for (entry, place) in together.drain(..) {
+            self.place(entry, args.get(place).unwrap_or_default())?;
         }
-        self.together = together;
+        args.clear();
+        (self.together, self.together_args) = (together, args);
         Ok(())
     }
 
@@ -422,7 +427,7 @@ impl<'a> Blocks<'a> {
             return Ok(());
         }
         self.made.directory.push(contents);
-        (self.take)(self.made.directory.len() - 1, &bytes)
+        (self.take)(bytes)
     }
 
     /// Writes what is left; tracks are in this order in blocks.

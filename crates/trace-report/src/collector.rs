@@ -2,12 +2,15 @@
 //! summed up at once.
 
 use crate::lengths::Lengths;
+use crate::states::{States, Stretch};
 use crate::texts::{Texts, Whats};
-use crate::tracks::{Kind, Thread, Track, Tracks};
+use crate::tracks::{Kind, Track, Tracks};
 use crate::waits::Waits;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
 use std::io;
-use trace_convert::tables::{Cell, Kind as Table, Rows};
+use trace_convert::tables::{Cell, Kind as Table, Rows, Wanted};
+use trace_format::units::{Koid, Thread};
 use trace_reader::sorter::Sorter;
 
 /// Flow events that are drawn; further ones are counted.
@@ -79,8 +82,21 @@ pub struct Loss {
 /// What the trace says of itself: columns of the table `traces`.
 pub type Facts = Vec<(&'static str, String)>;
 
+/// Columns that are used of the tables with many rows. Names of threads are in the table of threads.
+const COLUMNS: [(Table, &[&str]); 6] = [
+    (Table::Slices, &["ts", "dur", "pid", "tid", "category", "name", "async_id", "args", "provider"]),
+    (Table::Instants, &["ts", "pid", "tid", "category", "name", "args"]),
+    (Table::Counters, &["ts", "pid", "tid", "category", "name", "counter_id", "series", "value"]),
+    (Table::Flows, &["ts", "pid", "tid", "category", "name", "flow_id", "phase"]),
+    (Table::Sched, &["ts", "dur", "cpu", "pid", "tid", "prio", "end_state"]),
+    (Table::Wakeups, &["ts", "tid"]),
+];
+/// Tables of which all is used.
+const WHOLE: [Table; 5] = [Table::Threads, Table::Logs, Table::Losses, Table::Providers, Table::Traces];
+/// So many bytes wait in memory to be sorted.
+const RUN_BYTES: usize = 12 << 20;
+
 /// All of a trace.
-#[derive(Default)]
 pub struct Collector {
     pub texts: Texts,
     pub whats: Whats,
@@ -93,6 +109,8 @@ pub struct Collector {
     pub flows: Vec<Flow>,
     pub dropped_flows: u64,
     pub waits: Waits,
+    states: States,
+    stretches: Vec<Stretch>,
     pub lengths: Lengths,
     pub losses: Vec<Loss>,
     pub dropped_losses: u64,
@@ -102,6 +120,34 @@ pub struct Collector {
     pub facts: Facts,
     last_provider: (u64, u64),
     bytes: Vec<u8>,
+    args: String,
+}
+
+impl Default for Collector {
+    fn default() -> Self {
+        Self {
+            texts: Texts::default(),
+            whats: Whats::default(),
+            tracks: Tracks::default(),
+            sorter: Sorter::with_runs_of(RUN_BYTES),
+            times: None,
+            unit: 0,
+            flows: Vec::new(),
+            dropped_flows: 0,
+            waits: Waits::default(),
+            states: States::default(),
+            stretches: Vec::new(),
+            lengths: Lengths::default(),
+            losses: Vec::new(),
+            dropped_losses: 0,
+            providers: BTreeMap::new(),
+            provider_processes: BTreeSet::new(),
+            facts: Facts::new(),
+            last_provider: (0, 0),
+            bytes: Vec::new(),
+            args: String::new(),
+        }
+    }
 }
 
 fn number(cell: &Cell<'_>) -> Option<u64> {
@@ -119,7 +165,7 @@ fn text<'a>(cell: &Cell<'a>) -> &'a str {
 /// The cells of the columns that say which thread a row is of.
 fn thread(cells: &[Cell<'_>], from: usize) -> Thread {
     let [pid, tid] = [0, 1].map(|place| cells.get(from + place).and_then(number).unwrap_or_default());
-    Thread { pid, tid }
+    Thread { process: Koid(pid), thread: Koid(tid) }
 }
 
 fn gcd(mut a: u64, mut b: u64) -> u64 {
@@ -156,54 +202,65 @@ impl Collector {
     }
 
     fn slice(&mut self, cells: &[Cell<'_>; 16]) {
-        let [ts, dur, _, _, process, thread_name, category, name, async_id, args, .., provider] = cells;
+        let [ts, dur, _, _, _, _, category, name, async_id, args, .., provider] = cells;
         let thread = thread(cells, 2);
         let what = self.whats.number(&mut self.texts, text(category), text(name));
-        let owner = self.tracks.thread(&mut self.texts, thread, text(process), text(thread_name));
-        let track = match async_id {
-            Cell::Null => self.tracks.number(Track::new(Kind::Thread, owner.into())),
-            _ => {
-                let process = self.tracks.process_of(owner);
-                self.tracks.number(Track { what, ..Track::new(Kind::Operations, process.into()) })
-            }
-        };
-        let provider = (number(provider).unwrap_or_default(), thread.pid);
+        let owner = self.tracks.thread(thread);
+        let provider = (number(provider).unwrap_or_default(), thread.process.0);
         if self.last_provider != provider && self.provider_processes.len() < MAX_LOSSES {
             self.provider_processes.insert(provider);
             self.last_provider = provider;
         }
-        let args = match number(async_id) {
-            // The operation's number is shown beside its arguments.
-            Some(id) => &with_id(id, text(args)),
-            None => text(args),
-        };
         let (at, length) = (number(ts).unwrap_or_default(), number(dur).unwrap_or(OPEN));
-        self.push(Entry { at, length, track, what }, args);
+        let Some(id) = number(async_id) else {
+            let track = self.tracks.number(Track::new(Kind::Thread, owner.into()));
+            self.push(Entry { at, length, track, what }, text(args));
+            return;
+        };
+        let process = self.tracks.process_of(owner);
+        let track = self.tracks.number(Track { what, ..Track::new(Kind::Operations, process.into()) });
+        // The operation's number is shown beside its arguments.
+        self.with_args(Entry { at, length, track, what }, |json| {
+            _ = match text(args).strip_prefix('{') {
+                Some(rest) => write!(json, "{{\"async_id\":{id},{rest}"),
+                None => write!(json, "{{\"async_id\":{id}}}"),
+            };
+        });
+    }
+
+    /// Takes an entry whose arguments are written as JSON.
+    fn with_args(&mut self, entry: Entry, args: impl FnOnce(&mut String)) {
+        let mut json = std::mem::take(&mut self.args);
+        json.clear();
+        args(&mut json);
+        self.push(entry, &json);
+        self.args = json;
     }
 
     fn instant(&mut self, cells: &[Cell<'_>; 10]) {
-        let [ts, _, _, process, thread_name, category, name, _, _, args] = cells;
+        let [ts, _, _, _, _, category, name, _, _, args] = cells;
         let what = self.whats.number(&mut self.texts, text(category), text(name));
-        let owner = self.tracks.thread(&mut self.texts, thread(cells, 1), text(process), text(thread_name));
+        let owner = self.tracks.thread(thread(cells, 1));
         let track = self.tracks.number(Track::new(Kind::Instants, owner.into()));
         self.push(Entry { at: number(ts).unwrap_or_default(), length: 0, track, what }, text(args));
     }
 
     fn log(&mut self, cells: &[Cell<'_>; 6]) {
-        let [ts, _, _, process, thread_name, message] = cells;
+        let [ts, _, _, _, thread_name, message] = cells;
         let what = self.whats.number(&mut self.texts, "", text(message));
-        let owner = self.tracks.thread(&mut self.texts, thread(cells, 1), text(process), text(thread_name));
+        let owner = self.tracks.thread(thread(cells, 1));
         let process = self.tracks.process_of(owner);
         let track = self.tracks.number(Track::new(Kind::Logs, process.into()));
-        let args = format!("{{\"thread\":{}}}", serde_json::Value::from(text(thread_name)));
-        self.push(Entry { at: number(ts).unwrap_or_default(), length: 0, track, what }, &args);
+        self.with_args(Entry { at: number(ts).unwrap_or_default(), length: 0, track, what }, |json| {
+            _ = write!(json, "{{\"thread\":{}}}", serde_json::Value::from(text(thread_name)));
+        });
     }
 
     fn counter(&mut self, cells: &[Cell<'_>; 11]) {
-        let [ts, _, _, process, thread_name, category, name, id, series, value, _] = cells;
+        let [ts, _, _, _, _, category, name, id, series, value, _] = cells;
         let Cell::Double(value) = *value else { return };
         let what = self.whats.number(&mut self.texts, text(category), text(name));
-        let owner = self.tracks.thread(&mut self.texts, thread(cells, 1), text(process), text(thread_name));
+        let owner = self.tracks.thread(thread(cells, 1));
         let process = self.tracks.process_of(owner);
         let series = self.texts.number(text(series));
         let id = number(id).unwrap_or_default();
@@ -213,13 +270,13 @@ impl Collector {
     }
 
     fn flow(&mut self, cells: &[Cell<'_>; 10]) {
-        let [ts, _, _, process, thread_name, category, name, id, phase, _] = cells;
+        let [ts, _, _, _, _, category, name, id, phase, _] = cells;
         if self.flows.len() >= MAX_FLOWS {
             self.dropped_flows += 1;
             return;
         }
         let what = self.whats.number(&mut self.texts, text(category), text(name));
-        let thread = self.tracks.thread(&mut self.texts, thread(cells, 1), text(process), text(thread_name));
+        let thread = self.tracks.thread(thread(cells, 1));
         let at = number(ts).unwrap_or_default();
         self.measure(at);
         let times = self.times.get_or_insert((at, at));
@@ -233,32 +290,56 @@ impl Collector {
     }
 
     fn sched(&mut self, cells: &[Cell<'_>; 9]) {
-        let [ts, dur, cpu, _, _, process, thread_name, prio, end_state] = cells;
+        let [ts, dur, cpu, _, _, _, _, prio, end_state] = cells;
         let thread = thread(cells, 3);
-        let who = self.tracks.thread(&mut self.texts, thread, text(process), text(thread_name));
+        let who = self.tracks.thread(thread);
         let track = self.tracks.number(Track::new(Kind::Cpu, number(cpu).unwrap_or_default()));
         let at = number(ts).unwrap_or_default();
-        self.waits.ran(thread.tid, who, at);
-        let mut args = format!("{{\"tid\":{}", thread.tid);
-        if let Some(prio) = number(prio) {
-            args += &format!(",\"prio\":{prio}");
-        }
-        if let Cell::Text(state) = end_state {
-            args += &format!(",\"end_state\":{}", serde_json::Value::from(*state));
-        }
-        args.push('}');
-        self.push(Entry { at, length: number(dur).unwrap_or(OPEN), track, what: who }, &args);
+        self.waits.ran(thread.thread.0, who, at);
+        let length = number(dur).unwrap_or(OPEN);
+        self.with_args(Entry { at, length, track, what: who }, |json| {
+            _ = write!(json, "{{\"tid\":{}", thread.thread.0);
+            if let Some(prio) = number(prio) {
+                _ = write!(json, ",\"prio\":{prio}");
+            }
+            if let Cell::Text(state) = end_state {
+                _ = write!(json, ",\"end_state\":{}", serde_json::Value::from(*state));
+            }
+            json.push('}');
+        });
+        let end_state = if let Cell::Text(state) = end_state { Some(*state) } else { None };
+        let mut stretches = std::mem::take(&mut self.stretches);
+        self.states.ran(thread.thread.0, who, (at, length), end_state, |stretch| stretches.push(stretch));
+        stretches.drain(..).for_each(|stretch| self.stretch(who, stretch));
+        self.stretches = stretches;
     }
-}
 
-fn with_id(id: u64, args: &str) -> String {
-    match args.strip_prefix('{') {
-        Some(rest) => format!("{{\"async_id\":{id},{rest}"),
-        None => format!("{{\"async_id\":{id}}}"),
+    /// A thread is in a state for a time.
+    fn stretch(&mut self, thread: u32, Stretch { at, length, state }: Stretch) {
+        let what = self.whats.number(&mut self.texts, "", state.text());
+        let track = self.tracks.number(Track::new(Kind::States, thread.into()));
+        self.push(Entry { at, length, track, what }, "");
+    }
+
+    /// Takes what is only known when there are no more rows.
+    pub fn finish(&mut self) {
+        std::mem::take(&mut self.states).finish(|thread, stretch| self.stretch(thread, stretch));
     }
 }
 
 impl Rows for Collector {
+    fn wanted(&self) -> Wanted {
+        let mut wanted = Wanted::NONE;
+        for (table, columns) in COLUMNS {
+            let places = columns.iter().filter_map(|name| table.table().place(name));
+            wanted.add(table, places.fold(0, |bits, place| bits | 1 << place));
+        }
+        for table in WHOLE {
+            wanted.add(table, (1 << table.table().columns.len()) - 1);
+        }
+        wanted
+    }
+
     fn row(&mut self, table: Table, cells: &[Cell<'_>]) -> io::Result<()> {
         /// The cells, if they are as many as the table has columns.
         fn all<'a, 'b, const N: usize>(cells: &'a [Cell<'b>]) -> io::Result<&'a [Cell<'b>; N]> {
@@ -273,11 +354,14 @@ impl Rows for Collector {
             Table::Sched => self.sched(all(cells)?),
             Table::Wakeups => {
                 let [ts, _, _, tid, ..] = all::<8>(cells)?;
-                self.waits.woken(number(tid).unwrap_or_default(), number(ts).unwrap_or_default());
+                let (tid, at) = (number(tid).unwrap_or_default(), number(ts).unwrap_or_default());
+                self.waits.woken(tid, at);
+                self.states.woken(tid, at);
             }
             Table::Threads => {
                 let [_, _, process, name, _] = all(cells)?;
-                self.tracks.thread(&mut self.texts, thread(cells, 0), text(process), text(name));
+                let thread = self.tracks.thread(thread(cells, 0));
+                self.tracks.name(&mut self.texts, thread, text(process), text(name));
             }
             Table::Losses => {
                 let [first, last, provider, reason, count] = all(cells)?;

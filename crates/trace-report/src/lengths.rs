@@ -1,7 +1,8 @@
 //! How many slices are how long, so that the longest of a large trace can be kept.
 
 /// Parts of each power of two.
-const PARTS: usize = 8;
+const PARTS: usize = 1 << BITS;
+const BITS: u32 = 3;
 
 /// Counts of lengths, each in a class from 1/8 of a power of two to the next.
 #[derive(Debug)]
@@ -18,8 +19,8 @@ impl Default for Lengths {
 
 fn class(length: u64) -> usize {
     let Some(power) = length.checked_ilog2() else { return 0 };
-    let part = ((u128::from(length) * PARTS as u128) >> power) as usize - PARTS;
-    power as usize * PARTS + part
+    let parts = if power >= BITS { length >> (power - BITS) } else { length << (BITS - power) };
+    power as usize * PARTS + parts as usize - PARTS
 }
 
 /// The least length of a class.

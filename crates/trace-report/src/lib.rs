@@ -1,8 +1,9 @@
 //! Writes a trace as one page of HTML that works offline, from a file.
 //!
-//! Several passes read the trace: sums and losses come from `trace-analysis`, problems from `trace-reader`,
-//! and everything that is drawn from the tables of `trace-convert`, so that the page and `trace query` agree.
-//! The page is in `ui/`; `page.rs` joins its modules, and `blocks.rs` makes the columns that they draw.
+//! Two threads read the trace. One takes everything that is drawn from the tables of `trace-convert`, so that
+//! the page and `trace query` agree, sorts it, and makes blocks of columns, which further threads compress.
+//! Meanwhile the other one sums up, by `trace-analysis`, and looks for problems, by `trace-reader`. The page is
+//! in `ui/`; `page.rs` joins its modules, and `blocks.rs` makes the columns that they draw.
 //= docs/report.md#what-is-in-the-file
 #![forbid(unsafe_code)]
 
@@ -11,29 +12,33 @@ mod blocks;
 mod collector;
 mod columns;
 mod lengths;
+mod packer;
 mod page;
+mod states;
 mod summary;
+mod sums;
 pub mod svg;
 mod texts;
 mod tracks;
 mod waits;
 
-use blocks::{Activity, Blocks, Folded, Folding, compressed};
+use blocks::{Activity, Blocks, Folded, Folding};
 use collector::{Collector, Flow};
 use columns::put_number;
+use packer::{Packer, compressed};
 use page::{Page, escaped};
 use serde_json::{Value, json};
 use std::io::{self, BufWriter, Read, Write};
+use std::panic::resume_unwind;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
 use summary::Findings;
-use trace_analysis::stats::{Options, Stats};
-use trace_convert::tables::{Trace, fill};
+use trace_convert::tables::{Opener, Trace, fill, fill_in_order};
 use trace_convert::{ConvertError, Filter, Summary};
-use trace_reader::check::{Limits, MAX_OPEN_SPANS, Problem, check};
+use trace_reader::check::Problem;
 use trace_reader::{Disorder, ReadError};
 use tracks::{Kind, Track, Tracks};
 
-/// Memory for the tables of the check.
-const CHECK_TABLE_BYTES: usize = 8 << 20;
 /// Slices that are all drawn one by one; of more, the longest so many are.
 const FEW_SLICES: u64 = 1_000_000;
 const MOST_LONG: u64 = 600_000;
@@ -69,62 +74,92 @@ pub struct Written {
 /// # Errors
 /// The input is no archive or cannot be read, or the page cannot be written.
 pub fn write(
-    mut trace: Trace,
+    trace: Trace,
     imported: impl FnOnce() -> Vec<Problem>,
     output: impl Write,
 ) -> Result<Written, ReportError> {
-    let mut open = || (trace.open)().map_err(|error| ReportError::Convert(ConvertError::Write(error)));
-    // The passes below report it, if nothing can be read.
-    let disorder = Disorder::find(open()?).unwrap_or_default();
-    let stats = Stats::of(open()?, &disorder, &Options::default())?;
-    let limits =
-        Limits { table_bytes: CHECK_TABLE_BYTES, open_spans: MAX_OPEN_SPANS, clock_times: 0, usage_bytes: 0 };
-    let checked = check(open()?, limits, &disorder)?;
-    let mut collector = Collector::default();
-    let summary = fill(open()?, &disorder, &mut collector, Filter::default())?;
-    let page = Page::new().map_err(ReportError::Write)?;
-    let mut output = Counting { output: BufWriter::with_capacity(1 << 16, output), bytes: 0 };
-    page.begin(&trace.name, &mut output).map_err(ReportError::Write)?;
-    let (activity, tracks, folded) =
-        blocks_of(&mut collector, &page, &mut output).map_err(ReportError::Write)?;
-    let bytes = output.bytes;
-    let (base, unit) = (collector.times.unwrap_or_default().0, collector.unit.max(1));
-    collector.flows.sort_unstable();
-    let flows = flow_columns(&collector.flows, base, unit);
-    let (ready, between) = (collector.waits.finish(), waits::of_flows(&collector.flows));
-    let imported = imported();
-    let findings = Findings {
-        name: &trace.name,
-        stats: &stats,
-        check: &checked,
-        imported: &imported,
-        collector: &collector,
-        ready: &ready,
-        flows: &between,
-        activity: &activity,
-        folded,
-        base,
+    let Trace { name, open, disorder, .. } = trace;
+    let open = Mutex::new(open);
+    let inbox = Mutex::new(None);
+    thread::scope(|scope| {
+        let sums = scope.spawn(|| sums::of(|| opened(&open)));
+        let sums = || sums.join().unwrap_or_else(|panic| resume_unwind(panic));
+        let mut collector = Collector::default();
+        let summary = match collect(&open, disorder, &mut collector) {
+            Ok(summary) => summary,
+            // Where both fail, it is for the same reason.
+            Err(error) => return sums().map_or_else(|error| Err(error.into()), |_| Err(error.into())),
+        };
+        collector.finish();
+        let page = Page::new().map_err(ReportError::Write)?;
+        let mut output = Counting { output: BufWriter::with_capacity(1 << 16, output), bytes: 0 };
+        page.begin(&name, &mut output).map_err(ReportError::Write)?;
+        let take = |number: usize, text: &str| page.section(&format!("t{number}"), text, &mut output);
+        let mut packer = Packer::new(scope, &inbox, take);
+        let made = blocks_of(&mut collector, &mut |bytes| packer.push(bytes));
+        let made = made.and_then(|made| packer.finish().map(|()| made));
+        let (activity, tracks, folded) = made.map_err(ReportError::Write)?;
+        let bytes = output.bytes;
+        let (base, unit) = (collector.times.unwrap_or_default().0, collector.unit.max(1));
+        collector.flows.sort_unstable();
+        let flows = flow_columns(&collector.flows, base, unit);
+        let (ready, between) = (collector.waits.finish(), waits::of_flows(&collector.flows));
+        let (stats, checked) = sums()?;
+        let imported = imported();
+        let findings = Findings {
+            name: &name,
+            stats: &stats,
+            check: &checked,
+            imported: &imported,
+            collector: &collector,
+            ready: &ready,
+            flows: &between,
+            activity: &activity,
+            folded,
+            base,
+        };
+        let meta = escaped(&findings.json().to_string());
+        let mut finish = || {
+            page.section("flows", &compressed(&flows)?, &mut output)?;
+            page.section("tracks", &compressed(tracks.to_string().as_bytes())?, &mut output)?;
+            page.section("meta", &meta, &mut output)?;
+            page.end(&mut output)?;
+            output.flush()
+        };
+        finish().map_err(ReportError::Write)?;
+        Ok(Written { summary, bytes })
+    })
+}
+
+fn opened(open: &Mutex<Opener>) -> io::Result<Box<dyn Read>> {
+    (open.lock().unwrap_or_else(PoisonError::into_inner))()
+}
+
+/// Takes all rows: in one pass, if begins and ends turn out to be in order.
+fn collect(
+    open: &Mutex<Opener>,
+    disorder: Option<Disorder>,
+    collector: &mut Collector,
+) -> Result<Summary, ConvertError> {
+    let input = || opened(open).map_err(ConvertError::Write);
+    let disorder = match disorder {
+        Some(disorder) => disorder,
+        None => match fill_in_order(input()?, collector, Filter::default())? {
+            Ok(summary) => return Ok(summary),
+            Err(disorder) => disorder,
+        },
     };
-    let meta = escaped(&findings.json().to_string());
-    let mut finish = || {
-        page.section("flows", &compressed(&flows)?, &mut output)?;
-        page.section("tracks", &compressed(tracks.to_string().as_bytes())?, &mut output)?;
-        page.section("meta", &meta, &mut output)?;
-        page.end(&mut output)?;
-        output.flush()
-    };
-    finish().map_err(ReportError::Write)?;
-    Ok(Written { summary, bytes })
+    *collector = Collector::default();
+    fill(input()?, &disorder, collector, Filter::default())
 }
 
 /// Of a large trace, how short slices were folded, and their sums.
 type WhatWasFolded = Option<(Folding, Folded)>;
 
-/// Writes the blocks of everything that was collected.
+/// Makes the blocks of everything that was collected.
 fn blocks_of(
     collector: &mut Collector,
-    page: &Page,
-    output: &mut impl Write,
+    take: &mut dyn FnMut(Vec<u8>) -> io::Result<()>,
 ) -> io::Result<(Activity, Value, WhatWasFolded)> {
     let sorter = std::mem::take(&mut collector.sorter);
     let tracks = &collector.tracks;
@@ -136,13 +171,11 @@ fn blocks_of(
     let cut = collector.lengths.cut(FEW_SLICES, MOST_LONG);
     let intervals = (INTERVALS / tracks.list.len().max(1) as u64).clamp(64, 1 << 15);
     let folding = Folding { cut, width: ((last - base) / intervals).max(1) };
-    let mut take =
-        |number: usize, bytes: &[u8]| page.section(&format!("t{number}"), &compressed(bytes)?, output);
-    let mut blocks = Blocks::new(&tracks.list, base, unit, activity, folding, &mut take);
+    let mut blocks = Blocks::new(&tracks.list, base, unit, activity, folding, take);
     sorter.finish(|entry| blocks.push(entry))?;
     let (made, activity) = blocks.finish(&order_of(tracks))?;
-    let processes = tracks.processes.iter().map(|of| json!([of.of.to_string(), of.name]));
-    let threads = tracks.threads.iter().map(|of| json!([of.of.tid.to_string(), of.name, of.process]));
+    let processes = tracks.processes.iter().map(|of| json!([of.of.0.to_string(), of.name]));
+    let threads = tracks.threads.iter().map(|of| json!([of.of.thread.0.to_string(), of.name, of.process]));
     let folded = made.folded_tracks.iter().map(|of| Track::new(Kind::Folded, u64::from(*of)));
     let all = tracks.list.iter().copied().chain(folded).zip(&made.rows);
     let all = all.map(|(of, rows)| {
@@ -164,7 +197,7 @@ fn order_of(tracks: &Tracks) -> Vec<u32> {
     let key = |number: &u32| {
         let track = &tracks.list[*number as usize];
         let process = match track.kind {
-            Kind::Thread | Kind::Instants => tracks.process_of(track.owner as u32),
+            Kind::Thread | Kind::Instants | Kind::States => tracks.process_of(track.owner as u32),
             _ => track.owner as u32,
         };
         (process, track.kind, track.owner, *number)

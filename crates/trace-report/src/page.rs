@@ -4,7 +4,7 @@
 //! name are an error. Comments are dropped, too, and the script is compressed: a loader of a few lines, whose
 //! hash the policy names, makes a blob of it. The worker's text is a constant of the script.
 
-use crate::blocks::compressed;
+use crate::packer::compressed;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
@@ -17,7 +17,7 @@ const STYLE: &str = include_str!("../ui/page.css");
 const LOADER: &str = include_str!("../ui/loader.js");
 
 /// The modules of the page; each uses only what comes before it.
-const MODULES: [(&str, &str); 15] = [
+const MODULES: [(&str, &str); 18] = [
     ("text.js", include_str!("../ui/text.js")),
     ("decode.js", include_str!("../ui/decode.js")),
     ("model.js", include_str!("../ui/model.js")),
@@ -27,8 +27,11 @@ const MODULES: [(&str, &str); 15] = [
     ("stats.js", include_str!("../ui/stats.js")),
     ("search.js", include_str!("../ui/search.js")),
     ("hash.js", include_str!("../ui/hash.js")),
+    ("canvas.js", include_str!("../ui/canvas.js")),
+    ("strips.js", include_str!("../ui/strips.js")),
     ("draw.js", include_str!("../ui/draw.js")),
     ("element.js", include_str!("../ui/element.js")),
+    ("heads.js", include_str!("../ui/heads.js")),
     ("details.js", include_str!("../ui/details.js")),
     ("summary.js", include_str!("../ui/summary.js")),
     ("input.js", include_str!("../ui/input.js")),

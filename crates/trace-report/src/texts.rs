@@ -58,16 +58,49 @@ impl Texts {
     }
 }
 
+/// Pairs that are found by where their texts are, a power of two.
+const RECENT: usize = 1024;
+
 /// Pairs of category and name, numbered in the order in which they occur.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Whats {
+    /// The pair that was last seen at each place.
+    recent: Box<[u32; RECENT]>,
     numbers: HashMap<(u32, u32), u32, RandomState>,
     list: Vec<(u32, u32)>,
 }
 
+impl Default for Whats {
+    fn default() -> Self {
+        Self { recent: Box::new([0; RECENT]), numbers: HashMap::default(), list: Vec::new() }
+    }
+}
+
+/// A place for two texts, which the reader keeps where they are from event to event.
+fn place(category: &str, name: &str) -> usize {
+    let mixed = (name.as_ptr() as usize).wrapping_mul(31) ^ category.as_ptr() as usize;
+    (mixed >> 4 ^ mixed >> 14) % RECENT
+}
+
 impl Whats {
     /// The number of a pair.
+    #[inline]
     pub fn number(&mut self, texts: &mut Texts, category: &str, name: &str) -> u32 {
+        let place = place(category, name);
+        let recent = self.recent[place];
+        if let Some(of) = self.list.get(recent as usize)
+            && texts.text(of.1) == name
+            && texts.text(of.0) == category
+        {
+            return recent;
+        }
+        let number = self.find(texts, category, name);
+        self.recent[place] = number;
+        number
+    }
+
+    #[inline(never)]
+    fn find(&mut self, texts: &mut Texts, category: &str, name: &str) -> u32 {
         let pair = (texts.number(category), texts.number(name));
         let list = &mut self.list;
         *self.numbers.entry(pair).or_insert_with(|| {
@@ -79,5 +112,30 @@ impl Whats {
     /// Category and name of each number.
     pub fn list(&self) -> &[(u32, u32)] {
         &self.list
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_keep_their_numbers_wherever_their_texts_are() {
+        let (mut texts, mut whats) = (Texts::default(), Whats::default());
+        let mut number = |category: &str, name: &str| {
+            // Another address each time.
+            let (category, name) = (category.to_owned(), name.to_owned());
+            whats.number(&mut texts, &category, &name)
+        };
+        assert_eq!((number("a", "x"), number("a", "y"), number("b", "x")), (0, 1, 2));
+        assert_eq!((number("b", "x"), number("a", "x"), number("a", "y")), (2, 0, 1));
+        // Other texts at one address.
+        let mut place = *b"c";
+        let mut numbers = Vec::new();
+        for letter in *b"cdcd" {
+            place[0] = letter;
+            numbers.push(whats.number(&mut texts, "k", std::str::from_utf8(&place).unwrap()));
+        }
+        assert_eq!(numbers, [3, 4, 3, 4]);
     }
 }

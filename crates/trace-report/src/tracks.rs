@@ -3,6 +3,8 @@
 use crate::texts::Texts;
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
+use trace_format::units::{Koid, Thread};
+use trace_reader::ThreadNumbers;
 
 /// What is on a track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -21,20 +23,15 @@ pub enum Kind {
     Counter,
     /// Short slices of another track, together.
     Folded,
+    /// Whether a thread runs, is ready or waits.
+    States,
 }
 
 impl Kind {
     /// Whether what is on it has a length.
     pub const fn has_length(self) -> bool {
-        matches!(self, Self::Thread | Self::Operations | Self::Cpu | Self::Folded)
+        matches!(self, Self::Thread | Self::Operations | Self::Cpu | Self::Folded | Self::States)
     }
-}
-
-/// A thread and its process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Thread {
-    pub pid: u64,
-    pub tid: u64,
 }
 
 /// A track.
@@ -70,51 +67,64 @@ pub struct Named<T> {
 
 type Key = (Kind, u64, u32, u64, u32);
 
+/// Tracks that are found without hashing, a power of two.
+const RECENT: usize = 256;
+
 /// All of them, numbered in the order in which they occur.
 #[derive(Debug, Default)]
 pub struct Tracks {
-    pub processes: Vec<Named<u64>>,
+    pub processes: Vec<Named<Koid>>,
     pub threads: Vec<Named<Thread>>,
     pub list: Vec<Track>,
-    process_numbers: HashMap<u64, u32, RandomState>,
-    thread_numbers: HashMap<Thread, u32, RandomState>,
+    process_numbers: HashMap<Koid, u32, RandomState>,
+    thread_numbers: ThreadNumbers,
     numbers: HashMap<Key, u32, RandomState>,
-    last: Option<(Thread, u32)>,
+    /// The last track of each place.
+    recent: Vec<u32>,
+}
+
+impl Track {
+    const fn key(&self) -> Key {
+        (self.kind, self.owner, self.what, self.id, self.series)
+    }
+
+    fn place(&self) -> usize {
+        let mixed = self.owner ^ u64::from(self.what) << 3 ^ self.id << 5 ^ u64::from(self.series) << 1;
+        (mixed as usize * 8 + self.kind as usize) % RECENT
+    }
 }
 
 impl Tracks {
-    /// The number of a thread. The last name that is not empty is its name.
-    pub fn thread(&mut self, texts: &mut Texts, thread: Thread, process_name: &str, name: &str) -> u32 {
-        let number = match self.last {
-            Some((last, number)) if last == thread => number,
-            _ => self.thread_number(thread),
-        };
-        self.last = Some((thread, number));
-        let named = &mut self.threads[number as usize];
-        if !name.is_empty() && texts.text(named.name) != name {
-            named.name = texts.number(name);
+    /// The number of a thread.
+    #[inline]
+    pub fn thread(&mut self, thread: Thread) -> u32 {
+        let number = self.thread_numbers.number(thread, usize::MAX).unwrap_or(0);
+        if number == self.threads.len() {
+            self.add(thread);
         }
-        let process = &mut self.processes[named.process as usize];
-        if !process_name.is_empty() && texts.text(process.name) != process_name {
-            process.name = texts.number(process_name);
-        }
-        number
+        number as u32
     }
 
-    fn thread_number(&mut self, thread: Thread) -> u32 {
-        if let Some(number) = self.thread_numbers.get(&thread) {
-            return *number;
-        }
+    #[cold]
+    fn add(&mut self, thread: Thread) {
         let processes = &mut self.processes;
-        let process = *self.process_numbers.entry(thread.pid).or_insert_with(|| {
+        let process = *self.process_numbers.entry(thread.process).or_insert_with(|| {
             let process = processes.len() as u32;
-            processes.push(Named { of: thread.pid, name: 0, process });
+            processes.push(Named { of: thread.process, name: 0, process });
             process
         });
-        let number = self.threads.len() as u32;
         self.threads.push(Named { of: thread, name: 0, process });
-        self.thread_numbers.insert(thread, number);
-        number
+    }
+
+    /// Names a thread and its process. The last name that is not empty counts.
+    pub fn name(&mut self, texts: &mut Texts, thread: u32, process_name: &str, name: &str) {
+        let named = &mut self.threads[thread as usize];
+        if !name.is_empty() {
+            named.name = texts.number(name);
+        }
+        if !process_name.is_empty() {
+            self.processes[named.process as usize].name = texts.number(process_name);
+        }
     }
 
     /// The process of a thread.
@@ -123,12 +133,22 @@ impl Tracks {
     }
 
     /// The number of a track.
+    #[inline]
     pub fn number(&mut self, track: Track) -> u32 {
-        let Track { kind, owner, what, id, series, .. } = track;
+        let (place, key) = (track.place(), track.key());
+        if let Some(recent) = self.recent.get(place)
+            && let Some(known) = self.list.get(*recent as usize)
+            && known.key() == key
+        {
+            return *recent;
+        }
         let list = &mut self.list;
-        *self.numbers.entry((kind, owner, what, id, series)).or_insert_with(|| {
+        let number = *self.numbers.entry(key).or_insert_with(|| {
             list.push(track);
             list.len() as u32 - 1
-        })
+        });
+        self.recent.resize(RECENT, 0);
+        self.recent[place] = number;
+        number
     }
 }

@@ -1,8 +1,12 @@
 // Colours that are stable by name, with text on them that can be read.
 
-/** @type {Map<string, string>} */
+/** @typedef {{colour: string, pixel: number, faint: number}} Look */
+
+/** @type {Map<string, Look>} */
 const cache = new Map();
 let isDark = false;
+/** Goes up when all colours change. */
+export let palette = 0;
 /** Colours of everything else, from the style sheet. @type {Record<string, string>} */
 export const theme = {};
 
@@ -26,6 +30,7 @@ export function readTheme() {
   }
   isDark = theme.scheme === 'dark';
   cache.clear();
+  palette++;
 }
 
 /** A number from 0 up to 2^32 for a name. @param {string} name */
@@ -35,17 +40,46 @@ export function hashOf(name) {
   return (hash ^ (hash >>> 15)) >>> 0;
 }
 
-/** The colour of a name. @param {string} name */
-export function colourOf(name) {
-  let colour = cache.get(name);
-  if (!colour) {
+/** Red, green or blue of a hue, from 0 to 255. @param {number} hue @param {number} saturation
+ * @param {number} lightness @param {number} n 0 for red, 8 for green, 4 for blue */
+function part(hue, saturation, lightness, n) {
+  const k = (n + hue / 30) % 12;
+  const reach = saturation * Math.min(lightness, 1 - lightness);
+  return Math.round(255 * (lightness - reach * Math.max(-1, Math.min(k - 3, 9 - k, 1))));
+}
+
+/** @param {number} hue @param {number} saturation @param {number} lightness @returns {Look} */
+function look(hue, saturation, lightness) {
+  const [r, g, b] = [0, 8, 4].map((n) => part(hue, saturation, lightness, n));
+  const pixel = (b << 16) | (g << 8) | r;
+  return {colour: `rgb(${r} ${g} ${b})`, pixel: ((255 << 24) | pixel) >>> 0, faint: ((64 << 24) | pixel) >>> 0};
+}
+
+/** The colour of a name, as a text and as pixels of an image. @param {string} name @returns {Look} */
+export function lookOf(name) {
+  let found = cache.get(name);
+  if (!found) {
     const hash = hashOf(name.replace(/\d+/g, ''));
     const hue = (hash % 36) * 10;
     const shade = (hash >> 8) % 3;
-    colour = isDark
-      ? `hsl(${hue} ${38 + 5 * shade}% ${31 + 2 * shade}%)`
-      : `hsl(${hue} ${58 + 7 * shade}% ${79 - 3 * shade}%)`;
-    cache.set(name, colour);
+    const [saturation, lightness] = isDark
+      ? [0.38 + 0.05 * shade, 0.31 + 0.02 * shade]
+      : [0.58 + 0.07 * shade, 0.79 - 0.03 * shade];
+    found = look(hue, saturation, lightness);
+    cache.set(name, found);
   }
-  return colour;
+  return found;
 }
+
+/** Hues of what a thread does; waiting has none. @type {Record<string, number>} */
+const STATES = {running: 140, ready: 32};
+
+/** The colour of what a thread does. @param {string} state @returns {Look} */
+export function lookOfState(state) {
+  const hue = STATES[state];
+  const [saturation, lightness] = hue === undefined ? [0.06, isDark ? 0.27 : 0.86] : [0.6, isDark ? 0.42 : 0.58];
+  return look(hue ?? 220, saturation, lightness);
+}
+
+/** @param {string} name */
+export const colourOf = (name) => lookOf(name).colour;

@@ -6,10 +6,10 @@
  *   template?: Uint32Array, values?: Float64Array, counts?: Float64Array, sums?: Float64Array, texts?: string[], templates?: Template[],
  * }} Segment */
 
-export const KIND = {thread: 0, operations: 1, cpu: 2, instants: 3, logs: 4, counter: 5, folded: 6};
+export const KIND = {thread: 0, operations: 1, cpu: 2, instants: 3, logs: 4, counter: 5, folded: 6, states: 7};
 
 /** Whether what is on a track has a length. @param {number} kind */
-export const hasLength = (kind) => kind <= KIND.cpu || kind === KIND.folded;
+export const hasLength = (kind) => kind <= KIND.cpu || kind >= KIND.folded;
 
 /** Decompresses text of an element.
  * @param {string} text @returns {Promise<Uint8Array>} */

@@ -1,5 +1,5 @@
 // The panel below the timeline: what is selected, or the sums of a range.
-import {KIND} from './decode.js';
+import {KIND, hasLength} from './decode.js';
 import {h, table} from './element.js';
 import {dataOf} from './model.js';
 import {countersIn, selfTime, sqlOf, sqlOfRange, sumsOf} from './stats.js';
@@ -66,7 +66,7 @@ export function detailsOf(app, {track, i}) {
   if (track.kind === KIND.folded) return foldOf(app, {track, i});
   const data = dataOf(track);
   const {ts, end, what} = data;
-  const isLong = track.kind <= KIND.cpu;
+  const isLong = hasLength(track.kind);
   const name = track.kind === KIND.counter ? model.titleOf(track) : model.labelOf(track, what[i]);
   const category = track.kind === KIND.cpu ? '' : model.categoryOf(track.kind === KIND.counter ? track.what : what[i]);
   const facts = [fact('Starts', `${time(ts[i])} after the begin`), fact('Timestamp', `${model.absolute(ts[i])} ns`)];
@@ -239,6 +239,10 @@ export function tipOf({model}, {track, i}) {
   if (counts) return [h('b', {}, `${count(counts[i])} short slices`), time(sums?.[i] ?? 0)];
   if (values) return [h('b', {}, short(values[i])), shown(model.titleOf(track), 80)];
   const name = shown(model.labelOf(track, what[i]), 160) || '(no name)';
-  const length = track.kind > KIND.cpu ? `at ${time(ts[i])}` : end[i] === Infinity ? 'not ended' : time(end[i] - ts[i]);
+  const length = !hasLength(track.kind)
+    ? `at ${time(ts[i])}`
+    : end[i] === Infinity
+      ? 'not ended'
+      : time(end[i] - ts[i]);
   return [h('b', {}, name), length];
 }

@@ -1,9 +1,11 @@
 // Draws the timeline: lanes, the ruler, the picture of the whole trace.
+import {sized} from './canvas.js';
 import {KIND} from './decode.js';
-import {colourOf, theme} from './colour.js';
-import {MARKS, PAD, ROW} from './layout.js';
+import {colourOf, lookOf, lookOfState, palette, theme} from './colour.js';
+import {MARKS, PAD, ROW, STATE, insideOf} from './layout.js';
 import {dataOf} from './model.js';
 import {after, visible} from './pyramid.js';
+import {Strips} from './strips.js';
 import {moment, short, shown, time} from './text.js';
 
 /** @typedef {import('./model.js').Model} Model */
@@ -13,8 +15,18 @@ import {moment, short, shown, time} from './text.js';
 /** @typedef {{track: Track, i: number}} Item */
 /** @typedef {{from: [Item | null, number, number], to: [Item | null, number, number]}} Arrow */
 
+/** A name as it is drawn, with its width once that is known.
+ * @typedef {import('./colour.js').Look & {name: string, text: string, size: number}} Label */
+/** @typedef {{
+ *   label: Label, left: number, right: number, y: number, height: number, length: number, isDimmed: boolean, mark: number,
+ * }} Over */
+
 /** Most rectangles of a picture. */
 export const MOST = 20000;
+/** Slices from so many pixels on have their name in them. */
+const WIDE = 32;
+/** Parts of the time in which a process is busy: at most so many rectangles. */
+const PARTS = 240;
 const FONT = '11px ui-sans-serif, system-ui, -apple-system, "Segoe UI", Roboto, sans-serif';
 
 /** A step of 1, 2 or 5 times a power of ten that is at least so long. @param {number} least */
@@ -22,20 +34,6 @@ export function niceStep(least) {
   const power = 10 ** Math.floor(Math.log10(Math.max(least, 1e-3)));
   return [1, 2, 5, 10].map((factor) => factor * power).find((step) => step >= least) ?? 10 * power;
 }
-
-/** Makes a canvas as sharp as the screen. @param {HTMLCanvasElement} canvas */
-export function sized(canvas) {
-  const ratio = devicePixelRatio || 1;
-  const {clientWidth: width, clientHeight: height} = canvas;
-  const [w, h] = [Math.round(width * ratio), Math.round(height * ratio)];
-  if (canvas.width !== w || canvas.height !== h) [canvas.width, canvas.height] = [w, h];
-  const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d'));
-  context.setTransform(ratio, 0, 0, ratio, 0, 0);
-  return {context, width, height};
-}
-
-/** @type {Map<string, number>} */
-const widths = new Map();
 
 export class Drawing {
   /** @param {Model} model */
@@ -52,6 +50,31 @@ export class Drawing {
     this.height = 1;
     this.grain = 1;
     this.view = null;
+    this.strips = new Strips();
+    /** What is drawn over slices: names, and what marks them. @type {Over[]} */
+    this.over = [];
+    /** Names of slices, threads and states, by their numbers, in the colours of a palette. @type {Label[][]} */
+    this.labels = [[], [], []];
+    this.palette = -1;
+    /** What was drawn into the ruler and into the map. */
+    this.drawn = {ruler: '', map: '', back: ''};
+    /** The moment that times in the ruler count from. */
+    this.base = 0;
+    /** The map without the part that is shown. @type {HTMLCanvasElement | null} */
+    this.back = null;
+  }
+
+  /** Names of what is on a track. @param {Track} track */
+  labelsOf(track) {
+    if (this.palette !== palette) [this.palette, this.labels] = [palette, [[], [], []]];
+    return this.labels[this.model.isOfStates(track) ? 2 : Number(this.model.isOfCpu(track))];
+  }
+
+  /** @param {Track} track @param {number} what @returns {Label} */
+  labelOf(track, what) {
+    const name = this.model.labelOf(track, what);
+    const look = this.model.isOfStates(track) ? lookOfState(name) : lookOf(name);
+    return (this.labelsOf(track)[what] = {...look, name, text: shown(name, 120), size: -1});
   }
 
   /** @param {number} ns */
@@ -70,16 +93,16 @@ export class Drawing {
     context.fillStyle = theme.bg;
     context.fillRect(0, 0, width, height);
     this.grid(height);
-    const shown = this.placed.reduce(
-      (sum, {lane}) =>
-        sum + Math.max(lane.main?.rows ?? 0, 1) * (lane.main?.folded ? 2 : 1) + Number(lane.marks !== null),
-      1,
-    );
-    this.grain = ((this.to - this.from) / width) * Math.max(1.5, (1.2 * width * shown) / MOST);
+    this.grain = ((this.to - this.from) / width) * Math.max(2, (2 * (width + 8)) / this.room(view));
+    this.strips.begin(canvas.width, canvas.width / width);
+    let wasSticky = false;
     for (const {lane, y, isSticky} of this.placed) {
       if (y > height || y + lane.height < 0) continue;
       if (!isSticky && y + lane.height <= view.layout.topHeight) continue;
       if (isSticky) {
+        // What is below is drawn before.
+        if (!wasSticky) this.flush();
+        wasSticky = true;
         context.fillStyle = lane.isGroup ? theme.raised : theme.bg;
         context.fillRect(0, y, width, lane.height);
       }
@@ -87,9 +110,31 @@ export class Drawing {
       context.fillStyle = theme.line;
       context.fillRect(0, y + lane.height - 1, width, 1);
     }
+    this.flush();
     this.losses(view, height);
     this.arrows(view);
     this.overlay(view, height);
+  }
+
+  /** How many rectangles each row may have. @param {any} view */
+  room(view) {
+    let [rows, parts] = [1, 0];
+    for (const {lane, y} of this.placed) {
+      const {main, marks, states} = lane;
+      if (lane.isGroup) parts += view.layout.collapsed.has(lane.key) ? PARTS : 0;
+      else if (main?.data?.rows.length) {
+        const [first, last] = this.rowsOnScreen(y + insideOf(lane).main, main.data.rows.length);
+        rows += Math.max(last - first, 0) * (main.folded ? 2 : 1);
+      }
+      rows += Number(marks !== null || main?.kind === KIND.counter) + (states ? (states.folded ? 2 : 1) : 0);
+    }
+    return Math.max(MOST - parts, MOST / 4) / rows;
+  }
+
+  /** The first row that is on the screen, and the one behind the last. @param {number} top
+   * @param {number} rows @returns {[number, number]} */
+  rowsOnScreen(top, rows) {
+    return [Math.max(0, Math.floor(-top / ROW)), Math.min(rows, Math.ceil((this.height - top) / ROW))];
   }
 
   /** @param {number} height */
@@ -108,8 +153,8 @@ export class Drawing {
       if (view.layout.collapsed.has(lane.key)) this.activity(lane.process, y, lane.height - 1, this.c);
       return;
     }
-    const {main, marks} = lane;
-    for (const track of [main, marks]) {
+    const {main, marks, states} = lane;
+    for (const track of [main, marks, states]) {
       if (track && !track.data) {
         this.model.load(track);
         this.c.fillStyle = theme.dim;
@@ -118,65 +163,94 @@ export class Drawing {
       }
     }
     if (main?.kind === KIND.counter) this.counter(main, y + PAD, lane.height - 2 * PAD);
-    else if (main) {
-      const top = y + PAD + (marks ? MARKS : 0);
-      if (main.folded?.data) this.folds(main.folded, top);
-      this.slices(main, top, view);
+    else if (main) this.rows(main, y + insideOf(lane).main, view, ROW);
+    if (states) this.rows(states, y + PAD, view, STATE);
+    if (marks) this.marks(marks, y + insideOf(lane).marks, view);
+  }
+
+  /** @param {Track} track @param {number} top @param {any} view @param {number} height */
+  rows(track, top, view, height) {
+    if (track.folded?.data) this.folds(track.folded, top, height);
+    this.slices(track, top, view, height);
+  }
+
+  /** @param {Track} track @param {number} top @param {any} view @param {number} height of a row */
+  slices(track, top, view, height) {
+    const {model, strips, width, from, to} = this;
+    const {what, rows} = dataOf(track);
+    const labels = this.labelsOf(track);
+    const search = view.search.text ? view.search : null;
+    const [selected, hover] = [view.selected, view.hover].map((item) => (item?.track === track ? item.i : -1));
+    const scale = width / (to - from);
+    const [first, last] = this.rowsOnScreen(top, rows.length);
+    for (let depth = first; depth < last; depth++) {
+      const y = top + depth * height;
+      const line = strips.line(y, height - 1);
+      visible(rows[depth], from, to, this.grain, (a, b, slice, count) => {
+        this.rectangles++;
+        const left = Math.max((a - from) * scale, -2);
+        const right = Math.min((Math.min(b, model.length) - from) * scale, width + 2);
+        const label = labels[what[slice]] ?? this.labelOf(track, what[slice]);
+        const isDimmed = search !== null && !search.matches(track, what[slice]);
+        const isMarked = count === 1 && (slice === selected || slice === hover);
+        strips.put(line, left, right, isDimmed ? label.faint : label.pixel);
+        const isOpen = b === Infinity;
+        if (isMarked || (height === ROW && (isOpen || right - left >= WIDE)))
+          this.over.push({
+            label,
+            left,
+            right,
+            y,
+            height,
+            length: b - a,
+            isDimmed,
+            mark: isMarked ? (slice === selected ? 2 : 1) : 0,
+          });
+      });
     }
-    if (marks) this.marks(marks, y + PAD, view);
   }
 
-  /** @param {Track} track @param {number} top @param {any} view */
-  slices(track, top, view) {
-    const {c, model} = this;
-    const {ts, end, what, rows} = dataOf(track);
-    const {search, selected, hover} = view;
-    rows.forEach((row, depth) => {
-      const y = top + depth * ROW;
-      if (y > this.height || y + ROW < 0) return;
-      visible(row, ts, end, this.from, this.to, this.grain, (from, to, slice, count) => {
-        const left = Math.max(this.x(from), -2);
-        const right = Math.min(this.x(Math.min(to, model.length)), this.width + 2);
-        const w = Math.max(right - left, 1);
-        const name = model.labelOf(track, what[slice]);
-        this.rectangles++;
-        const isDimmed = search.text && !search.matches(track, what[slice]);
-        c.globalAlpha = isDimmed ? 0.25 : 1;
-        c.fillStyle = colourOf(name);
-        const gap = w > 3 ? 0.5 : 0;
-        c.fillRect(left, y, w - gap, ROW - 1);
-        if (count === 1 && to === Infinity) this.tail(right, y);
-        if (w > 24) this.label(name, left, right, y, to - from);
-        c.globalAlpha = 1;
-        const is = (/** @type {Item | null} */ item) => item?.track === track && item.i === slice && count === 1;
-        if (is(selected) || is(hover)) {
-          c.strokeStyle = is(selected) ? theme.text : theme.accent;
-          c.lineWidth = is(selected) ? 2 : 1;
-          c.strokeRect(left + 1, y + 1, Math.max(w - 2, 1), ROW - 3);
-        }
-      });
-    });
+  /** Draws what was collected, below what comes. */
+  flush() {
+    const {c, over} = this;
+    this.strips.flush(c);
+    for (const {label, left, right, y, height, length, isDimmed, mark} of over) {
+      const w = Math.max(right - left, 1);
+      if (isDimmed) c.globalAlpha = 0.25;
+      if (height === ROW && length === Infinity) this.tail(right, y);
+      if (height === ROW && w >= WIDE) this.label(label, left, right, y, length);
+      c.globalAlpha = 1;
+      if (mark > 0) {
+        c.strokeStyle = mark === 2 ? theme.text : theme.accent;
+        c.lineWidth = mark;
+        c.strokeRect(left + 1, y + 1, Math.max(w - 2, 1), height - 3);
+      }
+    }
+    over.length = 0;
   }
 
-  /** Slices that are drawn together: as high as they fill their time. @param {Track} track @param {number} top */
-  folds(track, top) {
-    const {c, model} = this;
+  /** Slices that are drawn together: as high as they fill their time. @param {Track} track @param {number} top
+   * @param {number} height of a row */
+  folds(track, top, height) {
+    const {c, width, from, to} = this;
     const {ts, end, what, rows, sums} = dataOf(track);
-    rows.forEach((row, depth) => {
-      const y = top + depth * ROW;
-      if (y > this.height || y + ROW < 0) return;
-      visible(row, ts, end, this.from, this.to, this.grain, (from, to, i) => {
-        const left = Math.max(this.x(from), -2);
-        const w = Math.max(Math.min(this.x(to), this.width + 2) - left, 1);
+    const labels = this.labelsOf(track);
+    const scale = width / (to - from);
+    const [first, last] = this.rowsOnScreen(top, rows.length);
+    c.globalAlpha = 0.7;
+    for (let depth = first; depth < last; depth++) {
+      const y = top + depth * height;
+      visible(rows[depth], from, to, this.grain, (a, b, i) => {
+        const left = Math.max((a - from) * scale, -2);
+        const w = Math.max(Math.min((b - from) * scale, width + 2) - left, 1);
         const part = Math.min(1, (sums?.[i] ?? 0) / Math.max(end[i] - ts[i], 1));
-        const size = Math.max(3, part * (ROW - 1));
+        const size = Math.max(3, part * (height - 1));
         this.rectangles++;
-        c.fillStyle = colourOf(model.labelOf(track, what[i]));
-        c.globalAlpha = 0.7;
-        c.fillRect(left, y + ROW - 1 - size, w, size);
-        c.globalAlpha = 1;
+        c.fillStyle = (labels[what[i]] ?? this.labelOf(track, what[i])).colour;
+        c.fillRect(left, y + height - 1 - size, w, size);
       });
-    });
+    }
+    c.globalAlpha = 1;
   }
 
   /** Something that had not ended. @param {number} x @param {number} y */
@@ -186,43 +260,37 @@ export class Drawing {
     for (let i = 0; i < 3; i++) c.fillRect(x - 4 - 5 * i, y, 2, ROW - 1);
   }
 
-  /** A name, cut to its slice. @param {string} name @param {number} left @param {number} right
+  /** A name, cut to its slice. @param {Label} label @param {number} left @param {number} right
    * @param {number} y @param {number} length */
-  label(name, left, right, y, length) {
+  label(label, left, right, y, length) {
     const {c} = this;
     const [from, room] = [Math.max(left, 0) + 5, Math.min(right, this.width) - Math.max(left, 0) - 9];
     if (room < 12) return;
-    let text = shown(name, 120);
-    let size = widths.get(text) ?? -1;
-    if (size < 0) {
-      size = Number(c.measureText(text).width);
-      if (widths.size > 5000) widths.clear();
-      widths.set(text, size);
-    }
+    const {text} = label;
+    if (label.size < 0) label.size = Number(c.measureText(text).width);
+    const {size} = label;
+    c.fillStyle = theme['slice-text'];
     if (size > room) {
       const fit = Math.floor((text.length * (room - 8)) / size);
-      if (fit < 2) return;
-      text = `${text.slice(0, fit)}…`;
-      c.fillStyle = theme['slice-text'];
-      c.fillText(text, from, y + ROW / 2);
+      if (fit >= 2) c.fillText(`${text.slice(0, fit)}…`, from, y + ROW / 2);
       return;
     }
-    c.fillStyle = theme['slice-text'];
     c.fillText(text, from, y + ROW / 2);
-    if (room - size > 64 && Number.isFinite(length)) {
-      c.globalAlpha *= 0.72;
+    if (room - size > 64 && length !== Infinity) {
+      const alpha = c.globalAlpha;
+      c.globalAlpha = alpha * 0.72;
       c.fillText(time(length), from + size + 8, y + ROW / 2);
-      c.globalAlpha = 1;
+      c.globalAlpha = alpha;
     }
   }
 
   /** @param {Track} track @param {number} y @param {any} view */
   marks(track, y, view) {
     const {c} = this;
-    const {ts, what, rows} = dataOf(track);
+    const {what, rows} = dataOf(track);
     const grain = Math.max(this.grain, (5 * (this.to - this.from)) / this.width);
     if (!rows[0]) return;
-    visible(rows[0], ts, ts, this.from - grain, this.to + grain, grain, (from, _, i) => {
+    visible(rows[0], this.from - grain, this.to + grain, grain, (from, _, i) => {
       const x = this.x(from);
       this.rectangles++;
       c.globalAlpha = view.search.text && !view.search.matches(track, what[i]) ? 0.25 : 1;
@@ -301,6 +369,7 @@ export class Drawing {
       const [a, b] = [this.x(i * part), this.x((i + 1) * part)];
       if (b < 0 || a > this.width) return;
       const size = Math.max((busy / most) * (height - 4), 1);
+      this.rectangles++;
       c.fillRect(a, y + height - size, Math.max(b - a, 1), size);
     });
   }
@@ -308,10 +377,14 @@ export class Drawing {
   /** Hatches where something is missing. @param {any} view @param {number} height */
   losses(view, height) {
     const {c, model} = this;
+    /** How far losses of a provider are hatched. @type {Map<string, number>} */
+    const hatched = new Map();
     for (const [first, last, provider, , , pids] of model.meta.losses.intervals) {
       if (first === null) continue;
       const [a, b] = [this.x(first), Math.max(this.x(last ?? first), this.x(first) + 3)];
-      if (b < 0 || a > this.width) continue;
+      const whose = `${provider} ${pids}`;
+      if (b < 0 || a > this.width || b < (hatched.get(whose) ?? -1) + 1) continue;
+      hatched.set(whose, b);
       for (const {lane, y} of this.placed) {
         const pid = model.processes[lane.process]?.pid;
         if (lane.process < 0 ? provider !== 'ktrace_provider' : !pids.includes(pid)) continue;
@@ -338,7 +411,7 @@ export class Drawing {
     const {lane, y} = this.placed.find(({lane}) => lane.main === item.track || lane.main?.folded === item.track) ?? {};
     if (!lane || y === undefined) return null;
     const depth = item.track.data?.depth?.[item.i] ?? 0;
-    return [this.x(at), y + PAD + (lane.marks ? MARKS : 0) + depth * ROW + ROW / 2];
+    return [this.x(at), y + insideOf(lane).main + depth * ROW + ROW / 2];
   }
 
   /** Flows of the selection. @param {any} view */
@@ -388,7 +461,11 @@ export class Drawing {
   ruler(canvas, view) {
     const {context: c, width, height} = sized(canvas);
     Object.assign(this, {from: view.from, to: view.to, width});
-    c.clearRect(0, 0, width, height);
+    const now = [view.from, view.to, view.range, canvas.width, canvas.height, palette].join();
+    if (now === this.drawn.ruler) return this.base;
+    this.drawn.ruler = now;
+    c.fillStyle = theme.bg;
+    c.fillRect(0, 0, width, height);
     c.font = FONT;
     c.textBaseline = 'middle';
     const step = niceStep((90 * (view.to - view.from)) / width);
@@ -417,21 +494,22 @@ export class Drawing {
       c.fillStyle = theme.text;
       c.fillText(text, x, height / 2 - 1);
     }
-    return base;
+    return (this.base = base);
   }
 
   /** The whole trace, with the part that is shown. @param {HTMLCanvasElement} canvas @param {any} view */
   map(canvas, view) {
     const {context: c, width, height} = sized(canvas);
     Object.assign(this, {from: 0, to: this.model.length, width});
-    c.clearRect(0, 0, width, height);
-    const order = [...this.model.activity.keys()].slice(0, 4);
-    const each = height / Math.max(order.length, 1);
-    order.forEach((process, i) => this.activity(process, i * each, each, c));
-    for (const [first, last] of this.model.meta.losses.intervals) {
-      c.fillStyle = theme.loss;
-      if (first !== null) c.fillRect(this.x(first), 0, Math.max(this.x(last ?? first) - this.x(first), 2), 3);
-    }
+    const back = [canvas.width, canvas.height, palette].join();
+    const now = [view.from, view.to, back].join();
+    if (now === this.drawn.map) return;
+    this.drawn.map = now;
+    if (back !== this.drawn.back) this.backOf(canvas, width, height);
+    this.drawn.back = back;
+    c.fillStyle = theme.bg;
+    c.fillRect(0, 0, width, height);
+    if (this.back) c.drawImage(this.back, 0, 0, width, height);
     const [a, b] = [this.x(view.from), this.x(view.to)];
     c.fillStyle = theme.bg;
     c.globalAlpha = 0.72;
@@ -443,16 +521,34 @@ export class Drawing {
     c.strokeRect(a + 0.75, 0.75, Math.max(b - a - 1.5, 2), height - 1.5);
   }
 
+  /** Draws what does not change in the map. @param {HTMLCanvasElement} canvas @param {number} width
+   * @param {number} height */
+  backOf(canvas, width, height) {
+    this.back ??= document.createElement('canvas');
+    [this.back.width, this.back.height] = [canvas.width, canvas.height];
+    const c = /** @type {CanvasRenderingContext2D} */ (this.back.getContext('2d'));
+    c.setTransform(canvas.width / width, 0, 0, canvas.height / height, 0, 0);
+    const order = [...this.model.activity.keys()].slice(0, 4);
+    const each = height / Math.max(order.length, 1);
+    order.forEach((process, i) => this.activity(process, i * each, each, c));
+    for (const [first, last] of this.model.meta.losses.intervals) {
+      c.fillStyle = theme.loss;
+      if (first !== null) c.fillRect(this.x(first), 0, Math.max(this.x(last ?? first) - this.x(first), 2), 3);
+    }
+  }
+
   /** What is at a place of the canvas. @param {number} x @param {number} y @returns {Item | null} */
   at(x, y) {
     const {placed, from, to, width} = this;
     const hit = placed.filter((of) => y >= of.y && y < of.y + of.lane.height).pop();
     if (!hit || hit.lane.isGroup) return null;
-    const {main, marks} = hit.lane;
+    const {main, marks, states} = hit.lane;
     const ns = from + (x / width) * (to - from);
     const near = ((to - from) / width) * 5;
-    let inside = y - hit.y - PAD;
-    if (marks?.data && (inside < MARKS || !main)) {
+    const inside = y - hit.y;
+    const tops = insideOf(hit.lane);
+    if (states?.data && (inside < tops.marks || (!main && !marks))) return inRow(states, 0, ns, near);
+    if (marks?.data && (inside < tops.main || !main)) {
       const {ts, rows} = marks.data;
       if (!rows[0]) return null;
       const place = after(rows[0].index, ts, ns);
@@ -466,23 +562,28 @@ export class Drawing {
       const place = after(identity(main.data.n), main.data.ts, ns) - 1;
       return place >= 0 ? {track: main, i: place} : null;
     }
-    inside -= marks ? MARKS : 0;
-    const row = main.data.rows[Math.floor(inside / ROW)];
-    if (!row) return null;
-    const {ts, end} = main.data;
+    return inRow(main, Math.floor((inside - tops.main) / ROW), ns, near);
+  }
+}
+
+/** What is in a row of a track at a moment, or close to it. @param {Track} track @param {number} depth
+ * @param {number} ns @param {number} near @returns {Item | null} */
+function inRow(track, depth, ns, near) {
+  const {ts, end, rows} = dataOf(track);
+  const row = rows[depth];
+  if (row) {
     const place = after(row.index, ts, ns) - 1;
     const slice = row.index[place];
-    if (place >= 0 && end[slice] >= ns) return {track: main, i: slice};
+    if (place >= 0 && end[slice] >= ns) return {track, i: slice};
     const next = row.index[place + 1];
-    const gap = near / 2;
-    if (next !== undefined && ts[next] - ns <= gap) return {track: main, i: next};
-    if (place >= 0 && ns - end[slice] <= gap) return {track: main, i: slice};
-    const fold = main.folded?.data?.rows[Math.floor(inside / ROW)];
-    if (!fold || !main.folded?.data) return null;
-    const of = main.folded.data;
-    const i = fold.index[after(fold.index, of.ts, ns) - 1];
-    return i !== undefined && of.end[i] + near >= ns ? {track: main.folded, i} : null;
+    if (next !== undefined && ts[next] - ns <= near / 2) return {track, i: next};
+    if (place >= 0 && ns - end[slice] <= near / 2) return {track, i: slice};
   }
+  const of = track.folded?.data;
+  const fold = of?.rows[depth];
+  if (!of || !fold || !track.folded) return null;
+  const i = fold.index[after(fold.index, of.ts, ns) - 1];
+  return i !== undefined && of.end[i] + near >= ns ? {track: track.folded, i} : null;
 }
 
 /** Numbers from 0. @type {Uint32Array} */

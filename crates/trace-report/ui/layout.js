@@ -5,22 +5,30 @@ import {KIND, hasLength} from './decode.js';
 /** @typedef {import('./model.js').Track} Track */
 /** @typedef {{
  *   key: string, isGroup: boolean, title: string, note: string, process: number, main: Track | null,
- *   marks: Track | null, y: number, height: number, isPinned: boolean, count: number,
+ *   marks: Track | null, states: Track | null, y: number, height: number, isPinned: boolean, count: number,
  * }} Lane */
 /** @typedef {{lane: Lane, y: number, isSticky: boolean}} Placed */
 
 export const ROW = 18;
 export const MARKS = 12;
+export const STATE = 8;
 export const PAD = 4;
 const GROUP = 26;
 const COUNTER = 40;
 /** More lanes than this begin collapsed. */
 const MANY = 300;
 
-/** @param {Track | null} main @param {Track | null} marks */
-function heightOf(main, marks) {
+/** Where instants are in a lane, below the states of the thread, and where slices are. @param {Lane} lane */
+export function insideOf({main, marks, states}) {
+  const below = PAD + (states ? STATE : 0);
+  return {marks: below, main: main?.kind === KIND.counter ? PAD : below + (marks ? MARKS : 0)};
+}
+
+/** @param {Lane} lane */
+function heightOf(lane) {
+  const {main} = lane;
   if (main?.kind === KIND.counter) return COUNTER;
-  return 2 * PAD + (marks ? MARKS : 0) + Math.max(main ? main.rows : 0, 1) * ROW * (main ? 1 : 0) + (main ? 0 : 6);
+  return insideOf(lane).main + PAD + (main ? Math.max(main.rows, 1) * ROW : 6);
 }
 
 const {compare} = new Intl.Collator('en', {numeric: true});
@@ -36,6 +44,7 @@ export function groupsOf(model) {
     process: -1,
     main: null,
     marks: null,
+    states: null,
     y: 0,
     height: GROUP,
     isPinned: false,
@@ -55,28 +64,30 @@ export function groupsOf(model) {
     /** @type {Map<string, Lane>} */
     const lanes = new Map();
     for (const track of tracks) {
-      const isOfThread = track.kind === KIND.thread || track.kind === KIND.instants;
+      const isOfThread = [KIND.thread, KIND.instants, KIND.states].includes(track.kind);
       const key = isOfThread ? `h${track.owner}` : `t${track.id}`;
       const found = lanes.get(key) ?? lane({key, process, title: model.titleOf(track)});
       if (track.kind === KIND.instants || track.kind === KIND.logs) found.marks = track;
+      else if (track.kind === KIND.states) found.states = track;
       else found.main = track;
       if (isOfThread) found.note = model.threads[track.owner].tid;
-      found.count += track.count;
-      found.height = heightOf(found.main, found.marks);
+      if (track.kind !== KIND.states) found.count += track.count;
+      found.height = heightOf(found);
       lanes.set(key, found);
     }
-    const order = (/** @type {Lane} */ of) => [0, 2, 0, 1, 4, 3][(of.main ?? of.marks)?.kind ?? 0];
+    // Threads of which only the states are known come behind those with slices.
+    const order = (/** @type {Lane} */ of) => [0, 2, 0, 0.5, 4, 3][(of.main ?? of.marks)?.kind ?? -1] ?? 1;
     const pid = model.processes[process]?.pid;
     const isMain = (/** @type {Lane} */ of) => Number(of.note === pid);
     const sorted = [...lanes.values()].sort(
       (a, b) => order(a) - order(b) || isMain(b) - isMain(a) || compare(a.title, b.title),
     );
-    const count = tracks.reduce((sum, track) => sum + track.count, 0);
+    const count = sorted.reduce((sum, {count}) => sum + count, 0);
     const title = process < 0 ? 'CPUs' : model.processLabel(process);
     const note = process < 0 ? '' : `pid ${model.processes[process].pid}`;
     groups.push([lane({key: `p${process}`, isGroup: true, title, note, process, count}), ...sorted]);
   }
-  // Processes with slices come first, the largest of them at the top.
+  // Processes with slices come first, the largest of them at the top; those of which only states are known last.
   const rank = (/** @type {Lane[]} */ [group, ...lanes]) =>
     group.process < 0
       ? 0
@@ -84,7 +95,9 @@ export function groupsOf(model) {
         ? 1
         : lanes.some(({marks}) => marks)
           ? 2
-          : 3;
+          : lanes.some(({main}) => main)
+            ? 3
+            : 4;
   return groups.sort((a, b) => rank(a) - rank(b) || b[0].count - a[0].count);
 }
 
@@ -181,7 +194,8 @@ export class Layout {
 
   /** The lane of a track. @param {Track} track */
   laneOf(track) {
-    for (const lane of this.byKey.values()) if (lane.main === track || lane.marks === track) return lane;
+    for (const lane of this.byKey.values())
+      if (lane.main === track || lane.marks === track || lane.states === track) return lane;
     return null;
   }
 

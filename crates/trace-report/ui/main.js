@@ -1,10 +1,12 @@
 // The page: what is shown, and what happens.
+import {watchSizes} from './canvas.js';
 import {readTheme} from './colour.js';
 import {KIND} from './decode.js';
 import {detailsOf, flowsOf, rangeOf, tipOf} from './details.js';
 import {Drawing} from './draw.js';
 import {byId, h} from './element.js';
 import {read, written} from './hash.js';
+import {Heads} from './heads.js';
 import {listen} from './input.js';
 import {Layout, groupsOf} from './layout.js';
 import {Model} from './model.js';
@@ -57,7 +59,11 @@ class App {
     /** Milliseconds and rectangles of the last picture, and how many pictures there were. */
     this.frame = {ms: 0, rectangles: 0, count: 0};
     this.isScheduled = false;
-    this.headsShown = '';
+    this.heads = new Heads(this);
+    /** Heights of everything and of what is on the screen. */
+    this.heights = [0, 0];
+    /** The moment that times in the ruler count from. */
+    this.base = 0;
     this.saving = 0;
     this.searching = Promise.resolve();
     model.onLoad = () => this.schedule();
@@ -77,102 +83,20 @@ class App {
     const {canvas, ruler, map, scroller, space, base} = this.elements;
     const {view, drawing} = this;
     view.scroll = scroller.scrollTop;
-    const height = `${this.layout.height + this.layout.topHeight}px`;
-    if (space.style.height !== height) space.style.height = height;
-    const stage = `${scroller.clientHeight}px`;
-    if (byId('stage').style.height !== stage) byId('stage').style.height = stage;
+    const heights = [this.layout.height + this.layout.topHeight, scroller.clientHeight];
+    // Styles are only written when they change, so that nothing has to be laid out before it is measured.
+    if (heights[0] !== this.heights[0]) space.style.height = `${heights[0]}px`;
+    if (heights[1] !== this.heights[1]) byId('stage').style.height = `${heights[1]}px`;
+    this.heights = heights;
     drawing.map(map, view);
     const from = drawing.ruler(ruler, view);
-    base.textContent = from > 0 ? time(from) : '';
+    if (from !== this.base) base.textContent = from > 0 ? time(from) : '';
+    this.base = from;
     drawing.lanes(canvas, view);
-    this.heads();
+    this.heads.update();
     this.frame = {ms: performance.now() - start, rectangles: drawing.rectangles, count: this.frame.count + 1};
     clearTimeout(this.saving);
     this.saving = setTimeout(() => this.save(), 200);
-  }
-
-  /** The titles of the lanes on the screen. */
-  heads() {
-    const {heads} = this.elements;
-    const {placed} = this.drawing;
-    const shownNow = placed
-      .map(({lane, isSticky}) => lane.key + isSticky + lane.isPinned + this.layout.collapsed.has(lane.key))
-      .join();
-    if (shownNow !== this.headsShown) {
-      const focused = /** @type {HTMLElement | null} */ (document.activeElement?.closest('[data-key]'))?.dataset.key;
-      const action = document.activeElement?.className;
-      this.headsShown = shownNow;
-      heads.replaceChildren(...placed.map(({lane, isSticky}) => this.head(lane, isSticky)));
-      const again = [...heads.children].find((child) => child.dataset.key === focused);
-      if (focused && again) (again.querySelector(`.${action || 'x'}`) ?? again.querySelector('button'))?.focus();
-    }
-    placed.forEach(({y}, i) => (heads.children[i].style.transform = `translateY(${y}px)`));
-  }
-
-  /** @param {Lane} lane @param {boolean} isSticky */
-  head(lane, isSticky) {
-    const {layout} = this;
-    const act = (/** @type {() => void} */ change) => () => {
-      change();
-      layout.update();
-      this.headsShown = '';
-      this.schedule();
-      this.tellHidden();
-    };
-    const {key} = lane;
-    const title = shown(lane.title, 120) || '(no name)';
-    const style = {height: `${lane.height}px`};
-    const hide = h(
-      'button',
-      {
-        class: 'hide',
-        title: `Hide ${title}`,
-        'aria-label': `Hide ${title}`,
-        onclick: act(() => layout.hidden.add(key) && this.unpin(key)),
-      },
-      '×',
-    );
-    if (lane.isGroup) {
-      const isOpen = !layout.collapsed.has(key);
-      const toggle = act(() => void (isOpen ? layout.collapsed.add(key) : layout.collapsed.delete(key)));
-      return h(
-        'div',
-        {class: 'head group sticky', style, 'data-key': key},
-        h(
-          'button',
-          {class: 'toggle', 'aria-expanded': String(isOpen), title, onclick: toggle},
-          h('span', {class: 'arrow', 'aria-hidden': 'true'}, isOpen ? '▾' : '▸'),
-          h('span', {class: 'title'}, title),
-          h('span', {class: 'dim'}, lane.note),
-        ),
-        hide,
-      );
-    }
-    const pin = h(
-      'button',
-      {
-        class: 'pin',
-        'aria-pressed': String(lane.isPinned),
-        title: lane.isPinned ? 'Unpin' : 'Pin to the top',
-        'aria-label': `${lane.isPinned ? 'Unpin' : 'Pin'} ${title}`,
-        onclick: act(() => (lane.isPinned ? this.unpin(key) : layout.pinned.push(key))),
-      },
-      lane.isPinned ? '◆' : '◇',
-    );
-    const of = lane.isPinned && lane.process >= 0 ? shown(this.model.processLabel(lane.process), 40) : lane.note;
-    return h(
-      'div',
-      {
-        class: isSticky ? 'head sticky' : 'head',
-        style,
-        'data-key': key,
-        title: `${title} ${lane.note} · ${count(lane.count)}`,
-      },
-      h('span', {class: 'title'}, title),
-      h('span', {class: 'dim'}, of),
-      pin,
-      hide,
-    );
   }
 
   /** @param {string} key */
@@ -552,7 +476,9 @@ class App {
       readTheme();
       this.schedule();
     });
-    new ResizeObserver(() => this.schedule()).observe(this.elements.scroller);
+    const {canvas, ruler, map, scroller} = this.elements;
+    new ResizeObserver(() => this.schedule()).observe(scroller);
+    watchSizes([canvas, ruler, map], () => this.schedule());
     return this.restore();
   }
 }

@@ -46,7 +46,7 @@ export class Model {
     this.threads = json.threads.map(([tid, name, process]) => ({tid, name: this.texts[name], process}));
     /** @type {Track[]} */
     this.tracks = json.tracks.map(([kind, owner, count, rows, what, counterId, series], id) => {
-      const isOfThread = kind === KIND.thread || kind === KIND.instants;
+      const isOfThread = [KIND.thread, KIND.instants, KIND.states].includes(kind);
       const process = isOfThread ? this.threads[owner].process : kind === KIND.cpu || kind === KIND.folded ? -1 : owner;
       return {
         id,
@@ -100,6 +100,11 @@ export class Model {
   /** Whether it has threads in place of names. @param {Track} track */
   isOfCpu(track) {
     return (track.kind === KIND.folded ? this.tracks[track.owner] : track).kind === KIND.cpu;
+  }
+
+  /** Whether it says what a thread does. @param {Track} track */
+  isOfStates(track) {
+    return (track.kind === KIND.folded ? this.tracks[track.owner] : track).kind === KIND.states;
   }
 
   /** @param {number} thread */

@@ -1,35 +1,41 @@
 // What is on one row of a track, so that any zoom draws few rectangles. Level 0 is the slices in the order of
 // their times; a node of level k stands for 4^k of them, by the longest.
 
-/** @typedef {{index: Uint32Array, longest: Uint32Array[], sums: Float64Array[]}} Row */
+/** Slices of a row, and for each level the begins and ends of its nodes, and from level 1 on the longest of each.
+ * @typedef {{index: Uint32Array, longest: Uint32Array[], begins: Float64Array[], ends: Float64Array[]}} Row */
 
 const FAN = 4;
 
 /** @param {Uint32Array} index @param {Float64Array} ts @param {Float64Array} end @param {number} last
  * @returns {Row} */
 export function pyramid(index, ts, end, last) {
-  const length = (/** @type {number} */ place) => Math.min(end[index[place]], last) - ts[index[place]];
   const longest = [];
-  const sums = [];
+  const begins = [Float64Array.from(index, (slice) => ts[slice])];
+  const ends = [Float64Array.from(index, (slice) => end[slice])];
+  /** Lengths of the longest ones of the level below. */
+  let lengths = ends[0].map((end, i) => Math.min(end, last) - begins[0][i]);
   for (let below = index.length; below > FAN; ) {
     const size = Math.ceil(below / FAN);
     const best = new Uint32Array(size);
-    const sum = new Float64Array(size);
+    const [begin, stop, most] = [new Float64Array(size), new Float64Array(size), new Float64Array(size)];
     const level = longest.length;
+    const under = longest[level - 1];
     for (let node = 0; node < size; node++) {
-      let most = -1;
-      for (let child = node * FAN; child < Math.min((node + 1) * FAN, below); child++) {
-        const place = level === 0 ? child : longest[level - 1][child];
-        const size = length(place);
-        sum[node] += level === 0 ? size : sums[level - 1][child];
-        if (size > most) [most, best[node]] = [size, place];
-      }
+      const until = Math.min((node + 1) * FAN, below);
+      let found = node * FAN;
+      for (let child = found + 1; child < until; child++) if (lengths[child] > lengths[found]) found = child;
+      best[node] = under ? under[found] : found;
+      most[node] = lengths[found];
+      begin[node] = begins[level][node * FAN];
+      stop[node] = ends[level][until - 1];
     }
     longest.push(best);
-    sums.push(sum);
+    begins.push(begin);
+    ends.push(stop);
+    lengths = most;
     below = size;
   }
-  return {index, longest, sums};
+  return {index, longest, begins, ends};
 }
 
 /** Rows of slices, by their depths.
@@ -63,46 +69,41 @@ export function after(index, ts, at) {
 }
 
 /** Passes on what is to be drawn of a row between two times, where nothing is shorter than `grain` nanoseconds:
- * begin, end, number of the slice, and the number of slices that it stands for.
- * @param {Row} row @param {Float64Array} ts @param {Float64Array} end @param {number} from @param {number} to
- * @param {number} grain @param {(from: number, to: number, slice: number, count: number) => void} take */
-export function visible(row, ts, end, from, to, grain, take) {
-  const {index, longest} = row;
+ * begin, end, number of the slice, and the number of slices that it stands for. At most two for each grain.
+ * @param {Row} row @param {number} from @param {number} to @param {number} grain
+ * @param {(from: number, to: number, slice: number, count: number) => void} take */
+export function visible({index, longest, begins, ends}, from, to, grain, take) {
   const size = index.length;
-  let [begin, stop, slice, count, length] = [0, -1, 0, 0, -1];
-  const flush = () => {
-    if (count > 0) take(begin, stop, slice, count);
-    count = 0;
-  };
-  /** @param {number} a @param {number} b @param {number} place @param {number} n */
-  const emit = (a, b, place, n) => {
+  // The first one that has not ended before.
+  let [i, high] = [0, size];
+  while (i < high) {
+    const middle = (i + high) >> 1;
+    if (ends[0][middle] < from) i = middle + 1;
+    else high = middle;
+  }
+  let [begin, stop, slice, count, length] = [0, 0, 0, 0, 0];
+  for (let level = 0; i < size; ) {
+    // The largest node that begins here and is short enough is looked for from the level of the one before.
+    while (level > 0 && (i & ((1 << (2 * level)) - 1)) !== 0) level--;
+    let node = i >> (2 * level);
+    const a = begins[level][node];
+    if (a > to) break;
+    let b = ends[level][node];
+    while (level > 0 && b - a > grain) b = ends[--level][(node = i >> (2 * level))];
+    while (level < longest.length && (node & (FAN - 1)) === 0 && ends[level + 1][node >> 2] - a <= grain)
+      b = ends[++level][(node >>= 2)];
+    const next = Math.min((node + 1) << (2 * level), size);
+    const best = index[level === 0 ? i : longest[level - 1][node]];
     const own = b - a;
-    if (count > 0 && a < begin + grain && Math.max(b, stop) - begin <= 2 * grain) {
-      stop = Math.max(stop, b);
-      count += n;
-      if (own > length) [slice, length] = [index[place], own];
-      return;
+    if (count > 0 && a < begin + grain && own <= grain) {
+      if (b > stop) stop = b;
+      count += next - i;
+      if (own > length) [slice, length] = [best, own];
+    } else {
+      if (count > 0) take(begin, stop, slice, count);
+      [begin, stop, slice, count, length] = [a, b, best, next - i, own];
     }
-    flush();
-    [begin, stop, slice, count, length] = [a, b, index[place], n, own];
-  };
-  /** @param {number} level @param {number} node */
-  const walk = (level, node) => {
-    const width = FAN ** level;
-    const first = node * width;
-    const last = Math.min(first + width, size) - 1;
-    const a = ts[index[first]];
-    const b = end[index[last]];
-    if (b < from || a > to) return;
-    if (level === 0 || b - a <= grain) {
-      emit(a, b, level === 0 ? first : longest[level - 1][node], last - first + 1);
-      return;
-    }
-    const children = Math.ceil(size / FAN ** (level - 1));
-    for (let child = node * FAN; child < Math.min((node + 1) * FAN, children); child++) walk(level - 1, child);
-  };
-  const top = longest.length;
-  const nodes = Math.ceil(size / FAN ** top);
-  for (let node = 0; node < nodes; node++) walk(top, node);
-  flush();
+    i = next;
+  }
+  if (count > 0) take(begin, stop, slice, count);
 }

@@ -138,6 +138,8 @@ export function sqlOf(model, track, i) {
     return `SELECT * FROM counters WHERE ${process} AND name = ${quoted(model.nameOf(track.what))} ORDER BY ts`;
   if (track.kind === KIND.operations)
     return `SELECT * FROM slices WHERE ${process} AND ${name} AND ts = ${ts} AND async_id IS NOT NULL`;
+  const tid = `tid = ${signed(model.threads[track.owner].tid)}`;
+  if (track.kind === KIND.states) return `SELECT * FROM sched WHERE ${tid} ORDER BY ts`;
   const table = track.kind === KIND.instants ? 'instants' : 'slices';
-  return `SELECT * FROM ${table} WHERE ${process} AND tid = ${signed(model.threads[track.owner].tid)} AND ${name} AND ts = ${ts}`;
+  return `SELECT * FROM ${table} WHERE ${process} AND ${tid} AND ${name} AND ts = ${ts}`;
 }

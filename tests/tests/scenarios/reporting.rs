@@ -5,13 +5,21 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use trace_format::argument::Arguments;
+use trace_format::event::{Event, EventKind};
+use trace_format::initialization::Initialization;
+use trace_format::metadata::Metadata;
+use trace_format::record::Record;
+use trace_format::refs::{StringRef, ThreadRef};
+use trace_format::sink::Sink;
+use trace_format::units::{Koid, ProcessKoid, ProviderId, ThreadKoid, Ticks, TicksPerSecond};
 use trace_tests::Sandbox;
 use trace_tests::build::workspace;
 use trace_tests::report::drive;
 use trace_tests::skip::skip;
 
 /// Rectangles of a picture at most.
-const MOST_RECTANGLES: u64 = 25_000;
+const MOST_RECTANGLES: u64 = 20_000;
 
 /// Writes the page of a trace, and uses it.
 fn page(test: &str, sandbox: &Sandbox, trace: &str, name: &str) -> Option<Value> {
@@ -132,6 +140,132 @@ fn the_page_of_the_demo_is_used_by_wheel_search_click_and_range() {
     assert_eq!(found["clicked"], "raster tile");
     assert_eq!(found["again"], "raster tile");
     assert!(found["tip"].as_str().unwrap().starts_with("raster tile"));
+    // The question of the selection has one answer, which is the selection.
+    let rows = query(&sandbox, "demo.fxt", found["selectedSql"].as_str().unwrap());
+    let [row] = &rows[..] else { panic!("{rows:?}") };
+    assert_eq!((&row["name"], &row["thread"].as_str().unwrap()[..7]), (&json!("raster tile"), "raster-"));
+    assert!(details.contains(&format!("{} ns", row["ts"])), "{row}: {details}");
+    let args: Value = serde_json::from_str(row["args"].as_str().unwrap()).unwrap();
+    assert!(details.contains(&args["tile"].to_string()), "{args}: {details}");
+}
+
+#[test]
+fn tracks_are_pinned_and_hidden_and_two_fingers_zoom() {
+    let test = "tracks_are_pinned_and_hidden_and_two_fingers_zoom";
+    let sandbox = Sandbox::new();
+    sandbox.record(&["--output-file", "demo.fxt"], "demo", &[]);
+    let Some(found) = page(test, &sandbox, "demo.fxt", "raster tile") else { return };
+    // A pinned track is at the top, and in the address.
+    let pinned = &found["pinned"];
+    let own = pinned["own"].as_str().unwrap();
+    assert_eq!((&pinned["keys"], &pinned["top"], &pinned["left"]), (&json!([own]), &json!(0), &json!(0)));
+    assert!(pinned["hash"].as_str().unwrap().contains(&format!("pin={own}")), "{pinned}");
+    // A hidden one leaves its place to the next, and comes back.
+    let hidden = &found["hidden"];
+    let keys = |member: &str| hidden[member].as_array().unwrap().clone();
+    let (before, after) = (keys("before"), keys("after"));
+    let gone: Vec<&Value> = before.iter().filter(|key| !after.contains(key)).collect();
+    let [gone] = gone[..] else { panic!("{hidden}") };
+    assert!(
+        hidden["hash"].as_str().unwrap().contains(&format!("hide={}", gone.as_str().unwrap())),
+        "{hidden}"
+    );
+    assert_eq!(hidden["button"], "Show 1 hidden");
+    assert_eq!((keys("again"), &hidden["isButtonLeft"]), (before, &json!(false)));
+    // From 80 pixels to 320, and back.
+    let [whole, pinched, back] = ["whole", "pinched", "pinchedBack"].map(|member| ends(&found, member));
+    let size = |[from, to]: [f64; 2]| to - from;
+    assert!((size(whole) / size(pinched) - 4.0).abs() < 0.2, "{whole:?} {pinched:?}");
+    assert!((size(back) / size(whole) - 1.0).abs() < 0.05, "{whole:?} {back:?}");
+    // What was between the fingers stays there.
+    let between = |[from, to]: [f64; 2]| from + (to - from) / 4.0;
+    assert!((between(pinched) - between(whole)).abs() < 0.02 * size(pinched), "{whole:?} {pinched:?}");
+}
+
+/// Writes so many slices on eight threads, most of them short and every hundredth long, and one around those
+/// of a thread.
+fn write_many(path: &Path, slices: u64) {
+    let mut bytes = Words(Vec::new());
+    let mut write = |record: Record<'_>| record.encode(&mut bytes).expect("a valid record");
+    write(Record::Metadata(Metadata::TraceInfoMagic));
+    write(Record::Metadata(Metadata::ProviderInfo { id: ProviderId(1), name: b"many" }));
+    write(Record::Initialization(Initialization {
+        ticks_per_second: TicksPerSecond::new(1_000_000_000).expect("not 0"),
+    }));
+    let mut slice = |thread: u64, name: &str, begin: u64, end: u64| {
+        write(Record::Event(Event {
+            timestamp: Ticks(begin),
+            thread: ThreadRef::Inline {
+                process: ProcessKoid(Koid(7)),
+                thread: ThreadKoid(Koid(100 + thread)),
+            },
+            category: StringRef::Inline(b"c"),
+            name: StringRef::Inline(name.as_bytes()),
+            kind: EventKind::DurationComplete { end: Ticks(end) },
+            arguments: Arguments::from_slice(&[]),
+        }));
+    };
+    let mut at = [1000_u64; 8];
+    for number in 0..slices {
+        let thread = (number % 8) as usize;
+        let length = if number % 100 == 99 { 50_000 + number % 1000 } else { 1 + number % 300 };
+        let name = format!("name {}", number * 31 % 12);
+        slice(thread as u64, &name, at[thread], at[thread] + length);
+        at[thread] += length + number % 7;
+    }
+    slice(0, "around", 500, at[0] + 500);
+    fs::write(path, bytes.0).expect("room");
+}
+
+struct Words(Vec<u8>);
+
+impl Sink for Words {
+    fn word(&mut self, word: u64) {
+        self.0.extend_from_slice(&word.to_le_bytes());
+    }
+}
+
+//= docs/report.md#what-is-in-the-file
+#[test]
+fn of_more_than_a_million_slices_the_long_ones_stay_and_sums_are_exact() {
+    let test = "of_more_than_a_million_slices_the_long_ones_stay_and_sums_are_exact";
+    let sandbox = Sandbox::new();
+    write_many(&sandbox.file("many.fxt"), 1_100_000);
+    let Some(found) = page(test, &sandbox, "many.fxt", "around") else { return };
+    let number = |sql: &str| query(&sandbox, "many.fxt", sql)[0]["n"].as_u64().unwrap();
+    let cut = found["folding"]["cut"].as_u64().expect("it is folded");
+    let member = |member: &str, place: usize| found[member][place].as_u64().unwrap();
+    // One by one there are exactly those that are long enough, and the others are in folds.
+    let long = number(&format!("SELECT count(*) AS n FROM slices WHERE dur >= {cut}"));
+    assert_eq!(member("counts", 0), long);
+    assert!((500_000..=600_000).contains(&long), "{long}");
+    let short = |what: &str| number(&format!("SELECT {what} AS n FROM slices WHERE dur < {cut}"));
+    assert_eq!((member("folded", 0), member("folded", 1)), (short("count(*)"), short("sum(dur)")));
+    assert_eq!(found["folding"]["count"].as_u64(), Some(short("count(*)")));
+    let kept: u64 =
+        found["slices"].as_array().unwrap().iter().map(|row| row[3].as_f64().unwrap() as u64).sum();
+    assert_eq!(kept + member("folded", 1), number("SELECT sum(dur) AS n FROM slices"));
+    // The sums of the overview are of all slices.
+    let rows = query(
+        &sandbox,
+        "many.fxt",
+        "SELECT name, count(*) AS n, sum(dur) AS total, sum(self_dur) AS own FROM slices GROUP BY name",
+    );
+    assert_eq!(rows.len(), 13);
+    for row in rows {
+        let shown =
+            found["reported"].as_array().unwrap().iter().find(|of| of[1] == row["name"]).expect("a row");
+        let shown = [2, 3, 4].map(|place| shown[place].as_f64().unwrap() as u64);
+        assert_eq!(shown, ["n", "total", "own"].map(|member| row[member].as_u64().unwrap()), "{row}");
+    }
+    let overview = found["overview"].as_str().unwrap();
+    assert!(overview.contains("This trace has more slices than are drawn one by one"), "{overview}");
+    assert!(overview.contains("All sums are of all slices."), "{overview}");
+    assert_eq!(found["clicked"], "around");
+    // The same trace makes the same page.
+    let first = fs::read(sandbox.file("page.html")).unwrap();
+    assert!(sandbox.trace(["report", "many.fxt", "-o", "page.html"]).status.success());
+    assert!(fs::read(sandbox.file("page.html")).unwrap() == first, "the page differs");
 }
 
 #[test]

@@ -49,7 +49,7 @@ pub fn fill(
 ///
 /// # Errors
 /// As of [`fill`].
-pub(super) fn fill_in_order(
+pub fn fill_in_order(
     input: impl Read,
     rows: &mut impl Rows,
     filter: Filter,
@@ -63,7 +63,7 @@ pub(super) fn fill_in_order(
         {
             finder.event(event);
         }
-        filler.record(record)
+        if finder.has_parts_in_order() { filler.record(record) } else { Ok(()) }
     })?;
     let disorder = finder.finish();
     if disorder.has_parts_in_order() { filler.finish(end).map(Ok) } else { Ok(Err(disorder)) }

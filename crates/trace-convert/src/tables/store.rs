@@ -19,7 +19,7 @@ use std::sync::Arc;
 use texts::Recent;
 use trace_reader::Disorder;
 
-/// Opens an archive, from its beginning, as often as it is called.
+/// Opens an archive, from its beginning, as often as it is called; several readings may go on at once.
 pub type Opener = Box<dyn FnMut() -> io::Result<Box<dyn Read>> + Send>;
 
 /// An archive, with the name that tells it apart from others.
