@@ -176,7 +176,7 @@ fn by_serde(events: &[Kept], output: &mut Vec<u8>) {
     }
 }
 
-/// What is measured: a name, the bytes by which its rate is told, and a run.
+/// What is measured: a name, the bytes of which the rate is, and a run.
 type Row<'a> = (&'static str, usize, Box<dyn Fn(&mut Vec<u8>) + 'a>);
 
 fn main() {

@@ -1,7 +1,7 @@
 //! Threads that share the work of a conversion: one reads and writes, all format.
 //!
-//! The reading thread resolves each record, keeps what depends on earlier ones, and collects the bytes of events
-//! in batches. Any thread makes the output of a batch; outputs are taken in the order of the batches.
+//! The reading thread resolves each record, keeps what depends on earlier ones, and collects the bytes of
+//! events in batches. Any thread makes the output of a batch; outputs are taken in the order of the batches.
 
 use std::collections::VecDeque;
 use std::io;

@@ -11,8 +11,8 @@ pub struct Ticks(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TicksPerSecond(pub NonZeroU64);
 
-/// What turns ticks of a rate into nanoseconds without a division: 2⁶⁴ · 10⁹ / rate, rounded down; 0 for rates up
-/// to 10⁹, where it has no room.
+/// What turns ticks of a rate into nanoseconds without a division: 2⁶⁴ · 10⁹ / rate, rounded down; 0 for
+/// rates up to 10⁹, where it has no room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scale(u64);
 

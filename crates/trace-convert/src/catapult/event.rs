@@ -95,7 +95,8 @@ impl Events {
         }
     }
 
-    /// The records of a batch, as many as make an output of a moderate size: indices may stand for long texts.
+    /// The next records of a batch, as many as make an output of a moderate size: indices may stand for long
+    /// texts.
     pub fn batch(&mut self, batch: &mut Batch<FlowPart>) {
         batch.advance(|item, parts| {
             match item {

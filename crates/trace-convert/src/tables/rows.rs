@@ -124,7 +124,7 @@ struct Slice<'a, T> {
     args: Option<&'a str>,
 }
 
-/// A time that can be told in nanoseconds.
+/// A time that can be converted to nanoseconds.
 trait Moment: Copy {
     fn nanos(self) -> u64;
 }
