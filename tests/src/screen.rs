@@ -2,6 +2,7 @@
 
 use crate::sandbox::{Sandbox, wait_for};
 use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A terminal of a scenario's own. It is gone, with what runs in it, when this is dropped.
 pub struct Screen {
@@ -22,7 +23,12 @@ impl Screen {
     /// If there is no tmux.
     #[must_use]
     pub fn run(sandbox: &Sandbox, line: &str, width: u16, height: u16) -> Self {
-        let screen = Self { socket: sandbox.runtime_dir().with_extension("tmux") };
+        let screen = {
+            // One that ends may take its time to let go of its socket.
+            static NUMBER: AtomicU32 = AtomicU32::new(0);
+            let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+            Self { socket: sandbox.runtime_dir().with_extension(format!("tmux{number}")) }
+        };
         let bin = crate::build::program("trace").parent().expect("a directory").display().to_string();
         let script = format!("PATH={bin}:$PATH; {line}; echo \"exit code: $?\"; exec sleep 1000");
         let (width, height) = (width.to_string(), height.to_string());

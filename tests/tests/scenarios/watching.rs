@@ -154,11 +154,14 @@ fn without_a_terminal_there_are_lines_of_json() {
     let last = wait_for("all that is recorded", || {
         let line: Value = serde_json::from_str(&live.line()).unwrap();
         let is_there = line["programs"][0]["records"] == 1006 && line["programs"][0]["events"] == 1006;
-        (is_there && line["durations"][1]["count"] == 2).then_some(line)
+        // They are in the window, unless the machine is too busy for five seconds.
+        (is_there && line["durations"].as_array().is_some_and(|rows| rows.len() == 2)).then_some(line)
     });
     let program = &last["programs"][0];
-    for (member, value) in [("name", "living".into()), ("dropped", 0.into()), ("missed", 0.into())] {
-        assert_eq!(program[member], Value::from(value), "{last}");
+    for (member, value) in
+        [("name", Value::from("living")), ("dropped", Value::from(0)), ("missed", Value::from(0))]
+    {
+        assert_eq!(program[member], value, "{last}");
     }
     assert_eq!((&last["version"], &last["state"]), (&1.into(), &"started".into()));
     assert_eq!(last["counters"][0]["last"], 2.0);

@@ -2,7 +2,8 @@
 //!
 //! Counts come between the records. In their place the stream has a magic number record, which is legal
 //! anywhere, and counts are taken out when the reader has come by there: what they say is then true of the
-//! records before.
+//! records before. More magic number records follow, as many as a reader wants to have at hand behind a
+//! record before it takes that: it would wait for the next update otherwise.
 //= docs/protocol.md#observers
 
 use std::collections::VecDeque;
@@ -10,9 +11,17 @@ use std::io::{self, Read};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use trace_format::metadata::MAGIC_WORD;
+use trace_format::record::MAX_RECORD_WORDS;
+use trace_format::units::Words;
 use trace_protocol::controller::observer::FRAME_HEADER_BYTES;
 use trace_protocol::controller::{Counts, FrameKind};
 use zx_sim::{Error, Signals, Socket, wait_one};
+
+/// How many bytes a reader has at hand behind a record, at most: five of the largest ordinary records.
+const AHEAD_BYTES: usize = 5 * Words(MAX_RECORD_WORDS).bytes();
+
+/// The first of these records is in the place of the counts.
+const MARKER_BYTES: usize = size_of::<u64>() + AHEAD_BYTES;
 
 /// Counts, with the position in the stream of the record in their place.
 #[derive(Clone, Debug, Default)]
@@ -43,8 +52,8 @@ pub struct Frames<R> {
     source: R,
     /// Bytes of the present frame that are still to come.
     records: usize,
-    /// Bytes that stand in the place of counts.
-    marker: VecDeque<u8>,
+    /// Bytes of magic number records that are still to come in the place of counts.
+    marker: usize,
     position: u64,
     pending: Pending,
     is_over: bool,
@@ -52,12 +61,12 @@ pub struct Frames<R> {
 
 impl<R: Read> Frames<R> {
     pub fn new(source: R, pending: Pending) -> Self {
-        Self { source, records: 0, marker: VecDeque::new(), position: 0, pending, is_over: false }
+        Self { source, records: 0, marker: 0, position: 0, pending, is_over: false }
     }
 
     /// Reads frames up to records; false at the end.
     fn next_frame(&mut self) -> io::Result<bool> {
-        while self.records == 0 && self.marker.is_empty() && !self.is_over {
+        while self.records == 0 && self.marker == 0 && !self.is_over {
             let mut header = [0; FRAME_HEADER_BYTES];
             if !self.fill(&mut header)? {
                 self.is_over = true;
@@ -78,7 +87,7 @@ impl<R: Read> Frames<R> {
                     } else if kind == FrameKind::Counts {
                         let counts = Counts::decode(&contents).map_err(invalid)?;
                         self.pending.push(self.position, counts);
-                        self.marker.extend(MAGIC_WORD.to_le_bytes());
+                        self.marker = MARKER_BYTES;
                     }
                 }
             }
@@ -100,14 +109,22 @@ impl<R: Read> Read for Frames<R> {
         if bytes.is_empty() || !self.next_frame()? {
             return Ok(0);
         }
-        let read = if self.marker.is_empty() {
+        let read = if self.marker == 0 {
             let wanted = bytes.len().min(self.records);
             let read = self.source.read(&mut bytes[..wanted])?;
             self.records -= read;
             self.is_over = read == 0;
             read
         } else {
-            self.marker.read(bytes)?
+            let read = bytes.len().min(self.marker);
+            let magic = MAGIC_WORD.to_le_bytes();
+            // A reader may take any number of bytes at a time.
+            let begun = MARKER_BYTES - self.marker;
+            for (place, byte) in bytes[..read].iter_mut().enumerate() {
+                *byte = magic[(begun + place) % magic.len()];
+            }
+            self.marker -= read;
+            read
         };
         self.position += read as u64;
         Ok(read)
@@ -180,18 +197,41 @@ mod tests {
             frame(FrameKind::Records, b"never"),
         ]
         .concat();
-        let magic = MAGIC_WORD.to_le_bytes();
-        let expected = [&magic[..], b"recordsArecordsB", &magic].concat();
-        for step in 1..=20 {
+        let marker = MAGIC_WORD.to_le_bytes().repeat(MARKER_BYTES / 8);
+        let expected = [&marker[..], b"recordsArecordsB", &marker].concat();
+        for step in [1, 2, 3, 7, 8, 20, 100_000] {
             let pending = Pending::default();
             let mut read = Vec::new();
             Frames::new(Slowly(&stream, step), pending.clone()).read_to_end(&mut read).unwrap();
-            assert_eq!(read, expected, "{step}");
+            assert!(read == expected, "{step}");
             assert!(pending.has_end());
             assert_eq!(pending.take(0), None);
             assert_eq!(pending.take(8).map(|counts| counts.update), Some(1));
-            assert_eq!(pending.take(24), None);
-            assert_eq!(pending.take(25).map(|counts| counts.update), Some(2));
+            let second = MARKER_BYTES as u64 + 16;
+            assert_eq!(pending.take(second), None);
+            assert_eq!(pending.take(second + 8).map(|counts| counts.update), Some(2));
+        }
+    }
+
+    /// The reader takes all records before counts, and the one in their place, before it asks for more.
+    #[test]
+    fn a_reader_does_not_wait_for_what_comes_later() {
+        struct Ends<'a>(&'a [u8]);
+        impl Read for Ends<'_> {
+            fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+                assert!(!self.0.is_empty(), "it would wait");
+                self.0.read(bytes)
+            }
+        }
+        let records = MAGIC_WORD.to_le_bytes().repeat(3);
+        let counts = frame(FrameKind::Counts, &counts(1).encode().unwrap());
+        let stream = [counts.clone(), frame(FrameKind::Records, &records), counts].concat();
+        let pending = Pending::default();
+        let mut reader = trace_reader::Reader::new(Frames::new(Ends(&stream), pending.clone())).unwrap();
+        let mut updates = 0;
+        while updates < 2 {
+            reader.next_item().unwrap();
+            updates += u32::from(pending.take(reader.position().0).is_some());
         }
     }
 

@@ -14,8 +14,10 @@ const ENTER: &str = "\x1b[?1049h\x1b[?25l\x1b[?7l";
 const LEAVE: &str = "\x1b[?7h\x1b[?25h\x1b[?1049l";
 /// From the first line on.
 const HOME: &str = "\x1b[H";
-const END_OF_LINE: &str = "\x1b[K\r\n";
-const REST_OF_SCREEN: &str = "\x1b[J";
+const NEXT_LINE: &str = "\r\n";
+/// Before a line is written: behind its last column, it would clear that one.
+const CLEAR_LINE: &str = "\x1b[K";
+const CLEAR_REST: &str = "\x1b[J";
 
 /// The screen.
 pub struct Screen {
@@ -52,12 +54,15 @@ impl Screen {
         let (width, height) = self.size;
         let lines = lines(picture, View { width, height, only: self.only, own });
         let mut text = String::from(HOME);
-        text.push_str(&lines.join(END_OF_LINE));
-        // Without a line end behind the last, which would move all of them up.
-        text.push_str("\x1b[K");
+        for (place, line) in lines.iter().enumerate() {
+            // Without a line end behind the last, which would move all of them up.
+            text.push_str(if place > 0 { NEXT_LINE } else { "" });
+            text.push_str(CLEAR_LINE);
+            text.push_str(line);
+        }
         if lines.len() < height {
-            text.push_str("\r\n");
-            text.push_str(REST_OF_SCREEN);
+            text.push_str(NEXT_LINE);
+            text.push_str(CLEAR_REST);
         }
         write(&text)
     }
