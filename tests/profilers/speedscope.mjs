@@ -1,5 +1,5 @@
-// Opens a file with speedscope in a headless browser, as its own command does, and prints what it has read: the document
-// that the viewer saves, and what it has reported on the way.
+// Opens a file with speedscope in a headless browser, as its own command does, and prints what it has read:
+// the document that the viewer saves, and what it has reported on the way.
 //
 //   node speedscope.mjs PACKAGE FILE
 //

@@ -49,7 +49,8 @@ fn in_memory(archive: &[u8]) -> Trace {
     Trace { name: String::new(), open: Box::new(open), disorder: None, bytes: None }
 }
 
-/// Documents for profilers are whole; what speedscope insists on holds, and columns of Firefox are of one length.
+/// Documents for profilers are whole; what speedscope insists on holds, and Firefox's columns are of one
+/// length.
 fn profiles(archive: &[u8]) {
     let list = |value: &Value| value.as_array().expect("a list").clone();
     let mut document = Vec::new();

@@ -1,9 +1,9 @@
 //! Writes a window of a trace as a picture for documents: one SVG without scripts and fonts of its own, for
 //! light and dark pages.
 //!
-//! Three passes read the trace: the order of its events, its times, and what is in the window. What is kept of
-//! the last is sorted, put into rows, and merged where it is too narrow to be seen, so that memory and the
-//! picture are bounded however large the trace is.
+//! Three passes read the trace: the order of its events, its times, and what is in the window. What is kept
+//! of the last is sorted, put into rows, and merged where it is too narrow to be seen, so that memory and
+//! the picture are bounded however large the trace is.
 //= docs/svg.md#the-picture
 
 mod arrows;

@@ -270,6 +270,17 @@ fn report() {
 }
 
 #[test]
+fn pictures() {
+    follow_with_trace("docs/svg.md");
+}
+
+#[test]
+fn profilers() {
+    follow_with_trace("docs/firefox.md");
+    follow_with_trace("docs/folded.md");
+}
+
+#[test]
 fn stats() {
     follow_with_trace("docs/stats.md");
 }

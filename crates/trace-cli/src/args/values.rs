@@ -16,8 +16,8 @@ const MAX_BUFFER_MIB: u32 = 4096;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span(pub Duration);
 
-/// A time from the beginning of a trace, in nanoseconds: a number of seconds, or one with `ns`, `us`, `ms`, `s`,
-/// `m` or `h`.
+/// A time from the beginning of a trace, in nanoseconds: a number of seconds, or one with `ns`, `us`, `ms`,
+/// `s`, `m` or `h`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment(pub u64);
 

@@ -46,7 +46,8 @@ impl Stacks {
         Some(number)
     }
 
-    /// Writes the tables, as members of the thread. Names of samples have a module, those of slices a category.
+    /// Writes the tables, as members of the thread. Names of samples have a module, those of slices a
+    /// category.
     pub fn write<W: Write>(
         &self,
         names: &Names,

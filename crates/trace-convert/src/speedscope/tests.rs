@@ -109,7 +109,8 @@ fn samples_of_a_thread_are_a_profile_in_which_each_counts_as_one() {
     assert_eq!((summary.events, summary.skipped), (3, Vec::new()));
 }
 
-/// The order of rows is that of the ends; times go back, many slices overlap, and some are beyond all profiles.
+/// The order of rows is that of the ends; times go back, many slices overlap, and some are beyond all
+/// profiles.
 #[test]
 fn whatever_overlaps_every_profile_is_balanced_and_every_slice_is_in_one_or_counted() {
     let mut events = Vec::new();

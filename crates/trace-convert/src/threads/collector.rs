@@ -273,7 +273,9 @@ impl Collector {
         let count = number(count).unwrap_or_default();
         self.lost = self.lost.saturating_add(count);
         if count > 0 && self.losses.len() < MAX_LOSSES {
-            let (first, last) = (number(first), number(last));
+            // A loss whose time is not known ends at 0.
+            let last = number(last).filter(|last| *last > 0);
+            let first = last.and(number(first));
             let (provider, reason) = (number(provider).unwrap_or_default(), text(reason).to_owned());
             self.losses.push(Lost { first, last, provider, reason, count });
         }

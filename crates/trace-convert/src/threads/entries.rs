@@ -90,8 +90,8 @@ struct Together {
     index: Vec<(Order, Range<usize>)>,
 }
 
-/// Slices first, the longest around the others; of two that are equal, the later row is the outer one, because
-/// rows come when their slices end. Everything else in the order of the rows.
+/// Slices first, the longest around the others; of two that are equal, the later row is the outer one,
+/// because rows come when their slices end. Everything else in the order of the rows.
 type Order = (bool, Reverse<u64>, i64);
 
 fn order_of(entry: &Entry<'_>, row: usize) -> Order {

@@ -66,13 +66,17 @@ mod tests {
 
     fn steps(slices: &[(u64, u64)]) -> (Vec<Step>, Vec<u32>) {
         let (mut steps, mut found, mut refused) = (Steps::default(), Vec::new(), Vec::new());
+        let mut take = |step| {
+            found.push(step);
+            Ok(())
+        };
         for (what, (at, length)) in (0..).zip(slices) {
-            let is_in = steps.push(&slice(*at, *length, what), |step| Ok(found.push(step)));
+            let is_in = steps.push(&slice(*at, *length, what), &mut take);
             if !is_in.unwrap() {
                 refused.push(what);
             }
         }
-        steps.finish(100, |step| Ok(found.push(step))).unwrap();
+        steps.finish(100, take).unwrap();
         (found, refused)
     }
 

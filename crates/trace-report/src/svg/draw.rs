@@ -13,6 +13,8 @@ use std::io::{self, Write};
 const COLOURS: u32 = 12;
 /// The narrowest bar.
 const MIN_BAR: f64 = 0.8;
+/// Bars that are narrower have no edge.
+const THIN: f64 = 3.0;
 const NOTE: f64 = 15.0;
 /// About half as wide as a text of the time axis.
 const EDGE: f64 = 24.0;
@@ -290,6 +292,8 @@ impl Picture {
         let class = match bar {
             Bar { count: 2.., .. } => " together",
             Bar { end: OPEN, .. } => " open",
+            // An edge would hide it.
+            _ if width < THIN => " thin",
             _ => "",
         };
         write!(

@@ -45,36 +45,37 @@ fn a_picture_has_everything_where_and_when_it_was() {
         r#"<title>frame
 1 ms
 at 0 ns
-c</title><rect class="c8" x="190" y="82" width="1000" height="17"/><text x="193" y="94.5">frame</text>"#,
+c</title><rect class="c8" x="190" y="86" width="1000" height="17"/><text x="193" y="98.5">frame</text>"#,
         r#"<title>draw &lt;tile&gt;
 500 µs
 at 250 µs
-c</title><rect class="c11" x="440" y="100" width="500" height="17"/><text x="443" y="112.5">draw &lt;tile&gt;</text>"#,
+c</title><rect class="c11" x="440" y="104" width="500" height="17"/><text x="443" y="116.5">draw &lt;tile&gt;</text>"#,
         r#"<title>raster
 200 µs
 at 600 µs
-c</title><rect class="c6" x="790" y="122" width="200" height="17"/><text x="793" y="134.5">raster</text>"#,
+c</title><rect class="c6" x="790" y="126" width="200" height="17"/><text x="793" y="138.5">raster</text>"#,
         r#"<title>load
 800 µs
 at 100 µs
-c</title><rect class="c8" x="290" y="144" width="800" height="17"/><text x="293" y="156.5">load</text>"#,
+c</title><rect class="c8" x="290" y="148" width="800" height="17"/><text x="293" y="160.5">load</text>"#,
         r#"<title>open
 has not ended
 at 950 µs
-c</title><rect class="c4 open" x="1140" y="226" width="50" height="17"/><text x="1143" y="238.5">open</text>"#,
+c</title><rect class="c4 open" x="1140" y="230" width="50" height="17"/><text x="1143" y="242.5">open</text>"#,
     ];
     assert_eq!(shapes.len(), expected.len(), "{text}");
     for (shape, expected) in shapes.iter().zip(expected) {
         assert_eq!(strip_colour(shape), strip_colour(expected));
     }
     let arrows = between(&text, "<path class=\"flow\" ", "</path>");
-    let arrow = "marker-end=\"url(#head)\" d=\"M690 108.5C740 108.5 740 130.5 790 130.5\"><title>go 0x9\n100 µs</title>";
+    let arrow =
+        "marker-end=\"url(#head)\" d=\"M690 113C740 113 740 135 790 135\"><title>go 0x9\n100 µs</title>";
     assert_eq!(arrows, [arrow]);
     let points = between(&text, "<path class=\"point\" ", "</path>");
-    assert_eq!(points, ["d=\"M940 72l4 4l-4 4l-4-4z\"><title>now\nat 750 µs</title>"]);
+    assert_eq!(points, ["d=\"M940 76l4 4l-4 4l-4-4z\"><title>now\nat 750 µs</title>"]);
     let counters = between(&text, "<path class=\"counter\" ", "</path>");
     let counter =
-        "d=\"M190 196L190 182L690 182L690 168L1190 168L1190 196z\"><title>2 to 4, at the end 4</title>";
+        "d=\"M190 200L190 186L690 186L690 172L1190 172L1190 200z\"><title>2 to 4, at the end 4</title>";
     assert_eq!(counters, [counter]);
     let labels = ["app 1", "main 1", "thread 2", "load", "depth:n", "process 7", "thread 8"];
     for label in labels {
@@ -101,8 +102,8 @@ fn a_window_has_what_is_in_it_at_least_partly() {
         between(&text, "<g><title>", "</title>").iter().filter_map(|title| title.lines().next()).collect();
     assert_eq!(titles, ["frame", "draw &lt;tile&gt;", "raster", "load"]);
     // What is around the slice goes on beyond the window.
-    assert!(text.contains("x=\"190\" y=\"82\" width=\"1000\""), "{text}");
-    assert!(text.contains("x=\"190\" y=\"122\" width=\"1000\""), "{text}");
+    assert!(text.contains("x=\"190\" y=\"86\" width=\"1000\""), "{text}");
+    assert!(text.contains("x=\"190\" y=\"126\" width=\"1000\""), "{text}");
     assert!(text.contains("700 µs to 800 µs (100 µs)"), "{text}");
     // The value of before the window.
     assert!(text.contains("<title>4 to 4, at the end 4</title>"), "{text}");

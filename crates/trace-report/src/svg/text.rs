@@ -8,7 +8,8 @@ const CHARACTER: f64 = 6.3;
 /// The longest name that a title repeats, in characters.
 const MAX_TITLE: usize = 300;
 
-/// Text for XML: characters that a reader obeys or hides are written out, those that XML forbids are replaced.
+/// Text for XML: characters that a reader obeys or hides are written out, those that XML forbids are
+/// replaced.
 pub fn escaped(text: &str) -> String {
     let shown = Shown(text).to_string();
     let mut out = String::with_capacity(shown.len());
