@@ -139,7 +139,8 @@ mod tests {
             blocks.iter().for_each(|block| packer.push(block.clone()).unwrap());
             packer.finish().unwrap();
         });
-        let expected: Vec<_> = blocks.iter().map(|block| deflated(block, FAST).unwrap()).enumerate().collect();
+        let expected: Vec<_> =
+            blocks.iter().map(|block| deflated(block, FAST).unwrap()).enumerate().collect();
         assert_eq!(written, expected);
     }
 
