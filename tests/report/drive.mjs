@@ -205,6 +205,7 @@ try {
     await model.loadFlows();
     const counts = [0, 0, 0, 0, 0, 0, 0, 0];
     const folded = [0, 0];
+    const states = {};
     const slices = new Map();
     const values = new Map();
     let args = 0;
@@ -218,6 +219,13 @@ try {
         const key = [model.nameOf(track.what), track.series].join('\n');
         values.set(key, (values.get(key) ?? 0) + track.data.values.reduce((sum, value) => sum + value, 0));
       }
+      if (track.kind === 7) {
+        for (let i = 0; i < track.data.n; i++) {
+          const state = (states[model.nameOf(track.data.what[i])] ??= [0, 0]);
+          state[0]++;
+          if (track.data.end[i] !== Infinity) state[1] += track.data.end[i] - track.data.ts[i];
+        }
+      }
       if (track.kind > 1) continue;
       for (let i = 0; i < track.data.n; i++) {
         const key = [model.categoryOf(track.data.what[i]), model.nameOf(track.data.what[i])].join('\n');
@@ -230,7 +238,7 @@ try {
       for (let i = 0; i < Math.min(track.data.n, 50); i++) args += model.argumentsText(track.data, i).length;
     }
     return {
-      counts, folded, folding: model.meta.folded, flows: model.flows.length, base: String(model.base), length: model.length, args,
+      counts, folded, states, folding: model.meta.folded, flows: model.flows.length, base: String(model.base), length: model.length, args,
       slices: [...slices].map(([key, sum]) => [...key.split('\n'), ...sum]),
       counters: [...values].map(([key, sum]) => [...key.split('\n'), sum]),
       reported: model.meta.slices.rows,

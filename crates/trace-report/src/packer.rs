@@ -22,10 +22,10 @@ const SMALL: u32 = 6;
 
 /// Compressed bytes as text.
 pub fn compressed(bytes: &[u8]) -> io::Result<String> {
-    packed(bytes, SMALL)
+    deflated(bytes, SMALL)
 }
 
-fn packed(bytes: &[u8], level: u32) -> io::Result<String> {
+fn deflated(bytes: &[u8], level: u32) -> io::Result<String> {
     let mut encoder = DeflateEncoder::new(Vec::with_capacity(bytes.len() / 2), Compression::new(level));
     encoder.write_all(bytes)?;
     Ok(STANDARD.encode(encoder.finish()?))
@@ -65,7 +65,7 @@ impl<T: FnMut(usize, &str) -> io::Result<()>> Packer<T> {
             let sender = sender.clone();
             scope.spawn(move || {
                 while let Some((number, bytes)) = next(inbox) {
-                    if sender.send((number, packed(&bytes, FAST))).is_err() {
+                    if sender.send((number, deflated(&bytes, FAST))).is_err() {
                         break;
                     }
                 }
@@ -139,7 +139,8 @@ mod tests {
             blocks.iter().for_each(|block| packer.push(block.clone()).unwrap());
             packer.finish().unwrap();
         });
-        let expected: Vec<_> = blocks.iter().map(|block| packed(block, FAST).unwrap()).enumerate().collect();
+        let expected: Vec<_> =
+            blocks.iter().map(|block| deflated(block, FAST).unwrap()).enumerate().collect();
         assert_eq!(written, expected);
     }
 

@@ -122,8 +122,8 @@ export class Drawing {
     for (const {lane, y} of this.placed) {
       const {main, marks, states} = lane;
       if (lane.isGroup) parts += view.layout.collapsed.has(lane.key) ? PARTS : 0;
-      else if (main?.data?.rows.length) {
-        const [first, last] = this.rowsOnScreen(y + insideOf(lane).main, main.data.rows.length);
+      else if (main && main.kind !== KIND.counter) {
+        const [first, last] = this.rowsOnScreen(y + insideOf(lane).main, main.rows);
         rows += Math.max(last - first, 0) * (main.folded ? 2 : 1);
       }
       rows += Number(marks !== null || main?.kind === KIND.counter) + (states ? (states.folded ? 2 : 1) : 0);

@@ -139,7 +139,13 @@ export class Model {
   load(track) {
     track.loading ??= Promise.all(
       [...track.blocks, ...(track.folded?.blocks ?? [])].map((block) => this.loadBlock(block)),
-    ).then(() => {});
+    ).then(() => {
+      // All that was on it may be drawn together.
+      if (track.blocks.length > 0) return;
+      track.count = 0;
+      track.data = this.join(track);
+      this.onLoad();
+    });
     return track.loading;
   }
 

@@ -52,6 +52,12 @@ fn compare(sandbox: &Sandbox, trace: &str, found: &Value) {
     assert_eq!(counted(4), count("logs"), "{trace}: logs");
     assert_eq!(counted(5), count("counters"), "{trace}: counters");
     assert_eq!(found["flows"].as_u64().unwrap(), count("flows"), "{trace}: flows");
+    // Threads run when CPUs run them.
+    if found["folding"].is_null() {
+        let seen = |place: usize| found["states"]["running"][place].as_f64().unwrap_or(0.0) as u64;
+        let sum = number("SELECT coalesce(sum(dur), 0) AS n FROM sched");
+        assert_eq!((seen(0), seen(1)), (count("sched"), sum), "{trace}: running");
+    }
     // Number, sum and greatest depth of the slices of each name.
     let key = |row: &Value, category: &str, name: &str| {
         format!("{}\n{}", row[category].as_str().unwrap(), row[name].as_str().unwrap())
@@ -182,8 +188,8 @@ fn tracks_are_pinned_and_hidden_and_two_fingers_zoom() {
     assert!((between(pinched) - between(whole)).abs() < 0.02 * size(pinched), "{whole:?} {pinched:?}");
 }
 
-/// Writes so many slices on eight threads, most of them short and every hundredth long, and one around those
-/// of a thread.
+/// Writes so many slices on eight threads, most of them short and every hundredth long, one around those of a
+/// thread, and a thread with nothing but short ones.
 fn write_many(path: &Path, slices: u64) {
     let mut bytes = Words(Vec::new());
     let mut write = |record: Record<'_>| record.encode(&mut bytes).expect("a valid record");
@@ -214,6 +220,7 @@ fn write_many(path: &Path, slices: u64) {
         at[thread] += length + number % 7;
     }
     slice(0, "around", 500, at[0] + 500);
+    (0..1000).for_each(|number| slice(8, "short", 1000 + 9 * number, 1003 + 9 * number));
     fs::write(path, bytes.0).expect("room");
 }
 
@@ -251,7 +258,7 @@ fn of_more_than_a_million_slices_the_long_ones_stay_and_sums_are_exact() {
         "many.fxt",
         "SELECT name, count(*) AS n, sum(dur) AS total, sum(self_dur) AS own FROM slices GROUP BY name",
     );
-    assert_eq!(rows.len(), 13);
+    assert_eq!(rows.len(), 14);
     for row in rows {
         let shown =
             found["reported"].as_array().unwrap().iter().find(|of| of[1] == row["name"]).expect("a row");
@@ -280,6 +287,8 @@ fn pages_of_imported_traces_and_of_the_kernel_agree_with_their_tables() {
         fs::copy(workspace().join("tests/data/samples").join(sample), sandbox.file(sample)).unwrap();
         let Some(found) = page(test, &sandbox, sample, name) else { return };
         compare(&sandbox, sample, &found);
+        let has_states = ["running", "ready", "waiting"].map(|state| !found["states"][state].is_null());
+        assert_eq!(has_states, [sample == "linux_tracebox_sched.pftrace"; 3], "{sample}");
     }
     let recorded =
         sandbox.record(&["--categories", "kernel:sched,#default,*", "-o", "kernel.fxt"], "demo", &[]);
