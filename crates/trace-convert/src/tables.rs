@@ -391,12 +391,12 @@ impl Table {
 /// What is used of the tables: a set of columns for each. A table of which no column is used may be used for
 /// its number of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wanted([u64; KINDS]);
+pub struct ColumnSet([u64; KINDS]);
 
 /// A table's rows.
 const ROWS: u64 = 1 << 63;
 
-impl Wanted {
+impl ColumnSet {
     /// Everything.
     pub const ALL: Self = Self([u64::MAX; KINDS]);
     /// Nothing.
@@ -435,8 +435,8 @@ impl Wanted {
 /// A destination of rows.
 pub trait Rows {
     /// What is used of the rows. Cells of other columns may be missing.
-    fn wanted(&self) -> Wanted {
-        Wanted::ALL
+    fn wanted(&self) -> ColumnSet {
+        ColumnSet::ALL
     }
 
     /// Adds a row, with a cell for each column; without any if none is used.

@@ -9,7 +9,7 @@ use crate::waits::Waits;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::io;
-use trace_convert::tables::{Cell, Kind as Table, Rows, Wanted};
+use trace_convert::tables::{Cell, ColumnSet, Kind as Table, Rows};
 use trace_format::units::{Koid, Thread};
 use trace_reader::sorter::Sorter;
 
@@ -328,8 +328,8 @@ impl Collector {
 }
 
 impl Rows for Collector {
-    fn wanted(&self) -> Wanted {
-        let mut wanted = Wanted::NONE;
+    fn wanted(&self) -> ColumnSet {
+        let mut wanted = ColumnSet::NONE;
         for (table, columns) in COLUMNS {
             let places = columns.iter().filter_map(|name| table.table().place(name));
             wanted.add(table, places.fold(0, |bits, place| bits | 1 << place));

@@ -9,7 +9,7 @@ mod session;
 mod whose;
 
 use super::spans::{Ended, Late, Open, Spans};
-use super::{Cell, KINDS, Kind, Rows, Wanted};
+use super::{Cell, ColumnSet, KINDS, Kind, Rows};
 use crate::filter::Filter;
 use crate::json::Json;
 use crate::{ConvertError, Summary, source};
@@ -76,7 +76,7 @@ const CROSSING: &str = "asynchronous operations end in another process than they
 
 struct Filler<'a, R> {
     rows: &'a mut R,
-    wanted: Wanted,
+    wanted: ColumnSet,
     /// By table: whether names of threads, and whether arguments are wanted.
     has_names: [bool; KINDS],
     has_args: [bool; KINDS],

@@ -11,7 +11,7 @@ pub(super) use spill::{Limits, Spill};
 pub(super) use texts::Texts;
 
 use super::rows::{fill, fill_in_order};
-use super::{Cell, KINDS, Kind, Rows, Type, Wanted, slices};
+use super::{Cell, ColumnSet, KINDS, Kind, Rows, Type, slices};
 use crate::{ConvertError, Filter, Summary};
 use nesting::{InOrder, Nested, Nesting, Span};
 use std::io::{self, Read};
@@ -81,8 +81,8 @@ pub(super) struct Store {
     traces: Vec<Trace>,
     filter: Filter,
     data: Arc<Data>,
-    wanted: Wanted,
-    filled: Wanted,
+    wanted: ColumnSet,
+    filled: ColumnSet,
     /// What the passes so far have found; that of each trace is the same each time.
     summaries: Vec<Summary>,
     /// Why the last pass failed, and on which trace.
@@ -102,7 +102,7 @@ impl Store {
         for kind in Kind::ALL {
             data.tables[kind as usize].columns = kind.table().columns.iter().map(|_| None).collect();
         }
-        let (wanted, filled) = (Wanted::NONE, Wanted::NONE);
+        let (wanted, filled) = (ColumnSet::NONE, ColumnSet::NONE);
         Self { traces, filter, data: Arc::new(data), wanted, filled, summaries: Vec::new(), error: None }
     }
 
@@ -129,7 +129,7 @@ impl Store {
     /// All that is wanted, after a pass over the archives if some of it is not there.
     pub fn data(&mut self) -> Result<Arc<Data>, String> {
         let missing = self.missing();
-        if missing != Wanted::NONE {
+        if missing != ColumnSet::NONE {
             self.pass(missing).map_err(|(name, error)| {
                 let text = error.to_string();
                 self.error = Some((name, error));
@@ -144,7 +144,7 @@ impl Store {
         &self.summaries
     }
 
-    fn missing(&self) -> Wanted {
+    fn missing(&self) -> ColumnSet {
         let mut missing = self.wanted;
         if missing.0[Kind::Slices as usize] & NESTED & !self.filled.0[Kind::Slices as usize] != 0 {
             missing.add(Kind::Slices, NESTED | NESTING);
@@ -155,7 +155,7 @@ impl Store {
         missing
     }
 
-    fn pass(&mut self, missing: Wanted) -> Result<(), (String, ConvertError)> {
+    fn pass(&mut self, missing: ColumnSet) -> Result<(), (String, ConvertError)> {
         let failed = |error| (String::new(), ConvertError::Write(error));
         let Some(data) = Arc::get_mut(&mut self.data) else {
             return Err(failed(io::Error::other("the tables are in use")));
@@ -226,7 +226,7 @@ struct WithNesting<'a, R> {
 }
 
 impl<R: Rows> Rows for WithNesting<'_, R> {
-    fn wanted(&self) -> Wanted {
+    fn wanted(&self) -> ColumnSet {
         self.rows.wanted()
     }
 
@@ -251,7 +251,7 @@ fn fill_all(
     traces: &mut [Trace],
     filter: &Filter,
     data: &mut Data,
-    missing: Wanted,
+    missing: ColumnSet,
 ) -> Result<Vec<Summary>, (String, ConvertError)> {
     'again: loop {
         let mut filling = Filling::new(data, missing);
@@ -282,14 +282,14 @@ fn fill_all(
 /// Takes the rows of a pass.
 struct Filling<'a> {
     data: &'a mut Data,
-    missing: Wanted,
+    missing: ColumnSet,
     /// The columns that each table gets, by their places.
     places: [Vec<usize>; KINDS],
     recent: Recent,
 }
 
 impl<'a> Filling<'a> {
-    fn new(data: &'a mut Data, missing: Wanted) -> Self {
+    fn new(data: &'a mut Data, missing: ColumnSet) -> Self {
         let mut places: [Vec<usize>; KINDS] = std::array::from_fn(|_| Vec::new());
         for kind in Kind::ALL {
             let table = &mut data.tables[kind as usize];
@@ -330,7 +330,7 @@ impl<'a> Filling<'a> {
 }
 
 impl Rows for Filling<'_> {
-    fn wanted(&self) -> Wanted {
+    fn wanted(&self) -> ColumnSet {
         let mut wanted = self.missing;
         for kind in Kind::ALL {
             if !self.places[kind as usize].is_empty() {

@@ -2,7 +2,7 @@
 
 use super::{Entry, Kind, Names, OPEN, Threads};
 use crate::losses;
-use crate::tables::{Cell, Kind as Table, Rows, Table as Columns, Wanted};
+use crate::tables::{Cell, ColumnSet, Kind as Table, Rows, Table as Columns};
 use crate::threads::entries::Entries;
 use foldhash::HashMap;
 use std::collections::{BTreeMap, BTreeSet};
@@ -291,8 +291,8 @@ fn with_id(id: u64, args: &str) -> String {
 }
 
 impl Rows for Collector {
-    fn wanted(&self) -> Wanted {
-        let mut wanted = Wanted::NONE;
+    fn wanted(&self) -> ColumnSet {
+        let mut wanted = ColumnSet::NONE;
         for table in [
             Table::Slices,
             Table::Instants,

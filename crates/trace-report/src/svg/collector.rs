@@ -5,7 +5,7 @@ use super::layout::WIDTH;
 use crate::texts::{Texts, Whats};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use trace_convert::tables::{Cell, Kind as Table, Rows, Wanted};
+use trace_convert::tables::{Cell, ColumnSet, Kind as Table, Rows};
 use trace_reader::sorter::Sorter;
 
 /// Threads and series of counters that are looked at; the events of further ones are counted.
@@ -48,14 +48,14 @@ impl Times {
 }
 
 /// Columns by their names, as bits.
-fn want(wanted: &mut Wanted, table: Table, names: &[&str]) {
+fn want(wanted: &mut ColumnSet, table: Table, names: &[&str]) {
     let place = |name: &&str| table.table().place(name);
     wanted.add(table, names.iter().filter_map(place).map(|place| 1 << place).sum());
 }
 
 impl Rows for Times {
-    fn wanted(&self) -> Wanted {
-        let mut wanted = Wanted::NONE;
+    fn wanted(&self) -> ColumnSet {
+        let mut wanted = ColumnSet::NONE;
         want(&mut wanted, Table::Slices, &["ts", "dur"]);
         for table in [Table::Instants, Table::Counters, Table::Flows, Table::Logs] {
             want(&mut wanted, table, &["ts"]);
@@ -360,8 +360,8 @@ impl Collector {
 }
 
 impl Rows for Collector {
-    fn wanted(&self) -> Wanted {
-        let mut wanted = Wanted::NONE;
+    fn wanted(&self) -> ColumnSet {
+        let mut wanted = ColumnSet::NONE;
         let whose = ["ts", "pid", "tid", "category", "name"];
         want(&mut wanted, Table::Slices, &["dur", "async_id", "provider"]);
         for table in [Table::Slices, Table::Instants, Table::Flows, Table::Counters] {

@@ -1,7 +1,7 @@
 //! Rows that come late: collected before the others, in the order of time.
 
 use crate::tables::order::{NO_TIME, Order, ts_of};
-use crate::tables::{Cell, KINDS, Kind, Rows, Wanted};
+use crate::tables::{Cell, ColumnSet, KINDS, Kind, Rows};
 use std::io;
 use trace_reader::sorter::{Sorted, Sorter};
 
@@ -48,8 +48,8 @@ impl<'a> Collecting<'a> {
 }
 
 impl Rows for Collecting<'_> {
-    fn wanted(&self) -> Wanted {
-        let mut wanted = Wanted::NONE;
+    fn wanted(&self) -> ColumnSet {
+        let mut wanted = ColumnSet::NONE;
         for kind in Kind::ALL.into_iter().filter(|kind| self.order.has_late(*kind)) {
             wanted.add(kind, u64::MAX);
         }
