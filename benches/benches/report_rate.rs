@@ -9,7 +9,7 @@ use std::hint::black_box;
 use std::mem::MaybeUninit;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Instant;
 use trace_benches::archive::nested;
 use trace_reader::Reader;
@@ -23,11 +23,11 @@ const PAGES: [(&str, u64, bool); 4] = [
     ("folded, without arguments", 6_000_000, false),
 ];
 const RUNS: usize = 5;
+/// Has this program write an archive.
+const WRITE: &str = "--write";
 
-/// Runs a command; how long it took, and the most memory that it had, in bytes.
-fn run(command: &mut Command) -> (f64, u64) {
-    let begin = Instant::now();
-    let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("cargo build --release");
+/// Waits for a child; its largest memory in bytes.
+fn wait(child: &Child) -> (ExitStatus, u64) {
     let (mut status, mut usage) = (0, MaybeUninit::<libc::rusage>::zeroed());
     // SAFETY: the child is ours and has not been waited for; both pointers are to memory of the right size,
     // and zeros are a valid `rusage`.
@@ -35,9 +35,19 @@ fn run(command: &mut Command) -> (f64, u64) {
         libc::wait4(child.id() as i32, &raw mut status, 0, usage.as_mut_ptr());
         usage.assume_init()
     };
-    let status = ExitStatus::from_raw(status);
+    (ExitStatus::from_raw(status), usage.ru_maxrss as u64 * 1024)
+}
+
+fn spawn(command: &mut Command) -> Child {
+    command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("cargo build --release")
+}
+
+/// Runs a command; how long it took, and the most memory that it had, in bytes.
+fn run(command: &mut Command) -> (f64, u64) {
+    let begin = Instant::now();
+    let (status, memory) = wait(&spawn(command));
     assert!(status.success(), "{status}");
-    (begin.elapsed().as_secs_f64(), usage.ru_maxrss as u64 * 1024)
+    (begin.elapsed().as_secs_f64(), memory)
 }
 
 /// Nanoseconds for each event of decoding an archive in a file, which is the floor.
@@ -57,6 +67,12 @@ fn median(mut values: Vec<f64>) -> f64 {
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [WRITE, path, events, has_argument] = arguments.iter().map(String::as_str).collect::<Vec<_>>()[..]
+    {
+        let archive = nested(events.parse().expect("a number"), has_argument == "true");
+        fs::write(path, archive).expect("room for the archive");
+        return;
+    }
     let is_test = arguments.iter().any(|argument| argument == "--test");
     let modules =
         std::env::var_os("TRACE_TEST_CATAPULT").filter(|_| !arguments.iter().any(|of| of == "page"));
@@ -71,7 +87,10 @@ fn main() {
     let mut shown = Vec::new();
     for (name, events, has_argument) in PAGES {
         let events = events / divisor;
-        fs::write(&archive, nested(events, has_argument)).expect("room for the archive");
+        // The largest memory of this process would count as that of its children.
+        let own = std::env::current_exe().expect("a path");
+        let mut write = Command::new(own);
+        run(write.arg(WRITE).arg(&archive).arg(events.to_string()).arg(has_argument.to_string()));
         let (mut floor, mut times, mut most) = (Vec::new(), Vec::new(), 0);
         for _ in 0..runs {
             floor.push(decoded(&archive, events));

@@ -146,8 +146,11 @@ mod tests {
     use super::*;
     use State::{Ready, Running, Waiting};
 
-    /// What comes of what a thread does: wakeups, and times that a CPU ran it with the state afterwards.
-    fn stretches(steps: &[(u64, Option<(u64, Option<&str>)>)]) -> Vec<(u64, u64, State)> {
+    /// A time, and for how long a CPU ran the thread from then on, with its state afterwards; none for a wakeup.
+    type Step = (u64, Option<(u64, Option<&'static str>)>);
+
+    /// What comes of what a thread does.
+    fn stretches(steps: &[Step]) -> Vec<(u64, u64, State)> {
         let (mut states, mut found) = (States::default(), Vec::new());
         let mut take = |stretch: Stretch| found.push((stretch.at, stretch.length, stretch.state));
         for (at, ran) in steps {
