@@ -1,7 +1,7 @@
 //! What an observer costs the program that is recorded, and how old an event is when an observer sees it.
 //!
-//! `stream` writes in streaming mode, with buffers of 4 MiB: as fast as it can, with and without an observer in
-//! turn, and then a million events in a second on one thread, of which an observer gets an update every
+//! `stream` writes in streaming mode, with buffers of 4 MiB: as fast as it can, with and without an observer
+//! in turn, and then a million events in a second on one thread, of which an observer gets an update every
 //! 100 ms. The age of an event counts up to the end of its update. `--test` makes it short.
 
 use std::time::Duration;

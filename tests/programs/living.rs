@@ -1,7 +1,7 @@
 //! Records a known number of things, and waits until a file is gone.
 //!
-//! `living FILE [ROUNDS]`: in each round 500 durations `work`, a counter `queue` with the number of the round,
-//! and an asynchronous operation `request`; then the next round, if there are several, 10 ms later.
+//! `living FILE [ROUNDS]`: in each round 500 durations `work`, a counter `queue` with the number of the
+//! round, and an asynchronous operation `request`; then the next round, if there are several, 10 ms later.
 #![forbid(unsafe_code)]
 
 use std::path::PathBuf;

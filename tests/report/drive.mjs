@@ -153,7 +153,10 @@ try {
     await drawn();
     found.pinned.left = (await heads()).filter(({isPinned}) => isPinned).length;
     const before = (await heads()).map(({key}) => key);
-    await page.locator('#heads .head:not(.group) .hide').first().click({force: true});
+    // One that is in view as a whole: the first may be below the ruler.
+    const inView = await page.locator('#heads .head:not(.group)').evaluateAll((all, top) =>
+      all.findIndex((head) => head.getBoundingClientRect().y >= top), lanes.y);
+    await page.locator('#heads .head:not(.group)').nth(inView).locator('.hide').click({force: true});
     await drawn();
     found.hidden = {
       before, after: (await heads()).map(({key}) => key), hash: await hash(), button: await page.locator('#hidden').innerText(),

@@ -1,5 +1,5 @@
-//! The contents of an archive: framing records, the parts of each provider's buffer, losses and what is known of
-//! the session; and the manifest from which an archive is recovered when manager and client are gone.
+//! The contents of an archive: framing records, the parts of each provider's buffer, losses and what is known
+//! of the session; and the manifest from which an archive is recovered when manager and client are gone.
 //!
 //! | module | is |
 //! |---|---|

@@ -2,6 +2,7 @@
 
 pub mod ab;
 pub mod analysis;
+pub mod convert;
 pub mod dump_memory;
 pub mod format;
 pub mod ktrace;
@@ -15,7 +16,7 @@ pub mod viewing;
 use crate::completion;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::ArgValueCompleter;
-use format::Target;
+pub use convert::{Container, Convert, Stacks};
 use record::Recording;
 use std::path::PathBuf;
 use values::Span;
@@ -490,76 +491,6 @@ pub struct Check {
     /// The trace, plain or compressed with gzip or zstd; `-` is stdin
     #[arg(value_name = "FILE", add = traces())]
     pub input: PathBuf,
-}
-
-/// Options of `convert`.
-#[derive(Debug, Args)]
-pub struct Convert {
-    /// Convert to this format (default: the format of OUT's name)
-    #[arg(long, value_name = "FORMAT")]
-    pub to: Option<Target>,
-    /// Select the container of Chrome's events
-    #[arg(long, value_name = "CONTAINER")]
-    pub container: Option<Container>,
-    /// Keep only events whose whole name matches this regular expression. May be repeated
-    #[arg(long, value_name = "REGEX")]
-    pub pattern: Vec<String>,
-    /// Keep only events of this category. May be repeated
-    #[arg(long, value_name = "CATEGORY")]
-    pub category: Vec<String>,
-    /// Fold stacks of samples, or of slices with their own time in nanoseconds (--to folded)
-    #[arg(long, value_name = "STACKS", default_value = "samples")]
-    pub stacks: Stacks,
-    /// Begin each stack with its process and its thread instead of the process alone (--to folded)
-    #[arg(long)]
-    pub by_thread: bool,
-    /// Write Catapult's system events into a separate file, one per line
-    #[arg(long, value_name = "FILE")]
-    pub system_event_output_file: Option<PathBuf>,
-    /// Add the trace to those in OUT: write the table T to OUT/T/date=/host=/trace=/0.parquet, which
-    /// databases read as one table of many traces (--to parquet)
-    #[arg(long)]
-    pub partitioned: bool,
-    /// Fail if the format cannot express everything in the trace
-    #[arg(long)]
-    pub strict: bool,
-    /// Convert with N threads (default: the number of processors). The result does not depend on it
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
-    pub jobs: Option<u16>,
-    /// Print a summary as JSON on stdout
-    #[arg(long)]
-    pub json: bool,
-    /// The trace, plain or compressed with gzip or zstd; `-` is stdin
-    #[arg(value_name = "FILE", required_unless_present = "input_file", add = traces())]
-    pub input: Option<PathBuf>,
-    /// The output; `-` is stdout (default: the input's name with the format's suffix, or .tables)
-    #[arg(value_name = "OUT")]
-    pub output: Option<PathBuf>,
-    /// Alias of FILE, for compatibility with Fuchsia's trace2json
-    #[arg(long, value_name = "FILE", hide = true, conflicts_with = "input")]
-    pub input_file: Option<PathBuf>,
-    /// Alias of OUT
-    #[arg(long, value_name = "FILE", hide = true, conflicts_with = "output")]
-    pub output_file: Option<PathBuf>,
-}
-
-/// What is folded.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Stacks {
-    /// Stacks of a profile, each with its number of samples
-    #[default]
-    Samples,
-    /// Names of slices that are in each other, with the time that is not in inner ones
-    Slices,
-}
-
-/// The JSON value that holds the events of Chrome's format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Container {
-    /// Only the list of events
-    Array,
-    /// An object that has the list as `traceEvents`
-    Object,
 }
 
 /// Options of `query`.

@@ -1,7 +1,7 @@
 //! `trace live`: what a recording records, while it does.
 //!
-//! The running recording is observed through the manager. A recording of the command's own is a `trace record`
-//! beside it: whatever becomes of the screen, that one is complete.
+//! The running recording is observed through the manager. A recording of the command's own is a `trace
+//! record` beside it: whatever becomes of the screen, that one is complete.
 
 mod feed;
 mod frames;

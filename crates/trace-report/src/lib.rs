@@ -2,8 +2,8 @@
 //!
 //! Two threads read the trace. One takes everything that is drawn from the tables of `trace-convert`, so that
 //! the page and `trace query` agree, sorts it, and makes blocks of columns, which further threads compress.
-//! Meanwhile the other one sums up, by `trace-analysis`, and looks for problems, by `trace-reader`. The page is
-//! in `ui/`; `page.rs` joins its modules, and `blocks.rs` makes the columns that they draw.
+//! Meanwhile the other one sums up, by `trace-analysis`, and looks for problems, by `trace-reader`. The page
+//! is in `ui/`; `page.rs` joins its modules, and `blocks.rs` makes the columns that they draw.
 //= docs/report.md#what-is-in-the-file
 #![forbid(unsafe_code)]
 

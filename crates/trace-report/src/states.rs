@@ -146,7 +146,7 @@ mod tests {
     use super::*;
     use State::{Ready, Running, Waiting};
 
-    /// A time, and for how long a CPU ran the thread from then on, with its state afterwards; none for a wakeup.
+    /// A time, and for how long a CPU ran the thread from then, with its state afterwards; none for a wakeup.
     type Step = (u64, Option<(u64, Option<&'static str>)>);
 
     /// What comes of what a thread does.

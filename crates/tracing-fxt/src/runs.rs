@@ -32,8 +32,8 @@ pub fn follow() {
 
 /// A subscriber that is this crate's, or has a layer of it, is there.
 pub fn note(subscriber: &Dispatch) {
-    // Dropped behind the lock: an upgraded one may be the last reference, and a subscriber may do anything when
-    // it is dropped.
+    // Dropped behind the lock: an upgraded one may be the last reference, and a subscriber may do anything
+    // when it is dropped.
     let mut alive = Vec::new();
     let mut known = SUBSCRIBERS.lock().unwrap_or_else(PoisonError::into_inner);
     known.retain(|known| known.upgrade().map(|subscriber| alive.push(subscriber)).is_some());

@@ -50,6 +50,15 @@ fn what_programs_get_has_the_members_of_its_page() {
     found.push(("Programs", recorded["providers"][0].clone()));
     found.push(("`record`, `stop`, `recover`", recorded));
 
+    let live = ["live", "--json", "--interval", "100ms", "-o", "live.fxt", "--", path("emit"), "1", "2"];
+    let output = sandbox.trace(live);
+    let lines: Vec<Value> = serde_json::Deserializer::from_slice(&output.stdout)
+        .into_iter()
+        .map(|line| line.unwrap_or_else(|error| panic!("{error}: {output:?}")))
+        .collect();
+    assert!(!lines.is_empty(), "{output:?}");
+    found.extend(lines.into_iter().map(|line| ("`live`", line)));
+
     let mut emit = sandbox.spawn("emit", &["1", "1", "--wait"]);
     emit.line();
     found.push(("`list-providers`", ask(&["list-providers", "--json"])[0].clone()));

@@ -191,6 +191,7 @@ fn no_command_prints_names_as_they_are() {
         commands.names(arguments);
     }
     commands.run_document(&["config", "--categories", spoof!("asked")]);
+    commands.run_document(&["live", "--json", "--output-file", spoof!("live", ".fxt"), "--", &spoofing]);
     commands.run(&["list-category-groups"]);
 
     // A recording in the background, and what is said of it.

@@ -205,7 +205,7 @@ fn an_observer_that_never_reads_costs_the_recording_nothing() {
     let events = names(&archive);
     assert_eq!(events["event"], 300_000);
     assert_eq!(events["work"], 500);
-    // The one that reads has everything of the second program, and of the first as much as there was time for.
+    // The one that reads has everything of the second program, and of the first what there was time for.
     let observed = Observed::of_bytes(&reads.finish());
     let provider = observed.last("stream").unwrap();
     assert_eq!(names(&observed.archive())["event"] as u64 + provider.missed, 300_000);

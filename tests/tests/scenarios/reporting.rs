@@ -288,7 +288,7 @@ fn pages_of_imported_traces_and_of_the_kernel_agree_with_their_tables() {
         let Some(found) = page(test, &sandbox, sample, name) else { return };
         compare(&sandbox, sample, &found);
         let has_states = ["running", "ready", "waiting"].map(|state| !found["states"][state].is_null());
-        assert_eq!(has_states, [sample == "linux_tracebox_sched.pftrace"; 3], "{sample}");
+        assert_eq!(has_states, [sample != "catapult_nestable_async.json"; 3], "{sample}");
     }
     let recorded =
         sandbox.record(&["--categories", "kernel:sched,#default,*", "-o", "kernel.fxt"], "demo", &[]);

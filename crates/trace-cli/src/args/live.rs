@@ -24,8 +24,8 @@ quitting or when the running recording ends; 1 if it cannot be observed.";
 /// Options of `live`.
 #[derive(Debug, Args)]
 pub struct Live {
-    /// Print a line of JSON for each update on stdout, instead of the screen. The command's own output goes to
-    /// stderr
+    /// Print a line of JSON for each update on stdout, instead of the screen. The command's own output goes
+    /// to stderr
     #[arg(long)]
     pub json: bool,
     /// The interval between updates, from 50ms to 10s

@@ -29,7 +29,7 @@ pub struct Folder {
 impl Folder {
     /// Opens a directory; creates it and its parents if necessary.
     pub fn create(path: &Path) -> io::Result<Self> {
-        // Another process that fails removes the directories that it has made, perhaps just before they are used.
+        // Another process that fails removes the directories that it has made, perhaps before they are used.
         for _ in 1..ATTEMPTS {
             match Self::create_once(path) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}

@@ -94,7 +94,7 @@ impl Daemon {
         observers.filter(|observer| observer.client == client).for_each(|observer| observer.end(now));
     }
 
-    /// Does a little for one observer after the other, one batch at most; true if there is more to do at once.
+    /// Does a little for one observer after the other, one batch at most; true if there is more to do.
     pub(super) fn pump_observers(&mut self) -> bool {
         let count = self.observers.observers.len();
         self.observers.turn = self.observers.turn.wrapping_add(1);
