@@ -168,7 +168,8 @@ export class Layout {
       if (this.lanes[middle].y + this.lanes[middle].height <= scroll) low = middle + 1;
       else high = middle;
     }
-    let group = low;
+    // Behind the last lane, until the browser has noticed that there are fewer.
+    let group = Math.min(low, this.lanes.length - 1);
     while (group > 0 && !this.lanes[group].isGroup) group--;
     let next = Infinity;
     for (let i = low; i < this.lanes.length && this.lanes[i].y < scroll + height - this.topHeight; i++) {
