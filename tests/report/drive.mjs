@@ -1,18 +1,19 @@
 // Uses the page of a trace as a person would, in a headless browser, and prints what the page says as a JSON
 // object.
 //
-//   node drive.mjs PAGE NAME [SCREENSHOT_DIR]
+//   node drive.mjs [--without-axe] PAGE NAME [SCREENSHOT_DIR]
 //
-// NAME is what is searched. The modules playwright-core and axe-core are looked for in the working directory;
+// NAME is what is searched. Without axe, which takes half of the time, accessibility is not judged. The modules playwright-core and axe-core are looked for in the working directory;
 // the browser is `chromium` or $CHROMIUM.
 import {readFileSync} from 'node:fs';
 import {createRequire} from 'node:module';
 import {join} from 'node:path';
 import {pathToFileURL} from 'node:url';
 
-const [file, name, shots] = process.argv.slice(2);
+const isJudged = process.argv[2] !== '--without-axe';
+const [file, name, shots] = process.argv.slice(isJudged ? 2 : 3);
 if (name === undefined) {
-  console.error('usage: drive.mjs PAGE NAME [SCREENSHOT_DIR]');
+  console.error('usage: drive.mjs [--without-axe] PAGE NAME [SCREENSHOT_DIR]');
   process.exit(2);
 }
 const require = createRequire(join(process.cwd(), 'package.json'));
@@ -39,6 +40,7 @@ try {
   });
   const shot = (what) => shots && page.screenshot({path: join(shots, `${what}.png`)});
   const judge = async (what) => {
+    if (!isJudged) return;
     await page.evaluate(axe);
     const violations = await page.evaluate(async () => (await globalThis.axe.run()).violations
       .map(({id, nodes}) => `${id}: ${nodes.slice(0, 3).map((node) => node.html.slice(0, 120)).join(' | ')}`));

@@ -7,19 +7,33 @@ use crate::skip::skip;
 use std::path::Path;
 use std::process::Command;
 
+/// Whether axe judges the accessibility of each view, which takes half of the time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Accessibility {
+    /// What axe finds in each view is in the result.
+    Judged,
+    /// Nothing is found.
+    NotJudged,
+}
+
 /// What `tests/report/drive.mjs` has seen in a page while it searched a name; None, and reported as skipped,
 /// where no browser is installed.
 ///
 /// # Panics
 /// If the browser cannot be run, or is required and absent.
 #[must_use]
-pub fn drive(test: &str, page: &Path, name: &str) -> Option<serde_json::Value> {
+pub fn drive(test: &str, page: &Path, name: &str, accessibility: Accessibility) -> Option<serde_json::Value> {
     let Some(modules) = std::env::var_os("TRACE_TEST_CATAPULT") else {
         skip(test, "catapult", "TRACE_TEST_CATAPULT names no directory with playwright-core and axe-core");
         return None;
     };
     let script = workspace().join("tests/report/drive.mjs");
-    let output = Command::new("node").arg(script).arg(page).arg(name).current_dir(modules).output();
+    let mut command = Command::new("node");
+    command.arg(script);
+    if accessibility == Accessibility::NotJudged {
+        command.arg("--without-axe");
+    }
+    let output = command.arg(page).arg(name).current_dir(modules).output();
     let output = match output {
         Ok(output) => output,
         Err(error) => {

@@ -1,5 +1,4 @@
-//! The conformance corpus against the reader, the encoder and the tool; and what happens to each file when it
-//! is cut or damaged.
+//! The conformance corpus against the reader, the encoder and the tool.
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeSet;
@@ -7,14 +6,10 @@ use std::ffi::OsStr;
 use std::fs;
 use trace_format::record::Record;
 use trace_format::sink::Sink;
-use trace_reader::check::{KINDS, Limits, check, check_slice};
-use trace_reader::dump::{Line, RawLine};
-use trace_reader::{Disorder, Item, Reader, Records};
+use trace_reader::Records;
+use trace_reader::check::KINDS;
 use trace_tests::Sandbox;
 use trace_tests::corpus::{File, TABLE_HEADING, cases, directory, expected, files, table};
-
-/// Files of at most this size are damaged bit by bit.
-const SMALL_BYTES: usize = 600;
 
 const HINT: &str = "run `cargo run -p trace-tests --bin corpus` and look at what has changed";
 
@@ -135,82 +130,6 @@ fn what_was_decoded_is_encoded_to_the_same_words() {
         }
     }
     assert!(count > 1000, "{count}");
-}
-
-fn lines(bytes: &[u8]) -> Vec<String> {
-    // Cut within its first record a file may look like something else.
-    let Ok(mut reader) = Reader::of_slice(bytes) else { return Vec::new() };
-    let mut lines = Vec::new();
-    while let Ok(Some(record)) = reader.next_item() {
-        lines.push(Line(&record).to_string());
-    }
-    lines
-}
-
-#[test]
-fn any_cut_gives_the_records_before_it() {
-    for file in files() {
-        // Damage is reported by what comes behind it.
-        let is_damaged = file.name.starts_with("damage-");
-        let whole = lines(&file.bytes);
-        let ends: Vec<usize> = Records::of_slice(&file.bytes)
-            .map_while(Result::ok)
-            .map(|record| record.offset.0 as usize + record.size.bytes())
-            .collect();
-        for cut in 1..file.bytes.len() {
-            let found = lines(&file.bytes[..cut]);
-            if is_damaged {
-                continue;
-            }
-            assert!(whole.starts_with(&found), "{} cut at {cut}", file.name);
-            let expected = ends.iter().filter(|end| **end <= cut).count();
-            assert_eq!(found.len(), expected, "{} cut at {cut}", file.name);
-            let Ok(report) = check(&file.bytes[..cut], Limits::default(), &Disorder::default()) else {
-                assert!(cut < 8, "{} cut at {cut}", file.name);
-                continue;
-            };
-            let is_cut = report.problems.iter().any(|problem| problem.kind == "truncated");
-            let last = ends.iter().filter(|end| **end <= cut).max().copied().unwrap_or(0);
-            let zeros = file.bytes[last..cut].iter().all(|byte| *byte == 0) && cut % 8 == 0;
-            assert_eq!(is_cut, last != cut && !zeros, "{} cut at {cut}", file.name);
-        }
-    }
-}
-
-#[test]
-fn any_flipped_bit_is_survived() {
-    let mut flips = 0;
-    for file in files().into_iter().filter(|file| file.bytes.len() <= SMALL_BYTES) {
-        let mut damaged = file.bytes.clone();
-        for bit in 0..damaged.len() * 8 {
-            damaged[bit / 8] ^= 1 << (bit % 8);
-            survive(&damaged);
-            damaged[bit / 8] ^= 1 << (bit % 8);
-            flips += 1;
-        }
-    }
-    assert!(flips > 100_000, "{flips}");
-}
-
-/// Reads in all ways: every byte is accounted for, and slices and streams see the same.
-fn survive(bytes: &[u8]) {
-    let Ok(mut reader) = Reader::of_slice(bytes) else { return };
-    let mut last = None;
-    while let Ok(Some(record)) = reader.next_item() {
-        assert!(last < Some(record.offset), "{record:?}");
-        last = Some(record.offset);
-        let (line, raw) = (Line(&record).to_string(), RawLine(&record).to_string());
-        assert!(!line.contains('\n') && !raw.contains('\n'));
-        if let Item::Damage { bytes: damaged } = record.item {
-            assert!(damaged >= 8 && record.offset.0 + damaged <= bytes.len() as u64);
-        }
-    }
-    let report = check_slice(bytes, Limits::default()).expect("it was a trace before");
-    let disorder = Disorder::find(bytes).expect("it was a trace before");
-    let streamed = check(bytes, Limits::default(), &disorder).expect("it was a trace before");
-    assert_eq!(report.problems, streamed.problems);
-    assert_eq!(report.bytes, bytes.len() as u64);
-    let _ = trace_convert::catapult::convert(bytes, std::io::sink());
 }
 
 #[test]

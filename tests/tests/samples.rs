@@ -3,8 +3,11 @@
 
 use serde_json::Value;
 use std::fs;
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::process::Output;
+use std::sync::Mutex;
+use std::thread;
 use trace_tests::Sandbox;
 
 /// What the commands find in a file. Events of JSON files, lines of text, and slices and counters of all were
@@ -302,56 +305,66 @@ fn rows(sandbox: &Sandbox, file: &str) -> [u64; TABLES.len()] {
 //= docs/tables.md#questions
 #[test]
 fn every_command_reads_every_sample() {
+    let next = Mutex::new(SAMPLES.into_iter());
+    let take = || next.lock().unwrap().next();
+    let read_some = || {
+        while let Some(sample) = take() {
+            is_read_by_every_command(sample);
+        }
+    };
+    thread::scope(|scope| {
+        (0..thread::available_parallelism().map_or(1, NonZero::get))
+            .for_each(|_| drop(scope.spawn(read_some)));
+    });
+}
+
+fn is_read_by_every_command(sample: Sample) {
+    let Sample { name, records, events, problems, left_out, rows: expected } = sample;
     let sandbox = Sandbox::new();
     fs::write(sandbox.file("spec.json"), NOTHING).unwrap();
-    for Sample { name, records, events, problems, left_out, rows: expected } in SAMPLES {
-        let path = directory().join(name);
-        let path = path.to_str().unwrap();
-        let problems: Vec<_> = problems.iter().map(|&(kind, count)| (kind.to_owned(), count)).collect();
-        assert_eq!(checked(&sandbox, path), (records, events, problems.clone()), "{name}");
+    let path = directory().join(name);
+    let path = path.to_str().unwrap();
+    let problems: Vec<_> = problems.iter().map(|&(kind, count)| (kind.to_owned(), count)).collect();
+    assert_eq!(checked(&sandbox, path), (records, events, problems.clone()), "{name}");
 
-        let dumped = succeeds(&sandbox, &["dump", path]);
-        assert_eq!(text(&dumped.stdout).lines().count() as u64, records, "{name}");
-        let said = text(&dumped.stderr);
-        let told: Vec<&str> = said
-            .lines()
-            .filter_map(|line| line.strip_prefix("trace: ")?.split_once(" skipped: "))
-            .map(|(what, _)| what)
-            .collect();
-        assert_eq!(told, left_out, "{name}");
+    let dumped = succeeds(&sandbox, &["dump", path]);
+    assert_eq!(text(&dumped.stdout).lines().count() as u64, records, "{name}");
+    let said = text(&dumped.stderr);
+    let told: Vec<&str> = said
+        .lines()
+        .filter_map(|line| line.strip_prefix("trace: ")?.split_once(" skipped: "))
+        .map(|(what, _)| what)
+        .collect();
+    assert_eq!(told, left_out, "{name}");
 
-        let measured = sandbox.trace(["measure", "--spec-file", "spec.json", path]);
-        assert_eq!(measured.status.code(), Some(1), "{name}");
-        assert!(
-            text(&measured.stderr).contains("measurement nothing of category none has no sample"),
-            "{name}"
-        );
-        assert_eq!(rows(&sandbox, path), expected, "{name}");
+    let measured = sandbox.trace(["measure", "--spec-file", "spec.json", path]);
+    assert_eq!(measured.status.code(), Some(1), "{name}");
+    assert!(text(&measured.stderr).contains("measurement nothing of category none has no sample"), "{name}");
+    assert_eq!(rows(&sandbox, path), expected, "{name}");
 
-        for output in ["out.fxt", "out.pftrace"] {
-            succeeds(&sandbox, &["convert", path, output]);
-        }
-        // The same each time.
-        for output in ["out.fxt", "out.pftrace"] {
-            let again = format!("again-{output}");
-            succeeds(&sandbox, &["convert", path, &again]);
-            let read = |name: &str| fs::read(sandbox.file(name)).unwrap();
-            assert!(read(output) == read(&again), "{name} as {output}");
-        }
-        for (dialect, output) in [("catapult", "out.json"), ("chrome", "chrome.json")] {
-            succeeds(&sandbox, &["convert", "--to", dialect, path, output]);
-            let written = fs::read(sandbox.file(output)).unwrap();
-            serde_json::from_slice::<Value>(&written).expect(name);
-        }
-        // What is made of a file that is cut off is whole.
-        let problems: Vec<_> = problems.into_iter().filter(|(kind, _)| kind != "truncated").collect();
-        assert_eq!(checked(&sandbox, "out.fxt"), (records, events, problems), "{name}");
-        // What has no place in an archive is lost, and an error if it must not be.
-        let strict = sandbox.trace(["convert", "--strict", path, "strict.fxt"]);
-        assert_eq!(strict.status.success(), left_out.is_empty(), "{name}: {}", text(&strict.stderr));
-        let is_there = fs::remove_file(sandbox.file("strict.fxt")).is_ok();
-        assert_eq!(is_there, left_out.is_empty(), "{name}");
+    for output in ["out.fxt", "out.pftrace"] {
+        succeeds(&sandbox, &["convert", path, output]);
     }
+    // The same each time.
+    for output in ["out.fxt", "out.pftrace"] {
+        let again = format!("again-{output}");
+        succeeds(&sandbox, &["convert", path, &again]);
+        let read = |name: &str| fs::read(sandbox.file(name)).unwrap();
+        assert!(read(output) == read(&again), "{name} as {output}");
+    }
+    for (dialect, output) in [("catapult", "out.json"), ("chrome", "chrome.json")] {
+        succeeds(&sandbox, &["convert", "--to", dialect, path, output]);
+        let written = fs::read(sandbox.file(output)).unwrap();
+        serde_json::from_slice::<Value>(&written).expect(name);
+    }
+    // What is made of a file that is cut off is whole.
+    let problems: Vec<_> = problems.into_iter().filter(|(kind, _)| kind != "truncated").collect();
+    assert_eq!(checked(&sandbox, "out.fxt"), (records, events, problems), "{name}");
+    // What has no place in an archive is lost, and an error if it must not be.
+    let strict = sandbox.trace(["convert", "--strict", path, "strict.fxt"]);
+    assert_eq!(strict.status.success(), left_out.is_empty(), "{name}: {}", text(&strict.stderr));
+    let is_there = fs::remove_file(sandbox.file("strict.fxt")).is_ok();
+    assert_eq!(is_there, left_out.is_empty(), "{name}");
 }
 
 /// A specification of which no trace has a sample.

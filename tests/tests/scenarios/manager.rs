@@ -116,12 +116,13 @@ fn a_manager_on_demand_ends_by_itself() {
     assert!(!sandbox.runtime_dir().join("provisioner").exists());
 }
 
-/// Who has connected is served, however close that was to the manager's end.
+/// Who has connected is served, however close that was to the manager's end. The pauses between clients are
+/// about as long as what the manager waits for one.
 #[test]
 fn a_manager_on_demand_does_not_leave_a_client_behind() {
     let sandbox = Sandbox::new();
     let mut served = 0;
-    for _ in 0..30 {
+    for round in 0..30 {
         let mut manager = sandbox.spawn("trace", &["manager", "--on-demand", "--idle-timeout", "0.001"]);
         let path = sandbox.runtime_dir().join("provisioner");
         while manager.is_running() {
@@ -130,6 +131,10 @@ fn a_manager_on_demand_does_not_leave_a_client_behind() {
             let answer = client.ask(ProvisionerRequest::GetProviders);
             assert_eq!(answer, ProvisionerResponse::Providers { listed: Vec::new(), left_out: 0 });
             served += 1;
+            let (answered, pause) = (Instant::now(), Duration::from_micros(700 + 20 * round));
+            while answered.elapsed() < pause {
+                std::hint::spin_loop();
+            }
         }
         assert_eq!(manager.finish().status.code(), Some(0));
     }
