@@ -3,8 +3,9 @@
 //
 //   node drive.mjs [--without-axe] PAGE NAME [SCREENSHOT_DIR]
 //
-// NAME is what is searched. Without axe, which takes half of the time, accessibility is not judged. The modules playwright-core and axe-core are looked for in the working directory;
-// the browser is `chromium` or $CHROMIUM.
+// NAME is what is searched. Without axe, which takes half of the time, accessibility is not judged. The
+// modules playwright-core and axe-core are looked for in the working directory; the browser is `chromium` or
+// $CHROMIUM.
 import {readFileSync} from 'node:fs';
 import {createRequire} from 'node:module';
 import {join} from 'node:path';

@@ -50,8 +50,8 @@ fn query(sandbox: &Sandbox, trace: &str, sql: &str) -> Vec<Value> {
     serde_json::from_slice(&output.stdout).expect("a list")
 }
 
-/// How often threads run, and for how long in all: when CPUs run them. Where the record of a switch is missing,
-/// a CPU seems to run a thread until its next one, though another CPU runs it by then.
+/// How often threads run, and for how long in all: when CPUs run them. Where the record of a switch is
+/// missing, a CPU seems to run a thread until its next one, though another CPU runs it by then.
 fn running(sandbox: &Sandbox, trace: &str) -> (u64, u64) {
     let (mut count, mut sum) = (0, 0);
     let (mut thread, mut end) = (None, 0);
