@@ -2,21 +2,24 @@
 //! wanted and missing.
 
 mod column;
+mod filling;
 mod nesting;
 mod spill;
 mod texts;
 
 pub(super) use column::{Block, Cache, Column, Width};
+#[cfg(feature = "sqlite")]
+pub(super) use filling::Watcher;
 pub(super) use spill::{Limits, Spill};
 pub(super) use texts::Texts;
 
-use super::rows::{fill, fill_in_order};
+use super::rows::fill;
 use super::{Cell, ColumnSet, KINDS, Kind, Rows, Type, slices};
 use crate::{ConvertError, Filter, Summary};
+use filling::{Failed, fill_all};
 use nesting::{InOrder, Nested, Nesting, Span};
 use std::io::{self, Read};
 use std::sync::Arc;
-use texts::Recent;
 use trace_reader::Disorder;
 
 /// Opens an archive, from its beginning, as often as it is called; several readings may go on at once.
@@ -59,6 +62,26 @@ impl TableData {
             Some(Some(column)) => column.get(row, cache, spill),
             _ => Err(io::Error::other("a column is missing")),
         }
+    }
+
+    /// Shows all rows to a watcher.
+    #[cfg(feature = "sqlite")]
+    fn watch(&self, kind: Kind, columns: u64, spill: &Spill, watcher: &mut dyn Watcher) -> io::Result<()> {
+        let missing = || io::Error::other("a column is missing");
+        let mut caches: Vec<Cache> = self.columns.iter().map(|_| None).collect();
+        let block_rows = column::BLOCK_ROWS as u64;
+        for number in 0..self.rows.div_ceil(block_rows) {
+            let mut blocks = Vec::new();
+            for ((place, column), cache) in self.columns.iter().enumerate().zip(&mut caches) {
+                if columns & 1 << place != 0 {
+                    let column = column.as_ref().ok_or_else(missing)?;
+                    blocks.push((place, column.block(number as usize, cache, spill)?));
+                }
+            }
+            let rows = block_rows.min(self.rows - number * block_rows);
+            watcher.rows(kind, rows as usize, &blocks)?;
+        }
+        Ok(())
     }
 
     /// The trace that a row is of.
@@ -130,11 +153,7 @@ impl Store {
     pub fn data(&mut self) -> Result<Arc<Data>, String> {
         let missing = self.missing();
         if missing != ColumnSet::NONE {
-            self.pass(missing).map_err(|(name, error)| {
-                let text = error.to_string();
-                self.error = Some((name, error));
-                text
-            })?;
+            self.pass(missing).map_err(|failed| self.failed(failed))?;
         }
         Ok(self.data.clone())
     }
@@ -155,20 +174,85 @@ impl Store {
         missing
     }
 
-    fn pass(&mut self, missing: ColumnSet) -> Result<(), (String, ConvertError)> {
-        let failed = |error| (String::new(), ConvertError::Write(error));
-        let Some(data) = Arc::get_mut(&mut self.data) else {
-            return Err(failed(io::Error::other("the tables are in use")));
-        };
-        self.summaries = fill_all(&mut self.traces, &self.filter, data, missing)?;
-        if missing.0[Kind::Slices as usize] & NESTED != 0 {
-            nest(data).map_err(failed)?;
+    /// What is wanted.
+    #[cfg(feature = "sqlite")]
+    pub fn wanted(&self) -> ColumnSet {
+        self.wanted
+    }
+
+    /// Replaces what is wanted.
+    #[cfg(feature = "sqlite")]
+    pub fn replace_wanted(&mut self, wanted: ColumnSet) -> ColumnSet {
+        std::mem::replace(&mut self.wanted, wanted)
+    }
+
+    /// The texts of all columns.
+    #[cfg(feature = "sqlite")]
+    pub fn texts(&self) -> &Texts {
+        &self.data.texts
+    }
+
+    /// The number of a text, if it can have one.
+    #[cfg(feature = "sqlite")]
+    pub fn number_of(&mut self, text: &str) -> Option<u64> {
+        let Data { texts, spill, .. } = Arc::get_mut(&mut self.data)?;
+        texts.number_of(text, spill).map(u64::from)
+    }
+
+    /// Shows all rows of a table to a watcher, with these columns: as they come, if none of the columns is there.
+    #[cfg(feature = "sqlite")]
+    pub fn watch(&mut self, kind: Kind, columns: u64, watcher: &mut dyn Watcher) -> Result<(), String> {
+        let filled = self.filled.0[kind as usize];
+        let is_nested = kind == Kind::Slices && columns & NESTED != 0;
+        if columns & filled == 0 && !is_nested && (columns != 0 || !self.filled.has(kind)) {
+            let mut missing = ColumnSet::NONE;
+            missing.add(kind, columns);
+            missing.0[kind as usize] &= !filled;
+            return self.watch_pass(missing, watcher).map_err(|failed| self.failed(failed));
         }
-        for (filled, missing) in self.filled.0.iter_mut().zip(missing.0) {
-            *filled |= missing;
+        self.want(kind, columns);
+        let data = self.data()?;
+        data.tables[kind as usize].watch(kind, columns, &data.spill, watcher).map_err(|error| error.to_string())
+    }
+
+    #[cfg(feature = "sqlite")]
+    fn watch_pass(&mut self, missing: ColumnSet, watcher: &mut dyn Watcher) -> Result<(), Failed> {
+        let Self { traces, filter, data, .. } = self;
+        let data = Arc::get_mut(data).ok_or_else(in_use)?;
+        let filled = fill_all(traces, filter, data, missing, Some(watcher))?;
+        self.summaries = filled.summaries;
+        if filled.is_kept {
+            self.fill_with(missing);
         }
         Ok(())
     }
+
+    fn failed(&mut self, (name, error): Failed) -> String {
+        let text = error.to_string();
+        self.error = Some((name, error));
+        text
+    }
+
+    fn fill_with(&mut self, found: ColumnSet) {
+        for (filled, found) in self.filled.0.iter_mut().zip(found.0) {
+            *filled |= found;
+        }
+    }
+
+    fn pass(&mut self, missing: ColumnSet) -> Result<(), Failed> {
+        let failed = |error| (String::new(), ConvertError::Write(error));
+        let data = Arc::get_mut(&mut self.data).ok_or_else(in_use)?;
+        self.summaries = fill_all(&mut self.traces, &self.filter, data, missing, None)?.summaries;
+        if missing.0[Kind::Slices as usize] & NESTED != 0 {
+            nest(data).map_err(failed)?;
+        }
+        self.fill_with(missing);
+        Ok(())
+    }
+}
+
+fn in_use() -> Failed {
+    (String::new(), ConvertError::Write(io::Error::other("the tables are in use")))
 }
 
 /// Fills tables with all columns of a trace. A first pass finds out how slices are in each other.
@@ -246,146 +330,13 @@ impl<R: Rows> Rows for WithNesting<'_, R> {
     }
 }
 
-/// Reads all traces for the columns that are missing, and again if one turns out to be out of order.
-fn fill_all(
-    traces: &mut [Trace],
-    filter: &Filter,
-    data: &mut Data,
-    missing: ColumnSet,
-) -> Result<Vec<Summary>, (String, ConvertError)> {
-    'again: loop {
-        let mut filling = Filling::new(data, missing);
-        let mut summaries = Vec::new();
-        for trace in &mut *traces {
-            let named = |error| (trace.name.clone(), error);
-            filling.begin_trace();
-            let input = (trace.open)().map_err(|error| named(ConvertError::Write(error)))?;
-            summaries.push(match &trace.disorder {
-                Some(disorder) => fill(input, disorder, &mut filling, filter.clone()).map_err(named)?,
-                None => match fill_in_order(input, &mut filling, filter.clone()).map_err(named)? {
-                    Ok(summary) => {
-                        trace.disorder = Some(Disorder::default());
-                        summary
-                    }
-                    Err(disorder) => {
-                        trace.disorder = Some(disorder);
-                        continue 'again;
-                    }
-                },
-            });
-        }
-        filling.finish().map_err(|error| (String::new(), ConvertError::Write(error)))?;
-        return Ok(summaries);
-    }
-}
-
-/// Takes the rows of a pass.
-struct Filling<'a> {
-    data: &'a mut Data,
-    missing: ColumnSet,
-    /// The columns that each table gets, by their places.
-    places: [Vec<usize>; KINDS],
-    recent: Recent,
-}
-
-impl<'a> Filling<'a> {
-    fn new(data: &'a mut Data, missing: ColumnSet) -> Self {
-        let mut places: [Vec<usize>; KINDS] = std::array::from_fn(|_| Vec::new());
-        for kind in Kind::ALL {
-            let table = &mut data.tables[kind as usize];
-            for (place, (name, of)) in kind.table().columns.iter().enumerate() {
-                let is_nested = kind == Kind::Slices && NESTED & 1 << place != 0;
-                if missing.has_column(kind, place) && !is_nested {
-                    table.columns[place] = Some(Column::new(width_of(name, *of)));
-                    places[kind as usize].push(place);
-                }
-            }
-            if missing.has(kind) {
-                (table.rows, table.starts) = (0, Vec::new());
-            }
-        }
-        Self { data, missing, places, recent: Recent::default() }
-    }
-
-    fn begin_trace(&mut self) {
-        for kind in Kind::ALL {
-            if self.missing.has(kind) {
-                let table = &mut self.data.tables[kind as usize];
-                table.starts.push(table.rows);
-            }
-        }
-    }
-
-    fn finish(self) -> io::Result<()> {
-        let Data { tables, spill, .. } = self.data;
-        for (table, places) in tables.iter_mut().zip(&self.places) {
-            for place in places {
-                if let Some(column) = &mut table.columns[*place] {
-                    column.finish(spill)?;
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-impl Rows for Filling<'_> {
-    fn wanted(&self) -> ColumnSet {
-        let mut wanted = self.missing;
-        for kind in Kind::ALL {
-            if !self.places[kind as usize].is_empty() {
-                wanted.add(kind, 0);
-            }
-        }
-        wanted
-    }
-
-    #[inline]
-    fn row(&mut self, kind: Kind, cells: &[Cell<'_>]) -> io::Result<()> {
-        self.add(kind, |place| cells.get(place).copied())
-    }
-
-    #[inline]
-    fn row_of<'c, const N: usize>(&mut self, kind: Kind, cell: impl Fn(usize) -> Cell<'c>) -> io::Result<()> {
-        self.add(kind, |place| Some(cell(place)))
-    }
-}
-
-impl Filling<'_> {
-    #[inline]
-    fn add<'c>(&mut self, kind: Kind, cell: impl Fn(usize) -> Option<Cell<'c>>) -> io::Result<()> {
-        let Data { tables, texts, spill, .. } = &mut *self.data;
-        let table = &mut tables[kind as usize];
-        if self.missing.has(kind) {
-            table.rows += 1;
-        }
-        for place in &self.places[kind as usize] {
-            let (Some(column), Some(cell)) = (&mut table.columns[*place], cell(*place)) else {
-                continue;
-            };
-            let value = match cell {
-                Cell::Null => None,
-                Cell::Integer(value) => Some(value as u64),
-                Cell::Unsigned(value) => Some(value),
-                Cell::Double(value) => Some(value.to_bits()),
-                Cell::Text(text) if column.width() == Width::Narrow => {
-                    Some(texts.number(text, &mut self.recent, spill)?.into())
-                }
-                Cell::Text(text) => Some(texts.push(text, spill)?),
-            };
-            column.push(value, spill)?;
-        }
-        Ok(())
-    }
-}
-
 /// Computes where the slices of threads are in each other.
 fn nest(data: &mut Data) -> io::Result<()> {
     let Data { tables, spill, .. } = data;
     let table = &mut tables[Kind::Slices as usize];
     let mut columns = [Column::new(Width::Wide), Column::new(Width::Wide), Column::new(Width::Wide)];
     let mut next = 0;
-    let mut place = |nested: &Nested, spill: &mut Spill| {
+    let mut place = |nested: &Nested, spill: &Spill| {
         let first = table.starts.get(table.trace_of(nested.row)).copied().unwrap_or(0);
         let parent = nested.parent.map(|row| row - first + 1);
         push(&mut columns, &mut next, nested.row, [None; 3], spill)?;
@@ -419,7 +370,7 @@ fn push(
     next: &mut u64,
     end: u64,
     values: [Option<u64>; 3],
-    spill: &mut Spill,
+    spill: &Spill,
 ) -> io::Result<()> {
     while *next < end {
         columns.iter_mut().zip(values).try_for_each(|(column, value)| column.push(value, spill))?;
