@@ -15,7 +15,7 @@ use crate::stdio::say;
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::Path;
-use trace_convert::tables::{self, Csv, TABLES, Trace};
+use trace_convert::tables::{self, TABLES, Trace};
 use trace_convert::{ConvertError, Filter, Summary};
 
 /// Ending of the directory's name if it is derived from the input's.
@@ -98,8 +98,5 @@ fn write(trace: Trace, folder: &Folder, is_parquet: bool, filter: &Filter) -> Re
         return tables::write_parquet(trace, filter, |name| file(folder, name, "parquet"));
     }
     debug_assert!(!is_parquet, "refused before");
-    let mut rows = Csv::new(|name| file(folder, name, "csv")).map_err(ConvertError::Write)?;
-    let summary = tables::fill_whole(trace, &mut rows, filter)?;
-    rows.finish().map_err(ConvertError::Write)?;
-    Ok(summary)
+    tables::write_csv(trace, filter, |name| file(folder, name, "csv"))
 }

@@ -8,16 +8,15 @@ mod spill;
 mod texts;
 
 pub(super) use column::{Block, Cache, Column, Width};
-#[cfg(feature = "sqlite")]
 pub(super) use filling::Watcher;
 pub(super) use spill::{Limits, Spill};
 pub(super) use texts::Texts;
 
 use super::rows::fill;
-use super::{Cell, ColumnSet, KINDS, Kind, Rows, Type, slices};
+use super::{Cell, ColumnSet, KINDS, Kind, ROWS, Rows, Type, slices};
 use crate::{ConvertError, Filter, Summary};
-use filling::{Failed, fill_all};
-use nesting::{InOrder, Nested, Nesting, Span};
+use filling::{Failed, Keep, fill_all};
+use nesting::{InOrder, Nested, Nesting, OutOfOrder, Span};
 use std::io::{self, Read};
 use std::sync::Arc;
 use trace_reader::Disorder;
@@ -219,7 +218,7 @@ impl Store {
     fn watch_pass(&mut self, missing: ColumnSet, watcher: &mut dyn Watcher) -> Result<(), Failed> {
         let Self { traces, filter, data, .. } = self;
         let data = Arc::get_mut(data).ok_or_else(in_use)?;
-        let filled = fill_all(traces, filter, data, missing, Some(watcher))?;
+        let filled = fill_all(traces, filter, data, missing, Keep::WhatFits, Some(watcher))?;
         self.summaries = filled.summaries;
         if filled.is_kept {
             self.fill_with(missing);
@@ -242,9 +241,17 @@ impl Store {
     fn pass(&mut self, missing: ColumnSet) -> Result<(), Failed> {
         let failed = |error| (String::new(), ConvertError::Write(error));
         let data = Arc::get_mut(&mut self.data).ok_or_else(in_use)?;
-        self.summaries = fill_all(&mut self.traces, &self.filter, data, missing, None)?.summaries;
-        if missing.0[Kind::Slices as usize] & NESTED != 0 {
-            nest(data).map_err(failed)?;
+        let missing_of_slices = missing.0[Kind::Slices as usize];
+        // Of several traces, it is known only in the end which slices are of which.
+        let is_watched = missing_of_slices & NESTED != 0
+            && missing_of_slices & (NESTING | ROWS) == NESTING | ROWS
+            && self.traces.len() == 1;
+        let mut nesting = is_watched.then(WatchedNesting::default);
+        let watcher = nesting.as_mut().map(|nesting| nesting as &mut dyn Watcher);
+        let filled = fill_all(&mut self.traces, &self.filter, data, missing, Keep::All, watcher)?;
+        self.summaries = filled.summaries;
+        if missing_of_slices & NESTED != 0 {
+            nest(data, nesting).map_err(failed)?;
         }
         self.fill_with(missing);
         Ok(())
@@ -260,7 +267,8 @@ fn in_use() -> Failed {
 /// # Errors
 /// The input is no archive or cannot be read, or a row cannot be written.
 pub fn fill_whole(trace: Trace, rows: &mut impl Rows, filter: &Filter) -> Result<Summary, ConvertError> {
-    Whole::new(trace, filter, &[])?.fill(rows)
+    let mut whole = Whole::new(trace, filter, &[])?;
+    whole.fill(&mut whole.nesting().around(rows))
 }
 
 /// A trace of which a first pass has found out how slices are in each other.
@@ -289,20 +297,33 @@ impl Whole {
         &self.data
     }
 
-    /// Another pass, with all columns that the rows are wanted for.
+    /// What the first pass has found about slices.
+    pub fn nesting(&self) -> Places {
+        Places(self.data.clone())
+    }
+
+    /// Another pass, with all columns that the rows are wanted for, but without how slices are in each other.
     pub fn fill(&mut self, rows: &mut impl Rows) -> Result<Summary, ConvertError> {
         let missing = || ConvertError::Write(io::Error::other("a trace is missing"));
         let trace = self.store.traces.first_mut().ok_or_else(missing)?;
         let input = (trace.open)().map_err(ConvertError::Write)?;
         let disorder = trace.disorder.clone().unwrap_or_default();
-        let caches = [None, None, None];
-        let mut rows = WithNesting { rows, data: self.data.clone(), caches, next: 0 };
-        fill(input, &disorder, &mut rows, self.store.filter.clone())
+        fill(input, &disorder, rows, self.store.filter.clone())
+    }
+}
+
+/// How slices are in each other.
+pub(super) struct Places(Arc<Data>);
+
+impl Places {
+    /// Adds it to the slices on their way to a destination of rows.
+    pub fn around<R: Rows>(self, rows: &mut R) -> WithNesting<'_, R> {
+        WithNesting { rows, data: self.0, caches: [None, None, None], next: 0 }
     }
 }
 
 /// Adds to slices how they are in each other.
-struct WithNesting<'a, R> {
+pub(super) struct WithNesting<'a, R> {
     rows: &'a mut R,
     data: Arc<Data>,
     caches: [Cache; 3],
@@ -330,8 +351,50 @@ impl<R: Rows> Rows for WithNesting<'_, R> {
     }
 }
 
-/// Computes where the slices of threads are in each other.
-fn nest(data: &mut Data) -> io::Result<()> {
+/// Slices that are looked at while they come.
+struct WatchedNesting {
+    in_order: Result<InOrder, OutOfOrder>,
+    next: u64,
+}
+
+impl Default for WatchedNesting {
+    fn default() -> Self {
+        Self { in_order: Ok(InOrder::default()), next: 0 }
+    }
+}
+
+impl Watcher for WatchedNesting {
+    fn again(&mut self) {
+        *self = Self::default();
+    }
+
+    fn rows(&mut self, kind: Kind, rows: usize, columns: &[(usize, &Block)]) -> io::Result<()> {
+        if kind != Kind::Slices {
+            return Ok(());
+        }
+        let block = |place: usize| columns.iter().find(|(of, _)| *of == place).map(|(_, block)| *block);
+        let blocks = [slices::TS, slices::DUR, slices::THREAD_ID, slices::ASYNC_ID].map(block);
+        let [Some(ts), Some(dur), Some(thread), Some(operation)] = blocks else {
+            return Err(io::Error::other("a column is missing"));
+        };
+        let first = self.next;
+        self.next += rows as u64;
+        let Ok(in_order) = &mut self.in_order else { return Ok(()) };
+        for row in (0..rows).filter(|row| operation.get(*row).is_none()) {
+            let ts = ts.get(row).unwrap_or_default() as i64;
+            let end = dur.get(row).map(|dur| ts.saturating_add(dur as i64));
+            let thread = thread.get(row).unwrap_or_default();
+            if let Err(error) = in_order.push(&Span { row: first + row as u64, thread, ts, end }) {
+                self.in_order = Err(error);
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Computes where the slices of threads are in each other, of which some may have been looked at already.
+fn nest(data: &mut Data, watched: Option<WatchedNesting>) -> io::Result<()> {
     let Data { tables, spill, .. } = data;
     let table = &mut tables[Kind::Slices as usize];
     let mut columns = [Column::new(Width::Wide), Column::new(Width::Wide), Column::new(Width::Wide)];
@@ -343,10 +406,15 @@ fn nest(data: &mut Data) -> io::Result<()> {
         let values = [parent, Some(nested.depth), nested.own.map(|own| own as u64)];
         push(&mut columns, &mut next, nested.row + 1, values, spill)
     };
-    let mut in_order = InOrder::default();
-    if each_span(table, spill, |span| in_order.push(&span).is_ok())?
-        && let Ok(mut places) = in_order.finish()
-    {
+    let in_order = match watched {
+        Some(watched) => watched.in_order,
+        None => {
+            let mut in_order = InOrder::default();
+            let is_in_order = each_span(table, spill, |span| in_order.push(&span).is_ok())?;
+            if is_in_order { Ok(in_order) } else { Err(OutOfOrder) }
+        }
+    };
+    if let Ok(mut places) = in_order.and_then(InOrder::finish) {
         places.try_for_each(|nested| nested.map_or(Ok(()), |nested| place(&nested, spill)))?;
     } else {
         let mut nesting = Nesting::default();

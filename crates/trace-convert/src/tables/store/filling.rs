@@ -49,18 +49,28 @@ pub struct Filled {
     pub is_kept: bool,
 }
 
-/// Reads all traces for the columns that are missing, and again if one turns out to be out of order. The
-/// columns are kept, but with a watcher only as long as there is memory for them.
+/// What is done with the columns of a pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// They are kept, in a file if there is no memory for them.
+    All,
+    /// They are kept as long as there is memory for them. What is only looked at is not worth a file.
+    #[cfg(feature = "sqlite")]
+    WhatFits,
+}
+
+/// Reads all traces for the columns that are missing, and again if one turns out to be out of order.
 pub fn fill_all<'a>(
     traces: &mut [Trace],
     filter: &Filter,
     data: &'a mut Data,
     missing: ColumnSet,
+    keep: Keep,
     watcher: Option<&'a mut dyn Watcher>,
 ) -> Result<Filled, Failed> {
     let Data { tables, texts, spill, .. } = data;
     let mut reading = Reading { traces, filter, missing, texts, spill: spill.clone() };
-    let mut keeping = Keeping::new(tables, missing, spill, watcher);
+    let mut keeping = Keeping::new(tables, missing, spill, keep, watcher);
     let read = thread::scope(|scope| {
         let (sender, receiver) = sync_channel(WAITING);
         let deliver = move |message| sender.send(message).map_err(|_| io::ErrorKind::BrokenPipe.into());
@@ -233,6 +243,7 @@ struct Keeping<'a> {
     tables: &'a mut [TableData; KINDS],
     missing: ColumnSet,
     spill: &'a Spill,
+    keep: Keep,
     watcher: Option<&'a mut dyn Watcher>,
     is_kept: bool,
 }
@@ -242,9 +253,10 @@ impl<'a> Keeping<'a> {
         tables: &'a mut [TableData; KINDS],
         missing: ColumnSet,
         spill: &'a Spill,
+        keep: Keep,
         watcher: Option<&'a mut dyn Watcher>,
     ) -> Self {
-        let mut keeping = Self { tables, missing, spill, watcher, is_kept: true };
+        let mut keeping = Self { tables, missing, spill, keep, watcher, is_kept: true };
         keeping.renew(|width| Some(Column::new(width)));
         keeping
     }
@@ -289,19 +301,16 @@ impl<'a> Keeping<'a> {
         if self.missing.has(part.kind) {
             table.rows += part.rows as u64;
         }
-        let mut is_held = true;
-        for (place, block) in part.columns {
-            if let Some(column) = &mut table.columns[place] {
-                // What is only looked at is not worth a file.
-                is_held &= self.spill.has_room_for(block.bytes());
-                if self.watcher.is_none() || is_held {
-                    column.append(block, self.spill)?;
-                }
-            }
-        }
-        if self.watcher.is_some() && !is_held {
+        let bytes = part.columns.iter().map(|(_, block)| block.bytes()).sum();
+        if self.keep != Keep::All && !self.spill.has_room_for(bytes) {
             self.is_kept = false;
             self.renew(|_| None);
+            return Ok(());
+        }
+        for (place, block) in part.columns {
+            if let Some(column) = &mut table.columns[place] {
+                column.append(block, self.spill)?;
+            }
         }
         Ok(())
     }
