@@ -1,7 +1,7 @@
 //! A scan of a table: the rows that a plan asks for, one after the other.
 
 use super::grouped::{Grouped, sorted};
-use super::index::Index;
+use super::index::{Hints, Index};
 use super::plan::{Comparison, Computed, Plan, Term, computed};
 use crate::tables::store::{Cache, Data, Store, Width, width_of};
 use crate::tables::{Kind, Type};
@@ -94,7 +94,11 @@ pub struct Scan {
     kind: Kind,
     /// The places of the columns that a row's end is made of, in tables that have both.
     ts_and_dur: Option<(usize, usize)>,
+    /// What there is of the tables, from the first filter on.
     data: Arc<Data>,
+    is_filled: bool,
+    /// Indexes that were used, by their columns.
+    indexes: Vec<(Option<usize>, Arc<Index>, Hints)>,
     plan: (String, Plan),
     tests: Vec<Test>,
     candidates: Candidates,
@@ -110,6 +114,8 @@ impl Scan {
             kind,
             ts_and_dur: kind.table().place("ts").zip(kind.table().place("dur")),
             data: Arc::default(),
+            is_filled: false,
+            indexes: Vec::new(),
             plan: Default::default(),
             tests: Vec::new(),
             candidates: Candidates::All(0..0),
@@ -120,7 +126,11 @@ impl Scan {
 
     /// Begins with the first row.
     pub fn filter<'v>(&mut self, plan: &str, values: impl Iterator<Item = ValueRef<'v>>) -> io::Result<()> {
-        self.data = self.shared.store().data().map_err(io::Error::other)?;
+        // It stays the same while it is used here.
+        if !self.is_filled {
+            self.data = self.shared.store().data().map_err(io::Error::other)?;
+            self.is_filled = true;
+        }
         if self.plan.0 != plan {
             self.plan = (plan.to_owned(), Plan::decode(plan));
         }
@@ -144,7 +154,7 @@ impl Scan {
     }
 
     /// The fewest rows that can be found without a look at each.
-    fn candidates(&self) -> io::Result<Candidates> {
+    fn candidates(&mut self) -> io::Result<Candidates> {
         let (mut key, mut ts, mut end) = (None, (i64::MIN, i64::MAX), i64::MIN);
         for test in &self.tests {
             match *test {
@@ -159,13 +169,38 @@ impl Scan {
         }
         let has_ts = ts != (i64::MIN, i64::MAX);
         let key = key.map(|(place, value)| (Some(place), value)).or(has_ts.then_some((None, 0)));
-        if let Some((place, value)) = key
-            && let Some(index) = self.shared.index(&self.data, self.kind, place)?
+        if let Some((key, value)) = key
+            && let Some((_, index, hints)) = self.index(key)?
         {
-            let places = index.find(value, ts.0, ts.1);
+            let places = index.find(value, ts.0, ts.1, hints);
+            let index = index.clone();
+            // The index has tested these.
+            let kind = self.kind;
+            self.tests.retain(|test| match *test {
+                Test::Is { place, value: of } => (Some(place), of) != (key, value),
+                Test::Between { place, from, to } => {
+                    let is_key = Some(place) == key && from == to && from as u64 == value;
+                    !is_key && !(is_ts(kind, place) && has_all_times(kind))
+                }
+                Test::Ends { .. } => true,
+            });
             return Ok(Candidates::Indexed { index, places, end });
         }
         Ok(Candidates::All(0..self.data.tables[self.kind as usize].rows))
+    }
+
+    /// The index of a column, if there is one.
+    fn index(&mut self, key: Option<usize>) -> io::Result<Option<&mut (Option<usize>, Arc<Index>, Hints)>> {
+        let known = self.indexes.iter().position(|(of, ..)| *of == key);
+        let known = match known {
+            Some(known) => known,
+            None => {
+                let Some(index) = self.shared.index(&self.data, self.kind, key)? else { return Ok(None) };
+                self.indexes.push((key, index, Hints::default()));
+                self.indexes.len() - 1
+            }
+        };
+        Ok(self.indexes.get_mut(known))
     }
 
     /// Puts rows with equal values next to each other, in the order of the values.
@@ -282,7 +317,12 @@ impl Scan {
 }
 
 fn is_ts(kind: Kind, place: usize) -> bool {
-    kind.table().place("ts") == Some(place)
+    kind.table().columns.get(place).is_some_and(|(name, _)| *name == "ts")
+}
+
+/// Whether all rows of a table have a time.
+fn has_all_times(kind: Kind) -> bool {
+    kind != Kind::Blobs
 }
 
 /// The test for a term. SQLite applies the comparison itself once more, by its own rules of types.
