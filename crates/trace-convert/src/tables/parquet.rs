@@ -38,8 +38,15 @@ const BLOOM_NAMES: u64 = 8192;
 const DISTINCT: [&str; 9] =
     ["ts", "dur", "id", "parent_id", "self_dur", "first_ts", "last_ts", "value", "integer"];
 
+/// The error of an output as it was, or another one.
 fn other(error: ParquetError) -> io::Error {
-    io::Error::other(error)
+    match error {
+        ParquetError::External(error) => match error.downcast::<io::Error>() {
+            Ok(error) => *error,
+            Err(error) => io::Error::other(error),
+        },
+        error => io::Error::other(error),
+    }
 }
 
 /// A table's columns in Parquet's syntax.

@@ -22,6 +22,12 @@ impl Default for Limits {
     }
 }
 
+/// Names the file, which has no name of its own.
+fn failed(error: io::Error) -> io::Error {
+    let directory = std::env::temp_dir();
+    io::Error::new(error.kind(), format!("a temporary file in {}: {error}", directory.display()))
+}
+
 /// Where a piece is.
 #[derive(Debug)]
 pub enum Piece {
@@ -89,12 +95,12 @@ impl Spill {
             let mut file = self.shared.file.lock().unwrap_or_else(PoisonError::into_inner);
             match &*file {
                 Some(file) => file.clone(),
-                None => file.insert(Arc::new(tempfile::tempfile()?)).clone(),
+                None => file.insert(Arc::new(tempfile::tempfile().map_err(failed)?)).clone(),
             }
         };
         let length = bytes.len();
         let at = self.shared.end.fetch_add(length as u64, Ordering::Relaxed);
-        file.write_all_at(bytes, at)?;
+        file.write_all_at(bytes, at).map_err(failed)?;
         Ok(Piece::Stored { file, at, length })
     }
 
