@@ -278,8 +278,8 @@ impl Database {
             && self.stands_for_itself(direct.question.kind)?
         {
             let of_statement = self.shared.store().replace_wanted(wanted);
-            if let Some(groups) = self.groups(&direct.question)? {
-                return self.guard.pause(|| self.answer_from(&direct, &groups, &columns, answers));
+            if self.guard.pause(|| self.answer_directly(&direct, &columns, answers))? {
+                return Ok(());
             }
             self.shared.store().replace_wanted(of_statement);
         }
@@ -310,23 +310,29 @@ impl Database {
         Ok(grouping.finish(store.texts()))
     }
 
-    /// Runs the statement about groups.
-    fn answer_from(
+    /// Answers from a table of groups; false if SQLite has to find them.
+    fn answer_directly(
         &self,
         direct: &Direct,
-        groups: &[Vec<Answer>],
         columns: &[String],
         answers: &mut impl Answers,
-    ) -> Result<(), AskError> {
-        let Direct { definition, sql, .. } = direct;
+    ) -> Result<bool, AskError> {
+        let Direct { question, definition, sql } = direct;
         let connection = &self.connection;
         connection.execute_batch(&format!("CREATE TEMP TABLE \"{GROUPS}\" ({definition})"))?;
-        let answered = insert(connection, groups).map_err(AskError::from).and_then(|()| {
-            let mut statement = connection.prepare(sql)?;
-            pass_on(&mut statement.query([])?, columns, answers)
-        });
+        let mut answer = || -> Result<bool, AskError> {
+            let Ok(mut statement) = connection.prepare(sql) else { return Ok(false) };
+            if statement.column_count() != columns.len() {
+                return Ok(false);
+            }
+            let Some(groups) = self.groups(question)? else { return Ok(false) };
+            insert(connection, &groups)?;
+            pass_on(&mut statement.query([])?, columns, answers)?;
+            Ok(true)
+        };
+        let answered = answer();
         let dropped = connection.execute_batch(&format!("DROP TABLE temp.\"{GROUPS}\""));
-        answered.and_then(|()| Ok(dropped?))
+        answered.and_then(|is_answered| Ok(dropped.map(|()| is_answered)?))
     }
 }
 

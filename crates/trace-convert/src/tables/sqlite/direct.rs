@@ -224,8 +224,14 @@ impl Recognizer<'_> {
         }
         let mut rewritten = Vec::new();
         let mut rest = tokens;
+        let mut is_behind_value = false;
         while let Some((token, behind)) = rest.split_first() {
             rest = behind;
+            // Without a value before it, it stands for all columns.
+            if *token == Token::Sign("*") && !is_behind_value {
+                return None;
+            }
+            is_behind_value = !matches!(token, Token::Sign(sign) if *sign != ")");
             let text = match token {
                 Token::Word(word) if behind.first() == Some(&Token::Sign("(")) => {
                     match AGGREGATES.iter().find(|(name, _)| name.eq_ignore_ascii_case(word)) {

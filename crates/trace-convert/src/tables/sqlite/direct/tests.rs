@@ -67,6 +67,9 @@ fn other_statements_are_left_to_sqlite() {
     for sql in [
         "SELECT name FROM slices",
         "SELECT * FROM slices",
+        "SELECT * FROM slices GROUP BY name",
+        "SELECT name, * FROM slices GROUP BY name",
+        "SELECT (*), count(*) FROM slices GROUP BY name",
         "SELECT name, count(*) FROM slices",
         "SELECT tid, count(*) FROM slices GROUP BY name",
         "SELECT count(*), name || 'x' FROM slices GROUP BY tid",
