@@ -74,11 +74,13 @@ fn percentiles_of_the_largest_numbers_are_finite() {
 }
 
 /// Statements whose answers have one order.
-const STATEMENTS: [&str; 41] = [
+const STATEMENTS: [&str; 43] = [
     "SELECT * FROM slices ORDER BY id",
     "SELECT count(*), sum(dur), min(ts), max(ts) FROM slices",
     "SELECT name, count(*), sum(dur) FROM slices GROUP BY name",
     "SELECT tid, name, category, count(*), max(dur) FROM slices GROUP BY tid, name, category",
+    "SELECT name, max(name), count(*), group_concat(id) FROM slices GROUP BY name",
+    "SELECT * FROM slices GROUP BY id",
     "SELECT async_id, count(*) FROM slices GROUP BY async_id",
     "SELECT args, count(*) FROM slices GROUP BY args",
     "SELECT DISTINCT name, depth FROM slices ORDER BY 1, 2",
