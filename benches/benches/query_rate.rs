@@ -1,5 +1,5 @@
 //! How fast questions in SQL are answered, from the opening of an archive to the last row; against decoding
-//! the same archive alone.
+//! the same archive alone. Arguments are the names of questions, if not all are asked.
 
 use std::hint::black_box;
 use std::io::{self, Cursor, Read};
@@ -62,6 +62,9 @@ fn trace(archive: &'static [u8]) -> Trace {
 
 fn main() {
     let is_test = std::env::args().any(|argument| argument == "--test");
+    let chosen: Vec<String> =
+        std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
+    let is_chosen = |name: &str| chosen.is_empty() || chosen.iter().any(|chosen| chosen == name);
     let (events, runs) = if is_test { (EVENTS / 1000, 1) } else { (EVENTS, RUNS) };
     let archive: &'static [u8] = durations(events).leak();
     let mut decoded = Cost::new("decoded");
@@ -72,6 +75,9 @@ fn main() {
             while reader.next_item().expect("a sound archive").is_some() {}
         });
         for (cost, (name, sql, rows)) in costs.iter_mut().zip(QUESTIONS) {
+            if !is_chosen(name) {
+                continue;
+            }
             cost.measure(events, |_| {
                 let database = Database::open(vec![trace(archive)]).expect("a database");
                 let mut counted = Counted::default();
@@ -80,6 +86,7 @@ fn main() {
             });
         }
     }
+    let costs = costs.into_iter().filter(|cost| is_chosen(cost.name));
     let costs: Vec<Cost> = [decoded].into_iter().chain(costs).collect();
     println!("{events} slices, {} MB, {runs} runs; nanoseconds for each slice\n", archive.len() / 1_000_000);
     println!("{}", table(&costs));

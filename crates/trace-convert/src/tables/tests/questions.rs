@@ -150,6 +150,29 @@ fn answers_equal_those_of_real_tables() {
     compare(archive(DISORDER));
 }
 
+/// When it is found, groups and blocks of columns are there already.
+//= docs/tables.md#questions
+#[test]
+fn answers_about_a_trace_that_gets_out_of_order_late_are_those_of_all_rows() {
+    let mut events = Vec::new();
+    for number in 0..100 {
+        for (part, ts) in [("B", 10 * number), ("E", 10 * number + 5)] {
+            events.push(format!(
+                r#"{{"ph":"{part}","ts":{ts},"pid":1,"tid":2,"cat":"c","name":"n{}"}}"#,
+                number % 3
+            ));
+        }
+    }
+    for (part, ts) in [("E", 2000), ("B", 1500), ("E", 1900), ("B", 1600)] {
+        events.push(format!(r#"{{"ph":"{part}","ts":{ts},"pid":1,"tid":2,"cat":"c","name":"late"}}"#));
+    }
+    let archive = archive(&format!("[{}]", events.join(",")));
+    compare(archive.clone());
+    let database = Database::open(vec![trace(archive)]).unwrap();
+    let sql = "SELECT name, count(*), sum(dur), max(depth) FROM slices GROUP BY name";
+    assert_eq!(asked(&database, sql)[1], r#"[Text("late"), Integer(2), Integer(800000), Integer(1)]"#);
+}
+
 fn event() -> impl Strategy<Value = String> {
     let name = prop::sample::select(vec!["a", "b", "A", "é", "5", ""]);
     let id = prop::sample::select(vec!["0x1", "0xffffffffffffffff", "7"]);
