@@ -14,6 +14,9 @@ const STRIDE: usize = 64;
 
 /// In place of the number of a value: there is none.
 const NO_VALUE: u32 = u32::MAX;
+/// How far rows are moved one by one to be in the order of their times, on average, before they are sorted: the
+/// row of a slice comes when it ends.
+const MAX_MOVES: usize = 8;
 /// Values of which is known where rows were found last.
 const HINTS: usize = 64;
 
@@ -142,10 +145,19 @@ impl Index {
         Ok(ranges)
     }
 
-    /// Sorts the rows of a value by their times; most are in order.
+    /// Sorts the rows of a value by their times; most are nearly in order.
     fn sort(&mut self, range: Range<usize>) {
         let (rows, ts) = (&mut self.rows[range.clone()], &mut self.ts[range]);
-        if ts.is_sorted() {
+        let mut moves = MAX_MOVES * ts.len();
+        for place in 1..ts.len() {
+            let mut at = place;
+            while at > 0 && ts[at - 1] > ts[at] && moves > 0 {
+                ts.swap(at - 1, at);
+                rows.swap(at - 1, at);
+                (at, moves) = (at - 1, moves - 1);
+            }
+        }
+        if moves > 0 {
             return;
         }
         let mut entries: Vec<(i64, u32)> = ts.iter().copied().zip(rows.iter().copied()).collect();
@@ -168,7 +180,11 @@ impl Index {
             return range.clone();
         }
         let ts = &self.ts[range.clone()];
-        let known = if ts.get(*last).is_some_and(|at| *at < from) { *last } else { 0 };
+        let (mut known, mut step) = (*last, 1);
+        while known > 0 && ts.get(known).is_none_or(|at| *at >= from) {
+            known = known.saturating_sub(step);
+            step *= 2;
+        }
         let first = known + gallop(&ts[known..], |at| at < from);
         let behind = first + gallop(&ts[first..], |at| at <= to);
         *last = first.saturating_sub(1);
