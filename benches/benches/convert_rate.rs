@@ -21,7 +21,7 @@ use trace_format::refs::ThreadRef;
 use trace_format::string::StringRecord;
 use trace_format::thread::ThreadRecord;
 use trace_format::units::{Koid, ProcessKoid, ProviderId, ThreadIndex, ThreadKoid, Ticks, TicksPerSecond};
-use trace_reader::{Disorder, Item, Reader, Value};
+use trace_reader::{Item, Reader, Value};
 
 /// Events of the archive; with `--test` a thousandth.
 const EVENTS: u64 = 1_000_000;
@@ -179,6 +179,11 @@ fn by_serde(events: &[Kept], output: &mut Vec<u8>) {
 /// What is measured: a name, the bytes of which the rate is, and a run.
 type Row<'a> = (&'static str, usize, Box<dyn Fn(&mut Vec<u8>) + 'a>);
 
+fn trace(archive: &'static [u8]) -> Trace {
+    let open = Box::new(move || Ok(Box::new(black_box(archive)) as Box<dyn Read>));
+    Trace { name: "archive".to_owned(), open, disorder: None, bytes: Some(archive.len() as u64) }
+}
+
 fn main() {
     let is_test = std::env::args().any(|argument| argument == "--test");
     let (count, runs) = if is_test { (EVENTS / 1000, 1) } else { (EVENTS, RUNS) };
@@ -237,8 +242,15 @@ fn main() {
             archive.len(),
             Box::new(|_| {
                 let mut csv = Csv::new(|_| Ok(io::sink())).expect("a sink");
-                let summary =
-                    tables::fill(black_box(archive), &Disorder::default(), &mut csv, Filter::default());
+                let summary = tables::fill_whole(trace(archive), &mut csv, &Filter::default());
+                assert_eq!(summary.expect("a sound archive").events, count);
+            }),
+        ),
+        (
+            "…, two threads",
+            archive.len(),
+            Box::new(|_| {
+                let summary = tables::write_csv(trace(archive), &Filter::default(), |_| Ok(io::sink()));
                 assert_eq!(summary.expect("a sound archive").events, count);
             }),
         ),
@@ -246,10 +258,7 @@ fn main() {
             "FXT to tables as Parquet",
             archive.len(),
             Box::new(|_| {
-                let open = Box::new(move || Ok(Box::new(black_box(archive)) as Box<dyn Read>));
-                let bytes = Some(archive.len() as u64);
-                let trace = Trace { name: "archive".to_owned(), open, disorder: None, bytes };
-                let summary = tables::write_parquet(trace, &Filter::default(), |_| Ok(io::sink()));
+                let summary = tables::write_parquet(trace(archive), &Filter::default(), |_| Ok(io::sink()));
                 assert_eq!(summary.expect("a sound archive").events, count);
             }),
         ),

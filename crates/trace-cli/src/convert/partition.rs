@@ -53,7 +53,9 @@ impl Partition {
         let mut folders = std::mem::take(&mut self.folders);
         folders.sort_by_key(|(name, _)| *name == LAST);
         let named = |name: &str, error: &io::Error| io::Error::new(error.kind(), format!("{name}: {error}"));
-        folders.into_iter().try_for_each(|(name, folder)| folder.finish().map_err(|error| named(name, &error)))
+        folders
+            .into_iter()
+            .try_for_each(|(name, folder)| folder.finish().map_err(|error| named(name, &error)))
     }
 }
 

@@ -83,7 +83,8 @@ pub fn write_csv<W: Write + Send>(
             Ok(room.try_recv().unwrap_or_default())
         });
         let filled = whole.fill(&mut packing);
-        let filled = filled.and_then(|summary| packing.finish().map_err(ConvertError::Write).map(|()| summary));
+        let filled =
+            filled.and_then(|summary| packing.finish().map_err(ConvertError::Write).map(|()| summary));
         drop(sender);
         let written = writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         // The reading thread only knows that there is no other one.

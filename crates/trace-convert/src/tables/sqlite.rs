@@ -303,7 +303,9 @@ impl Database {
     /// Groups of rows; none if SQLite has to find them.
     fn groups(&self, question: &Question) -> Result<Option<Vec<Vec<Answer>>>, AskError> {
         let mut store = self.shared.store();
-        let Some(mut grouping) = Grouping::new(question, |text| store.number_of(text)) else { return Ok(None) };
+        let Some(mut grouping) = Grouping::new(question, |text| store.number_of(text)) else {
+            return Ok(None);
+        };
         if let Err(text) = store.watch(question.kind, question.columns(), &mut grouping) {
             return Err(rusqlite::Error::ModuleError(text).into());
         }

@@ -211,7 +211,9 @@ impl Store {
         }
         self.want(kind, columns);
         let data = self.data()?;
-        data.tables[kind as usize].watch(kind, columns, &data.spill, watcher).map_err(|error| error.to_string())
+        data.tables[kind as usize]
+            .watch(kind, columns, &data.spill, watcher)
+            .map_err(|error| error.to_string())
     }
 
     #[cfg(feature = "sqlite")]

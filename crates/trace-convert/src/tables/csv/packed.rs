@@ -146,15 +146,18 @@ mod tests {
 
     #[test]
     fn rows_come_back_from_bytes() {
-        let cells = [
-            Cell::Unsigned(u64::MAX),
-            Cell::Null,
-            Cell::Text(""),
-            Cell::Text("é,\"\n"),
-            Cell::Integer(-5),
-        ];
+        let cells =
+            [Cell::Unsigned(u64::MAX), Cell::Null, Cell::Text(""), Cell::Text("é,\"\n"), Cell::Integer(-5)];
         let long = "x".repeat(BATCH_BYTES);
-        let logs = [Cell::Double(0.5), Cell::Null, Cell::Null, Cell::Null, Cell::Null, Cell::Text(&long), Cell::Null];
+        let logs = [
+            Cell::Double(0.5),
+            Cell::Null,
+            Cell::Null,
+            Cell::Null,
+            Cell::Null,
+            Cell::Text(&long),
+            Cell::Null,
+        ];
         let mut batches = Vec::new();
         let mut packing = Packing::new(|packed| {
             batches.push(packed);

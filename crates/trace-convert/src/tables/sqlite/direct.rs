@@ -153,8 +153,15 @@ impl<'t, 'a> Clauses<'t, 'a> {
         let order = clause(&["order", "by"])?;
         let limit = clause(&["limit"])?;
         let is_table = matches!(table, Token::Word(_));
-        (is_table && rest.is_empty() && !items.is_empty())
-            .then_some(Self { items, table: *table, conditions, groups, having, order, limit })
+        (is_table && rest.is_empty() && !items.is_empty()).then_some(Self {
+            items,
+            table: *table,
+            conditions,
+            groups,
+            having,
+            order,
+            limit,
+        })
     }
 }
 
@@ -176,9 +183,11 @@ fn split<'t, 'a>(tokens: &'t [Token<'a>]) -> Vec<&'t [Token<'a>]> {
 fn aliased<'t, 'a>(item: &'t [Token<'a>]) -> (&'t [Token<'a>], Option<&'a str>) {
     match item {
         [before @ .., by, Token::Word(alias)] if by.is_word("as") => (before, Some(alias)),
-        [before @ .., Token::Sign(")") | Token::Word(_) | Token::Number(_) | Token::Text(_), Token::Word(alias)] => {
-            (&item[..=before.len()], Some(alias))
-        }
+        [
+            before @ ..,
+            Token::Sign(")") | Token::Word(_) | Token::Number(_) | Token::Text(_),
+            Token::Word(alias),
+        ] => (&item[..=before.len()], Some(alias)),
         _ => (item, None),
     }
 }
@@ -193,18 +202,17 @@ impl Recognizer<'_> {
     fn key(&self, term: &[Token<'_>], items: &[(&[Token<'_>], Option<&str>)]) -> Option<usize> {
         let place = match term {
             [Token::Word(name)] => place_of(self.kind, name).or_else(|| {
-                let is_named = |alias: Option<&str>| alias.is_some_and(|alias| alias.eq_ignore_ascii_case(name));
+                let is_named =
+                    |alias: Option<&str>| alias.is_some_and(|alias| alias.eq_ignore_ascii_case(name));
                 match items.iter().find(|(_, alias)| is_named(*alias))?.0 {
                     [Token::Word(column)] if !is_other_column(name) => place_of(self.kind, column),
                     _ => None,
                 }
             }),
-            [Token::Number(number)] => {
-                match items.get(number.parse::<usize>().ok()?.checked_sub(1)?)?.0 {
-                    [Token::Word(column)] => place_of(self.kind, column),
-                    _ => None,
-                }
-            }
+            [Token::Number(number)] => match items.get(number.parse::<usize>().ok()?.checked_sub(1)?)?.0 {
+                [Token::Word(column)] => place_of(self.kind, column),
+                _ => None,
+            },
             _ => None,
         }?;
         let (name, of) = self.kind.table().columns[place];
@@ -240,7 +248,9 @@ impl Recognizer<'_> {
                             rest = behind;
                             value
                         }
-                        None if FUNCTIONS.iter().any(|name| name.eq_ignore_ascii_case(word)) => (*word).to_owned(),
+                        None if FUNCTIONS.iter().any(|name| name.eq_ignore_ascii_case(word)) => {
+                            (*word).to_owned()
+                        }
                         None => return None,
                     }
                 }

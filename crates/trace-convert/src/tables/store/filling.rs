@@ -74,7 +74,8 @@ pub fn fill_all<'a>(
     let read = thread::scope(|scope| {
         let (sender, receiver) = sync_channel(WAITING);
         let deliver = move |message| sender.send(message).map_err(|_| io::ErrorKind::BrokenPipe.into());
-        let reader = Builder::new().name("read".to_owned()).spawn_scoped(scope, || reading.run(deliver)).ok()?;
+        let reader =
+            Builder::new().name("read".to_owned()).spawn_scoped(scope, || reading.run(deliver)).ok()?;
         let kept = keeping.take_all(receiver);
         let read = reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         // The reading thread only knows that there is no other one.
@@ -98,7 +99,10 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    fn run(&mut self, mut deliver: impl FnMut(Message) -> io::Result<()>) -> Result<(Vec<Summary>, Starts), Failed> {
+    fn run(
+        &mut self,
+        mut deliver: impl FnMut(Message) -> io::Result<()>,
+    ) -> Result<(Vec<Summary>, Starts), Failed> {
         let unnamed = |error| (String::new(), ConvertError::Write(error));
         let Self { traces, filter, missing, texts, spill } = self;
         'again: loop {
@@ -207,7 +211,9 @@ impl<'a, D: FnMut(Message) -> io::Result<()>> Sending<'a, D> {
                 Cell::Integer(value) => Some(value as u64),
                 Cell::Unsigned(value) => Some(value),
                 Cell::Double(value) => Some(value.to_bits()),
-                Cell::Text(text) if *width == Width::Narrow => Some(texts.number(text, recent, spill)?.into()),
+                Cell::Text(text) if *width == Width::Narrow => {
+                    Some(texts.number(text, recent, spill)?.into())
+                }
                 Cell::Text(text) => Some(texts.push(text, spill)?),
             };
             block.push(*width, value);

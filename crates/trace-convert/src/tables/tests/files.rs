@@ -195,8 +195,7 @@ fn rows_without_a_time_that_come_late_are_the_first() {
     let time = |at: Option<u64>| at.map_or_else(String::new, |at| at.to_string());
     let without = (0..200).filter(|number| at(*number).is_none());
     let with = (0..200).filter(|number| at(*number).is_some());
-    let expected: Vec<_> =
-        without.chain(with).map(|number| (time(at(number)), number.to_string())).collect();
+    let expected: Vec<_> = without.chain(with).map(|number| (time(at(number)), number.to_string())).collect();
     assert_eq!(found, expected);
 }
 
@@ -276,8 +275,7 @@ fn an_error_in_the_second_pass_is_the_error() {
         Ok(summary) => format!("{:?}", summary.stopped),
     };
     for after in [0, 16, archive.len() / 2 / 8 * 8] {
-        let parquet =
-            write_parquet(failing(archive.clone(), after), &Filter::default(), |_| Ok(io::sink()));
+        let parquet = write_parquet(failing(archive.clone(), after), &Filter::default(), |_| Ok(io::sink()));
         let csv = write_csv(failing(archive.clone(), after), &Filter::default(), |_| Ok(io::sink()));
         for text in [error(parquet), error(csv)] {
             assert!(text.contains("the disk is gone"), "{after}: {text}");

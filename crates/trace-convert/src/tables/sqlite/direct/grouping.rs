@@ -56,7 +56,10 @@ impl Question {
     pub fn columns(&self) -> u64 {
         let conditions = self.conditions.iter().map(Condition::place);
         let values = self.values.iter().filter_map(|(_, place)| *place);
-        conditions.chain(self.keys.iter().copied()).chain(values).fold(0, |columns, place| columns | 1 << place)
+        conditions
+            .chain(self.keys.iter().copied())
+            .chain(values)
+            .fold(0, |columns, place| columns | 1 << place)
     }
 }
 
@@ -172,7 +175,8 @@ impl<'a> Grouping<'a> {
     fn has_texts(&self) -> bool {
         let Question { kind, conditions, keys, .. } = self.question;
         let mut keys = keys.iter();
-        keys.any(|place| is_text(*kind, *place)) || conditions.iter().any(|c| matches!(c, Condition::Is { .. }))
+        keys.any(|place| is_text(*kind, *place))
+            || conditions.iter().any(|c| matches!(c, Condition::Is { .. }))
     }
 
     /// The groups in the order of their values, with the values and what is asked; none if SQLite has to
@@ -190,7 +194,9 @@ impl<'a> Grouping<'a> {
                 let (before, value) = key.groups.get(number)?;
                 answers.push(match value {
                     None => Answer::Null,
-                    Some(text) if is_text(*kind, *place) => Answer::Text(texts.numbered(*text as u32)?.to_owned()),
+                    Some(text) if is_text(*kind, *place) => {
+                        Answer::Text(texts.numbered(*text as u32)?.to_owned())
+                    }
                     Some(value) => Answer::Integer(*value as i64),
                 });
                 number = *before as usize;
@@ -279,7 +285,8 @@ impl Watcher for Grouping<'_> {
             let found = columns.iter().find(|(of, _)| *of == place);
             found.map(|(_, block)| *block).ok_or_else(missing)
         };
-        let tests = tests.iter().map(|(place, test)| Ok((block(*place)?, test))).collect::<io::Result<Vec<_>>>()?;
+        let tests =
+            tests.iter().map(|(place, test)| Ok((block(*place)?, test))).collect::<io::Result<Vec<_>>>()?;
         let mut groups = Vec::new();
         for (number, (place, key)) in question.keys.iter().zip(keys).enumerate() {
             groups.push((block(*place)?, key, number == 0 && is_text(kind, *place)));
@@ -314,7 +321,8 @@ impl Watcher for Grouping<'_> {
                 }
             }
         }
-        *has_given_up = counts.len() > MAX_GROUPS || groups.iter().any(|(_, key, _)| key.groups.len() > MAX_GROUPS);
+        *has_given_up =
+            counts.len() > MAX_GROUPS || groups.iter().any(|(_, key, _)| key.groups.len() > MAX_GROUPS);
         Ok(())
     }
 }

@@ -114,9 +114,10 @@ mod tests {
             ])
         );
         assert_eq!(tokens(" \t"), Some(Vec::new()));
-        for other in
-            ["'open", "a -- b", "/* */", "\"a\"", "[a]", "a->b", "0x10", "1_000", "x'00'", "s.a", "é", "aé", "?1", ":a", "1e"]
-        {
+        for other in [
+            "'open", "a -- b", "/* */", "\"a\"", "[a]", "a->b", "0x10", "1_000", "x'00'", "s.a", "é", "aé",
+            "?1", ":a", "1e",
+        ] {
             assert_eq!(tokens(other), None, "{other}");
         }
     }
