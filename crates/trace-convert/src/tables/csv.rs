@@ -7,9 +7,9 @@
 mod packed;
 
 use super::store::Whole;
-use super::{Cell, Kind, Rows, TABLES, Trace};
+use super::{Cell, Kind, Rows, TABLES, Trace, slices};
 use crate::{ConvertError, Filter, Summary};
-use packed::{Packed, Packing};
+use packed::{Field, Packed, Packing};
 use std::io::{self, Write};
 use std::sync::mpsc::sync_channel;
 use std::thread::{self, Builder};
@@ -36,7 +36,7 @@ impl<W: Write> Csv<W> {
             let none = Digits { number: 0, length: 0, digits: [0; 20] };
             let numbers = vec![none; table.columns.len()];
             let mut lines = Lines { output: output(table.name)?, text: Vec::new(), numbers };
-            table.columns.iter().for_each(|(name, _)| lines.field(name));
+            table.columns.iter().for_each(|(name, _)| lines.field(name.as_bytes()));
             lines.end()?;
             tables.push(lines);
         }
@@ -65,13 +65,21 @@ pub fn write_csv<W: Write + Send>(
     let mut whole = Whole::new(trace, filter, &[])?;
     let (sender, receiver) = sync_channel::<Packed>(WAITING);
     let (emptied, room) = sync_channel::<Packed>(WAITING + 2);
-    let nesting = whole.nesting();
+    let mut nesting = whole.nesting();
     let filled = thread::scope(|scope| {
         let csv = &mut csv;
         let write = move || -> io::Result<()> {
-            let mut rows = nesting.around(csv);
             for packed in receiver {
-                packed.unpack(&mut rows)?;
+                packed.unpack(|kind, fields| {
+                    if kind == Kind::Slices {
+                        let nested = nesting.next()?;
+                        let places = [slices::PARENT_ID, slices::DEPTH, slices::SELF_DUR];
+                        for (place, value) in places.into_iter().zip(nested) {
+                            fields[place] = value.map_or(Field::Null, |value| Field::Integer(value as i64));
+                        }
+                    }
+                    csv.write_row(kind, fields.iter().copied())
+                })?;
                 // The reading thread may have ended.
                 let _ = emptied.try_send(packed.emptied());
             }
@@ -118,21 +126,12 @@ struct Digits {
     digits: [u8; 20],
 }
 
-/// Whether a field has to be quoted, by its bytes.
-const IS_SPECIAL: [bool; 256] = {
-    let mut special = [false; 256];
-    special[b',' as usize] = true;
-    special[b'"' as usize] = true;
-    special[b'\n' as usize] = true;
-    special[b'\r' as usize] = true;
-    special
-};
-
 impl<W: Write> Lines<W> {
     #[inline]
-    fn field(&mut self, field: &str) {
-        let bytes = field.as_bytes();
-        if bytes.iter().any(|byte| IS_SPECIAL[usize::from(*byte)]) {
+    fn field(&mut self, bytes: &[u8]) {
+        // Without a branch for each byte.
+        let is_special = |byte: &u8| (*byte == b',') | (*byte == b'"') | (*byte == b'\n') | (*byte == b'\r');
+        if bytes.iter().fold(false, |is_any, byte| is_any | is_special(byte)) {
             return self.quoted(bytes);
         }
         self.text.extend_from_slice(bytes);
@@ -210,19 +209,26 @@ pub fn text(cell: &Cell<'_>) -> String {
     }
 }
 
-impl<W: Write> Rows for Csv<W> {
-    fn row(&mut self, kind: Kind, cells: &[Cell<'_>]) -> io::Result<()> {
+impl<W: Write> Csv<W> {
+    #[inline]
+    fn write_row<'f>(&mut self, kind: Kind, fields: impl Iterator<Item = Field<'f>>) -> io::Result<()> {
         let Some(lines) = self.tables.get_mut(kind as usize) else { return Ok(()) };
-        for (place, cell) in cells.iter().enumerate() {
-            match cell {
-                Cell::Null => lines.text.push(b','),
-                Cell::Text(text) => lines.field(text),
-                Cell::Integer(value) => lines.plain(itoa::Buffer::new().format(*value)),
-                Cell::Unsigned(value) => lines.number(place, *value),
-                other @ Cell::Double(_) => lines.plain(&text(other)),
+        for (place, field) in fields.enumerate() {
+            match field {
+                Field::Null => lines.text.push(b','),
+                Field::Text(text) => lines.field(text),
+                Field::Integer(value) => lines.plain(itoa::Buffer::new().format(value)),
+                Field::Unsigned(value) => lines.number(place, value),
+                Field::Double(value) => lines.plain(&text(&Cell::Double(value))),
             }
         }
         lines.end()
+    }
+}
+
+impl<W: Write> Rows for Csv<W> {
+    fn row(&mut self, kind: Kind, cells: &[Cell<'_>]) -> io::Result<()> {
+        self.write_row(kind, cells.iter().map(|cell| Field::from(*cell)))
     }
 }
 

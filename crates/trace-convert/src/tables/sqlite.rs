@@ -321,7 +321,10 @@ impl Database {
     ) -> Result<bool, AskError> {
         let Direct { question, definition, sql } = direct;
         let connection = &self.connection;
-        connection.execute_batch(&format!("CREATE TEMP TABLE \"{GROUPS}\" ({definition})"))?;
+        // There may be too many columns.
+        if connection.execute_batch(&format!("CREATE TEMP TABLE \"{GROUPS}\" ({definition})")).is_err() {
+            return Ok(false);
+        }
         let mut answer = || -> Result<bool, AskError> {
             let Ok(mut statement) = connection.prepare(sql) else { return Ok(false) };
             if statement.column_count() != columns.len() {

@@ -301,7 +301,7 @@ impl Whole {
 
     /// What the first pass has found about slices.
     pub fn nesting(&self) -> Places {
-        Places(self.data.clone())
+        Places { data: self.data.clone(), caches: [None, None, None], next: 0 }
     }
 
     /// Another pass, with all columns that the rows are wanted for, but without how slices are in each other.
@@ -314,22 +314,37 @@ impl Whole {
     }
 }
 
-/// How slices are in each other.
-pub(super) struct Places(Arc<Data>);
+/// How slices are in each other, one after the other.
+pub(super) struct Places {
+    data: Arc<Data>,
+    caches: [Cache; 3],
+    next: u64,
+}
 
 impl Places {
+    /// The parent, the depth and the own time of the next slice.
+    #[inline]
+    pub fn next(&mut self) -> io::Result<[Option<u64>; 3]> {
+        let table = &self.data.tables[Kind::Slices as usize];
+        let mut values = [None; 3];
+        let places = [slices::PARENT_ID, slices::DEPTH, slices::SELF_DUR];
+        for ((value, place), cache) in values.iter_mut().zip(places).zip(&mut self.caches) {
+            *value = table.get(place, self.next, cache, &self.data.spill)?;
+        }
+        self.next += 1;
+        Ok(values)
+    }
+
     /// Adds it to the slices on their way to a destination of rows.
     pub fn around<R: Rows>(self, rows: &mut R) -> WithNesting<'_, R> {
-        WithNesting { rows, data: self.0, caches: [None, None, None], next: 0 }
+        WithNesting { rows, places: self }
     }
 }
 
 /// Adds to slices how they are in each other.
 pub(super) struct WithNesting<'a, R> {
     rows: &'a mut R,
-    data: Arc<Data>,
-    caches: [Cache; 3],
-    next: u64,
+    places: Places,
 }
 
 impl<R: Rows> Rows for WithNesting<'_, R> {
@@ -342,13 +357,10 @@ impl<R: Rows> Rows for WithNesting<'_, R> {
             return self.rows.row(kind, cells);
         };
         let mut slice = *slice;
-        let table = &self.data.tables[kind as usize];
         let places = [slices::PARENT_ID, slices::DEPTH, slices::SELF_DUR];
-        for (place, cache) in places.into_iter().zip(&mut self.caches) {
-            let value = table.get(place, self.next, cache, &self.data.spill)?;
+        for (place, value) in places.into_iter().zip(self.places.next()?) {
             slice[place] = value.map_or(Cell::Null, |value| Cell::Integer(value as i64));
         }
-        self.next += 1;
         self.rows.row(kind, &slice)
     }
 }

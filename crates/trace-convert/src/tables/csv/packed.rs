@@ -13,9 +13,36 @@ const UNSIGNED: u8 = 2;
 const DOUBLE: u8 = 3;
 const TEXT: u8 = 4;
 
-/// Rows, each behind the number of its table; each cell behind its type.
+/// Bytes of a cell without its text.
+const CELL_BYTES: usize = 9;
+
+/// Rows: of each the number of its table, the types of its cells, a word for each cell, and the texts, whose
+/// words are their lengths.
 #[derive(Debug, Default)]
 pub struct Packed(Vec<u8>);
+
+/// A value of a row that comes back: text is what it was, but not known to be UTF-8.
+#[derive(Clone, Copy, Debug)]
+pub enum Field<'a> {
+    Null,
+    Integer(i64),
+    Unsigned(u64),
+    Double(f64),
+    Text(&'a [u8]),
+}
+
+impl<'a> From<Cell<'a>> for Field<'a> {
+    #[inline]
+    fn from(cell: Cell<'a>) -> Self {
+        match cell {
+            Cell::Null => Self::Null,
+            Cell::Integer(value) => Self::Integer(value),
+            Cell::Unsigned(value) => Self::Unsigned(value),
+            Cell::Double(value) => Self::Double(value),
+            Cell::Text(text) => Self::Text(text.as_bytes()),
+        }
+    }
+}
 
 impl Packed {
     /// The same without rows, for others.
@@ -25,19 +52,25 @@ impl Packed {
     }
 
     #[inline]
-    fn cell(&mut self, cell: Cell<'_>) {
-        let (of, word) = match cell {
-            Cell::Null => return self.0.push(NULL),
-            Cell::Integer(value) => (INTEGER, value as u64),
-            Cell::Unsigned(value) => (UNSIGNED, value),
-            Cell::Double(value) => (DOUBLE, value.to_bits()),
-            Cell::Text(text) => (TEXT, text.len() as u64),
-        };
-        let mut bytes = [of; 9];
-        bytes[1..].copy_from_slice(&word.to_le_bytes());
-        self.0.extend_from_slice(&bytes);
-        if let Cell::Text(text) = cell {
-            self.0.extend_from_slice(text.as_bytes());
+    fn push(&mut self, kind: Kind, cells: &[Cell<'_>]) {
+        let start = self.0.len() + 1;
+        self.0.push(kind as u8);
+        self.0.resize(start + CELL_BYTES * cells.len(), 0);
+        let (types, words) = self.0[start..].split_at_mut(cells.len());
+        for ((cell, of), word) in cells.iter().zip(types).zip(words.as_chunks_mut().0) {
+            let (cell_type, value) = match *cell {
+                Cell::Null => (NULL, 0),
+                Cell::Integer(value) => (INTEGER, value as u64),
+                Cell::Unsigned(value) => (UNSIGNED, value),
+                Cell::Double(value) => (DOUBLE, value.to_bits()),
+                Cell::Text(text) => (TEXT, text.len() as u64),
+            };
+            (*of, *word) = (cell_type, value.to_le_bytes());
+        }
+        for cell in cells {
+            if let Cell::Text(text) = cell {
+                self.0.extend_from_slice(text.as_bytes());
+            }
         }
     }
 
@@ -45,17 +78,31 @@ impl Packed {
     ///
     /// # Errors
     /// Those of the function.
-    pub fn unpack(&self, rows: &mut impl Rows) -> io::Result<()> {
+    pub fn unpack(&self, mut row: impl FnMut(Kind, &mut [Field<'_>]) -> io::Result<()>) -> io::Result<()> {
         let mut rest = self.0.as_slice();
-        let mut cells = Vec::new();
+        let mut fields = Vec::new();
         while let Some((kind, behind)) = rest.split_first() {
-            rest = behind;
             let kind = *Kind::ALL.get(usize::from(*kind)).ok_or_else(changed)?;
-            cells.clear();
-            for _ in kind.table().columns {
-                cells.push(unpack(&mut rest)?);
+            let count = kind.table().columns.len();
+            let (types, behind) = behind.split_at_checked(count).ok_or_else(changed)?;
+            let (words, mut texts) = behind.split_at_checked(8 * count).ok_or_else(changed)?;
+            fields.clear();
+            for (of, word) in types.iter().zip(words.as_chunks().0) {
+                let word = u64::from_le_bytes(*word);
+                fields.push(match *of {
+                    NULL => Field::Null,
+                    INTEGER => Field::Integer(word as i64),
+                    UNSIGNED => Field::Unsigned(word),
+                    DOUBLE => Field::Double(f64::from_bits(word)),
+                    _ => {
+                        let (text, behind) = texts.split_at_checked(word as usize).ok_or_else(changed)?;
+                        texts = behind;
+                        Field::Text(text)
+                    }
+                });
             }
-            rows.row(kind, &cells)?;
+            rest = texts;
+            row(kind, &mut fields)?;
         }
         Ok(())
     }
@@ -63,28 +110,6 @@ impl Packed {
 
 fn changed() -> io::Error {
     io::Error::other("rows have changed on their way")
-}
-
-#[inline]
-fn unpack<'a>(rest: &mut &'a [u8]) -> io::Result<Cell<'a>> {
-    let (of, behind) = rest.split_first().ok_or_else(changed)?;
-    if *of == NULL {
-        *rest = behind;
-        return Ok(Cell::Null);
-    }
-    let (word, behind) = behind.split_first_chunk().ok_or_else(changed)?;
-    *rest = behind;
-    let word = u64::from_le_bytes(*word);
-    Ok(match *of {
-        INTEGER => Cell::Integer(word as i64),
-        UNSIGNED => Cell::Unsigned(word),
-        DOUBLE => Cell::Double(f64::from_bits(word)),
-        _ => {
-            let (text, behind) = rest.split_at_checked(word as usize).ok_or_else(changed)?;
-            *rest = behind;
-            Cell::Text(str::from_utf8(text).map_err(|_| changed())?)
-        }
-    })
 }
 
 /// Takes rows, and sends them on when there are many.
@@ -117,15 +142,14 @@ impl<S: FnMut(Packed) -> io::Result<Packed>> Packing<S> {
 
 impl<S: FnMut(Packed) -> io::Result<Packed>> Rows for Packing<S> {
     fn row(&mut self, kind: Kind, cells: &[Cell<'_>]) -> io::Result<()> {
-        self.open.0.push(kind as u8);
-        cells.iter().for_each(|cell| self.open.cell(*cell));
+        self.open.push(kind, cells);
         self.end()
     }
 
     #[inline]
     fn row_of<'c, const N: usize>(&mut self, kind: Kind, cell: impl Fn(usize) -> Cell<'c>) -> io::Result<()> {
-        self.open.0.push(kind as u8);
-        (0..N).for_each(|place| self.open.cell(cell(place)));
+        let cells: [Cell<'_>; N] = std::array::from_fn(cell);
+        self.open.push(kind, &cells);
         self.end()
     }
 }
@@ -133,16 +157,6 @@ impl<S: FnMut(Packed) -> io::Result<Packed>> Rows for Packing<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[derive(Default)]
-    struct Kept(Vec<String>);
-
-    impl Rows for Kept {
-        fn row(&mut self, kind: Kind, cells: &[Cell<'_>]) -> io::Result<()> {
-            self.0.push(format!("{kind:?} {cells:?}"));
-            Ok(())
-        }
-    }
 
     #[test]
     fn rows_come_back_from_bytes() {
@@ -167,14 +181,22 @@ mod tests {
         packing.row(Kind::Logs, &logs).unwrap();
         packing.row_of::<5>(Kind::Threads, |place| cells[place]).unwrap();
         packing.finish().unwrap();
-        let mut kept = Kept::default();
-        batches.iter().try_for_each(|batch| batch.unpack(&mut kept)).unwrap();
+        let mut kept = Vec::new();
+        let mut keep = |kind: Kind, fields: &mut [Field<'_>]| {
+            kept.push(format!("{kind:?} {fields:?}"));
+            Ok(())
+        };
+        batches.iter().try_for_each(|batch| batch.unpack(&mut keep)).unwrap();
         assert_eq!(batches.len(), 2);
-        let threads = format!("Threads {cells:?}");
-        assert_eq!(kept.0, [threads.clone(), format!("Logs {logs:?}"), threads]);
+        let of = |kind: Kind, cells: &[Cell<'_>]| {
+            let fields: Vec<Field<'_>> = cells.iter().map(|cell| Field::from(*cell)).collect();
+            format!("{kind:?} {fields:?}")
+        };
+        let threads = of(Kind::Threads, &cells);
+        assert_eq!(kept, [threads.clone(), of(Kind::Logs, &logs), threads]);
         let Packed(bytes) = &batches[1];
         for length in 1..bytes.len() {
-            assert!(Packed(bytes[..length].to_vec()).unpack(&mut kept).is_err(), "{length}");
+            assert!(Packed(bytes[..length].to_vec()).unpack(|_, _| Ok(())).is_err(), "{length}");
         }
     }
 }

@@ -77,7 +77,12 @@ enum Candidates {
     All(Range<u64>),
     Listed(std::vec::IntoIter<u32>),
     Grouped(Grouped),
-    Indexed { index: Arc<Index>, places: Range<usize>, end: i64 },
+    /// Places of an index, which is known by its number.
+    Indexed {
+        index: usize,
+        places: Range<usize>,
+        end: i64,
+    },
 }
 
 /// A value of the present row.
@@ -170,10 +175,10 @@ impl Scan {
         let has_ts = ts != (i64::MIN, i64::MAX);
         let key = key.map(|(place, value)| (Some(place), value)).or(has_ts.then_some((None, 0)));
         if let Some((key, value)) = key
-            && let Some((_, index, hints)) = self.index(key)?
+            && let Some(number) = self.index(key)?
+            && let Some((_, index, hints)) = self.indexes.get_mut(number)
         {
             let places = index.find(value, ts.0, ts.1, hints);
-            let index = index.clone();
             // The index has tested these.
             let kind = self.kind;
             self.tests.retain(|test| match *test {
@@ -184,23 +189,21 @@ impl Scan {
                 }
                 Test::Ends { .. } => true,
             });
-            return Ok(Candidates::Indexed { index, places, end });
+            return Ok(Candidates::Indexed { index: number, places, end });
         }
         Ok(Candidates::All(0..self.data.tables[self.kind as usize].rows))
     }
 
-    /// The index of a column, if there is one.
-    fn index(&mut self, key: Option<usize>) -> io::Result<Option<&mut (Option<usize>, Arc<Index>, Hints)>> {
+    /// The number of the index of a column, if there is one.
+    fn index(&mut self, key: Option<usize>) -> io::Result<Option<usize>> {
         let known = self.indexes.iter().position(|(of, ..)| *of == key);
-        let known = match known {
-            Some(known) => known,
-            None => {
-                let Some(index) = self.shared.index(&self.data, self.kind, key)? else { return Ok(None) };
-                self.indexes.push((key, index, Hints::default()));
-                self.indexes.len() - 1
-            }
-        };
-        Ok(self.indexes.get_mut(known))
+        if known.is_none()
+            && let Some(index) = self.shared.index(&self.data, self.kind, key)?
+        {
+            self.indexes.push((key, index, Hints::default()));
+            return Ok(Some(self.indexes.len() - 1));
+        }
+        Ok(known)
     }
 
     /// Puts rows with equal values next to each other, in the order of the values.
@@ -231,6 +234,7 @@ impl Scan {
                 Candidates::Listed(rows) => rows.next().map(u64::from),
                 Candidates::Grouped(grouped) => grouped.next(),
                 Candidates::Indexed { index, places, end } => {
+                    let Some((_, index, _)) = self.indexes.get(*index) else { return Ok(None) };
                     places.start = index.skip(places.start, *end);
                     places.next().map(|place| index.row(place))
                 }
