@@ -185,7 +185,7 @@ impl Scan {
                 Test::Is { place, value: of } => (Some(place), of) != (key, value),
                 Test::Between { place, from, to } => {
                     let is_key = Some(place) == key && from == to && from as u64 == value;
-                    !is_key && !(is_ts(kind, place) && has_all_times(kind))
+                    !(is_key || is_ts(kind, place) && has_all_times(kind))
                 }
                 Test::Ends { .. } => true,
             });
