@@ -94,7 +94,7 @@ impl Index {
         let Some(place) = place else {
             self.rows = (0..table.rows as u32).collect();
             self.places.insert(0, 0..table.rows as u32);
-            return Ok(Vec::from_iter([0..self.rows.len()]));
+            return Ok(Vec::from_iter(std::iter::once(0..self.rows.len())));
         };
         let mut cache = None;
         let mut numbers: HashMap<u64, u32, foldhash::fast::RandomState> = HashMap::default();
