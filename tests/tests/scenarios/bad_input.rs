@@ -160,7 +160,7 @@ fn tables_that_cannot_be_written_any_further_leave_nothing() {
     ] {
         for limit in limits {
             let mut command = std::process::Command::new("prlimit");
-            command.arg(format!("--fsize={limit}:{limit}")).arg(&trace).arg("convert").args(options);
+            command.arg(format!("--fsize={limit}:{limit}")).arg(trace).arg("convert").args(options);
             command.args(["trace.fxt", "tables"]).current_dir(sandbox.work_dir());
             let output = command.env("TRACE_RUNTIME_DIR", sandbox.runtime_dir()).output().unwrap();
             let stderr = String::from_utf8_lossy(&output.stderr);
