@@ -2,8 +2,8 @@
 //! memory.
 //!
 //! Complete events with two arguments. Each result is the minimum and the median of many runs, each run
-//! measures all of them, and what the loop by hand writes is byte for byte what the exporter writes. Arguments are
-//! parts of the names of rows, if not all are measured.
+//! measures all of them, and what the loop by hand writes is byte for byte what the exporter writes.
+//! Arguments are parts of the names of rows, if not all are measured.
 
 use serde::Serialize;
 use std::hint::black_box;

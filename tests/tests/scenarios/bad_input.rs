@@ -134,8 +134,8 @@ fn a_managers_socket_of_another_user_is_refused() {
     manager.wait().unwrap();
 }
 
-/// Tables, of which writing fails at some byte, early or late: the error names the directory, the table and the
-/// cause, and nothing is left.
+/// Tables, of which writing fails at some byte, early or late: the error names the directory, the table and
+/// the cause, and nothing is left.
 //= docs/tables.md#csv
 #[test]
 fn tables_that_cannot_be_written_any_further_leave_nothing() {

@@ -1,7 +1,7 @@
 //! Tables as files of comma-separated values, with the names of the columns in the first line.
 //!
-//! A first pass over the trace finds how slices are in each other. The second one reads it while another thread
-//! makes lines and writes them.
+//! A first pass over the trace finds how slices are in each other. The second one reads it while another
+//! thread makes lines and writes them.
 //= docs/tables.md#csv
 
 mod packed;

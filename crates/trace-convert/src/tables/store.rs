@@ -198,7 +198,8 @@ impl Store {
         texts.number_of(text, spill).map(u64::from)
     }
 
-    /// Shows all rows of a table to a watcher, with these columns: as they come, if none of the columns is there.
+    /// Shows all rows of a table to a watcher, with these columns: as they come, if none of the columns is
+    /// there.
     #[cfg(feature = "sqlite")]
     pub fn watch(&mut self, kind: Kind, columns: u64, watcher: &mut dyn Watcher) -> Result<(), String> {
         let filled = self.filled.0[kind as usize];

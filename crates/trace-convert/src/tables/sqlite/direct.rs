@@ -1,10 +1,11 @@
 //! Statements that are answered without SQLite's machine for each row: numbers, sums and extremes of one
-//! table's rows or of groups of them, which is what most questions are. The groups become a temporary table, and
-//! SQLite computes, sorts and limits the rest from that.
+//! table's rows or of groups of them, which is what most questions are. The groups become a temporary
+//! table, and SQLite computes, sorts and limits the rest from that.
 //!
-//! Only statements of a small grammar are taken, whose meaning is certain: `SELECT` with columns by which is
-//! grouped, aggregates of whole numbers, and arithmetic; `FROM` a table; `WHERE` with comparisons of columns with
-//! literals, joined by `AND`; `GROUP BY` columns; `HAVING`, `ORDER BY` and `LIMIT`. SQLite answers all others.
+//! Only statements of a small grammar are taken, whose meaning is certain: `SELECT` with columns by which
+//! is grouped, aggregates of whole numbers, and arithmetic; `FROM` a table; `WHERE` with comparisons of
+//! columns with literals, joined by `AND`; `GROUP BY` columns; `HAVING`, `ORDER BY` and `LIMIT`. SQLite
+//! answers all others.
 
 mod grouping;
 mod tokens;

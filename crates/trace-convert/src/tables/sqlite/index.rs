@@ -14,8 +14,8 @@ const STRIDE: usize = 64;
 
 /// In place of the number of a value: there is none.
 const NO_VALUE: u32 = u32::MAX;
-/// How far rows are moved one by one to be in the order of their times, on average, before they are sorted: the
-/// row of a slice comes when it ends.
+/// How far rows are moved one by one to be in the order of their times, on average, before they are sorted:
+/// the row of a slice comes when it ends.
 const MAX_MOVES: usize = 8;
 /// Values of which is known where rows were found last.
 const HINTS: usize = 64;

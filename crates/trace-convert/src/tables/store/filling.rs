@@ -1,5 +1,6 @@
-//! A pass over the archives, on two threads: one reads, and makes the values of the columns that are missing; the
-//! calling one keeps them, or looks at them. They go from one to the other in blocks, of which few wait at a time.
+//! A pass over the archives, on two threads: one reads, and makes the values of the columns that are
+//! missing; the calling one keeps them, or looks at them. They go from one to the other in blocks, of which
+//! few wait at a time.
 
 use super::column::{BLOCK_ROWS, Block, Column, Width};
 use super::spill::Spill;
