@@ -3,6 +3,7 @@
 //!
 //! Complete events with two arguments. Each result is the minimum and the median of many runs, each run
 //! measures all of them, and what the loop by hand writes is byte for byte what the exporter writes.
+//! Arguments are parts of the names of rows, if not all are measured.
 
 use serde::Serialize;
 use std::hint::black_box;
@@ -21,7 +22,7 @@ use trace_format::refs::ThreadRef;
 use trace_format::string::StringRecord;
 use trace_format::thread::ThreadRecord;
 use trace_format::units::{Koid, ProcessKoid, ProviderId, ThreadIndex, ThreadKoid, Ticks, TicksPerSecond};
-use trace_reader::{Disorder, Item, Reader, Value};
+use trace_reader::{Item, Reader, Value};
 
 /// Events of the archive; with `--test` a thousandth.
 const EVENTS: u64 = 1_000_000;
@@ -179,6 +180,11 @@ fn by_serde(events: &[Kept], output: &mut Vec<u8>) {
 /// What is measured: a name, the bytes of which the rate is, and a run.
 type Row<'a> = (&'static str, usize, Box<dyn Fn(&mut Vec<u8>) + 'a>);
 
+fn trace(archive: &'static [u8]) -> Trace {
+    let open = Box::new(move || Ok(Box::new(black_box(archive)) as Box<dyn Read>));
+    Trace { name: "archive".to_owned(), open, disorder: None, bytes: Some(archive.len() as u64) }
+}
+
 fn main() {
     let is_test = std::env::args().any(|argument| argument == "--test");
     let (count, runs) = if is_test { (EVENTS / 1000, 1) } else { (EVENTS, RUNS) };
@@ -202,7 +208,7 @@ fn main() {
         }
     };
     let chrome = Dialect::Chrome(Container::Object);
-    let rows: Vec<Row<'_>> = vec![
+    let mut rows: Vec<Row<'_>> = vec![
         ("JSON by hand, from memory", json.len(), Box::new(|output| by_hand(black_box(&kept), output))),
         (
             "JSON by serde_json, from memory",
@@ -237,8 +243,15 @@ fn main() {
             archive.len(),
             Box::new(|_| {
                 let mut csv = Csv::new(|_| Ok(io::sink())).expect("a sink");
-                let summary =
-                    tables::fill(black_box(archive), &Disorder::default(), &mut csv, Filter::default());
+                let summary = tables::fill_whole(trace(archive), &mut csv, &Filter::default());
+                assert_eq!(summary.expect("a sound archive").events, count);
+            }),
+        ),
+        (
+            "FXT to tables as CSV, two threads",
+            archive.len(),
+            Box::new(|_| {
+                let summary = tables::write_csv(trace(archive), &Filter::default(), |_| Ok(io::sink()));
                 assert_eq!(summary.expect("a sound archive").events, count);
             }),
         ),
@@ -246,10 +259,7 @@ fn main() {
             "FXT to tables as Parquet",
             archive.len(),
             Box::new(|_| {
-                let open = Box::new(move || Ok(Box::new(black_box(archive)) as Box<dyn Read>));
-                let bytes = Some(archive.len() as u64);
-                let trace = Trace { name: "archive".to_owned(), open, disorder: None, bytes };
-                let summary = tables::write_parquet(trace, &Filter::default(), |_| Ok(io::sink()));
+                let summary = tables::write_parquet(trace(archive), &Filter::default(), |_| Ok(io::sink()));
                 assert_eq!(summary.expect("a sound archive").events, count);
             }),
         ),
@@ -270,6 +280,14 @@ fn main() {
             }),
         ),
     ];
+    let chosen: Vec<String> =
+        std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
+    let mut number = 0;
+    rows.retain(|(name, ..)| {
+        number += 1;
+        // All are compared with the first one.
+        number == 1 || chosen.is_empty() || chosen.iter().any(|chosen| name.contains(chosen))
+    });
     let mut output = Vec::with_capacity(2 * json.len());
     let mut costs: Vec<Cost> = rows.iter().map(|(name, ..)| Cost::new(name)).collect();
     for _ in 0..runs {

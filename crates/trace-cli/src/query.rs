@@ -87,6 +87,8 @@ fn save(database: &Database, path: &Path) -> Result<(), Failure> {
 fn failure(error: AskError) -> Result<(), Failure> {
     match error {
         AskError::Query(error) => Err(Failure::usage(sql_problem(&error))),
+        // No trace has failed, but what is kept of them.
+        AskError::Read { trace, error } if trace.is_empty() => Err(Failure::new(problem(&error))),
         AskError::Read { trace, error } => Err(Failure::new(format!("{trace}: {}", problem(&error)))),
         AskError::Write(error) => closed_is_enough(Err(error)),
     }

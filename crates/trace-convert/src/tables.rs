@@ -15,7 +15,7 @@ mod spans;
 pub mod sqlite;
 mod store;
 
-pub use csv::{Csv, text as csv_text};
+pub use csv::{Csv, text as csv_text, write_csv};
 #[cfg(feature = "parquet")]
 pub use parquet::{SCHEMA_VERSION, write_parquet};
 pub use rows::{Origin, fill, fill_in_order, origin};

@@ -133,3 +133,42 @@ fn a_managers_socket_of_another_user_is_refused() {
     manager.kill().unwrap();
     manager.wait().unwrap();
 }
+
+/// Tables, of which writing fails at some byte, early or late: the error names the directory, the table and
+/// the cause, and nothing is left.
+//= docs/tables.md#csv
+#[test]
+fn tables_that_cannot_be_written_any_further_leave_nothing() {
+    let sandbox = Sandbox::new();
+    let events = |number: u64| {
+        let (ts, begin) = (10 * number, 10 * number % 50_000);
+        format!(
+            r#"{{"ph":"X","ts":{ts},"dur":7,"pid":1,"tid":2,"cat":"c","name":"n{}","args":{{"i":{number}}}}},
+               {{"ph":"i","ts":{begin},"pid":1,"tid":3,"cat":"c","name":"late","s":"t"}}"#,
+            number * 7919 % 10_007
+        )
+    };
+    let events: Vec<String> = (0..10_000).map(events).collect();
+    fs::write(sandbox.file("trace.json"), format!("[{}]", events.join(","))).unwrap();
+    assert!(sandbox.trace(["convert", "trace.json", "trace.fxt"]).status.success());
+    fs::remove_file(sandbox.file("trace.json")).unwrap();
+    let trace = program("trace");
+    for (options, limits) in [
+        (&["--to", "csv"][..], [0, 100, 70_000, 400_000]),
+        (&["--to", "parquet"], [0, 100, 5000, 40_000]),
+        (&["--to", "parquet", "--partitioned"], [0, 100, 5000, 40_000]),
+    ] {
+        for limit in limits {
+            let mut command = std::process::Command::new("prlimit");
+            command.arg(format!("--fsize={limit}:{limit}")).arg(trace).arg("convert").args(options);
+            command.args(["trace.fxt", "tables"]).current_dir(sandbox.work_dir());
+            let output = command.env("TRACE_RUNTIME_DIR", sandbox.runtime_dir()).output().unwrap();
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(1), "{options:?} {limit}: {stderr}");
+            let words = ["cannot write tables: slices", "cannot write tables: instants"];
+            assert!(words.iter().any(|word| stderr.contains(word)), "{options:?} {limit}: {stderr}");
+            assert!(stderr.contains("File too large"), "{options:?} {limit}: {stderr}");
+            assert_eq!(sandbox.files(), ["trace.fxt"], "{options:?} {limit}");
+        }
+    }
+}

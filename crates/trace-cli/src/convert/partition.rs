@@ -11,6 +11,8 @@ use trace_convert::tables::{TABLES, Trace, origin};
 
 /// The value of a column that is missing, as Hive spells it.
 const NONE: &str = "__HIVE_DEFAULT_PARTITION__";
+/// The table that is complete last.
+const LAST: &str = "traces";
 /// The file in the innermost directory.
 const FILE: &str = "0.parquet";
 /// A name of a directory has at most 255 bytes, with the column and `=` before the value.
@@ -46,9 +48,14 @@ impl Partition {
     }
 
     /// Gives the files their names, one after the other; those of a trace of the same name, host and day are
-    /// replaced.
+    /// replaced. The last one is that of `traces`: a new trace that has a row there has its other rows, too.
     pub fn finish(mut self) -> io::Result<()> {
-        std::mem::take(&mut self.folders).into_iter().try_for_each(|(_, folder)| folder.finish())
+        let mut folders = std::mem::take(&mut self.folders);
+        folders.sort_by_key(|(name, _)| *name == LAST);
+        let named = |name: &str, error: &io::Error| io::Error::new(error.kind(), format!("{name}: {error}"));
+        folders
+            .into_iter()
+            .try_for_each(|(name, folder)| folder.finish().map_err(|error| named(name, &error)))
     }
 }
 

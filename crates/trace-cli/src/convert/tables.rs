@@ -13,9 +13,9 @@ use crate::json;
 use crate::output::Folder;
 use crate::stdio::say;
 use std::fs::File;
-use std::io::{self, BufWriter};
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
-use trace_convert::tables::{self, Csv, TABLES, Trace};
+use trace_convert::tables::{self, TABLES, Trace};
 use trace_convert::{ConvertError, Filter, Summary};
 
 /// Ending of the directory's name if it is derived from the input's.
@@ -68,7 +68,7 @@ fn partitioned(input: &Path, output: &Path, options: &Convert, filter: &Filter) 
     let mut partition = None;
     let converted = convert(input, |mut trace, input| {
         let place = partition.insert(Partition::create(output, input, &mut trace)?);
-        tables::write_parquet(trace, filter, |name| place.file(name).map(BufWriter::new))
+        tables::write_parquet(trace, filter, |name| Ok(Named::new(name, place.file(name)?)))
     });
     let converted = converted.map_err(|problem| problem.into_failure(output))?;
     converted.summary.iter().for_each(|summary| report_summary(summary, "a table"));
@@ -88,8 +88,35 @@ fn convert(
     Ok(Converted { summary: Some(summary), copied: 0, import, stopped: None })
 }
 
-fn file(folder: &Folder, name: &str, suffix: &str) -> io::Result<BufWriter<File>> {
-    folder.file(&format!("{name}.{suffix}")).map(BufWriter::new)
+fn file(folder: &Folder, name: &str, suffix: &str) -> io::Result<Named> {
+    let name = format!("{name}.{suffix}");
+    Ok(Named::new(&name, folder.file(&name)?))
+}
+
+/// The file of a table, whose name is in its errors.
+struct Named {
+    name: String,
+    output: BufWriter<File>,
+}
+
+impl Named {
+    fn new(name: &str, file: File) -> Self {
+        Self { name: name.to_owned(), output: BufWriter::new(file) }
+    }
+
+    fn failed(&self, error: &io::Error) -> io::Error {
+        io::Error::new(error.kind(), format!("{}: {error}", self.name))
+    }
+}
+
+impl Write for Named {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.output.write(bytes).map_err(|error| self.failed(&error))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.output.flush().map_err(|error| self.failed(&error))
+    }
 }
 
 fn write(trace: Trace, folder: &Folder, is_parquet: bool, filter: &Filter) -> Result<Summary, ConvertError> {
@@ -98,8 +125,5 @@ fn write(trace: Trace, folder: &Folder, is_parquet: bool, filter: &Filter) -> Re
         return tables::write_parquet(trace, filter, |name| file(folder, name, "parquet"));
     }
     debug_assert!(!is_parquet, "refused before");
-    let mut rows = Csv::new(|name| file(folder, name, "csv")).map_err(ConvertError::Write)?;
-    let summary = tables::fill_whole(trace, &mut rows, filter)?;
-    rows.finish().map_err(ConvertError::Write)?;
-    Ok(summary)
+    tables::write_csv(trace, filter, |name| file(folder, name, "csv"))
 }

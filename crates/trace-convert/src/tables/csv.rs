@@ -1,8 +1,21 @@
 //! Tables as files of comma-separated values, with the names of the columns in the first line.
+//!
+//! A first pass over the trace finds how slices are in each other. The second one reads it while another
+//! thread makes lines and writes them.
 //= docs/tables.md#csv
 
-use super::{Cell, Kind, Rows, TABLES};
+mod packed;
+
+use super::store::Whole;
+use super::{Cell, Kind, Rows, TABLES, Trace, slices};
+use crate::{ConvertError, Filter, Summary};
+use packed::{Field, Packed, Packing};
 use std::io::{self, Write};
+use std::sync::mpsc::sync_channel;
+use std::thread::{self, Builder};
+
+/// Batches of rows that wait at a time.
+const WAITING: usize = 4;
 
 /// Bytes of a table to collect before they are written.
 const FLUSH_BYTES: usize = 64 << 10;
@@ -20,8 +33,10 @@ impl<W: Write> Csv<W> {
     pub fn new(mut output: impl FnMut(&str) -> io::Result<W>) -> io::Result<Self> {
         let mut tables = Vec::new();
         for table in TABLES {
-            let mut lines = Lines { output: output(table.name)?, text: Vec::new() };
-            table.columns.iter().for_each(|(name, _)| lines.field(name));
+            let none = Digits { number: 0, length: 0, digits: [0; 20] };
+            let numbers = vec![none; table.columns.len()];
+            let mut lines = Lines { output: output(table.name)?, text: Vec::new(), numbers };
+            table.columns.iter().for_each(|(name, _)| lines.field(name.as_bytes()));
             lines.end()?;
             tables.push(lines);
         }
@@ -37,27 +52,86 @@ impl<W: Write> Csv<W> {
     }
 }
 
+/// Writes all tables of a trace; the function creates the output for a table's name.
+///
+/// # Errors
+/// The trace cannot be read, or an output cannot be made or written.
+pub fn write_csv<W: Write + Send>(
+    trace: Trace,
+    filter: &Filter,
+    output: impl FnMut(&str) -> io::Result<W>,
+) -> Result<Summary, ConvertError> {
+    let mut csv = Csv::new(output).map_err(ConvertError::Write)?;
+    let mut whole = Whole::new(trace, filter, &[])?;
+    let (sender, receiver) = sync_channel::<Packed>(WAITING);
+    let (emptied, room) = sync_channel::<Packed>(WAITING + 2);
+    let mut nesting = whole.nesting();
+    let filled = thread::scope(|scope| {
+        let csv = &mut csv;
+        let write = move || -> io::Result<()> {
+            for packed in receiver {
+                packed.unpack(|kind, fields| {
+                    if kind == Kind::Slices {
+                        let nested = nesting.next()?;
+                        let places = [slices::PARENT_ID, slices::DEPTH, slices::SELF_DUR];
+                        for (place, value) in places.into_iter().zip(nested) {
+                            fields[place] = value.map_or(Field::Null, |value| Field::Integer(value as i64));
+                        }
+                    }
+                    csv.write_row(kind, fields.iter().copied())
+                })?;
+                // The reading thread may have ended.
+                let _ = emptied.try_send(packed.emptied());
+            }
+            Ok(())
+        };
+        let writer = Builder::new().name("write".to_owned()).spawn_scoped(scope, write).ok()?;
+        let mut packing = Packing::new(|packed| {
+            sender.send(packed).map_err(|_| io::ErrorKind::BrokenPipe)?;
+            Ok(room.try_recv().unwrap_or_default())
+        });
+        let filled = whole.fill(&mut packing);
+        let filled =
+            filled.and_then(|summary| packing.finish().map_err(ConvertError::Write).map(|()| summary));
+        drop(sender);
+        let written = writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        // The reading thread only knows that there is no other one.
+        Some(written.map_err(ConvertError::Write).and(filled))
+    });
+    let summary = match filled {
+        Some(filled) => filled?,
+        // There may be no more threads.
+        None => {
+            let mut rows = whole.nesting().around(&mut csv);
+            whole.fill(&mut rows)?
+        }
+    };
+    csv.finish().map_err(ConvertError::Write)?;
+    Ok(summary)
+}
+
 /// The lines of a table. Each field has a comma behind it, the last one a line feed instead.
 struct Lines<W> {
     output: W,
     text: Vec<u8>,
+    /// By column: its last number, and its digits.
+    numbers: Vec<Digits>,
 }
 
-/// Whether a field has to be quoted, by its bytes.
-const IS_SPECIAL: [bool; 256] = {
-    let mut special = [false; 256];
-    special[b',' as usize] = true;
-    special[b'"' as usize] = true;
-    special[b'\n' as usize] = true;
-    special[b'\r' as usize] = true;
-    special
-};
+/// A number that is likely to come again.
+#[derive(Clone, Copy)]
+struct Digits {
+    number: u64,
+    length: usize,
+    digits: [u8; 20],
+}
 
 impl<W: Write> Lines<W> {
     #[inline]
-    fn field(&mut self, field: &str) {
-        let bytes = field.as_bytes();
-        if bytes.iter().any(|byte| IS_SPECIAL[usize::from(*byte)]) {
+    fn field(&mut self, bytes: &[u8]) {
+        // Without a branch for each byte.
+        let is_special = |byte: &u8| (*byte == b',') | (*byte == b'"') | (*byte == b'\n') | (*byte == b'\r');
+        if bytes.iter().fold(false, |is_any, byte| is_any | is_special(byte)) {
             return self.quoted(bytes);
         }
         self.text.extend_from_slice(bytes);
@@ -80,6 +154,20 @@ impl<W: Write> Lines<W> {
     #[inline]
     fn plain(&mut self, field: &str) {
         self.text.extend_from_slice(field.as_bytes());
+        self.text.push(b',');
+    }
+
+    /// A number without a sign, which many rows have.
+    #[inline]
+    fn number(&mut self, place: usize, number: u64) {
+        let mut buffer = itoa::Buffer::new();
+        let Some(last) = self.numbers.get_mut(place) else { return self.plain(buffer.format(number)) };
+        if last.number != number || last.length == 0 {
+            let digits = buffer.format(number).as_bytes();
+            last.digits[..digits.len()].copy_from_slice(digits);
+            (last.number, last.length) = (number, digits.len());
+        }
+        self.text.extend_from_slice(&last.digits[..last.length]);
         self.text.push(b',');
     }
 
@@ -121,19 +209,26 @@ pub fn text(cell: &Cell<'_>) -> String {
     }
 }
 
-impl<W: Write> Rows for Csv<W> {
-    fn row(&mut self, kind: Kind, cells: &[Cell<'_>]) -> io::Result<()> {
+impl<W: Write> Csv<W> {
+    #[inline]
+    fn write_row<'f>(&mut self, kind: Kind, fields: impl Iterator<Item = Field<'f>>) -> io::Result<()> {
         let Some(lines) = self.tables.get_mut(kind as usize) else { return Ok(()) };
-        for cell in cells {
-            match cell {
-                Cell::Null => lines.plain(""),
-                Cell::Text(text) => lines.field(text),
-                Cell::Integer(value) => lines.plain(itoa::Buffer::new().format(*value)),
-                Cell::Unsigned(value) => lines.plain(itoa::Buffer::new().format(*value)),
-                other @ Cell::Double(_) => lines.plain(&text(other)),
+        for (place, field) in fields.enumerate() {
+            match field {
+                Field::Null => lines.text.push(b','),
+                Field::Text(text) => lines.field(text),
+                Field::Integer(value) => lines.plain(itoa::Buffer::new().format(value)),
+                Field::Unsigned(value) => lines.number(place, value),
+                Field::Double(value) => lines.plain(&text(&Cell::Double(value))),
             }
         }
         lines.end()
+    }
+}
+
+impl<W: Write> Rows for Csv<W> {
+    fn row(&mut self, kind: Kind, cells: &[Cell<'_>]) -> io::Result<()> {
+        self.write_row(kind, cells.iter().map(|cell| Field::from(*cell)))
     }
 }
 

@@ -38,8 +38,15 @@ const BLOOM_NAMES: u64 = 8192;
 const DISTINCT: [&str; 9] =
     ["ts", "dur", "id", "parent_id", "self_dur", "first_ts", "last_ts", "value", "integer"];
 
+/// The error of an output as it was, or another one.
 fn other(error: ParquetError) -> io::Error {
-    io::Error::other(error)
+    match error {
+        ParquetError::External(error) => match error.downcast::<io::Error>() {
+            Ok(error) => *error,
+            Err(error) => io::Error::other(error),
+        },
+        error => io::Error::other(error),
+    }
 }
 
 /// A table's columns in Parquet's syntax.
@@ -111,14 +118,14 @@ pub fn write_parquet<W: Write + Send>(
     let mut late: [Option<Late>; KINDS] = std::array::from_fn(|_| None);
     if Kind::ALL.iter().any(|kind| order.has_late(*kind)) {
         let mut collecting = late::Collecting::new(&order);
-        whole.fill(&mut collecting)?;
+        whole.fill(&mut whole.nesting().around(&mut collecting))?;
         late = collecting.finish().map_err(ConvertError::Write)?;
     }
     std::thread::scope(|scope| {
         let (sender, receiver) = sync_channel(WAITING);
         let writer = scope.spawn(move || writing.run(&receiver));
         let mut reading = Reading::new(&order, late, sender);
-        let filled = whole.fill(&mut reading);
+        let filled = whole.fill(&mut whole.nesting().around(&mut reading));
         let filled = filled.and_then(|summary| {
             reading.finish().map_err(ConvertError::Write)?;
             Ok(summary)

@@ -2,21 +2,23 @@
 //! wanted and missing.
 
 mod column;
+mod filling;
 mod nesting;
 mod spill;
 mod texts;
 
 pub(super) use column::{Block, Cache, Column, Width};
+pub(super) use filling::Watcher;
 pub(super) use spill::{Limits, Spill};
 pub(super) use texts::Texts;
 
-use super::rows::{fill, fill_in_order};
-use super::{Cell, ColumnSet, KINDS, Kind, Rows, Type, slices};
+use super::rows::fill;
+use super::{Cell, ColumnSet, KINDS, Kind, ROWS, Rows, Type, slices};
 use crate::{ConvertError, Filter, Summary};
-use nesting::{InOrder, Nested, Nesting, Span};
+use filling::{Failed, Keep, fill_all};
+use nesting::{InOrder, Nested, Nesting, OutOfOrder, Span};
 use std::io::{self, Read};
 use std::sync::Arc;
-use texts::Recent;
 use trace_reader::Disorder;
 
 /// Opens an archive, from its beginning, as often as it is called; several readings may go on at once.
@@ -59,6 +61,26 @@ impl TableData {
             Some(Some(column)) => column.get(row, cache, spill),
             _ => Err(io::Error::other("a column is missing")),
         }
+    }
+
+    /// Shows all rows to a watcher.
+    #[cfg(feature = "sqlite")]
+    fn watch(&self, kind: Kind, columns: u64, spill: &Spill, watcher: &mut dyn Watcher) -> io::Result<()> {
+        let missing = || io::Error::other("a column is missing");
+        let mut caches: Vec<Cache> = self.columns.iter().map(|_| None).collect();
+        let block_rows = column::BLOCK_ROWS as u64;
+        for number in 0..self.rows.div_ceil(block_rows) {
+            let mut blocks = Vec::new();
+            for ((place, column), cache) in self.columns.iter().enumerate().zip(&mut caches) {
+                if columns & 1 << place != 0 {
+                    let column = column.as_ref().ok_or_else(missing)?;
+                    blocks.push((place, column.block(number as usize, cache, spill)?));
+                }
+            }
+            let rows = block_rows.min(self.rows - number * block_rows);
+            watcher.rows(kind, rows as usize, &blocks)?;
+        }
+        Ok(())
     }
 
     /// The trace that a row is of.
@@ -130,11 +152,7 @@ impl Store {
     pub fn data(&mut self) -> Result<Arc<Data>, String> {
         let missing = self.missing();
         if missing != ColumnSet::NONE {
-            self.pass(missing).map_err(|(name, error)| {
-                let text = error.to_string();
-                self.error = Some((name, error));
-                text
-            })?;
+            self.pass(missing).map_err(|failed| self.failed(failed))?;
         }
         Ok(self.data.clone())
     }
@@ -155,20 +173,96 @@ impl Store {
         missing
     }
 
-    fn pass(&mut self, missing: ColumnSet) -> Result<(), (String, ConvertError)> {
-        let failed = |error| (String::new(), ConvertError::Write(error));
-        let Some(data) = Arc::get_mut(&mut self.data) else {
-            return Err(failed(io::Error::other("the tables are in use")));
-        };
-        self.summaries = fill_all(&mut self.traces, &self.filter, data, missing)?;
-        if missing.0[Kind::Slices as usize] & NESTED != 0 {
-            nest(data).map_err(failed)?;
+    /// What is wanted.
+    #[cfg(feature = "sqlite")]
+    pub fn wanted(&self) -> ColumnSet {
+        self.wanted
+    }
+
+    /// Replaces what is wanted.
+    #[cfg(feature = "sqlite")]
+    pub fn replace_wanted(&mut self, wanted: ColumnSet) -> ColumnSet {
+        std::mem::replace(&mut self.wanted, wanted)
+    }
+
+    /// The texts of all columns.
+    #[cfg(feature = "sqlite")]
+    pub fn texts(&self) -> &Texts {
+        &self.data.texts
+    }
+
+    /// The number of a text, if it can have one.
+    #[cfg(feature = "sqlite")]
+    pub fn number_of(&mut self, text: &str) -> Option<u64> {
+        let Data { texts, spill, .. } = Arc::get_mut(&mut self.data)?;
+        texts.number_of(text, spill).map(u64::from)
+    }
+
+    /// Shows all rows of a table to a watcher, with these columns: as they come, if none of the columns is
+    /// there.
+    #[cfg(feature = "sqlite")]
+    pub fn watch(&mut self, kind: Kind, columns: u64, watcher: &mut dyn Watcher) -> Result<(), String> {
+        let filled = self.filled.0[kind as usize];
+        let is_nested = kind == Kind::Slices && columns & NESTED != 0;
+        if columns & filled == 0 && !is_nested && (columns != 0 || !self.filled.has(kind)) {
+            let mut missing = ColumnSet::NONE;
+            missing.add(kind, columns);
+            missing.0[kind as usize] &= !filled;
+            return self.watch_pass(missing, watcher).map_err(|failed| self.failed(failed));
         }
-        for (filled, missing) in self.filled.0.iter_mut().zip(missing.0) {
-            *filled |= missing;
+        self.want(kind, columns);
+        let data = self.data()?;
+        data.tables[kind as usize]
+            .watch(kind, columns, &data.spill, watcher)
+            .map_err(|error| error.to_string())
+    }
+
+    #[cfg(feature = "sqlite")]
+    fn watch_pass(&mut self, missing: ColumnSet, watcher: &mut dyn Watcher) -> Result<(), Failed> {
+        let Self { traces, filter, data, .. } = self;
+        let data = Arc::get_mut(data).ok_or_else(in_use)?;
+        let filled = fill_all(traces, filter, data, missing, Keep::WhatFits, Some(watcher))?;
+        self.summaries = filled.summaries;
+        if filled.is_kept {
+            self.fill_with(missing);
         }
         Ok(())
     }
+
+    fn failed(&mut self, (name, error): Failed) -> String {
+        let text = error.to_string();
+        self.error = Some((name, error));
+        text
+    }
+
+    fn fill_with(&mut self, found: ColumnSet) {
+        for (filled, found) in self.filled.0.iter_mut().zip(found.0) {
+            *filled |= found;
+        }
+    }
+
+    fn pass(&mut self, missing: ColumnSet) -> Result<(), Failed> {
+        let failed = |error| (String::new(), ConvertError::Write(error));
+        let data = Arc::get_mut(&mut self.data).ok_or_else(in_use)?;
+        let missing_of_slices = missing.0[Kind::Slices as usize];
+        // Of several traces, it is known only in the end which slices are of which.
+        let is_watched = missing_of_slices & NESTED != 0
+            && missing_of_slices & (NESTING | ROWS) == NESTING | ROWS
+            && self.traces.len() == 1;
+        let mut nesting = is_watched.then(WatchedNesting::default);
+        let watcher = nesting.as_mut().map(|nesting| nesting as &mut dyn Watcher);
+        let filled = fill_all(&mut self.traces, &self.filter, data, missing, Keep::All, watcher)?;
+        self.summaries = filled.summaries;
+        if missing_of_slices & NESTED != 0 {
+            nest(data, nesting).map_err(failed)?;
+        }
+        self.fill_with(missing);
+        Ok(())
+    }
+}
+
+fn in_use() -> Failed {
+    (String::new(), ConvertError::Write(io::Error::other("the tables are in use")))
 }
 
 /// Fills tables with all columns of a trace. A first pass finds out how slices are in each other.
@@ -176,7 +270,8 @@ impl Store {
 /// # Errors
 /// The input is no archive or cannot be read, or a row cannot be written.
 pub fn fill_whole(trace: Trace, rows: &mut impl Rows, filter: &Filter) -> Result<Summary, ConvertError> {
-    Whole::new(trace, filter, &[])?.fill(rows)
+    let mut whole = Whole::new(trace, filter, &[])?;
+    whole.fill(&mut whole.nesting().around(rows))
 }
 
 /// A trace of which a first pass has found out how slices are in each other.
@@ -205,24 +300,52 @@ impl Whole {
         &self.data
     }
 
-    /// Another pass, with all columns that the rows are wanted for.
+    /// What the first pass has found about slices.
+    pub fn nesting(&self) -> Places {
+        Places { data: self.data.clone(), caches: [None, None, None], next: 0 }
+    }
+
+    /// Another pass, with all columns that the rows are wanted for, but without how slices are in each other.
     pub fn fill(&mut self, rows: &mut impl Rows) -> Result<Summary, ConvertError> {
         let missing = || ConvertError::Write(io::Error::other("a trace is missing"));
         let trace = self.store.traces.first_mut().ok_or_else(missing)?;
         let input = (trace.open)().map_err(ConvertError::Write)?;
         let disorder = trace.disorder.clone().unwrap_or_default();
-        let caches = [None, None, None];
-        let mut rows = WithNesting { rows, data: self.data.clone(), caches, next: 0 };
-        fill(input, &disorder, &mut rows, self.store.filter.clone())
+        fill(input, &disorder, rows, self.store.filter.clone())
+    }
+}
+
+/// How slices are in each other, one after the other.
+pub(super) struct Places {
+    data: Arc<Data>,
+    caches: [Cache; 3],
+    next: u64,
+}
+
+impl Places {
+    /// The parent, the depth and the own time of the next slice.
+    #[inline]
+    pub fn next(&mut self) -> io::Result<[Option<u64>; 3]> {
+        let table = &self.data.tables[Kind::Slices as usize];
+        let mut values = [None; 3];
+        let places = [slices::PARENT_ID, slices::DEPTH, slices::SELF_DUR];
+        for ((value, place), cache) in values.iter_mut().zip(places).zip(&mut self.caches) {
+            *value = table.get(place, self.next, cache, &self.data.spill)?;
+        }
+        self.next += 1;
+        Ok(values)
+    }
+
+    /// Adds it to the slices on their way to a destination of rows.
+    pub fn around<R: Rows>(self, rows: &mut R) -> WithNesting<'_, R> {
+        WithNesting { rows, places: self }
     }
 }
 
 /// Adds to slices how they are in each other.
-struct WithNesting<'a, R> {
+pub(super) struct WithNesting<'a, R> {
     rows: &'a mut R,
-    data: Arc<Data>,
-    caches: [Cache; 3],
-    next: u64,
+    places: Places,
 }
 
 impl<R: Rows> Rows for WithNesting<'_, R> {
@@ -235,167 +358,78 @@ impl<R: Rows> Rows for WithNesting<'_, R> {
             return self.rows.row(kind, cells);
         };
         let mut slice = *slice;
-        let table = &self.data.tables[kind as usize];
         let places = [slices::PARENT_ID, slices::DEPTH, slices::SELF_DUR];
-        for (place, cache) in places.into_iter().zip(&mut self.caches) {
-            let value = table.get(place, self.next, cache, &self.data.spill)?;
+        for (place, value) in places.into_iter().zip(self.places.next()?) {
             slice[place] = value.map_or(Cell::Null, |value| Cell::Integer(value as i64));
         }
-        self.next += 1;
         self.rows.row(kind, &slice)
     }
 }
 
-/// Reads all traces for the columns that are missing, and again if one turns out to be out of order.
-fn fill_all(
-    traces: &mut [Trace],
-    filter: &Filter,
-    data: &mut Data,
-    missing: ColumnSet,
-) -> Result<Vec<Summary>, (String, ConvertError)> {
-    'again: loop {
-        let mut filling = Filling::new(data, missing);
-        let mut summaries = Vec::new();
-        for trace in &mut *traces {
-            let named = |error| (trace.name.clone(), error);
-            filling.begin_trace();
-            let input = (trace.open)().map_err(|error| named(ConvertError::Write(error)))?;
-            summaries.push(match &trace.disorder {
-                Some(disorder) => fill(input, disorder, &mut filling, filter.clone()).map_err(named)?,
-                None => match fill_in_order(input, &mut filling, filter.clone()).map_err(named)? {
-                    Ok(summary) => {
-                        trace.disorder = Some(Disorder::default());
-                        summary
-                    }
-                    Err(disorder) => {
-                        trace.disorder = Some(disorder);
-                        continue 'again;
-                    }
-                },
-            });
-        }
-        filling.finish().map_err(|error| (String::new(), ConvertError::Write(error)))?;
-        return Ok(summaries);
+/// Slices that are looked at while they come.
+struct WatchedNesting {
+    in_order: Result<InOrder, OutOfOrder>,
+    next: u64,
+}
+
+impl Default for WatchedNesting {
+    fn default() -> Self {
+        Self { in_order: Ok(InOrder::default()), next: 0 }
     }
 }
 
-/// Takes the rows of a pass.
-struct Filling<'a> {
-    data: &'a mut Data,
-    missing: ColumnSet,
-    /// The columns that each table gets, by their places.
-    places: [Vec<usize>; KINDS],
-    recent: Recent,
-}
-
-impl<'a> Filling<'a> {
-    fn new(data: &'a mut Data, missing: ColumnSet) -> Self {
-        let mut places: [Vec<usize>; KINDS] = std::array::from_fn(|_| Vec::new());
-        for kind in Kind::ALL {
-            let table = &mut data.tables[kind as usize];
-            for (place, (name, of)) in kind.table().columns.iter().enumerate() {
-                let is_nested = kind == Kind::Slices && NESTED & 1 << place != 0;
-                if missing.has_column(kind, place) && !is_nested {
-                    table.columns[place] = Some(Column::new(width_of(name, *of)));
-                    places[kind as usize].push(place);
-                }
-            }
-            if missing.has(kind) {
-                (table.rows, table.starts) = (0, Vec::new());
-            }
-        }
-        Self { data, missing, places, recent: Recent::default() }
+impl Watcher for WatchedNesting {
+    fn again(&mut self) {
+        *self = Self::default();
     }
 
-    fn begin_trace(&mut self) {
-        for kind in Kind::ALL {
-            if self.missing.has(kind) {
-                let table = &mut self.data.tables[kind as usize];
-                table.starts.push(table.rows);
-            }
+    fn rows(&mut self, kind: Kind, rows: usize, columns: &[(usize, &Block)]) -> io::Result<()> {
+        if kind != Kind::Slices {
+            return Ok(());
         }
-    }
-
-    fn finish(self) -> io::Result<()> {
-        let Data { tables, spill, .. } = self.data;
-        for (table, places) in tables.iter_mut().zip(&self.places) {
-            for place in places {
-                if let Some(column) = &mut table.columns[*place] {
-                    column.finish(spill)?;
-                }
+        let block = |place: usize| columns.iter().find(|(of, _)| *of == place).map(|(_, block)| *block);
+        let blocks = [slices::TS, slices::DUR, slices::THREAD_ID, slices::ASYNC_ID].map(block);
+        let [Some(ts), Some(dur), Some(thread), Some(operation)] = blocks else {
+            return Err(io::Error::other("a column is missing"));
+        };
+        let first = self.next;
+        self.next += rows as u64;
+        let Ok(in_order) = &mut self.in_order else { return Ok(()) };
+        for row in (0..rows).filter(|row| operation.get(*row).is_none()) {
+            let ts = ts.get(row).unwrap_or_default() as i64;
+            let end = dur.get(row).map(|dur| ts.saturating_add(dur as i64));
+            let thread = thread.get(row).unwrap_or_default();
+            if let Err(error) = in_order.push(&Span { row: first + row as u64, thread, ts, end }) {
+                self.in_order = Err(error);
+                return Ok(());
             }
         }
         Ok(())
     }
 }
 
-impl Rows for Filling<'_> {
-    fn wanted(&self) -> ColumnSet {
-        let mut wanted = self.missing;
-        for kind in Kind::ALL {
-            if !self.places[kind as usize].is_empty() {
-                wanted.add(kind, 0);
-            }
-        }
-        wanted
-    }
-
-    #[inline]
-    fn row(&mut self, kind: Kind, cells: &[Cell<'_>]) -> io::Result<()> {
-        self.add(kind, |place| cells.get(place).copied())
-    }
-
-    #[inline]
-    fn row_of<'c, const N: usize>(&mut self, kind: Kind, cell: impl Fn(usize) -> Cell<'c>) -> io::Result<()> {
-        self.add(kind, |place| Some(cell(place)))
-    }
-}
-
-impl Filling<'_> {
-    #[inline]
-    fn add<'c>(&mut self, kind: Kind, cell: impl Fn(usize) -> Option<Cell<'c>>) -> io::Result<()> {
-        let Data { tables, texts, spill, .. } = &mut *self.data;
-        let table = &mut tables[kind as usize];
-        if self.missing.has(kind) {
-            table.rows += 1;
-        }
-        for place in &self.places[kind as usize] {
-            let (Some(column), Some(cell)) = (&mut table.columns[*place], cell(*place)) else {
-                continue;
-            };
-            let value = match cell {
-                Cell::Null => None,
-                Cell::Integer(value) => Some(value as u64),
-                Cell::Unsigned(value) => Some(value),
-                Cell::Double(value) => Some(value.to_bits()),
-                Cell::Text(text) if column.width() == Width::Narrow => {
-                    Some(texts.number(text, &mut self.recent, spill)?.into())
-                }
-                Cell::Text(text) => Some(texts.push(text, spill)?),
-            };
-            column.push(value, spill)?;
-        }
-        Ok(())
-    }
-}
-
-/// Computes where the slices of threads are in each other.
-fn nest(data: &mut Data) -> io::Result<()> {
+/// Computes where the slices of threads are in each other, of which some may have been looked at already.
+fn nest(data: &mut Data, watched: Option<WatchedNesting>) -> io::Result<()> {
     let Data { tables, spill, .. } = data;
     let table = &mut tables[Kind::Slices as usize];
     let mut columns = [Column::new(Width::Wide), Column::new(Width::Wide), Column::new(Width::Wide)];
     let mut next = 0;
-    let mut place = |nested: &Nested, spill: &mut Spill| {
+    let mut place = |nested: &Nested, spill: &Spill| {
         let first = table.starts.get(table.trace_of(nested.row)).copied().unwrap_or(0);
         let parent = nested.parent.map(|row| row - first + 1);
         push(&mut columns, &mut next, nested.row, [None; 3], spill)?;
         let values = [parent, Some(nested.depth), nested.own.map(|own| own as u64)];
         push(&mut columns, &mut next, nested.row + 1, values, spill)
     };
-    let mut in_order = InOrder::default();
-    if each_span(table, spill, |span| in_order.push(&span).is_ok())?
-        && let Ok(mut places) = in_order.finish()
-    {
+    let in_order = match watched {
+        Some(watched) => watched.in_order,
+        None => {
+            let mut in_order = InOrder::default();
+            let is_in_order = each_span(table, spill, |span| in_order.push(&span).is_ok())?;
+            if is_in_order { Ok(in_order) } else { Err(OutOfOrder) }
+        }
+    };
+    if let Ok(mut places) = in_order.and_then(InOrder::finish) {
         places.try_for_each(|nested| nested.map_or(Ok(()), |nested| place(&nested, spill)))?;
     } else {
         let mut nesting = Nesting::default();
@@ -419,7 +453,7 @@ fn push(
     next: &mut u64,
     end: u64,
     values: [Option<u64>; 3],
-    spill: &mut Spill,
+    spill: &Spill,
 ) -> io::Result<()> {
     while *next < end {
         columns.iter_mut().zip(values).try_for_each(|(column, value)| column.push(value, spill))?;

@@ -12,6 +12,36 @@ const MAX_ROWS: u64 = 4_000_000;
 /// Rows of which the last end is known together.
 const STRIDE: usize = 64;
 
+/// In place of the number of a value: there is none.
+const NO_VALUE: u32 = u32::MAX;
+/// How far rows are moved one by one to be in the order of their times, on average, before they are sorted:
+/// the row of a slice comes when it ends.
+const MAX_MOVES: usize = 8;
+/// Values of which is known where rows were found last.
+const HINTS: usize = 64;
+
+/// Where rows were found last: by value, its places, and the last one before those found.
+pub struct Hints([Option<(u64, Range<usize>, usize)>; HINTS]);
+
+impl Default for Hints {
+    fn default() -> Self {
+        Self(std::array::from_fn(|_| None))
+    }
+}
+
+/// How many values are before the first for which a condition does not hold: in a few steps if they are few.
+fn gallop(values: &[i64], holds: impl Fn(i64) -> bool) -> usize {
+    let (mut from, mut step) = (0, 1);
+    while let Some(value) = values.get(from + step - 1)
+        && holds(*value)
+    {
+        from += step;
+        step *= 2;
+    }
+    let end = values.len().min(from + step - 1);
+    from + values[from..end].partition_point(|value| holds(*value))
+}
+
 /// Where the rows with a value are.
 #[derive(Debug, Default)]
 pub struct Index {
@@ -36,34 +66,20 @@ impl Index {
             table.columns[place].is_some().then_some(place)
         };
         let (ts, dur) = (is_there("ts"), is_there("dur"));
-        let (mut cache, mut ts_cache, mut dur_cache) = (None, None, None);
-        let mut entries = Vec::with_capacity(table.rows as usize);
-        for row in 0..table.rows {
-            let value = match place {
-                Some(place) => table.get(place, row, &mut cache, &data.spill)?,
-                None => Some(0),
-            };
-            let Some(value) = value else { continue };
-            let at = match ts {
-                Some(ts) => table.get(ts, row, &mut ts_cache, &data.spill)?.unwrap_or_default() as i64,
-                None => 0,
-            };
-            entries.push((value, at, row as u32));
-        }
-        entries.sort_unstable();
         let mut index = Self::default();
-        for part in entries.chunk_by(|a, b| a.0 == b.0) {
-            let begin = index.rows.len() as u32;
-            index.rows.extend(part.iter().map(|(.., row)| *row));
-            index.places.insert(part[0].0, begin..index.rows.len() as u32);
-        }
-        if ts.is_some() {
-            index.ts = entries.iter().map(|(_, at, _)| *at).collect();
+        let order = index.divide(data, kind, place)?;
+        let (mut ts_cache, mut dur_cache) = (None, None);
+        if let Some(ts) = ts {
+            for row in &index.rows {
+                let at = table.get(ts, u64::from(*row), &mut ts_cache, &data.spill)?;
+                index.ts.push(at.unwrap_or_default() as i64);
+            }
+            order.into_iter().for_each(|range| index.sort(range));
         }
         let Some(dur) = dur.filter(|_| ts.is_some()) else { return Ok(Some(index)) };
-        for part in entries.chunks(STRIDE) {
+        for (rows, ts) in index.rows.chunks(STRIDE).zip(index.ts.chunks(STRIDE)) {
             let mut last = i64::MIN;
-            for (_, at, row) in part {
+            for (row, at) in rows.iter().zip(ts) {
                 let dur = table.get(dur, u64::from(*row), &mut dur_cache, &data.spill)?;
                 last = last.max(dur.map_or(i64::MIN, |dur| at.saturating_add(dur as i64)));
             }
@@ -72,16 +88,106 @@ impl Index {
         Ok(Some(index))
     }
 
-    /// The places of the rows with a value, and times in a range.
-    pub fn find(&self, value: u64, from: i64, to: i64) -> Range<usize> {
-        let Some(range) = self.places.get(&value) else { return 0..0 };
-        let range = range.start as usize..range.end as usize;
+    /// Puts rows with equal values next to each other, and returns where those of each value are.
+    fn divide(&mut self, data: &Data, kind: Kind, place: Option<usize>) -> io::Result<Vec<Range<usize>>> {
+        let table = &data.tables[kind as usize];
+        let Some(place) = place else {
+            self.rows = (0..table.rows as u32).collect();
+            self.places.insert(0, 0..table.rows as u32);
+            return Ok(Vec::from_iter(std::iter::once(0..self.rows.len())));
+        };
+        let mut cache = None;
+        let mut numbers: HashMap<u64, u32, foldhash::fast::RandomState> = HashMap::default();
+        // By number of the value: how many rows have it, and then where the next one is put.
+        let mut counts: Vec<u32> = Vec::new();
+        let mut of_rows = Vec::with_capacity(table.rows as usize);
+        let mut last = None;
+        for row in 0..table.rows {
+            let value = table.get(place, row, &mut cache, &data.spill)?;
+            let number = match (value, last) {
+                (None, _) => NO_VALUE,
+                (Some(value), Some((of, number))) if value == of => number,
+                (Some(value), _) => {
+                    let next = counts.len() as u32;
+                    let number = *numbers.entry(value).or_insert(next);
+                    if number == next {
+                        counts.push(0);
+                    }
+                    last = Some((value, number));
+                    number
+                }
+            };
+            if let Some(count) = counts.get_mut(number as usize) {
+                *count += 1;
+            }
+            of_rows.push(number);
+        }
+        let mut begin = 0;
+        let mut ranges = Vec::with_capacity(counts.len());
+        for count in &mut counts {
+            let end = begin + *count;
+            ranges.push(begin as usize..end as usize);
+            *count = begin;
+            begin = end;
+        }
+        self.rows = vec![0; begin as usize];
+        for (row, number) in (0..).zip(of_rows) {
+            if let Some(next) = counts.get_mut(number as usize) {
+                self.rows[*next as usize] = row;
+                *next += 1;
+            }
+        }
+        let places = numbers.into_iter().map(|(value, number)| {
+            let Range { start, end } = ranges[number as usize];
+            (value, start as u32..end as u32)
+        });
+        self.places = places.collect();
+        Ok(ranges)
+    }
+
+    /// Sorts the rows of a value by their times; most are nearly in order.
+    fn sort(&mut self, range: Range<usize>) {
+        let (rows, ts) = (&mut self.rows[range.clone()], &mut self.ts[range]);
+        let mut moves = MAX_MOVES * ts.len();
+        for place in 1..ts.len() {
+            let mut at = place;
+            while at > 0 && ts[at - 1] > ts[at] && moves > 0 {
+                ts.swap(at - 1, at);
+                rows.swap(at - 1, at);
+                (at, moves) = (at - 1, moves - 1);
+            }
+        }
+        if moves > 0 {
+            return;
+        }
+        let mut entries: Vec<(i64, u32)> = ts.iter().copied().zip(rows.iter().copied()).collect();
+        entries.sort_unstable();
+        for ((row, ts), (at, of)) in rows.iter_mut().zip(ts).zip(entries) {
+            (*row, *ts) = (of, at);
+        }
+    }
+
+    /// The places of the rows with a value, and times in a range. A hint is where the rows of the last call
+    /// with this value began: those of a join come in the order of their times.
+    pub fn find(&self, value: u64, from: i64, to: i64, hint: &mut Hints) -> Range<usize> {
+        let slot = &mut hint.0[value as usize % HINTS];
+        if slot.as_ref().is_none_or(|(of, ..)| *of != value) {
+            let Some(range) = self.places.get(&value) else { return 0..0 };
+            *slot = Some((value, range.start as usize..range.end as usize, 0));
+        }
+        let Some((_, range, last)) = slot else { return 0..0 };
         if self.ts.is_empty() || (from, to) == (i64::MIN, i64::MAX) {
-            return range;
+            return range.clone();
         }
         let ts = &self.ts[range.clone()];
-        let first = ts.partition_point(|at| *at < from);
-        let behind = first + ts[first..].partition_point(|at| *at <= to);
+        let (mut known, mut step) = (*last, 1);
+        while known > 0 && ts.get(known).is_none_or(|at| *at >= from) {
+            known = known.saturating_sub(step);
+            step *= 2;
+        }
+        let first = known + gallop(&ts[known..], |at| at < from);
+        let behind = first + gallop(&ts[first..], |at| at <= to);
+        *last = first.saturating_sub(1);
         range.start + first..range.start + behind
     }
 

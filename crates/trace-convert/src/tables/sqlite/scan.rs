@@ -1,7 +1,7 @@
 //! A scan of a table: the rows that a plan asks for, one after the other.
 
 use super::grouped::{Grouped, sorted};
-use super::index::Index;
+use super::index::{Hints, Index};
 use super::plan::{Comparison, Computed, Plan, Term, computed};
 use crate::tables::store::{Cache, Data, Store, Width, width_of};
 use crate::tables::{Kind, Type};
@@ -77,7 +77,12 @@ enum Candidates {
     All(Range<u64>),
     Listed(std::vec::IntoIter<u32>),
     Grouped(Grouped),
-    Indexed { index: Arc<Index>, places: Range<usize>, end: i64 },
+    /// Places of an index, which is known by its number.
+    Indexed {
+        index: usize,
+        places: Range<usize>,
+        end: i64,
+    },
 }
 
 /// A value of the present row.
@@ -94,7 +99,11 @@ pub struct Scan {
     kind: Kind,
     /// The places of the columns that a row's end is made of, in tables that have both.
     ts_and_dur: Option<(usize, usize)>,
+    /// What there is of the tables, from the first filter on.
     data: Arc<Data>,
+    is_filled: bool,
+    /// Indexes that were used, by their columns.
+    indexes: Vec<(Option<usize>, Arc<Index>, Hints)>,
     plan: (String, Plan),
     tests: Vec<Test>,
     candidates: Candidates,
@@ -110,6 +119,8 @@ impl Scan {
             kind,
             ts_and_dur: kind.table().place("ts").zip(kind.table().place("dur")),
             data: Arc::default(),
+            is_filled: false,
+            indexes: Vec::new(),
             plan: Default::default(),
             tests: Vec::new(),
             candidates: Candidates::All(0..0),
@@ -120,7 +131,11 @@ impl Scan {
 
     /// Begins with the first row.
     pub fn filter<'v>(&mut self, plan: &str, values: impl Iterator<Item = ValueRef<'v>>) -> io::Result<()> {
-        self.data = self.shared.store().data().map_err(io::Error::other)?;
+        // It stays the same while it is used here.
+        if !self.is_filled {
+            self.data = self.shared.store().data().map_err(io::Error::other)?;
+            self.is_filled = true;
+        }
         if self.plan.0 != plan {
             self.plan = (plan.to_owned(), Plan::decode(plan));
         }
@@ -144,7 +159,7 @@ impl Scan {
     }
 
     /// The fewest rows that can be found without a look at each.
-    fn candidates(&self) -> io::Result<Candidates> {
+    fn candidates(&mut self) -> io::Result<Candidates> {
         let (mut key, mut ts, mut end) = (None, (i64::MIN, i64::MAX), i64::MIN);
         for test in &self.tests {
             match *test {
@@ -159,13 +174,36 @@ impl Scan {
         }
         let has_ts = ts != (i64::MIN, i64::MAX);
         let key = key.map(|(place, value)| (Some(place), value)).or(has_ts.then_some((None, 0)));
-        if let Some((place, value)) = key
-            && let Some(index) = self.shared.index(&self.data, self.kind, place)?
+        if let Some((key, value)) = key
+            && let Some(number) = self.index(key)?
+            && let Some((_, index, hints)) = self.indexes.get_mut(number)
         {
-            let places = index.find(value, ts.0, ts.1);
-            return Ok(Candidates::Indexed { index, places, end });
+            let places = index.find(value, ts.0, ts.1, hints);
+            // The index has tested these.
+            let kind = self.kind;
+            self.tests.retain(|test| match *test {
+                Test::Is { place, value: of } => (Some(place), of) != (key, value),
+                Test::Between { place, from, to } => {
+                    let is_key = Some(place) == key && from == to && from as u64 == value;
+                    !(is_key || is_ts(kind, place) && has_all_times(kind))
+                }
+                Test::Ends { .. } => true,
+            });
+            return Ok(Candidates::Indexed { index: number, places, end });
         }
         Ok(Candidates::All(0..self.data.tables[self.kind as usize].rows))
+    }
+
+    /// The number of the index of a column, if there is one.
+    fn index(&mut self, key: Option<usize>) -> io::Result<Option<usize>> {
+        let known = self.indexes.iter().position(|(of, ..)| *of == key);
+        if known.is_none()
+            && let Some(index) = self.shared.index(&self.data, self.kind, key)?
+        {
+            self.indexes.push((key, index, Hints::default()));
+            return Ok(Some(self.indexes.len() - 1));
+        }
+        Ok(known)
     }
 
     /// Puts rows with equal values next to each other, in the order of the values.
@@ -196,6 +234,7 @@ impl Scan {
                 Candidates::Listed(rows) => rows.next().map(u64::from),
                 Candidates::Grouped(grouped) => grouped.next(),
                 Candidates::Indexed { index, places, end } => {
+                    let Some((_, index, _)) = self.indexes.get(*index) else { return Ok(None) };
                     places.start = index.skip(places.start, *end);
                     places.next().map(|place| index.row(place))
                 }
@@ -282,7 +321,12 @@ impl Scan {
 }
 
 fn is_ts(kind: Kind, place: usize) -> bool {
-    kind.table().place("ts") == Some(place)
+    kind.table().columns.get(place).is_some_and(|(name, _)| *name == "ts")
+}
+
+/// Whether all rows of a table have a time.
+fn has_all_times(kind: Kind) -> bool {
+    kind != Kind::Blobs
 }
 
 /// The test for a term. SQLite applies the comparison itself once more, by its own rules of types.

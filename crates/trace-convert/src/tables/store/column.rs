@@ -5,8 +5,8 @@ use std::io;
 
 /// Rows of a block.
 pub const BLOCK_ROWS: usize = 1 << BLOCK_BITS;
-/// The bits of a row's number that are its place in a block.
-pub const BLOCK_BITS: u32 = 16;
+/// The bits of a row's number that are its place in a block; few in tests, so that small traces have many.
+pub const BLOCK_BITS: u32 = if cfg!(test) { 4 } else { 14 };
 
 /// How values are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +20,7 @@ pub enum Width {
 /// The values of some rows, in a column of up to [`BLOCK_ROWS`].
 #[derive(Debug, Default)]
 pub struct Block {
+    // One of the two is empty.
     narrow: Vec<u32>,
     wide: Vec<u64>,
     /// A bit for each row that has a value; empty if all have.
@@ -65,11 +66,14 @@ impl Block {
         self.present[row / 64] &= !(1 << (row % 64));
     }
 
-    fn rows(&self) -> usize {
+    /// How many rows there are.
+    pub fn rows(&self) -> usize {
         self.wide.len() + self.narrow.len()
     }
 
-    fn push(&mut self, width: Width, value: Option<u64>) {
+    /// Adds a row.
+    #[inline]
+    pub fn push(&mut self, width: Width, value: Option<u64>) {
         if width == Width::Narrow {
             return self.narrow.push(value.unwrap_or(0) as u32);
         }
@@ -79,7 +83,16 @@ impl Block {
         }
     }
 
-    fn bytes(&self) -> usize {
+    /// An empty block with room for all of its rows.
+    pub fn with_room(width: Width) -> Self {
+        match width {
+            Width::Narrow => Self { narrow: Vec::with_capacity(BLOCK_ROWS), ..Self::default() },
+            Width::Wide => Self { wide: Vec::with_capacity(BLOCK_ROWS), ..Self::default() },
+        }
+    }
+
+    /// The memory of its values.
+    pub fn bytes(&self) -> usize {
         8 * (self.wide.len() + self.present.len()) + 4 * self.narrow.len()
     }
 
@@ -125,22 +138,27 @@ impl Column {
         Self { width, blocks: Vec::new(), open: Block::default(), rows: 0 }
     }
 
-    /// How its values are stored.
-    pub const fn width(&self) -> Width {
-        self.width
-    }
-
     /// Adds the value of the next row.
     #[inline]
-    pub fn push(&mut self, value: Option<u64>, spill: &mut Spill) -> io::Result<()> {
+    pub fn push(&mut self, value: Option<u64>, spill: &Spill) -> io::Result<()> {
         self.open.push(self.width, value);
         self.rows += 1;
         if self.rows.is_multiple_of(BLOCK_ROWS as u64) { self.finish(spill) } else { Ok(()) }
     }
 
     /// Stores the rows that are not stored yet. There are no more, unless the last block is full.
-    pub fn finish(&mut self, spill: &mut Spill) -> io::Result<()> {
+    pub fn finish(&mut self, spill: &Spill) -> io::Result<()> {
         let block = std::mem::take(&mut self.open);
+        self.seal(block, spill)
+    }
+
+    /// Adds the rows of a block to a column whose last block is full.
+    pub fn append(&mut self, block: Block, spill: &Spill) -> io::Result<()> {
+        self.rows += block.rows() as u64;
+        self.seal(block, spill)
+    }
+
+    fn seal(&mut self, block: Block, spill: &Spill) -> io::Result<()> {
         if block.rows() == 0 {
             return Ok(());
         }
@@ -151,6 +169,29 @@ impl Column {
         Ok(())
     }
 
+    /// The column is not used any more.
+    pub fn release(self, spill: &Spill) {
+        for block in self.blocks {
+            if let Sealed::Held(block) = block {
+                spill.release(block.bytes());
+            }
+        }
+    }
+
+    /// A block of a complete column, which is read into the cache unless it is in memory.
+    pub fn block<'a>(&'a self, number: usize, cache: &'a mut Cache, spill: &Spill) -> io::Result<&'a Block> {
+        if let Some(Sealed::Held(block)) = self.blocks.get(number) {
+            return Ok(block);
+        }
+        if cache.as_ref().is_none_or(|(cached, _)| *cached != number) {
+            *cache = Some((number, self.read(number, spill)?));
+        }
+        match cache {
+            Some((_, block)) => Ok(block),
+            None => Err(io::Error::other("a column has no such row")),
+        }
+    }
+
     /// The value of a row of a complete column; none if it is missing.
     #[inline]
     pub fn get(&self, row: u64, cache: &mut Cache, spill: &Spill) -> io::Result<Option<u64>> {
@@ -158,10 +199,7 @@ impl Column {
         if let Some(Sealed::Held(block)) = self.blocks.get(number) {
             return Ok(block.get(place));
         }
-        if cache.as_ref().is_none_or(|(cached, _)| *cached != number) {
-            *cache = Some((number, self.read(number, spill)?));
-        }
-        Ok(cache.as_ref().and_then(|(_, block)| block.get(place)))
+        Ok(self.block(number, cache, spill)?.get(place))
     }
 
     fn read(&self, number: usize, spill: &Spill) -> io::Result<Block> {
@@ -180,16 +218,16 @@ mod tests {
 
     #[test]
     fn columns_come_back_from_memory_and_files() {
-        for columns in [0, 600_000, usize::MAX >> 1] {
-            let spill = &mut Spill::new(Limits { columns, ..Limits::default() });
-            let value = |row: u64| (row % 70_001 != 7).then_some(row * 3 + 1);
+        for columns in [0, 12 * BLOCK_ROWS, usize::MAX >> 1] {
+            let spill = &Spill::new(Limits { columns, ..Limits::default() });
+            let value = |row: u64| (row % 23 != 7).then_some(row * 3 + 1);
             let rows = 3 * BLOCK_ROWS as u64 + 5;
             for width in [Width::Narrow, Width::Wide] {
                 let mut column = Column::new(width);
                 (0..rows).for_each(|row| column.push(value(row), spill).unwrap());
                 column.finish(spill).unwrap();
                 let mut cache = None;
-                for row in (0..rows).step_by(3).chain((0..rows).rev().step_by(1000)) {
+                for row in (0..rows).step_by(3).chain((0..rows).rev().step_by(5)) {
                     assert_eq!(column.get(row, &mut cache, spill).unwrap(), value(row), "{width:?} {row}");
                 }
                 assert!(column.get(rows + BLOCK_ROWS as u64, &mut cache, spill).is_err());

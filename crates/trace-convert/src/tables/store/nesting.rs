@@ -6,7 +6,7 @@
 
 mod in_order;
 
-pub use in_order::InOrder;
+pub use in_order::{InOrder, OutOfOrder};
 
 use std::cmp::Reverse;
 use std::collections::HashMap;

@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// What is kept in memory; the rest is in a file.
 #[derive(Clone, Copy, Debug)]
@@ -20,6 +22,12 @@ impl Default for Limits {
     }
 }
 
+/// Names the file, which has no name of its own.
+fn failed(error: io::Error) -> io::Error {
+    let directory = std::env::temp_dir();
+    io::Error::new(error.kind(), format!("a temporary file in {}: {error}", directory.display()))
+}
+
 /// Where a piece is.
 #[derive(Debug)]
 pub enum Piece {
@@ -27,6 +35,8 @@ pub enum Piece {
     Held(Box<[u8]>),
     /// In the file.
     Stored {
+        /// The file.
+        file: Arc<File>,
         /// Its offset there.
         at: u64,
         /// Its length in bytes.
@@ -34,30 +44,45 @@ pub enum Piece {
     },
 }
 
-/// The pieces of all columns.
-#[derive(Debug, Default)]
+/// The pieces of all columns. Clones share the memory that may be used, and the file.
+#[derive(Clone, Debug, Default)]
 pub struct Spill {
     pub limits: Limits,
-    held: usize,
-    file: Option<File>,
-    end: u64,
+    shared: Arc<SharedSpill>,
+}
+
+#[derive(Debug, Default)]
+struct SharedSpill {
+    held: AtomicUsize,
+    file: Mutex<Option<Arc<File>>>,
+    end: AtomicU64,
 }
 
 impl Spill {
     /// Nothing yet.
     pub fn new(limits: Limits) -> Self {
-        Self { limits, ..Self::default() }
+        Self { limits, shared: Arc::default() }
     }
 
     /// Whether there is room in memory for something that its owner keeps.
-    pub fn has_room(&mut self, bytes: usize) -> bool {
-        let is_room = self.held + bytes <= self.limits.columns;
-        self.held += if is_room { bytes } else { 0 };
-        is_room
+    pub fn has_room(&self, bytes: usize) -> bool {
+        let add = |held: usize| held.checked_add(bytes).filter(|held| *held <= self.limits.columns);
+        // Relaxed: the count orders nothing else.
+        self.shared.held.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).is_ok()
+    }
+
+    /// Whether there is room in memory.
+    pub fn has_room_for(&self, bytes: usize) -> bool {
+        self.shared.held.load(Ordering::Relaxed).saturating_add(bytes) <= self.limits.columns
+    }
+
+    /// Something for which there was room is not kept any more.
+    pub fn release(&self, bytes: usize) {
+        self.shared.held.fetch_sub(bytes, Ordering::Relaxed);
     }
 
     /// Keeps a piece.
-    pub fn keep(&mut self, bytes: Vec<u8>) -> io::Result<Piece> {
+    pub fn keep(&self, bytes: Vec<u8>) -> io::Result<Piece> {
         if self.has_room(bytes.len()) {
             return Ok(Piece::Held(bytes.into()));
         }
@@ -65,15 +90,18 @@ impl Spill {
     }
 
     /// Writes a piece to the file.
-    pub fn store(&mut self, bytes: &[u8]) -> io::Result<Piece> {
-        let file = match &mut self.file {
-            Some(file) => file,
-            file => file.insert(tempfile::tempfile()?),
+    pub fn store(&self, bytes: &[u8]) -> io::Result<Piece> {
+        let file = {
+            let mut file = self.shared.file.lock().unwrap_or_else(PoisonError::into_inner);
+            match &*file {
+                Some(file) => file.clone(),
+                None => file.insert(Arc::new(tempfile::tempfile().map_err(failed)?)).clone(),
+            }
         };
-        let (at, length) = (self.end, bytes.len());
-        file.write_all_at(bytes, at)?;
-        self.end += length as u64;
-        Ok(Piece::Stored { at, length })
+        let length = bytes.len();
+        let at = self.shared.end.fetch_add(length as u64, Ordering::Relaxed);
+        file.write_all_at(bytes, at).map_err(failed)?;
+        Ok(Piece::Stored { file, at, length })
     }
 
     /// A part of a piece.
@@ -84,12 +112,12 @@ impl Spill {
                 let part = bytes.get(from..).and_then(|rest| rest.get(..length));
                 part.map(Cow::Borrowed).ok_or_else(beyond)
             }
-            Piece::Stored { at, length: all } => {
+            Piece::Stored { file, at, length: all } => {
                 if from + length > *all {
                     return Err(beyond());
                 }
                 let mut part = vec![0; length];
-                self.file.as_ref().ok_or_else(beyond)?.read_exact_at(&mut part, at + from as u64)?;
+                file.read_exact_at(&mut part, at + from as u64)?;
                 Ok(Cow::Owned(part))
             }
         }

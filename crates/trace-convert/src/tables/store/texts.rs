@@ -41,7 +41,7 @@ impl Default for Recent {
 impl Texts {
     /// The number of a text, which gets one.
     #[inline]
-    pub fn number(&mut self, text: &str, recent: &mut Recent, spill: &mut Spill) -> io::Result<u32> {
+    pub fn number(&mut self, text: &str, recent: &mut Recent, spill: &Spill) -> io::Result<u32> {
         let address = text.as_ptr() as usize;
         let slot = &mut recent.0[(address >> 3 ^ address >> 11) % RECENT];
         if slot.0 == address
@@ -57,7 +57,7 @@ impl Texts {
         Ok(number)
     }
 
-    fn find(&mut self, text: &str, spill: &mut Spill) -> io::Result<u32> {
+    fn find(&mut self, text: &str, spill: &Spill) -> io::Result<u32> {
         if let Some(number) = self.numbers.get(text) {
             return Ok(*number);
         }
@@ -97,8 +97,21 @@ impl Texts {
         self.numbered.get(number as usize - 1).map(|text| Cow::Borrowed(&**text)).ok_or_else(missing)
     }
 
+    /// The text with a number, if it is in memory.
+    #[cfg(feature = "sqlite")]
+    pub fn numbered(&self, number: u32) -> Option<&str> {
+        self.numbered.get((number as usize).checked_sub(1)?).map(|text| &**text)
+    }
+
+    /// The number of a text that is in memory, which gets one if there is room.
+    #[cfg(feature = "sqlite")]
+    pub fn number_of(&mut self, text: &str, spill: &Spill) -> Option<u32> {
+        let number = self.find(text, spill).ok()?;
+        (number & IS_LONG == 0).then_some(number)
+    }
+
     /// Adds a text that is not expected to repeat, and returns its place.
-    pub fn push(&mut self, text: &str, spill: &mut Spill) -> io::Result<u64> {
+    pub fn push(&mut self, text: &str, spill: &Spill) -> io::Result<u64> {
         self.long.push(text, spill)
     }
 
@@ -132,7 +145,7 @@ struct Long {
 }
 
 impl Long {
-    fn push(&mut self, text: &str, spill: &mut Spill) -> io::Result<u64> {
+    fn push(&mut self, text: &str, spill: &Spill) -> io::Result<u64> {
         if self.open.len() + text.len() > PIECE_BYTES && !self.open.is_empty() {
             self.pieces.push(spill.keep(std::mem::take(&mut self.open))?);
         }

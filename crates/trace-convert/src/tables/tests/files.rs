@@ -8,6 +8,13 @@ use ::parquet::file::serialized_reader::ReadOptionsBuilder;
 use ::parquet::record::Field;
 use std::fs::File;
 use tempfile::TempDir;
+use trace_format::argument::Arguments;
+use trace_format::large::{LargeBlob, LargeBlobEvent};
+use trace_format::metadata::MAGIC_WORD;
+use trace_format::record::Record;
+use trace_format::refs::{StringRef, ThreadRef};
+use trace_format::sink::SliceSink;
+use trace_format::units::{Koid, ProcessKoid, ThreadKoid, Ticks};
 
 type Reader = SerializedFileReader<File>;
 
@@ -151,4 +158,171 @@ fn an_output_that_is_full_is_the_error() {
     let Err(crate::ConvertError::Write(error)) = written else { panic!("{written:?}") };
     let text = format!("{error:?}");
     assert!(text.contains("StorageFull"), "{text}");
+}
+
+/// Large blobs with these times and contents, as an archive.
+fn blobs<'a>(blobs: impl IntoIterator<Item = (Option<u64>, &'a [u8])>) -> Vec<u8> {
+    let mut bytes = MAGIC_WORD.to_le_bytes().to_vec();
+    for (at, payload) in blobs {
+        let thread = ThreadRef::Inline { process: ProcessKoid(Koid(7)), thread: ThreadKoid(Koid(8)) };
+        let arguments = Arguments::default();
+        let event = at.map(|at| LargeBlobEvent { timestamp: Ticks(at), thread, arguments });
+        let (category, name) = (StringRef::Inline(b"c"), StringRef::Inline(b"n"));
+        let mut words = vec![0; payload.len() / 8 + 64];
+        let mut sink = SliceSink::new(&mut words);
+        Record::Large(LargeBlob { category, name, event, payload }).encode(&mut sink).unwrap();
+        bytes.extend(sink.words().iter().flat_map(|word| word.to_le_bytes()));
+    }
+    bytes
+}
+
+/// Times and sizes of blobs, in the order of the file.
+fn blobs_written(archive: Vec<u8>) -> Vec<(String, String)> {
+    let (_directory, readers) = written(archive);
+    let place = |name: &str| Kind::Blobs.table().place(name).unwrap();
+    let (ts, size) = (place("ts"), place("size"));
+    rows(&readers[Kind::Blobs as usize]).iter().map(|row| (row[ts].clone(), row[size].clone())).collect()
+}
+
+//= docs/tables.md#parquet
+#[test]
+fn rows_without_a_time_that_come_late_are_the_first() {
+    let content = [0; 300];
+    // Two batches wait for each other at most; the rows without a time come behind ten, and some between.
+    let at = |number: usize| (number < 160 && number % 50 != 49).then_some(number as u64);
+    let of = |number: usize| (at(number), &content[..number]);
+    let found = blobs_written(blobs((0..200).map(of)));
+    let time = |at: Option<u64>| at.map_or_else(String::new, |at| at.to_string());
+    let without = (0..200).filter(|number| at(*number).is_none());
+    let with = (0..200).filter(|number| at(*number).is_some());
+    let expected: Vec<_> = without.chain(with).map(|number| (time(at(number)), number.to_string())).collect();
+    assert_eq!(found, expected);
+}
+
+//= docs/tables.md#parquet
+#[test]
+fn rows_with_equal_times_keep_their_order() {
+    let content = [0; 300];
+    // All at one time but every third, which comes from before or behind it: some of those are late.
+    let at = |number: usize| [500, 500, number as u64 * 5][number % 3];
+    let found = blobs_written(blobs((0..250).map(|number| (Some(at(number)), &content[..number]))));
+    let mut expected: Vec<usize> = (0..250).collect();
+    expected.sort_by_key(|number| at(*number));
+    let expected: Vec<_> =
+        expected.into_iter().map(|number| (at(number).to_string(), number.to_string())).collect();
+    assert_eq!(found, expected);
+}
+
+/// Longer than a batch's texts, a piece of the texts and what a page has; among short ones, and late.
+//= docs/tables.md#parquet
+#[test]
+fn very_long_texts_are_whole() {
+    let long: Vec<u8> = (0..7_000_000_u32).map(|number| (number.wrapping_mul(number) >> 5) as u8).collect();
+    let late = [3, 200].map(|at| (Some(at), &long[at as usize..]));
+    let all: Vec<(Option<u64>, &[u8])> = (10..120).map(|at| (Some(at), &long[..5])).chain(late).collect();
+    let archive = blobs(all.iter().copied());
+    let content = Kind::Blobs.table().place("content").unwrap();
+    let (_directory, readers) = written(archive.clone());
+    let found: Vec<String> =
+        rows(&readers[Kind::Blobs as usize]).into_iter().map(|mut row| row.swap_remove(content)).collect();
+    use base64::Engine as _;
+    let text = |payload: &[u8]| base64::engine::general_purpose::STANDARD.encode(payload);
+    let mut expected = all;
+    expected.sort_by_key(|(at, _)| *at);
+    let expected: Vec<String> = expected.into_iter().map(|(_, payload)| text(payload)).collect();
+    assert!(found == expected, "{} texts", found.len());
+
+    let csv = csv_on_two_threads(trace(archive)).unwrap();
+    let lines = String::from_utf8(csv[Kind::Blobs as usize].clone()).unwrap();
+    let lines = lines.lines().skip(1).map(|line| line.split(',').nth(content).unwrap().to_owned());
+    let mut lines: Vec<String> = lines.collect();
+    let mut expected = expected;
+    lines.sort();
+    expected.sort();
+    assert!(lines == expected, "{} lines", lines.len());
+}
+
+/// Fails at the second opening, or at a byte of it.
+fn failing(archive: Vec<u8>, after: usize) -> Trace {
+    struct Ending<R>(R);
+    impl<R: io::Read> io::Read for Ending<R> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            match self.0.read(buffer)? {
+                0 => Err(io::Error::other("the disk is gone")),
+                length => Ok(length),
+            }
+        }
+    }
+    let mut times = 0;
+    let all = trace(archive.clone());
+    let open = move || -> io::Result<Box<dyn io::Read>> {
+        times += 1;
+        match (times, after) {
+            (1, _) => Ok(Box::new(io::Cursor::new(archive.clone()))),
+            (_, 0) => Err(io::Error::other("the disk is gone")),
+            _ => Ok(Box::new(Ending(io::Cursor::new(archive[..after].to_vec())))),
+        }
+    };
+    Trace { open: Box::new(open), ..all }
+}
+
+/// Whatever fails in the second pass: it is the error, and no thread waits for the other.
+#[test]
+fn an_error_in_the_second_pass_is_the_error() {
+    let archive = archive(&many());
+    let error = |result: Result<crate::Summary, crate::ConvertError>| match result {
+        Err(error) => format!("{error:?}"),
+        Ok(summary) => format!("{:?}", summary.stopped),
+    };
+    for after in [0, 16, archive.len() / 2 / 8 * 8] {
+        let parquet = write_parquet(failing(archive.clone(), after), &Filter::default(), |_| Ok(io::sink()));
+        let csv = write_csv(failing(archive.clone(), after), &Filter::default(), |_| Ok(io::sink()));
+        for text in [error(parquet), error(csv)] {
+            assert!(text.contains("the disk is gone"), "{after}: {text}");
+        }
+    }
+}
+
+/// The same with outputs that have no more room after some bytes.
+#[test]
+fn an_output_that_gets_full_is_the_error() {
+    struct Room<'a>(&'a std::sync::atomic::AtomicUsize);
+    impl io::Write for Room<'_> {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            use std::sync::atomic::Ordering::Relaxed;
+            let take = |room: usize| room.checked_sub(bytes.len());
+            self.0.fetch_update(Relaxed, Relaxed, take).map_err(|_| io::ErrorKind::StorageFull)?;
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let archive = archive(&many());
+    for room in [0, 100, 2000, 10_000, 20_000] {
+        let left = std::sync::atomic::AtomicUsize::new(room);
+        let csv = write_csv(trace(archive.clone()), &Filter::default(), |_| Ok(Room(&left)));
+        left.store(room, std::sync::atomic::Ordering::Relaxed);
+        let parquet = write_parquet(trace(archive.clone()), &Filter::default(), |_| Ok(Room(&left)));
+        for written in [csv, parquet] {
+            let Err(crate::ConvertError::Write(error)) = written else { panic!("{room}: {written:?}") };
+            assert!(format!("{error:?}").contains("StorageFull"), "{room}: {error:?}");
+        }
+    }
+}
+
+fn csv_on_two_threads(trace: Trace) -> Result<Vec<Vec<u8>>, crate::ConvertError> {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    write_csv(trace, &Filter::default(), |name| File::create(path(name)))?;
+    Ok(TABLES.map(|table| std::fs::read(path(table.name)).unwrap()).to_vec())
+}
+
+//= docs/tables.md#csv
+#[test]
+fn csv_is_the_same_on_two_threads() {
+    for text in [TRACE, DISORDER, &many()] {
+        assert_eq!(csv_on_two_threads(trace(archive(text))).unwrap(), csv_of(text));
+    }
 }

@@ -74,11 +74,13 @@ fn percentiles_of_the_largest_numbers_are_finite() {
 }
 
 /// Statements whose answers have one order.
-const STATEMENTS: [&str; 26] = [
+const STATEMENTS: [&str; 43] = [
     "SELECT * FROM slices ORDER BY id",
     "SELECT count(*), sum(dur), min(ts), max(ts) FROM slices",
     "SELECT name, count(*), sum(dur) FROM slices GROUP BY name",
     "SELECT tid, name, category, count(*), max(dur) FROM slices GROUP BY tid, name, category",
+    "SELECT name, max(name), count(*), group_concat(id) FROM slices GROUP BY name",
+    "SELECT * FROM slices GROUP BY id",
     "SELECT async_id, count(*) FROM slices GROUP BY async_id",
     "SELECT args, count(*) FROM slices GROUP BY args",
     "SELECT DISTINCT name, depth FROM slices ORDER BY 1, 2",
@@ -102,6 +104,24 @@ const STATEMENTS: [&str; 26] = [
     "SELECT t.id, t.tid, count(s.id) FROM threads t LEFT JOIN slices s ON s.thread_id = t.id GROUP BY t.id, t.tid",
     "SELECT integer, value, series FROM counters WHERE integer >= 3 ORDER BY ts, series, integer, value",
     "SELECT flow_id, phase, count(*) FROM flows GROUP BY flow_id, phase",
+    // Answered without SQLite's machine for each row, or only nearly so.
+    "SELECT count(*) FROM slices",
+    "SELECT count(*), count(dur), count(args), sum(dur), total(dur), avg(dur), min(dur), max(dur) FROM slices \
+     WHERE name = 'missing'",
+    "SELECT count(*), count(async_id), total(dur), avg(dur), min(async_id), max(async_id) FROM slices",
+    "SELECT name, count(*), count(dur), count(args), sum(dur), total(dur), avg(dur), min(dur), max(dur), \
+     min(async_id), sum(tid) FROM slices GROUP BY name",
+    "SELECT count(*), max(ts) FROM slices WHERE name = 'a' AND dur >= 2000.5 AND async_id IS NULL",
+    "SELECT async_id, tid, avg(dur) AS mean FROM slices WHERE dur IS NOT NULL GROUP BY 1, tid ORDER BY mean DESC, 1, 2",
+    "SELECT thread, name AS n, count(*) c FROM slices GROUP BY thread, n HAVING c > 1 OR sum(dur) > 9e3 ORDER BY c, n, 1",
+    "SELECT name, sum(dur) AS dur FROM slices GROUP BY name ORDER BY dur DESC, name LIMIT 2 OFFSET 1",
+    "SELECT name, depth, sum(self_dur), round(avg(dur) / 1e3, 2) FROM slices GROUP BY name, depth ORDER BY 3, 1, 2",
+    "SELECT name, count(*) FROM instants WHERE ts BETWEEN 3000 AND 9000.5 GROUP BY name",
+    "SELECT name, series, sum(integer), min(integer), avg(integer) FROM counters GROUP BY name, series",
+    "SELECT category, count(*), max(flow_id) FROM flows WHERE phase = 'begin' GROUP BY category",
+    "SELECT process, thread, count(*) FROM threads GROUP BY process, thread",
+    "SELECT reason, sum(count) FROM losses GROUP BY reason",
+    "SELECT ts_utc, count(*) FROM slices GROUP BY ts_utc",
     "SELECT name, sum(self_dur) FROM slices WHERE async_id IS NULL GROUP BY 1 ORDER BY 2 DESC, 1",
 ];
 
@@ -128,6 +148,29 @@ fn compare(archive: Vec<u8>) {
 fn answers_equal_those_of_real_tables() {
     compare(archive(TRACE));
     compare(archive(DISORDER));
+}
+
+/// When it is found, groups and blocks of columns are there already.
+//= docs/tables.md#questions
+#[test]
+fn answers_about_a_trace_that_gets_out_of_order_late_are_those_of_all_rows() {
+    let mut events = Vec::new();
+    for number in 0..100 {
+        for (part, ts) in [("B", 10 * number), ("E", 10 * number + 5)] {
+            events.push(format!(
+                r#"{{"ph":"{part}","ts":{ts},"pid":1,"tid":2,"cat":"c","name":"n{}"}}"#,
+                number % 3
+            ));
+        }
+    }
+    for (part, ts) in [("E", 2000), ("B", 1500), ("E", 1900), ("B", 1600)] {
+        events.push(format!(r#"{{"ph":"{part}","ts":{ts},"pid":1,"tid":2,"cat":"c","name":"late"}}"#));
+    }
+    let archive = archive(&format!("[{}]", events.join(",")));
+    compare(archive.clone());
+    let database = Database::open(vec![trace(archive)]).unwrap();
+    let sql = "SELECT name, count(*), sum(dur), max(depth) FROM slices GROUP BY name";
+    assert_eq!(asked(&database, sql)[1], r#"[Text("late"), Integer(2), Integer(800000), Integer(1)]"#);
 }
 
 fn event() -> impl Strategy<Value = String> {
