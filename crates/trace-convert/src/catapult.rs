@@ -169,14 +169,14 @@ struct Exporter<W> {
 struct Sharing {
     crew: Crew<Events>,
     /// Events for the next batch.
-    collector: Collector<FlowPart>,
+    collector: Collector<VecDeque<FlowPart>>,
     batch_bytes: usize,
     /// What comes next in the output.
     pieces: VecDeque<Piece>,
     /// Bytes of text in them.
     text_bytes: usize,
     /// Buffers that were used before.
-    spare: Vec<Batch<FlowPart>>,
+    spare: Vec<Batch<VecDeque<FlowPart>>>,
 }
 
 /// A part of the output.
@@ -325,7 +325,7 @@ impl<W: Write> Exporter<W> {
     /// Leaves a record to other threads, if they are there for it.
     fn share(&mut self, record: &Resolved<'_>, part: Option<FlowPart>) -> io::Result<bool> {
         let Some(Sharing { collector, batch_bytes, .. }) = &mut self.sharing else { return Ok(false) };
-        if !collector.add(record, part) {
+        if !collector.add(record, |parts| parts.extend(part)) {
             self.in_order()?;
             return Ok(false);
         }
@@ -352,7 +352,7 @@ impl<W: Write> Exporter<W> {
     }
 
     /// Writes the events of a batch that are left.
-    fn rest_of(&mut self, batch: &mut Batch<FlowPart>) -> io::Result<()> {
+    fn rest_of(&mut self, batch: &mut Batch<VecDeque<FlowPart>>) -> io::Result<()> {
         while batch.has_more() {
             self.events.batch(batch);
             self.flush_if_full()?;
@@ -402,7 +402,7 @@ impl<W: Write> Exporter<W> {
     }
 
     /// Writes the output of a batch.
-    fn write_batch(&mut self, mut batch: Batch<FlowPart>, tally: Tally) -> io::Result<()> {
+    fn write_batch(&mut self, mut batch: Batch<VecDeque<FlowPart>>, tally: Tally) -> io::Result<()> {
         let mut text = std::mem::take(&mut batch.output);
         self.write(&text, tally)?;
         if batch.has_more() {

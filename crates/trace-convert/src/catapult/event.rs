@@ -8,7 +8,7 @@ use crate::flows::{Begin, Names};
 use crate::jobs::{Batch, Work};
 use crate::json::Json;
 use crate::{THREAD_DUR, THREAD_TS};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::io::{Sink, Write, sink};
 use trace_format::event::{EventKind, Scope};
 use trace_format::units::{Nanos, Ticks, TicksPerSecond};
@@ -69,9 +69,9 @@ impl Tally {
 }
 
 impl Work for Events {
-    type Batch = Batch<FlowPart>;
+    type Batch = Batch<VecDeque<FlowPart>>;
     /// The batch with its output.
-    type Done = (Batch<FlowPart>, Tally);
+    type Done = (Batch<VecDeque<FlowPart>>, Tally);
 
     fn run(&mut self, mut batch: Self::Batch) -> Self::Done {
         let own = self.json.replace(std::mem::take(&mut batch.output));
@@ -97,7 +97,7 @@ impl Events {
 
     /// The next records of a batch, as many as make an output of a moderate size: indices may stand for long
     /// texts.
-    pub fn batch(&mut self, batch: &mut Batch<FlowPart>) {
+    pub fn batch(&mut self, batch: &mut Batch<VecDeque<FlowPart>>) {
         batch.advance(|item, parts| {
             match item {
                 Item::Event(event) => {

@@ -1,17 +1,18 @@
 //! Strings that are written once and have a number from then on.
 
+use super::Ending;
 use super::messages::{InternedData, InternedName};
+use super::track_event::flags;
 use foldhash::HashMap;
 use prost::Message;
 use trace_reader::{Text, TextKey};
 
 /// Maximum number of interned strings; beyond it, all are forgotten.
-pub(super) const MAX_INTERNED: usize = 50_000;
+pub(super) const MAX_INTERNED: usize = if cfg!(test) { 30 } else { 50_000 };
 /// Numbers of strings that are found by the keys of the texts.
 const RECENT: usize = 1024;
 
 /// Numbers of strings, by their use.
-#[derive(Default)]
 pub(super) struct Interned {
     categories: Numbers,
     names: Numbers,
@@ -19,6 +20,15 @@ pub(super) struct Interned {
     /// Strings that the next packet has to define.
     new: InternedData,
     has_new: bool,
+    /// The reader has to forget what it knows.
+    is_fresh: bool,
+}
+
+impl Default for Interned {
+    fn default() -> Self {
+        let (categories, names, arguments) = <_>::default();
+        Self { categories, names, arguments, new: InternedData::default(), has_new: false, is_fresh: true }
+    }
 }
 
 /// Numbers of the strings of one use.
@@ -91,15 +101,29 @@ impl Interned {
         number
     }
 
-    /// The definitions of new strings, encoded.
-    pub fn take_new(&mut self) -> Vec<u8> {
-        match std::mem::take(&mut self.has_new) {
-            true => std::mem::take(&mut self.new).encode_to_vec(),
-            false => Vec::new(),
+    /// What a packet ends with that uses the strings since the one before.
+    #[inline]
+    pub fn ending(&mut self) -> Ending {
+        let flags = flags(self.is_fresh);
+        self.is_fresh = false;
+        if !self.has_new {
+            return Ending { interned: Vec::new(), flags };
         }
+        let interned = self.take_new();
+        if self.is_full() {
+            *self = Self::default();
+        }
+        Ending { interned, flags }
     }
 
-    /// Whether all should be forgotten.
+    /// The definitions of new strings, encoded.
+    #[cold]
+    fn take_new(&mut self) -> Vec<u8> {
+        self.has_new = false;
+        std::mem::take(&mut self.new).encode_to_vec()
+    }
+
+    /// Whether all will be forgotten at the end of a packet.
     pub fn is_full(&self) -> bool {
         self.categories.known.len() + self.names.known.len() + self.arguments.known.len() > MAX_INTERNED
     }
