@@ -3,6 +3,7 @@
 //! The reading thread resolves each record, keeps what depends on earlier ones, and collects the bytes of
 //! events in batches. Any thread makes the output of a batch; outputs are taken in the order of the batches.
 
+use crate::output::Output;
 use std::collections::VecDeque;
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -56,7 +57,7 @@ pub(crate) struct Batch<X> {
     stretch: usize,
     pub extras: X,
     /// Room for the output.
-    pub output: Vec<u8>,
+    pub output: Output,
 }
 
 /// Records with the same definitions.
@@ -94,6 +95,7 @@ impl<X: Extras> Batch<X> {
         self.bytes.clear();
         self.stretches.clear();
         self.extras.clear();
+        self.output.clear();
         Self { next: 0, stretch: 0, ..self }
     }
 

@@ -23,7 +23,10 @@ pub(super) struct Own<'a> {
 impl End for Own<'_> {
     #[inline]
     fn end(&mut self, output: &mut Output) -> u32 {
-        self.interned.ending().end(output)
+        match self.interned.flags_alone() {
+            Some(flags) => flags,
+            None => self.interned.ending().end(output),
+        }
     }
 }
 

@@ -45,14 +45,17 @@ impl Default for Numbers {
 }
 
 impl Numbers {
-    /// The number of a string, and whether it is new.
+    /// The number of a string whose key was met before.
     #[inline]
-    fn number(&mut self, text: Text<'_>, key: TextKey) -> (u64, bool) {
+    fn known(&self, key: TextKey) -> Option<u64> {
         let key = key.number();
-        let slot = &mut self.recent[key as usize % RECENT];
-        if slot.0 == key && key != 0 {
-            return (slot.1.into(), false);
-        }
+        let (found, number) = self.recent[key as usize % RECENT];
+        (found == key && key != 0).then_some(number.into())
+    }
+
+    /// The number of a string, and whether it is new.
+    #[inline(never)]
+    fn number(&mut self, text: Text<'_>, key: TextKey) -> (u64, bool) {
         let next = self.known.len() as u64 + 1;
         let (number, is_new) = match self.known.get(text.as_bytes()) {
             Some(number) => (*number, false),
@@ -61,7 +64,7 @@ impl Numbers {
         if is_new {
             self.known.insert(text.as_bytes().into(), number);
         }
-        *slot = (key, number as u32);
+        self.recent[key.number() as usize % RECENT] = (key.number(), number as u32);
         (number, is_new)
     }
 }
@@ -73,6 +76,9 @@ fn define(new: &mut Vec<InternedName>, number: u64, text: Text<'_>) {
 impl Interned {
     #[inline]
     pub fn category(&mut self, text: Text<'_>, key: TextKey) -> u64 {
+        if let Some(number) = self.categories.known(key) {
+            return number;
+        }
         let (number, is_new) = self.categories.number(text, key);
         if is_new {
             self.has_new = true;
@@ -83,6 +89,9 @@ impl Interned {
 
     #[inline]
     pub fn name(&mut self, text: Text<'_>, key: TextKey) -> u64 {
+        if let Some(number) = self.names.known(key) {
+            return number;
+        }
         let (number, is_new) = self.names.number(text, key);
         if is_new {
             self.has_new = true;
@@ -93,12 +102,21 @@ impl Interned {
 
     #[inline]
     pub fn argument(&mut self, text: Text<'_>, key: TextKey) -> u64 {
+        if let Some(number) = self.arguments.known(key) {
+            return number;
+        }
         let (number, is_new) = self.arguments.number(text, key);
         if is_new {
             self.has_new = true;
             define(&mut self.new.debug_annotation_names, number, text);
         }
         number
+    }
+
+    /// The flags of a packet that uses no string for the first time; none if it does.
+    #[inline]
+    pub fn flags_alone(&mut self) -> Option<u32> {
+        (!self.has_new).then(|| flags(std::mem::take(&mut self.is_fresh)))
     }
 
     /// What a packet ends with that uses the strings since the one before.

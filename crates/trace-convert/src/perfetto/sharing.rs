@@ -42,7 +42,6 @@ pub(super) struct Script {
     /// How much of both was used.
     next_word: usize,
     used: usize,
-    output: Output,
 }
 
 impl Extras for Script {
@@ -50,7 +49,6 @@ impl Extras for Script {
         self.words.clear();
         self.ready.clear();
         (self.next_word, self.used) = (0, 0);
-        self.output.clear();
     }
 }
 
@@ -109,8 +107,8 @@ impl Known for Words<'_> {
 
 impl Script {
     #[inline]
-    fn event(&mut self, event: &Event<'_>) {
-        let Self { words, ready, next_word, used, output } = self;
+    fn event(&mut self, event: &Event<'_>, output: &mut Output) {
+        let Self { words, ready, next_word, used } = self;
         let words = words.get(*next_word..).unwrap_or_default();
         let mut known = Words { words, ending: Ending { interned: Vec::new(), flags: 0 } };
         let (before, new, flags) = (known.word() as usize, known.word() as usize, known.word());
@@ -129,11 +127,11 @@ impl Script {
     }
 
     /// What comes behind the events.
-    fn end(&mut self) {
-        if self.used == 0 && self.output.len() == 0 {
-            std::mem::swap(&mut self.ready, &mut self.output);
+    fn end(&mut self, output: &mut Output) {
+        if self.used == 0 && output.len() == 0 {
+            std::mem::swap(&mut self.ready, output);
         } else {
-            self.output.slice(self.ready.bytes().get(self.used..).unwrap_or_default());
+            output.slice(self.ready.bytes().get(self.used..).unwrap_or_default());
         }
     }
 }
@@ -147,16 +145,18 @@ impl Work for Packets {
 
     /// Writes those that are left, as many as make an output of a moderate size.
     fn run(&mut self, mut batch: Batch<Script>) -> Batch<Script> {
-        batch.extras.output.clear();
+        let mut output = std::mem::take(&mut batch.output);
+        output.clear();
         batch.advance(|item, script| {
             if let Item::Event(event) = item {
-                script.event(event);
+                script.event(event, &mut output);
             }
-            script.output.len() < MAX_OUTPUT_BYTES
+            output.len() < MAX_OUTPUT_BYTES
         });
         if !batch.has_more() {
-            batch.extras.end();
+            batch.extras.end(&mut output);
         }
+        batch.output = output;
         batch
     }
 }
@@ -252,10 +252,10 @@ impl<W: Write> Exporter<W> {
         while let Some(Sharing { crew, spare, .. }) = &mut self.sharing
             && let Some(mut batch) = crew.take(&mut Packets, all)?
         {
-            self.output.write_all(batch.extras.output.bytes())?;
+            self.output.write_all(batch.output.bytes())?;
             while batch.has_more() {
                 batch = Packets.run(batch);
-                self.output.write_all(batch.extras.output.bytes())?;
+                self.output.write_all(batch.output.bytes())?;
             }
             spare.push(batch.emptied());
         }

@@ -30,6 +30,8 @@ pub(super) const fn message_key(field: u8) -> u8 {
     key(field, LENGTH_DELIMITED)
 }
 
+/// A text of fewer bytes is written at once.
+const SHORT_TEXT: usize = 0x7a;
 /// Most bytes of a varint.
 const VARINT_BYTES: usize = 10;
 /// Most bits of one that has eight bytes.
@@ -133,13 +135,16 @@ impl Fields<'_> {
     #[inline]
     pub fn begin(&mut self, kind: Option<i32>, track: u64) {
         if let Some(kind) = kind {
-            self.0.varint_field(9, kind as u64);
+            self.0.piece([key(9, VARINT), kind as u8], 2);
         }
         self.0.varint_field(11, track);
     }
 
     #[inline]
     pub fn named(&mut self, category: u64, name: u64) {
+        if category.max(name) < 0x80 {
+            return self.0.piece([key(3, VARINT), category as u8, key(10, VARINT), name as u8], 4);
+        }
         self.0.varint_field(3, category);
         self.0.varint_field(10, name);
     }
@@ -148,6 +153,43 @@ impl Fields<'_> {
     //= docs/perfetto.md#arguments
     #[inline]
     pub fn annotation(&mut self, name: u64, value: &Value<'_>) {
+        if name >= 0x80 {
+            return self.any_annotation(name, value);
+        }
+        // Nearly all are of these types, and short.
+        let (field, number) = match value {
+            Value::Int32(value) => (4, i64::from(*value) as u64),
+            Value::Int64(value) => (4, *value as u64),
+            Value::Uint32(value) => (3, u64::from(*value)),
+            Value::Uint64(value) => (3, *value),
+            Value::String(text) if text.as_bytes().len() < SHORT_TEXT => return self.short_text(name, *text),
+            _ => return self.any_annotation(name, value),
+        };
+        if number >> EIGHT_BYTES_BITS != 0 {
+            return self.any_annotation(name, value);
+        }
+        let ([a, b, c, d, e, f, g, h], length) = spread(number);
+        let (length, keys) = (length + 3, [message_key(4), key(1, VARINT), key(field, VARINT)]);
+        let [message, named, valued] = keys;
+        let name = name as u8;
+        self.0.piece([message, length as u8, named, name, valued, a, b, c, d, e, f, g, h], length + 2);
+    }
+
+    /// One with a text whose length and message's have one byte.
+    #[inline]
+    fn short_text(&mut self, name: u64, text: Text<'_>) {
+        let text = text.to_str();
+        let bytes = text.as_bytes();
+        let Ok(length @ 0..0x7a) = u8::try_from(bytes.len()) else {
+            return self.any_annotation(name, &Value::String(Text(bytes)));
+        };
+        let head = [message_key(4), length + 4, key(1, VARINT), name as u8, message_key(6), length];
+        self.0.piece(head, 6);
+        self.0.slice(bytes);
+    }
+
+    #[inline(never)]
+    fn any_annotation(&mut self, name: u64, value: &Value<'_>) {
         let output = &mut *self.0;
         let start = output.open(message_key(4));
         output.varint_field(1, name);
@@ -262,14 +304,20 @@ pub(super) fn packet<K: End>(
     end: &mut K,
     fields: impl FnOnce(Fields<'_>, &mut K),
 ) {
-    let packet = output.open(message_key(PACKET));
-    output.varint_field(8, timestamp);
+    let packet = output.len() + 2;
+    if timestamp >> EIGHT_BYTES_BITS == 0 {
+        let ([a, b, c, d, e, f, g, h], length) = spread(timestamp);
+        output.piece([message_key(PACKET), 0, key(8, VARINT), a, b, c, d, e, f, g, h], length + 3);
+    } else {
+        output.open(message_key(PACKET));
+        output.varint_field(8, timestamp);
+    }
     output.piece([key(10, VARINT), SEQUENCE, message_key(11), 0], 4);
     let event = output.len();
     fields(Fields(output), end);
     output.close(event);
     let flags = end.end(output);
-    output.varint_field(13, u64::from(flags));
+    output.piece([key(13, VARINT), flags as u8], 2);
     output.close(packet);
 }
 
