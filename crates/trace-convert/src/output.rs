@@ -162,7 +162,8 @@ mod tests {
 
     #[test]
     fn decimals_are_those_of_std() {
-        let edges = (0..20).map(|digits| 10_u64.pow(digits)).flat_map(|ten| [ten - 1, ten, ten + 1, 3 * (ten / 7)]);
+        let edges =
+            (0..20).map(|digits| 10_u64.pow(digits)).flat_map(|ten| [ten - 1, ten, ten + 1, 3 * (ten / 7)]);
         let spread = (0..64).flat_map(|bits| [u64::MAX >> bits, 0x1234_5678_9abc_def1 >> bits]);
         for value in edges.chain(spread).chain(0..100_001) {
             let mut output = Output::default();

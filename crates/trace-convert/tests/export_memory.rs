@@ -3,8 +3,8 @@
 
 use std::fs;
 use std::io::{self, Read};
-use trace_convert::{Jobs, perfetto};
 use trace_convert::catapult::{self, Container, Dialect, Options};
+use trace_convert::{Jobs, perfetto};
 use trace_format::argument::{Argument, ArgumentValue, Arguments};
 use trace_format::event::{Event, EventKind};
 use trace_format::metadata::Metadata;
@@ -91,7 +91,8 @@ fn exports_with_several_threads_take_constant_memory() {
     let before = status("VmRSS");
     // 96 MB of short events, whose text is 350 MB; and 800 kB whose text is 1 GB.
     for (text, times) in [(1, 4000), (2, 32)] {
-        let input = |event: Vec<u8>| Repeated { bytes: head.0.clone(), then: event.repeat(1000), times, at: 0 };
+        let input =
+            |event: Vec<u8>| Repeated { bytes: head.0.clone(), then: event.repeat(1000), times, at: 0 };
         let jobs = Jobs::of_threads(3);
         for dialect in [Dialect::Fuchsia, Dialect::Chrome(Container::Object)] {
             let options = Options { dialect, jobs, ..Options::default() };

@@ -187,7 +187,8 @@ impl Sharing {
         let (category, name) = own.named();
         self.words.extend([category as u32, name as u32]);
         self.words.extend(event.arguments.keyed().map(|(name, _, [key, _])| own.argument(name, key) as u32));
-        if let EventKind::FlowBegin { .. } | EventKind::FlowStep { .. } | EventKind::FlowEnd { .. } = event.kind
+        if let EventKind::FlowBegin { .. } | EventKind::FlowStep { .. } | EventKind::FlowEnd { .. } =
+            event.kind
         {
             self.words.extend(long(own.flow()));
         }

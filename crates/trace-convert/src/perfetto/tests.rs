@@ -2,8 +2,8 @@
 //! themselves.
 
 use super::*;
-use trace_format::event::EventKind;
 use trace_format::argument::{Argument, ArgumentValue};
+use trace_format::event::EventKind;
 use trace_format::event::{Event as Encoded, Scope};
 use trace_format::metadata::MAGIC_WORD;
 use trace_format::refs::{StringRef, ThreadRef};
