@@ -338,6 +338,7 @@ impl<W: Write> Json<W> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn written(write: impl Fn(&mut Json<&mut Vec<u8>>)) -> String {
         let mut bytes = Vec::new();
@@ -378,6 +379,24 @@ mod tests {
             (f64::NEG_INFINITY, "\"-Infinity\""),
         ] {
             assert_eq!(written(|json| _ = json.double(value)), text);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn doubles_have_the_digits_that_ryu_finds(bits in any::<u64>(), micros in 0..1_u64 << 52) {
+            for value in [f64::from_bits(bits), micros as f64 / 2399.987654] {
+                let text = written(|json| _ = json.double(value));
+                let digits = |text: &str| -> String {
+                    let mantissa = text.split('e').next().unwrap_or_default().trim_end_matches(".0");
+                    mantissa.chars().filter(char::is_ascii_digit).collect()
+                };
+                if value.is_finite() {
+                    prop_assert_eq!(text.parse::<f64>().unwrap().to_bits(), value.to_bits());
+                    let (own, of_ryu) = (digits(&text), digits(ryu::Buffer::new().format_finite(value)));
+                    prop_assert_eq!(own.trim_matches('0'), of_ryu.trim_matches('0'));
+                }
+            }
         }
     }
 

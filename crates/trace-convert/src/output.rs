@@ -14,11 +14,11 @@ const ZEROS: u64 = 0x3030_3030_3030_3030;
 #[inline]
 const fn digits(value: u64) -> u64 {
     // Two of four digits, four of two, eight of one. The factors divide by 100 and by 10.
-    let fours = value / 10_000 | (value % 10_000) << 32;
-    let hundreds = (fours * 10_486 >> 20) & 0x0000_007f_0000_007f;
-    let twos = hundreds | (fours - 100 * hundreds) << 16;
-    let tens = (twos * 103 >> 10) & 0x000f_000f_000f_000f;
-    tens | (twos - 10 * tens) << 8
+    let fours = (value / 10_000) | ((value % 10_000) << 32);
+    let hundreds = ((fours * 10_486) >> 20) & 0x0000_007f_0000_007f;
+    let twos = hundreds | ((fours - 100 * hundreds) << 16);
+    let tens = ((twos * 103) >> 10) & 0x000f_000f_000f_000f;
+    tens | ((twos - 10 * tens) << 8)
 }
 
 /// Copies up to 32 bytes to as many, as two parts of one size that overlap.

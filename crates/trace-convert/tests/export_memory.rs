@@ -62,14 +62,14 @@ fn string(index: u16) -> StringRef<'static> {
 /// An event with a name, and an argument whose value is text, too.
 fn event(name: u16, value: u16) -> Vec<u8> {
     let mut bytes = Bytes::default();
-    let argument = Argument { name: string(1), value: ArgumentValue::String(string(value)) };
+    let arguments = [Argument { name: string(1), value: ArgumentValue::String(string(value)) }];
     let event = Event {
         timestamp: Ticks(5),
         thread: ThreadRef::Index(ThreadIndex::new(1).expect("not 0")),
         category: StringRef::Empty,
         name: string(name),
         kind: EventKind::DurationBegin,
-        arguments: Arguments::from_slice(&[argument]),
+        arguments: Arguments::from_slice(&arguments),
     };
     Record::Event(event).encode(&mut bytes).expect("an event");
     bytes.0

@@ -17,6 +17,9 @@ const MAX_OPERATIONS: usize = 200_000;
 /// The key of an operation's spans: process, category, id.
 type Operation = (Koid, Box<[u8]>, u64);
 
+/// An argument of a counter: process, the keys of name and argument, id.
+type CounterKeys = (Koid, u32, u32, u64);
+
 /// Tracks that are found without a look at names, of each kind; a power of two.
 const RECENT: usize = 256;
 
@@ -33,8 +36,8 @@ pub(super) struct Tracks {
     begun_in: HashMap<u64, Koid>,
     /// Some threads, each at a place of its own, and their tracks.
     recent_threads: Box<[(Thread, u64)]>,
-    /// The same for arguments of counters: by process, the keys of name and argument, and id.
-    recent_counters: Box<[((Koid, u32, u32, u64), u64)]>,
+    /// The same for arguments of counters.
+    recent_counters: Box<[(CounterKeys, u64)]>,
 }
 
 impl Default for Tracks {
