@@ -186,7 +186,9 @@ impl Sharing {
         self.words.extend(long(own.track()));
         let (category, name) = own.named();
         self.words.extend([category as u32, name as u32]);
-        self.words.extend(event.arguments.keyed().map(|(name, _, [key, _])| own.argument(name, key) as u32));
+        for (name, _, [key, _]) in event.arguments.keyed() {
+            self.words.push(own.argument(name, key) as u32);
+        }
         if let EventKind::FlowBegin { .. } | EventKind::FlowStep { .. } | EventKind::FlowEnd { .. } =
             event.kind
         {
