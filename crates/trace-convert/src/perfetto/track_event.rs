@@ -1,5 +1,5 @@
-//! Track events and their packets, encoded directly: a tree of messages for each would cost more than the rest
-//! of the conversion.
+//! Track events and their packets, encoded directly: a tree of messages for each would cost more than the
+//! rest of the conversion.
 //!
 //! A message is written behind one byte of room for its length, which nearly all fit in; a longer one is
 //! moved. Numbers of fields are those of [`TrackEvent`](super::messages::TrackEvent), which the tests decode
