@@ -207,6 +207,13 @@ fn main() {
             assert_eq!(summary.expect("a sound archive").events, count);
         }
     };
+    let to_perfetto = |threads: usize| {
+        move |output: &mut Vec<u8>| {
+            let options = perfetto::Options { jobs: Jobs::of_threads(threads), ..Default::default() };
+            let summary = perfetto::convert_with(black_box(archive), output, options);
+            assert_eq!(summary.expect("a sound archive").events, count);
+        }
+    };
     let chrome = Dialect::Chrome(Container::Object);
     let mut rows: Vec<Row<'_>> = vec![
         ("JSON by hand, from memory", json.len(), Box::new(|output| by_hand(black_box(&kept), output))),
@@ -230,14 +237,8 @@ fn main() {
         ("…, two threads", json.len(), Box::new(to_json(counter_archive, Dialect::Fuchsia, 2))),
         ("FXT to Chrome, ticks of a processor", json.len(), Box::new(to_json(counter_archive, chrome, 1))),
         ("…, two threads", json.len(), Box::new(to_json(counter_archive, chrome, 2))),
-        (
-            "FXT to Perfetto",
-            archive.len(),
-            Box::new(|output| {
-                let summary = perfetto::convert(black_box(archive), output, Filter::default());
-                assert_eq!(summary.expect("a sound archive").events, count);
-            }),
-        ),
+        ("FXT to Perfetto", archive.len(), Box::new(to_perfetto(1))),
+        ("…, two threads", archive.len(), Box::new(to_perfetto(2))),
         (
             "FXT to tables as CSV",
             archive.len(),

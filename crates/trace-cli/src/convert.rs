@@ -376,7 +376,8 @@ fn convert(input: &Path, job: Job<'_>, output: &mut dyn Write) -> Result<Convert
     let mut events = 0;
     let result = match dialect {
         None if job.to == Format::Perfetto => {
-            let summary = perfetto::convert(reader, &mut encoder, job.filter).map(Some);
+            let options = perfetto::Options { filter: job.filter, jobs: job.jobs };
+            let summary = perfetto::convert_with(reader, &mut encoder, options).map(Some);
             summary.map_err(|error| Problem::of_conversion(input, error))
         }
         None if job.to == Format::Folded => {

@@ -27,7 +27,15 @@ pub fn export(data: &[u8]) {
             assert!(shared == document, "{threads} threads");
         }
     }
-    let _ = perfetto::convert(&*trace, io::sink(), Filter::default());
+    let mut packets = Vec::new();
+    let summary = perfetto::convert(&*trace, &mut packets, Filter::default());
+    for (threads, batch_bytes) in [(2, 64), (3, 1000)] {
+        let mut shared = Vec::new();
+        let options = perfetto::Options { jobs: Jobs { threads, batch_bytes }, ..Default::default() };
+        let found = perfetto::convert_with(&*trace, &mut shared, options);
+        assert_eq!(found.ok(), summary.as_ref().ok().cloned());
+        assert!(shared == packets, "{threads} threads");
+    }
     for roots in [Roots::Processes, Roots::Threads] {
         let _ = folded::convert(&*trace, io::sink(), roots);
         let _ = folded::convert_slices(in_memory(&trace), io::sink(), Filter::default(), roots);

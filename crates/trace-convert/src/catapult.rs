@@ -19,6 +19,7 @@ use crate::flows::{Flows, Part as FlowPart};
 use crate::jobs::{Batch, Collector, Crew, Jobs};
 use crate::json::Json;
 use crate::losses::Losses;
+use crate::output::Output;
 use crate::{ConvertError, Summary, source};
 use event::{Events, Tally};
 use large::LargeBlob;
@@ -169,20 +170,20 @@ struct Exporter<W> {
 struct Sharing {
     crew: Crew<Events>,
     /// Events for the next batch.
-    collector: Collector<FlowPart>,
+    collector: Collector<VecDeque<FlowPart>>,
     batch_bytes: usize,
     /// What comes next in the output.
     pieces: VecDeque<Piece>,
     /// Bytes of text in them.
     text_bytes: usize,
     /// Buffers that were used before.
-    spare: Vec<Batch<FlowPart>>,
+    spare: Vec<Batch<VecDeque<FlowPart>>>,
 }
 
 /// A part of the output.
 enum Piece {
     /// Text of this thread.
-    Text(Vec<u8>, Tally),
+    Text(Output, Tally),
     /// That of the oldest batch that is outstanding.
     Batch,
 }
@@ -325,7 +326,7 @@ impl<W: Write> Exporter<W> {
     /// Leaves a record to other threads, if they are there for it.
     fn share(&mut self, record: &Resolved<'_>, part: Option<FlowPart>) -> io::Result<bool> {
         let Some(Sharing { collector, batch_bytes, .. }) = &mut self.sharing else { return Ok(false) };
-        if !collector.add(record, part) {
+        if !collector.add(record, |parts| parts.extend(part)) {
             self.in_order()?;
             return Ok(false);
         }
@@ -352,7 +353,7 @@ impl<W: Write> Exporter<W> {
     }
 
     /// Writes the events of a batch that are left.
-    fn rest_of(&mut self, batch: &mut Batch<FlowPart>) -> io::Result<()> {
+    fn rest_of(&mut self, batch: &mut Batch<VecDeque<FlowPart>>) -> io::Result<()> {
         while batch.has_more() {
             self.events.batch(batch);
             self.flush_if_full()?;
@@ -374,7 +375,7 @@ impl<W: Write> Exporter<W> {
     fn put_text(&mut self) {
         let Some(sharing) = &mut self.sharing else { return };
         if !self.events.json.bytes().is_empty() {
-            let text = self.events.json.replace(Vec::new());
+            let text = self.events.json.replace(Output::default());
             sharing.text_bytes += text.len();
             sharing.pieces.push_back(Piece::Text(text, std::mem::take(&mut self.events.tally)));
         }
@@ -387,7 +388,7 @@ impl<W: Write> Exporter<W> {
                 None => break,
                 Some(Piece::Text(text, tally)) => {
                     *text_bytes -= text.len();
-                    self.write(&text, tally)?;
+                    self.write(text.bytes(), tally)?;
                 }
                 Some(Piece::Batch) => match crew.take(&mut self.events, all)? {
                     None => {
@@ -402,18 +403,18 @@ impl<W: Write> Exporter<W> {
     }
 
     /// Writes the output of a batch.
-    fn write_batch(&mut self, mut batch: Batch<FlowPart>, tally: Tally) -> io::Result<()> {
+    fn write_batch(&mut self, mut batch: Batch<VecDeque<FlowPart>>, tally: Tally) -> io::Result<()> {
         let mut text = std::mem::take(&mut batch.output);
-        self.write(&text, tally)?;
+        self.write(text.bytes(), tally)?;
         if batch.has_more() {
             // Its texts are long. What this thread has to write comes behind them.
-            let own = self.events.json.replace(Vec::new());
+            let own = self.events.json.replace(Output::default());
             let own_tally = std::mem::take(&mut self.events.tally);
             while batch.has_more() {
                 self.events.batch(&mut batch);
                 let tally = std::mem::take(&mut self.events.tally);
-                let mut more = self.events.json.replace(Vec::new());
-                self.write(&more, tally)?;
+                let mut more = self.events.json.replace(Output::default());
+                self.write(more.bytes(), tally)?;
                 more.clear();
                 self.events.json.replace(more);
             }
@@ -455,9 +456,9 @@ impl<W: Write> Exporter<W> {
             let must_wait = self.sharing.as_ref().is_some_and(|sharing| sharing.text_bytes > MAX_TEXT_BYTES);
             return self.write_pieces(must_wait);
         }
-        let mut text = self.events.json.replace(Vec::new());
+        let mut text = self.events.json.replace(Output::default());
         let tally = std::mem::take(&mut self.events.tally);
-        let written = self.write(&text, tally);
+        let written = self.write(text.bytes(), tally);
         text.clear();
         self.events.json.replace(text);
         written

@@ -3,6 +3,7 @@
 //! The reading thread resolves each record, keeps what depends on earlier ones, and collects the bytes of
 //! events in batches. Any thread makes the output of a batch; outputs are taken in the order of the batches.
 
+use crate::output::Output;
 use std::collections::VecDeque;
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -34,17 +35,29 @@ impl Jobs {
     }
 }
 
+/// What else has to be known of the records of a batch, in their order.
+pub(crate) trait Extras: Default {
+    /// Forgets all, and keeps the room.
+    fn clear(&mut self);
+}
+
+impl<T> Extras for VecDeque<T> {
+    fn clear(&mut self) {
+        self.clear();
+    }
+}
+
 /// Records of which a thread makes a part of the output.
+#[derive(Default)]
 pub(crate) struct Batch<X> {
     bytes: Vec<u8>,
     stretches: Vec<Stretch>,
     /// The next record, and its stretch.
     next: usize,
     stretch: usize,
-    /// What else has to be known of some records, in their order.
-    extras: VecDeque<X>,
+    pub extras: X,
     /// Room for the output.
-    pub output: Vec<u8>,
+    pub output: Output,
 }
 
 /// Records with the same definitions.
@@ -53,16 +66,9 @@ struct Stretch {
     end: usize,
 }
 
-impl<X> Default for Batch<X> {
-    fn default() -> Self {
-        let (bytes, stretches, extras, output) = (Vec::new(), Vec::new(), VecDeque::new(), Vec::new());
-        Self { bytes, stretches, next: 0, stretch: 0, extras, output }
-    }
-}
-
-impl<X> Batch<X> {
+impl<X: Extras> Batch<X> {
     /// Goes through the records that are left, as long as the function returns true.
-    pub fn advance(&mut self, mut take: impl FnMut(&Item<'_>, &mut VecDeque<X>) -> bool) {
+    pub fn advance(&mut self, mut take: impl FnMut(&Item<'_>, &mut X) -> bool) {
         while let Some(Stretch { definitions, end }) = self.stretches.get(self.stretch) {
             while self.next < *end {
                 let rest = self.bytes.get(self.next..).unwrap_or_default();
@@ -89,6 +95,7 @@ impl<X> Batch<X> {
         self.bytes.clear();
         self.stretches.clear();
         self.extras.clear();
+        self.output.clear();
         Self { next: 0, stretch: 0, ..self }
     }
 
@@ -112,15 +119,15 @@ pub(crate) struct Collector<X> {
     credit: usize,
 }
 
-impl<X> Collector<X> {
+impl<X: Extras> Collector<X> {
     pub fn new() -> Self {
         Self { batch: Batch::default(), credit: MAX_CREDIT }
     }
 
-    /// Adds a record to the batch; false if the reading thread has to do its work at once, after that of the
-    /// batch.
+    /// Adds a record to the batch, and what else has to be known of it; false if the reading thread has to do
+    /// its work at once, after that of the batch.
     #[inline]
-    pub fn add(&mut self, record: &Resolved<'_>, extra: Option<X>) -> bool {
+    pub fn add(&mut self, record: &Resolved<'_>, know: impl FnOnce(&mut X)) -> bool {
         let length = record.bytes.len();
         if let Some(last) = self.batch.stretches.last_mut()
             && last.definitions.are_of(record)
@@ -132,7 +139,7 @@ impl<X> Collector<X> {
         }
         self.credit = (self.credit + length).min(MAX_CREDIT);
         self.batch.bytes.extend_from_slice(record.bytes);
-        self.batch.extras.extend(extra);
+        know(&mut self.batch.extras);
         true
     }
 

@@ -1,5 +1,6 @@
 //! JSON text, written as it goes, with numbers the way RapidJSON lays them out.
 
+use crate::output::Output;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use std::io::{self, Write};
@@ -25,15 +26,41 @@ fn is_plain(bytes: &[u8]) -> bool {
     chunks.iter().all(|chunk| special(u64::from_le_bytes(*chunk)) == 0) && !rest.iter().any(is_special)
 }
 
+/// Whole numbers.
+pub(crate) trait Integer {
+    /// Whether it is negative, and without that its absolute value.
+    fn parts(self) -> (bool, u64);
+}
+
+macro_rules! integers {
+    ($($unsigned:ty, $signed:ty);*) => {$(
+        impl Integer for $unsigned {
+            #[inline]
+            fn parts(self) -> (bool, u64) {
+                (false, self as u64)
+            }
+        }
+
+        impl Integer for $signed {
+            #[inline]
+            fn parts(self) -> (bool, u64) {
+                (self < 0, self.unsigned_abs() as u64)
+            }
+        }
+    )*};
+}
+
+integers!(u8, i8; u16, i16; u32, i32; u64, i64; usize, isize);
+
 /// Collects text and writes it in large pieces.
 pub(crate) struct Json<W> {
     output: W,
-    text: Vec<u8>,
+    text: Output,
 }
 
 impl<W: Write> Json<W> {
     pub fn new(output: W) -> Self {
-        Self { output, text: Vec::with_capacity(2 * FLUSH_BYTES) }
+        Self { output, text: Output::default() }
     }
 
     /// Writes collected text if there is much of it.
@@ -41,20 +68,20 @@ impl<W: Write> Json<W> {
         if self.text.len() < FLUSH_BYTES {
             return Ok(());
         }
-        self.output.write_all(&self.text)?;
+        self.output.write_all(self.text.bytes())?;
         self.text.clear();
         Ok(())
     }
 
     /// Writes all collected text.
     pub fn finish(mut self) -> io::Result<()> {
-        self.output.write_all(&self.text)?;
+        self.output.write_all(self.text.bytes())?;
         self.output.flush()
     }
 
     /// Writes all collected text, and continues.
     pub fn flush(&mut self) -> io::Result<()> {
-        self.output.write_all(&self.text)?;
+        self.output.write_all(self.text.bytes())?;
         self.text.clear();
         Ok(())
     }
@@ -72,25 +99,26 @@ impl<W: Write> Json<W> {
 
     /// The text that was not written yet.
     pub fn into_bytes(self) -> Vec<u8> {
-        self.text
+        self.text.bytes().to_vec()
     }
 
     /// The same, in place.
     #[inline]
     pub fn bytes(&self) -> &[u8] {
-        &self.text
+        self.text.bytes()
     }
 
     /// Continues in another buffer, and returns the one with the text that was not written yet.
-    pub fn replace(&mut self, buffer: Vec<u8>) -> Vec<u8> {
+    pub fn replace(&mut self, buffer: Output) -> Output {
         std::mem::replace(&mut self.text, buffer)
     }
 
     /// Removes and returns the text that was not written yet.
     pub fn take(&mut self) -> String {
-        let text = match str::from_utf8(&self.text) {
+        let bytes = self.text.bytes();
+        let text = match str::from_utf8(bytes) {
             Ok(text) => text.to_owned(),
-            Err(_) => String::from_utf8_lossy(&self.text).into_owned(),
+            Err(_) => String::from_utf8_lossy(bytes).into_owned(),
         };
         self.text.clear();
         text
@@ -99,24 +127,27 @@ impl<W: Write> Json<W> {
     /// Text that is JSON already.
     #[inline]
     pub fn raw(&mut self, text: &str) {
-        self.text.extend_from_slice(text.as_bytes());
+        self.text.slice(text.as_bytes());
     }
 
-    /// The beginning of a block that is JSON already. Constant length is faster.
+    /// The beginning of a block that is JSON already.
     #[inline]
     pub fn block<const N: usize>(&mut self, block: &[u8; N], length: usize) {
-        self.text.extend_from_slice(block);
-        self.take_back(N - length.min(N));
+        self.text.piece(*block, length);
+    }
+
+    #[inline]
+    fn byte(&mut self, byte: u8) {
+        self.text.piece([byte], 1);
     }
 
     /// A string: invalid UTF-8 becomes U+FFFD, a character for each ill-formed part.
     #[inline]
     pub fn string(&mut self, bytes: &[u8]) {
-        self.text.reserve(bytes.len() + 2);
-        self.text.push(b'"');
+        self.byte(b'"');
         if is_plain(bytes) {
-            self.text.extend_from_slice(bytes);
-            self.text.push(b'"');
+            self.text.slice(bytes);
+            self.byte(b'"');
             return;
         }
         self.repaired(bytes);
@@ -130,7 +161,7 @@ impl<W: Write> Json<W> {
                 self.raw("\u{fffd}");
             }
         }
-        self.text.push(b'"');
+        self.byte(b'"');
     }
 
     fn escaped(&mut self, bytes: &[u8]) {
@@ -138,10 +169,10 @@ impl<W: Write> Json<W> {
         let mut rest = bytes;
         while let Some(at) = rest.iter().position(|byte| *byte < 0x20 || *byte == b'"' || *byte == b'\\') {
             let (plain, special) = rest.split_at(at);
-            self.text.extend_from_slice(plain);
+            self.text.slice(plain);
             let Some((byte, tail)) = special.split_first() else { break };
             match *byte {
-                b'"' | b'\\' => self.text.extend_from_slice(&[b'\\', *byte]),
+                b'"' | b'\\' => self.text.slice(&[b'\\', *byte]),
                 8 => self.raw("\\b"),
                 9 => self.raw("\\t"),
                 10 => self.raw("\\n"),
@@ -149,18 +180,22 @@ impl<W: Write> Json<W> {
                 13 => self.raw("\\r"),
                 byte => {
                     self.raw("\\u00");
-                    self.text.extend_from_slice(&[HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 0xf)]]);
+                    self.text.slice(&[HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 0xf)]]);
                 }
             }
             rest = tail;
         }
-        self.text.extend_from_slice(rest);
+        self.text.slice(rest);
     }
 
     /// An integer with all its digits.
     #[inline]
-    pub fn integer(&mut self, value: impl itoa::Integer) {
-        self.text.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
+    pub fn integer(&mut self, value: impl Integer) {
+        let (is_negative, magnitude) = value.parts();
+        if is_negative {
+            self.byte(b'-');
+        }
+        self.text.decimal(magnitude);
     }
 
     /// The value of an argument; koids and pointers are text with their type.
@@ -194,7 +229,7 @@ impl<W: Write> Json<W> {
         let digits = (64 - value.leading_zeros()).div_ceil(4).max(1);
         self.raw("0x");
         for digit in (0..digits).rev() {
-            self.text.push(b"0123456789abcdef"[(value >> (4 * digit) & 0xf) as usize]);
+            self.byte(b"0123456789abcdef"[(value >> (4 * digit) & 0xf) as usize]);
         }
     }
 
@@ -203,7 +238,7 @@ impl<W: Write> Json<W> {
     pub fn double(&mut self, value: f64) -> &[u8] {
         let start = self.text.len();
         self.shortest(value);
-        self.text.get(start..).unwrap_or_default()
+        self.text.bytes().get(start..).unwrap_or_default()
     }
 
     fn shortest(&mut self, value: f64) {
@@ -214,7 +249,7 @@ impl<W: Write> Json<W> {
                 _ => "\"-Infinity\"",
             });
         }
-        let mut buffer = ryu::Buffer::new();
+        let mut buffer = zmij::Buffer::new();
         let shortest = buffer.format_finite(value);
         // Without an exponent both formats are the same.
         let Some((mantissa, exponent)) = shortest.split_once('e') else {
@@ -239,7 +274,7 @@ impl<W: Write> Json<W> {
             1..=21 if point >= count => {
                 self.raw(first);
                 self.raw(rest);
-                (count..point).for_each(|_| self.text.push(b'0'));
+                (count..point).for_each(|_| self.byte(b'0'));
                 self.raw(".0");
             }
             1..=21 => {
@@ -251,7 +286,7 @@ impl<W: Write> Json<W> {
             }
             -5..=0 => {
                 self.raw("0.");
-                (point..0).for_each(|_| self.text.push(b'0'));
+                (point..0).for_each(|_| self.byte(b'0'));
                 self.raw(first);
                 self.raw(rest);
             }
@@ -283,9 +318,7 @@ impl<W: Write> Json<W> {
             _ => 0,
         };
         let [first, second, third] = digits.map(|digit| b'0' + digit as u8);
-        // Constant length is faster.
-        self.text.extend_from_slice(&[b'.', first, second, third]);
-        self.take_back(zeros);
+        self.text.piece([b'.', first, second, third], 4 - zeros);
     }
 
     /// A string of base64, with padding.
@@ -297,18 +330,15 @@ impl<W: Write> Json<W> {
 
     /// Characters of base64, padded if the bytes are no multiple of three.
     pub fn base64_group(&mut self, bytes: &[u8]) {
-        let start = self.text.len();
-        self.text.resize(start + bytes.len().div_ceil(3) * 4, 0);
-        let room = self.text.get_mut(start..).unwrap_or_default();
-        // The buffer is exactly as large as the text, so that it cannot be too small.
-        let written = STANDARD.encode_slice(bytes, room).unwrap_or_default();
-        self.text.truncate(start + written);
+        // The room is exactly as large as the text, so that it cannot be too small.
+        let _ = STANDARD.encode_slice(bytes, self.text.zeros(bytes.len().div_ceil(3) * 4));
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn written(write: impl Fn(&mut Json<&mut Vec<u8>>)) -> String {
         let mut bytes = Vec::new();
@@ -349,6 +379,24 @@ mod tests {
             (f64::NEG_INFINITY, "\"-Infinity\""),
         ] {
             assert_eq!(written(|json| _ = json.double(value)), text);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn doubles_have_the_digits_that_ryu_finds(bits in any::<u64>(), micros in 0..1_u64 << 52) {
+            for value in [f64::from_bits(bits), micros as f64 / 2399.987654] {
+                let text = written(|json| _ = json.double(value));
+                let digits = |text: &str| -> String {
+                    let mantissa = text.split('e').next().unwrap_or_default().trim_end_matches(".0");
+                    mantissa.chars().filter(char::is_ascii_digit).collect()
+                };
+                if value.is_finite() {
+                    prop_assert_eq!(text.parse::<f64>().unwrap().to_bits(), value.to_bits());
+                    let (own, of_ryu) = (digits(&text), digits(ryu::Buffer::new().format_finite(value)));
+                    prop_assert_eq!(own.trim_matches('0'), of_ryu.trim_matches('0'));
+                }
+            }
         }
     }
 

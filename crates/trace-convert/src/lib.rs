@@ -15,6 +15,7 @@ pub mod import;
 mod jobs;
 mod json;
 mod losses;
+mod output;
 pub mod perfetto;
 mod profile;
 mod source;

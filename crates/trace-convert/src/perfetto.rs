@@ -4,31 +4,33 @@
 //! names, tracks, strings that were interned, and asynchronous operations that are open.
 //= docs/perfetto.md#document
 
+mod exported;
 mod interned;
 mod losses;
 pub(crate) mod messages;
 mod profile;
 pub(crate) mod published;
 mod scheduling;
+mod sharing;
 mod track_event;
 mod tracks;
 
 use crate::filter::Filter;
-use crate::flows::{Begin, Flows, Part};
+use crate::flows::Flows;
+use crate::jobs::Jobs;
 use crate::losses::Losses;
+use crate::output::Output;
 use crate::{ConvertError, Summary, source};
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use interned::Interned;
 use messages::*;
 use prost::Message;
+use sharing::Sharing;
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
-use trace_format::event::EventKind;
 use trace_format::kernel_object::{TYPE_CHANNEL, TYPE_PROCESS, TYPE_THREAD};
 use trace_format::units::{Koid, ProviderId};
 use trace_reader::{Arguments, Event, Item, Names, Resolved, Text, TextKey, Thread, Time, Value};
-use track_event::{Encoder, Packet};
+use track_event::{End, Fields, packet};
 use tracks::Tracks;
 
 /// Number of bytes to collect before they are written.
@@ -36,30 +38,47 @@ const FLUSH_BYTES: usize = 64 << 10;
 /// Maximum size of records that wait for the time of the first event.
 const MAX_EARLY_BYTES: usize = 16 << 20;
 /// All packets are of one sequence.
-const SEQUENCE: u32 = 1;
-/// The field of a packet in a trace: number 1, with a length.
-const PACKET_TAG: u8 = 0x0a;
+const SEQUENCE: u8 = 1;
+/// The field of a packet in a trace.
+const PACKET: u8 = 1;
 /// The manager's own provider, which records the wall clock.
 const MANAGER: ProviderId = ProviderId(0);
 const WALL_CLOCK: &str = "wall_clock_ns";
+
+/// Options of a conversion.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Selects events.
+    pub filter: Filter,
+    /// The threads that convert.
+    pub jobs: Jobs,
+}
+
+/// Converts an archive.
+///
+/// # Errors
+/// As [`convert_with`].
+pub fn convert(input: impl Read, output: impl Write, filter: Filter) -> Result<Summary, ConvertError> {
+    convert_with(input, output, Options { filter, ..Options::default() })
+}
 
 /// Converts an archive.
 ///
 /// # Errors
 /// The input is no archive or cannot be read, or the output cannot be written.
-pub fn convert(input: impl Read, output: impl Write, filter: Filter) -> Result<Summary, ConvertError> {
+pub fn convert_with(input: impl Read, output: impl Write, options: Options) -> Result<Summary, ConvertError> {
+    let Options { filter, jobs } = options;
     let mut exporter = Exporter {
         output,
-        bytes: Vec::with_capacity(2 * FLUSH_BYTES),
+        bytes: Output::default(),
+        sharing: (jobs.threads > 1).then(|| Sharing::new(jobs)),
         filter,
         tracks: Tracks::default(),
         interned: Interned::default(),
         flows: Flows::default(),
         losses: Losses::default(),
-        encoder: Encoder::default(),
+        event: Output::default(),
         samples: profile::Samples::default(),
-        last_thread: None,
-        is_fresh: true,
         has_clock: false,
         last: None,
         early: Vec::new(),
@@ -69,27 +88,27 @@ pub fn convert(input: impl Read, output: impl Write, filter: Filter) -> Result<S
     };
     let end = source::for_each(input, |record| {
         exporter.record(record);
-        exporter.flush(FLUSH_BYTES)
+        exporter.flush_if_full()
     })?;
     exporter.release(0);
-    exporter.flush(1).and_then(|()| exporter.output.flush()).map_err(ConvertError::Write)?;
+    exporter.finish().map_err(ConvertError::Write)?;
     Ok(end.summary(exporter.events, exporter.skipped))
 }
 
 struct Exporter<W> {
     output: W,
-    bytes: Vec<u8>,
+    /// Packets. If others make those of events, what comes before, between and behind these.
+    bytes: Output,
+    /// Other threads that make the packets of events.
+    sharing: Option<Sharing>,
     filter: Filter,
     tracks: Tracks,
     interned: Interned,
     flows: Flows,
     losses: Losses,
-    encoder: Encoder,
+    /// The fields of an event whose packet is not begun yet.
+    event: Output,
     samples: profile::Samples,
-    /// The thread of the last event, and its track.
-    last_thread: Option<(Thread, u64)>,
-    /// The reader has nothing interned.
-    is_fresh: bool,
     has_clock: bool,
     /// The time of the last event, for records without one.
     last: Option<u64>,
@@ -102,18 +121,45 @@ struct Exporter<W> {
 
 /// The parts of a packet whose time is not known yet.
 struct Early {
-    flags: u32,
     event: Vec<u8>,
+    ending: Ending,
+}
+
+/// What the packet of an event ends with: the strings that it is the first to use, and its flags.
+struct Ending {
     interned: Vec<u8>,
+    flags: u32,
+}
+
+impl End for Ending {
+    fn end(&mut self, output: &mut Output) -> u32 {
+        if !self.interned.is_empty() {
+            output.bytes_field(12, &self.interned);
+        }
+        self.flags
+    }
 }
 
 impl<W: Write> Exporter<W> {
-    fn flush(&mut self, at_least: usize) -> io::Result<()> {
-        if self.bytes.len() >= at_least {
-            self.output.write_all(&self.bytes)?;
-            self.bytes.clear();
+    /// Writes what was collected, or gives it to others, if there is much of it.
+    #[inline]
+    fn flush_if_full(&mut self) -> io::Result<()> {
+        if self.sharing.is_some() {
+            return self.give_if_full();
         }
+        if self.bytes.len() >= FLUSH_BYTES { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.output.write_all(self.bytes.bytes())?;
+        self.bytes.clear();
         Ok(())
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        self.give_all()?;
+        self.flush()?;
+        self.output.flush()
     }
 
     fn skip(&mut self, kind: &'static str) {
@@ -121,46 +167,36 @@ impl<W: Write> Exporter<W> {
     }
 
     fn packet(&mut self, packet: &TracePacket) {
-        self.bytes.push(PACKET_TAG);
-        // There is always room in a vector.
-        let _ = packet.encode_length_delimited(&mut self.bytes);
+        self.bytes.bytes_field(PACKET, &packet.encode_to_vec());
     }
 
     fn describe(&mut self, descriptor: TrackDescriptor) {
         self.packet(&TracePacket {
-            trusted_packet_sequence_id: Some(SEQUENCE),
+            trusted_packet_sequence_id: Some(SEQUENCE.into()),
             track_descriptor: Some(Box::new(descriptor)),
             ..TracePacket::default()
         });
     }
 
-    /// Writes the encoded event, with the strings that it is the first to use.
+    /// Writes the event whose fields are there, with the strings that it is the first to use.
     fn track_event(&mut self, timestamp: u64) {
         self.track_event_at(Some(timestamp));
     }
 
     /// The same; without a time, when that of the first event is known.
     fn track_event_at(&mut self, timestamp: Option<u64>) {
-        let mut flags = SEQ_NEEDS_INCREMENTAL_STATE;
-        if std::mem::take(&mut self.is_fresh) {
-            flags |= SEQ_INCREMENTAL_STATE_CLEARED;
-        }
-        let interned = self.interned.take_new();
-        let event = self.encoder.event();
+        let mut ending = self.interned.ending();
+        let event = self.event.bytes();
         match timestamp {
             Some(timestamp) => {
-                let packet = Packet { sequence: SEQUENCE, flags, event, interned: &interned };
-                packet.write(&mut self.bytes, timestamp);
+                packet(&mut self.bytes, timestamp, &mut ending, |fields, _| fields.0.slice(event));
             }
             None => {
-                self.early_bytes += event.len() + interned.len();
-                self.early.push(Early { flags, event: event.to_vec(), interned });
+                self.early_bytes += event.len() + ending.interned.len();
+                self.early.push(Early { event: event.to_vec(), ending });
             }
         }
-        if self.interned.is_full() {
-            self.interned = Interned::default();
-            self.is_fresh = true;
-        }
+        self.event.clear();
     }
 
     /// Sets the time of a record. Records before the first time are written now.
@@ -169,15 +205,17 @@ impl<W: Write> Exporter<W> {
             return;
         }
         self.last = Some(at);
-        for Early { flags, event, interned } in std::mem::take(&mut self.early) {
-            let packet = Packet { sequence: SEQUENCE, flags, event: &event, interned: &interned };
-            packet.write(&mut self.bytes, at);
+        for Early { event, mut ending } in std::mem::take(&mut self.early) {
+            packet(&mut self.bytes, at, &mut ending, |fields, _| fields.0.slice(&event));
         }
     }
 
     /// Sets the time of an event; following records without a time get the same.
+    #[inline]
     fn pass(&mut self, at: u64) {
-        self.release(at);
+        if self.last.is_none() {
+            self.release(at);
+        }
         self.last = Some(at);
     }
 
@@ -189,7 +227,7 @@ impl<W: Write> Exporter<W> {
                 if record.provider == MANAGER {
                     self.clock(event);
                 }
-                self.event(event, names);
+                self.event(event, record);
             }
             Item::Log { time, thread, message } => self.log(*time, *thread, *message),
             Item::KernelObject { object_type: TYPE_PROCESS, koid, name, .. } => {
@@ -206,13 +244,8 @@ impl<W: Write> Exporter<W> {
             }
             Item::Scheduling { time, kind, arguments } => {
                 self.release(time.nanos().0);
-                match scheduling::bundle(time.nanos().0, kind, arguments, names) {
-                    Some(bundle) => self.packet(&TracePacket {
-                        trusted_packet_sequence_id: Some(SEQUENCE),
-                        ftrace_events: Some(Box::new(bundle)),
-                        ..TracePacket::default()
-                    }),
-                    None => self.skip("fiber switches"),
+                if !scheduling::write(&mut self.bytes, time.nanos().0, kind, arguments, names) {
+                    self.skip("fiber switches");
                 }
             }
             Item::Blob { name, payload, .. } => self.object(*name, "blob", payload, None, names),
@@ -274,167 +307,44 @@ impl<W: Write> Exporter<W> {
                 clocks: vec![clock(CLOCK_BOOTTIME, event.time.nanos().0), clock(CLOCK_REALTIME, wall)],
                 ..ClockSnapshot::default()
             }),
-            trusted_packet_sequence_id: Some(SEQUENCE),
+            trusted_packet_sequence_id: Some(SEQUENCE.into()),
             ..TracePacket::default()
         });
     }
 
+    #[inline]
     fn thread_track(&mut self, thread: Thread, names: &Names) -> u64 {
-        if let Some((_, track)) = self.last_thread.filter(|(last, _)| *last == thread) {
-            return track;
+        match self.tracks.known_thread(thread) {
+            Some(track) => track,
+            None => self.new_thread(thread, names),
         }
+    }
+
+    #[cold]
+    fn new_thread(&mut self, thread: Thread, names: &Names) -> u64 {
         let (track, new) = self.tracks.thread(thread, names);
         new.into_iter().for_each(|descriptor| self.describe(descriptor));
-        self.last_thread = Some((thread, track));
         track
     }
 
     /// Begins an event that has a name.
     fn begin(&mut self, kind: Option<i32>, track: u64, category: Text<'_>, name: Text<'_>) {
-        self.begin_keyed(kind, track, (category, name), <_>::default());
+        let category = self.interned.category(category, TextKey::NONE);
+        let name = self.interned.name(name, TextKey::NONE);
+        let mut fields = Fields(&mut self.event);
+        fields.begin(kind, track);
+        fields.named(category, name);
     }
 
-    #[inline]
-    fn begin_keyed(
-        &mut self,
-        kind: Option<i32>,
-        track: u64,
-        (category, name): (Text<'_>, Text<'_>),
-        keys: (TextKey, TextKey),
-    ) {
-        self.encoder.begin(kind, track);
-        let (category, name) = (self.interned.category(category, keys.0), self.interned.name(name, keys.1));
-        self.encoder.named(category, name);
+    fn annotation(&mut self, name: Text<'_>, value: &Value<'_>, key: TextKey) {
+        let name = self.interned.argument(name, key);
+        Fields(&mut self.event).annotation(name, value);
     }
 
-    #[inline]
     fn annotations(&mut self, arguments: &Arguments<'_>) {
         for (name, value, [key, _]) in arguments.keyed() {
-            let name = self.interned.argument(name, key);
-            self.encoder.annotation(name, &value, |bytes| STANDARD.encode(bytes));
+            self.annotation(name, &value, key);
         }
-    }
-
-    //= docs/perfetto.md#events
-    fn event(&mut self, event: &Event<'_>, names: &Names) {
-        if !self.filter.keeps(event.category.as_bytes(), event.name.as_bytes()) {
-            return;
-        }
-        let at = event.time.nanos().0;
-        self.pass(at);
-        let Event { category, name, .. } = *event;
-        self.events += 1;
-        match event.kind {
-            EventKind::Unknown { .. } => {
-                self.events -= 1;
-                self.skip("events of unknown type");
-            }
-            EventKind::Counter { id } => self.counter(event, id, names),
-            EventKind::AsyncBegin { id } | EventKind::AsyncInstant { id } | EventKind::AsyncEnd { id } => {
-                let kind = match event.kind {
-                    EventKind::AsyncBegin { .. } => TYPE_SLICE_BEGIN,
-                    EventKind::AsyncEnd { .. } => TYPE_SLICE_END,
-                    _ => TYPE_INSTANT,
-                };
-                self.thread_track(event.thread, names);
-                let (track, new) = self.tracks.operation(event, id, kind);
-                new.into_iter().for_each(|descriptor| self.describe(descriptor));
-                self.begin_keyed(Some(kind), track, (category, name), event.keys);
-                self.annotations(&event.arguments);
-                self.track_event(at);
-            }
-            EventKind::FlowBegin { id } | EventKind::FlowStep { id } | EventKind::FlowEnd { id } => {
-                let phase = match event.kind {
-                    EventKind::FlowBegin { .. } => b's',
-                    EventKind::FlowStep { .. } => b't',
-                    _ => b'f',
-                };
-                let Part { number, names: begun, again } = self.flows.part(event, id);
-                let (category, name) =
-                    begun.as_deref().map_or((category, name), |names| (names.category(), names.name()));
-                if let Some(Begin { thread, time }) = again {
-                    let track = self.thread_track(thread, names);
-                    self.begin(None, track, category, name);
-                    self.encoder.flow(b's', number);
-                    self.track_event(time.nanos().0);
-                }
-                let track = self.thread_track(event.thread, names);
-                self.begin(None, track, category, name);
-                self.annotations(&event.arguments);
-                self.encoder.flow(phase, number);
-                self.track_event(at);
-            }
-            EventKind::Instant { .. } | EventKind::DurationBegin | EventKind::DurationEnd => {
-                let kind = match event.kind {
-                    EventKind::DurationBegin => TYPE_SLICE_BEGIN,
-                    EventKind::DurationEnd => TYPE_SLICE_END,
-                    _ => TYPE_INSTANT,
-                };
-                let track = self.thread_track(event.thread, names);
-                self.begin_keyed(Some(kind), track, (category, name), event.keys);
-                self.annotations(&event.arguments);
-                self.track_event(at);
-            }
-            EventKind::DurationComplete { end } => {
-                let track = self.thread_track(event.thread, names);
-                let end = Time { ticks: end, ..event.time }.nanos().0.max(at);
-                // Whole microseconds have a more compact event.
-                let is_whole = (end - at).is_multiple_of(1000);
-                let kind = (!is_whole).then_some(TYPE_SLICE_BEGIN);
-                self.begin_keyed(kind, track, (category, name), event.keys);
-                self.annotations(&event.arguments);
-                if is_whole {
-                    self.encoder.complete((end - at) / 1000);
-                    return self.track_event(at);
-                }
-                self.track_event(at);
-                self.encoder.begin(Some(TYPE_SLICE_END), track);
-                self.track_event(end);
-            }
-        }
-    }
-
-    /// A sample for each argument that is a number.
-    fn counter(&mut self, event: &Event<'_>, id: u64, names: &Names) {
-        self.thread_track(event.thread, names);
-        let at = event.time.nanos().0;
-        let group = self.counter_group(event, id);
-        for (argument, value) in event.arguments.iter() {
-            let is_number = matches!(
-                value,
-                Value::Int32(_) | Value::Uint32(_) | Value::Int64(_) | Value::Uint64(_) | Value::Double(_)
-            );
-            if !is_number {
-                self.skip("counter arguments that are no numbers");
-                continue;
-            }
-            let (track, new) = self.tracks.counter(event, argument, id, group);
-            new.into_iter().for_each(|descriptor| self.describe(descriptor));
-            self.encoder.begin(Some(TYPE_COUNTER), track);
-            match value {
-                Value::Int32(value) => self.encoder.count(value.into()),
-                Value::Uint32(value) => self.encoder.count(value.into()),
-                Value::Int64(value) => self.encoder.count(value),
-                Value::Uint64(value) => match i64::try_from(value) {
-                    Ok(value) => self.encoder.count(value),
-                    Err(_) => self.encoder.count_double(value as f64),
-                },
-                Value::Double(value) => self.encoder.count_double(value),
-                _ => {}
-            }
-            self.track_event(at);
-        }
-    }
-
-    /// The track that the samples of a counter with several series, or with an id, are below.
-    //= docs/perfetto.md#tracks
-    fn counter_group(&mut self, event: &Event<'_>, id: u64) -> Option<u64> {
-        if id == 0 && event.arguments.iter().nth(1).is_none() {
-            return None;
-        }
-        let (group, new) = self.tracks.counter_group(event);
-        new.into_iter().for_each(|descriptor| self.describe(descriptor));
-        Some(group)
     }
 
     //= docs/perfetto.md#what-other-importers-drop
@@ -452,7 +362,7 @@ impl<W: Write> Exporter<W> {
         };
         self.packet(&TracePacket {
             timestamp: Some(at),
-            trusted_packet_sequence_id: Some(SEQUENCE),
+            trusted_packet_sequence_id: Some(SEQUENCE.into()),
             android_log: Some(Box::new(AndroidLogPacket { events: vec![event] })),
             ..TracePacket::default()
         });
@@ -480,8 +390,7 @@ impl<W: Write> Exporter<W> {
         self.begin(Some(TYPE_INSTANT), track, Text(category.as_bytes()), name);
         whose.iter().for_each(|(_, arguments)| self.annotations(arguments));
         if !payload.is_empty() {
-            let argument = self.interned.argument(Text(b"base64"), TextKey::NONE);
-            self.encoder.annotation(argument, &Value::Blob(payload), |bytes| STANDARD.encode(bytes));
+            self.annotation(Text(b"base64"), &Value::Blob(payload), TextKey::NONE);
         }
         self.events += 1;
         self.track_event_at(self.last);
@@ -489,4 +398,4 @@ impl<W: Write> Exporter<W> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -3,9 +3,9 @@
 
 use std::fs;
 use std::io::{self, Read};
-use trace_convert::Jobs;
 use trace_convert::catapult::{self, Container, Dialect, Options};
-use trace_format::argument::Arguments;
+use trace_convert::{Jobs, perfetto};
+use trace_format::argument::{Argument, ArgumentValue, Arguments};
 use trace_format::event::{Event, EventKind};
 use trace_format::metadata::Metadata;
 use trace_format::record::Record;
@@ -55,15 +55,21 @@ fn status(name: &str) -> usize {
     1024 * number.unwrap_or(0_usize)
 }
 
-fn event(name: u16) -> Vec<u8> {
+fn string(index: u16) -> StringRef<'static> {
+    StringRef::Index(StringIndex::new(index).expect("not 0"))
+}
+
+/// An event with a name, and an argument whose value is text, too.
+fn event(name: u16, value: u16) -> Vec<u8> {
     let mut bytes = Bytes::default();
+    let arguments = [Argument { name: string(1), value: ArgumentValue::String(string(value)) }];
     let event = Event {
         timestamp: Ticks(5),
         thread: ThreadRef::Index(ThreadIndex::new(1).expect("not 0")),
         category: StringRef::Empty,
-        name: StringRef::Index(StringIndex::new(name).expect("not 0")),
+        name: string(name),
         kind: EventKind::DurationBegin,
-        arguments: Arguments::default(),
+        arguments: Arguments::from_slice(&arguments),
     };
     Record::Event(event).encode(&mut bytes).expect("an event");
     bytes.0
@@ -83,15 +89,20 @@ fn exports_with_several_threads_take_constant_memory() {
         record.encode(&mut head).expect("a record");
     }
     let before = status("VmRSS");
-    // 64 MB of short events, whose text is 300 MB; and 500 kB whose text is 1 GB.
-    for (name, times) in [(1, 4000), (2, 32)] {
+    // 96 MB of short events, whose text is 350 MB; and 800 kB whose text is 1 GB.
+    for (text, times) in [(1, 4000), (2, 32)] {
+        let input =
+            |event: Vec<u8>| Repeated { bytes: head.0.clone(), then: event.repeat(1000), times, at: 0 };
+        let jobs = Jobs::of_threads(3);
         for dialect in [Dialect::Fuchsia, Dialect::Chrome(Container::Object)] {
-            let (bytes, then) = (head.0.clone(), event(name).repeat(1000));
-            let input = Repeated { bytes, then, times, at: 0 };
-            let options = Options { dialect, jobs: Jobs::of_threads(3), ..Options::default() };
-            let summary = catapult::convert_with(input, io::sink(), options).expect("an archive");
-            assert_eq!(summary.events, 1000 * times as u64);
+            let options = Options { dialect, jobs, ..Options::default() };
+            let summary = catapult::convert_with(input(event(text, 1)), io::sink(), options);
+            assert_eq!(summary.expect("an archive").events, 1000 * times as u64);
         }
+        // Names are written once, values each time.
+        let options = perfetto::Options { jobs, ..Default::default() };
+        let summary = perfetto::convert_with(input(event(1, text)), io::sink(), options);
+        assert_eq!(summary.expect("an archive").events, 1000 * times as u64);
     }
     let taken = status("VmHWM").saturating_sub(before);
     assert!(taken < LIMIT, "{taken}");

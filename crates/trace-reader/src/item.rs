@@ -428,30 +428,33 @@ impl<'a> Arguments<'a> {
     #[inline]
     pub fn keyed(&self) -> impl Iterator<Item = (Text<'a>, Value<'a>, [TextKey; 2])> + use<'a> {
         let provider = self.provider;
-        // All of them were checked when the record was decoded.
-        self.encoded.iter().flatten().map(move |argument| {
-            let (name, name_key) = resolve_keyed(provider, argument.name);
-            let mut value_key = TextKey::NONE;
-            let value = match argument.value {
-                ArgumentValue::Null => Value::Null,
-                ArgumentValue::Bool(value) => Value::Bool(value),
-                ArgumentValue::Int32(value) => Value::Int32(value),
-                ArgumentValue::Uint32(value) => Value::Uint32(value),
-                ArgumentValue::Int64(value) => Value::Int64(value),
-                ArgumentValue::Uint64(value) => Value::Uint64(value),
-                ArgumentValue::Double(value) => Value::Double(value),
-                ArgumentValue::String(value) => {
-                    let (text, key) = resolve_keyed(provider, value);
-                    value_key = key;
-                    Value::String(text)
-                }
-                ArgumentValue::Pointer(value) => Value::Pointer(value),
-                ArgumentValue::Koid(koid) => Value::Koid(koid),
-                ArgumentValue::Blob(bytes) => Value::Blob(bytes),
-                ArgumentValue::Unknown { .. } => Value::Unknown,
-            };
-            (name, value, [name_key, value_key])
-        })
+        // All of them were checked when the record was decoded. In this form they are read fastest.
+        self.encoded.iter().map_while(Result::ok).map(
+            #[inline(always)]
+            move |argument| {
+                let (name, name_key) = resolve_keyed(provider, argument.name);
+                let mut value_key = TextKey::NONE;
+                let value = match argument.value {
+                    ArgumentValue::Null => Value::Null,
+                    ArgumentValue::Bool(value) => Value::Bool(value),
+                    ArgumentValue::Int32(value) => Value::Int32(value),
+                    ArgumentValue::Uint32(value) => Value::Uint32(value),
+                    ArgumentValue::Int64(value) => Value::Int64(value),
+                    ArgumentValue::Uint64(value) => Value::Uint64(value),
+                    ArgumentValue::Double(value) => Value::Double(value),
+                    ArgumentValue::String(value) => {
+                        let (text, key) = resolve_keyed(provider, value);
+                        value_key = key;
+                        Value::String(text)
+                    }
+                    ArgumentValue::Pointer(value) => Value::Pointer(value),
+                    ArgumentValue::Koid(koid) => Value::Koid(koid),
+                    ArgumentValue::Blob(bytes) => Value::Blob(bytes),
+                    ArgumentValue::Unknown { .. } => Value::Unknown,
+                };
+                (name, value, [name_key, value_key])
+            },
+        )
     }
 
     /// The first argument with this name.

@@ -8,7 +8,7 @@ use crate::flows::{Begin, Names};
 use crate::jobs::{Batch, Work};
 use crate::json::Json;
 use crate::{THREAD_DUR, THREAD_TS};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::io::{Sink, Write, sink};
 use trace_format::event::{EventKind, Scope};
 use trace_format::units::{Nanos, Ticks, TicksPerSecond};
@@ -29,6 +29,7 @@ pub(super) struct Events {
     pub filter: Filter,
     heads: Blocks<(u32, u32)>,
     texts: Blocks<u32>,
+    members: Blocks<u32>,
     threads: Blocks<Thread>,
     pub tally: Tally,
 }
@@ -69,9 +70,9 @@ impl Tally {
 }
 
 impl Work for Events {
-    type Batch = Batch<FlowPart>;
+    type Batch = Batch<VecDeque<FlowPart>>;
     /// The batch with its output.
-    type Done = (Batch<FlowPart>, Tally);
+    type Done = (Batch<VecDeque<FlowPart>>, Tally);
 
     fn run(&mut self, mut batch: Self::Batch) -> Self::Done {
         let own = self.json.replace(std::mem::take(&mut batch.output));
@@ -90,6 +91,7 @@ impl Events {
             filter,
             heads: Blocks::new(TEXTS),
             texts: Blocks::new(TEXTS),
+            members: Blocks::new(TEXTS),
             threads: Blocks::new(THREADS),
             tally: Tally::default(),
         }
@@ -97,7 +99,7 @@ impl Events {
 
     /// The next records of a batch, as many as make an output of a moderate size: indices may stand for long
     /// texts.
-    pub fn batch(&mut self, batch: &mut Batch<FlowPart>) {
+    pub fn batch(&mut self, batch: &mut Batch<VecDeque<FlowPart>>) {
         batch.advance(|item, parts| {
             match item {
                 Item::Event(event) => {
@@ -214,6 +216,16 @@ impl Events {
         self.texts.write(&mut self.json, key as usize, key, |json| json.string(text.as_bytes()));
     }
 
+    /// The name of a member, in quotes, and a colon.
+    #[inline]
+    fn member(&mut self, name: Text<'_>, key: TextKey) {
+        let key = key.number();
+        self.members.write(&mut self.json, key as usize, key, |json| {
+            json.string(name.as_bytes());
+            json.raw(":");
+        });
+    }
+
     /// The phase, and its members. There are three ways to write an id.
     fn phase(&mut self, event: &Event<'_>, flow: u64) {
         match event.kind {
@@ -293,7 +305,6 @@ impl Events {
             return;
         }
         let begin = ",\"args\":{";
-        self.json.raw(begin);
         let (mut is_first, mut are_all_unknown) = (true, true);
         for (name, value, [name_key, value_key]) in arguments.keyed() {
             // Fuchsia's reader ignores it; it reads a null, but does not write it.
@@ -316,21 +327,28 @@ impl Events {
                 self.tally.skip("counter arguments that are no numbers");
                 continue;
             }
-            if !std::mem::take(&mut is_first) {
-                self.json.raw(",");
-            }
-            self.text(name, name_key);
-            self.json.raw(":");
+            self.json.raw(if std::mem::take(&mut is_first) { begin } else { "," });
+            self.member(name, name_key);
             match value {
                 Value::String(value) => self.text(value, value_key),
                 value => self.json.value(&value),
             }
         }
-        if are_all_unknown {
-            self.json.take_back(begin.len());
-        } else {
-            self.json.raw("}");
+        match (are_all_unknown, is_first) {
+            (true, _) => {}
+            (false, true) => {
+                self.json.raw(begin);
+                self.json.raw("}");
+            }
+            (false, false) => self.json.raw("}"),
         }
+        if thread_times != [None; 2] {
+            self.thread_times(thread_times);
+        }
+    }
+
+    #[cold]
+    fn thread_times(&mut self, thread_times: [Option<u64>; 2]) {
         for (member, nanos) in [",\"tts\":", ",\"tdur\":"].into_iter().zip(thread_times) {
             if let Some(nanos) = nanos {
                 self.json.raw(member);

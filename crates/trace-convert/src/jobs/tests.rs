@@ -1,7 +1,7 @@
 //! What several threads write is what one writes, of any archive.
 
 use crate::catapult::{self, Container, Dialect, Options};
-use crate::{Filter, Jobs, Summary};
+use crate::{Filter, Jobs, Summary, perfetto};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::io;
@@ -186,8 +186,35 @@ fn documents(archive: &[u8], jobs: Jobs, filter: &Filter) -> Vec<(String, String
     dialects.map(convert).into()
 }
 
+/// Perfetto's packets, with what is reported of them.
+fn packets(archive: &[u8], jobs: Jobs, filter: &Filter) -> (Vec<u8>, Summary) {
+    let mut packets = Vec::new();
+    let options = perfetto::Options { filter: filter.clone(), jobs };
+    let summary = perfetto::convert_with(archive, &mut packets, options).unwrap_or_default();
+    (packets, summary)
+}
+
+/// What differs is shown as a position.
+fn first_difference((one, _): &(Vec<u8>, Summary), (other, _): &(Vec<u8>, Summary)) -> Option<usize> {
+    let differing = one.iter().zip(other).position(|(one, other)| one != other);
+    differing.or((one.len() != other.len()).then_some(one.len().min(other.len())))
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
+    #[test]
+    fn several_threads_write_the_same_packets(archive in archives()) {
+        for filter in filters() {
+            let of_one = packets(&archive, Jobs::default(), &filter);
+            prop_assert!(perfetto::tests::decoded(&of_one.0).is_ok());
+            for (threads, batch_bytes) in SHARED {
+                let of_several = packets(&archive, Jobs { threads, batch_bytes }, &filter);
+                prop_assert_eq!(first_difference(&of_several, &of_one), None);
+                prop_assert_eq!(of_several.1, of_one.1.clone());
+            }
+        }
+    }
+
     #[test]
     fn several_threads_write_the_same_documents(archive in archives()) {
         for filter in filters() {

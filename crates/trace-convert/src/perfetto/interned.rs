@@ -1,17 +1,18 @@
 //! Strings that are written once and have a number from then on.
 
+use super::Ending;
 use super::messages::{InternedData, InternedName};
+use super::track_event::flags;
 use foldhash::HashMap;
 use prost::Message;
 use trace_reader::{Text, TextKey};
 
 /// Maximum number of interned strings; beyond it, all are forgotten.
-pub(super) const MAX_INTERNED: usize = 50_000;
+pub(super) const MAX_INTERNED: usize = if cfg!(test) { 30 } else { 50_000 };
 /// Numbers of strings that are found by the keys of the texts.
 const RECENT: usize = 1024;
 
 /// Numbers of strings, by their use.
-#[derive(Default)]
 pub(super) struct Interned {
     categories: Numbers,
     names: Numbers,
@@ -19,6 +20,15 @@ pub(super) struct Interned {
     /// Strings that the next packet has to define.
     new: InternedData,
     has_new: bool,
+    /// The reader has to forget what it knows.
+    is_fresh: bool,
+}
+
+impl Default for Interned {
+    fn default() -> Self {
+        let (categories, names, arguments) = <_>::default();
+        Self { categories, names, arguments, new: InternedData::default(), has_new: false, is_fresh: true }
+    }
 }
 
 /// Numbers of the strings of one use.
@@ -35,14 +45,17 @@ impl Default for Numbers {
 }
 
 impl Numbers {
-    /// The number of a string, and whether it is new.
+    /// The number of a string whose key was met before.
     #[inline]
-    fn number(&mut self, text: Text<'_>, key: TextKey) -> (u64, bool) {
+    fn known(&self, key: TextKey) -> Option<u64> {
         let key = key.number();
-        let slot = &mut self.recent[key as usize % RECENT];
-        if slot.0 == key && key != 0 {
-            return (slot.1.into(), false);
-        }
+        let (found, number) = self.recent[key as usize % RECENT];
+        (found == key && key != 0).then_some(number.into())
+    }
+
+    /// The number of a string, and whether it is new.
+    #[inline(never)]
+    fn number(&mut self, text: Text<'_>, key: TextKey) -> (u64, bool) {
         let next = self.known.len() as u64 + 1;
         let (number, is_new) = match self.known.get(text.as_bytes()) {
             Some(number) => (*number, false),
@@ -51,7 +64,7 @@ impl Numbers {
         if is_new {
             self.known.insert(text.as_bytes().into(), number);
         }
-        *slot = (key, number as u32);
+        self.recent[key.number() as usize % RECENT] = (key.number(), number as u32);
         (number, is_new)
     }
 }
@@ -63,6 +76,9 @@ fn define(new: &mut Vec<InternedName>, number: u64, text: Text<'_>) {
 impl Interned {
     #[inline]
     pub fn category(&mut self, text: Text<'_>, key: TextKey) -> u64 {
+        if let Some(number) = self.categories.known(key) {
+            return number;
+        }
         let (number, is_new) = self.categories.number(text, key);
         if is_new {
             self.has_new = true;
@@ -73,6 +89,9 @@ impl Interned {
 
     #[inline]
     pub fn name(&mut self, text: Text<'_>, key: TextKey) -> u64 {
+        if let Some(number) = self.names.known(key) {
+            return number;
+        }
         let (number, is_new) = self.names.number(text, key);
         if is_new {
             self.has_new = true;
@@ -83,6 +102,9 @@ impl Interned {
 
     #[inline]
     pub fn argument(&mut self, text: Text<'_>, key: TextKey) -> u64 {
+        if let Some(number) = self.arguments.known(key) {
+            return number;
+        }
         let (number, is_new) = self.arguments.number(text, key);
         if is_new {
             self.has_new = true;
@@ -91,15 +113,35 @@ impl Interned {
         number
     }
 
-    /// The definitions of new strings, encoded.
-    pub fn take_new(&mut self) -> Vec<u8> {
-        match std::mem::take(&mut self.has_new) {
-            true => std::mem::take(&mut self.new).encode_to_vec(),
-            false => Vec::new(),
-        }
+    /// The flags of a packet that uses no string for the first time; none if it does.
+    #[inline]
+    pub fn flags_alone(&mut self) -> Option<u32> {
+        (!self.has_new).then(|| flags(std::mem::take(&mut self.is_fresh)))
     }
 
-    /// Whether all should be forgotten.
+    /// What a packet ends with that uses the strings since the one before.
+    #[inline]
+    pub fn ending(&mut self) -> Ending {
+        let flags = flags(self.is_fresh);
+        self.is_fresh = false;
+        if !self.has_new {
+            return Ending { interned: Vec::new(), flags };
+        }
+        let interned = self.take_new();
+        if self.is_full() {
+            *self = Self::default();
+        }
+        Ending { interned, flags }
+    }
+
+    /// The definitions of new strings, encoded.
+    #[cold]
+    fn take_new(&mut self) -> Vec<u8> {
+        self.has_new = false;
+        std::mem::take(&mut self.new).encode_to_vec()
+    }
+
+    /// Whether all will be forgotten at the end of a packet.
     pub fn is_full(&self) -> bool {
         self.categories.known.len() + self.names.known.len() + self.arguments.known.len() > MAX_INTERNED
     }

@@ -3,6 +3,7 @@
 
 use super::Exporter;
 use super::messages::{TYPE_INSTANT, TYPE_SLICE_BEGIN, TYPE_SLICE_END};
+use super::track_event::Fields;
 use crate::losses::{CATEGORY, LOST, Lost};
 use std::io::Write;
 use trace_reader::{Text, TextKey, Value};
@@ -30,7 +31,7 @@ impl<W: Write> Exporter<W> {
         self.loss_event(TYPE_INSTANT, track, lost);
         self.track_event(first);
         if last > first {
-            self.encoder.begin(Some(TYPE_SLICE_END), track);
+            Fields(&mut self.event).begin(Some(TYPE_SLICE_END), track);
             self.track_event(last);
         }
     }
@@ -49,8 +50,7 @@ impl<W: Write> Exporter<W> {
             ("provider_name", Value::String(Text(lost.provider_name.as_bytes()))),
         ];
         for (name, value) in arguments.iter().filter(|(_, value)| *value != Value::Null) {
-            let name = self.interned.argument(Text(name.as_bytes()), TextKey::NONE);
-            self.encoder.annotation(name, value, |_| String::new());
+            self.annotation(Text(name.as_bytes()), value, TextKey::NONE);
         }
     }
 }

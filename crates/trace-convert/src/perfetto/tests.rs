@@ -3,6 +3,7 @@
 
 use super::*;
 use trace_format::argument::{Argument, ArgumentValue};
+use trace_format::event::EventKind;
 use trace_format::event::{Event as Encoded, Scope};
 use trace_format::metadata::MAGIC_WORD;
 use trace_format::refs::{StringRef, ThreadRef};
@@ -39,9 +40,13 @@ fn archive(lines: &[(u64, &str, EventKind, &[Argument<'_>])]) -> Vec<u8> {
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
-struct Trace {
+pub(crate) struct Trace {
     #[prost(message, repeated, tag = "1")]
     packet: Vec<TracePacket>,
+}
+
+pub(crate) fn decoded(packets: &[u8]) -> Result<Trace, prost::DecodeError> {
+    Trace::decode(packets)
 }
 
 fn packets(archive: &[u8]) -> (Vec<TracePacket>, Summary) {

@@ -7,7 +7,7 @@ use super::messages::{
 use foldhash::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use trace_format::units::Koid;
-use trace_reader::{Event, Names, Text, Thread};
+use trace_reader::{Event, Names, Text, TextKey, Thread};
 
 /// The track of events that belong to no process.
 pub(super) const GLOBAL: u64 = 0;
@@ -17,7 +17,12 @@ const MAX_OPERATIONS: usize = 200_000;
 /// The key of an operation's spans: process, category, id.
 type Operation = (Koid, Box<[u8]>, u64);
 
-#[derive(Default)]
+/// An argument of a counter: process, the keys of name and argument, id.
+type CounterKeys = (Koid, u32, u32, u64);
+
+/// Tracks that are found without a look at names, of each kind; a power of two.
+const RECENT: usize = 256;
+
 pub(super) struct Tracks {
     last: u64,
     processes: HashMap<Koid, u64>,
@@ -29,6 +34,30 @@ pub(super) struct Tracks {
     operations: HashMap<Operation, (u64, u32)>,
     /// The process of the last of them to begin, by a hash of category, name and id.
     begun_in: HashMap<u64, Koid>,
+    /// Some threads, each at a place of its own, and their tracks.
+    recent_threads: Box<[(Thread, u64)]>,
+    /// The same for arguments of counters.
+    recent_counters: Box<[(CounterKeys, u64)]>,
+}
+
+impl Default for Tracks {
+    fn default() -> Self {
+        Self {
+            last: 0,
+            processes: HashMap::default(),
+            threads: HashMap::default(),
+            counters: HashMap::default(),
+            groups: HashMap::default(),
+            operations: HashMap::default(),
+            begun_in: HashMap::default(),
+            recent_threads: vec![<_>::default(); RECENT].into(),
+            recent_counters: vec![<_>::default(); RECENT].into(),
+        }
+    }
+}
+
+fn counter_name(event: &Event<'_>, argument: Text<'_>, id: u64) -> String {
+    format!("{}:{}:{id}", event.name.to_str(), argument.to_str())
 }
 
 fn name_key(event: &Event<'_>, id: u64) -> u64 {
@@ -88,6 +117,19 @@ impl Tracks {
         thread_descriptor(uuid, parent, thread, Some(name))
     }
 
+    /// A thread's track, if it has one.
+    #[inline]
+    pub fn known_thread(&mut self, thread: Thread) -> Option<u64> {
+        let place = (thread.thread.0 ^ thread.process.0 << 5) as usize % RECENT;
+        let recent = self.recent_threads[place];
+        if recent.0 == thread && recent.1 != GLOBAL {
+            return Some(recent.1);
+        }
+        let track = *self.threads.get(&thread)?;
+        self.recent_threads[place] = (thread, track);
+        Some(track)
+    }
+
     /// A thread's track, and the descriptors that its first use requires.
     pub fn thread(&mut self, thread: Thread, names: &Names) -> (u64, Vec<TrackDescriptor>) {
         if let Some(uuid) = self.threads.get(&thread) {
@@ -109,29 +151,47 @@ impl Tracks {
         (uuid, new)
     }
 
-    /// The track of an argument of a counter, named as Perfetto names it when it reads an archive.
+    /// The track of an argument of a counter, if it has one.
+    pub fn known_counter(
+        &mut self,
+        event: &Event<'_>,
+        (argument, key): (Text<'_>, TextKey),
+        id: u64,
+    ) -> Option<u64> {
+        let process = event.thread.process;
+        let (name_key, argument_key) = (event.keys.1.number(), key.number());
+        let recent = &mut self.recent_counters[(name_key ^ argument_key << 4) as usize % RECENT];
+        let key = (process, name_key, argument_key, id);
+        let is_keyed = name_key.min(argument_key) > 0;
+        if recent.0 == key && is_keyed {
+            return Some(recent.1);
+        }
+        let name = counter_name(event, argument, id);
+        let track = *self.counters.get(&(process, name.into_bytes().into()))?;
+        if is_keyed {
+            *recent = (key, track);
+        }
+        Some(track)
+    }
+
+    /// A new track for an argument of a counter, named as Perfetto names it when it reads an archive.
     pub fn counter(
         &mut self,
         event: &Event<'_>,
         argument: Text<'_>,
         id: u64,
         group: Option<u64>,
-    ) -> (u64, Option<TrackDescriptor>) {
-        let name = format!("{}:{}:{id}", event.name.to_str(), argument.to_str());
-        let key = (event.thread.process, name.as_bytes().into());
-        if let Some(uuid) = self.counters.get(&key) {
-            return (*uuid, None);
-        }
+    ) -> TrackDescriptor {
+        let name = counter_name(event, argument, id);
         let uuid = self.next();
-        self.counters.insert(key, uuid);
-        let descriptor = TrackDescriptor {
+        self.counters.insert((event.thread.process, name.as_bytes().into()), uuid);
+        TrackDescriptor {
             uuid: Some(uuid),
             name: Some(name),
             parent_uuid: group.or_else(|| self.processes.get(&event.thread.process).copied()),
             counter: Some(CounterDescriptor::default()),
             ..TrackDescriptor::default()
-        };
-        (uuid, Some(descriptor))
+        }
     }
 
     /// The track that the series of a counter's name are below.
