@@ -437,8 +437,9 @@ fn modules_are_typed_and_tested() {
     let types = node(&[&tool("typescript/bin/tsc"), "-p", ui]).expect("node runs");
     assert!(types.status.success(), "{}", String::from_utf8_lossy(&types.stdout));
     let config = format!("{ui}/.prettierrc.json");
-    let pattern = format!("{ui}/*.js");
-    let format = node(&[&tool("prettier/bin/prettier.cjs"), "--config", &config, "--check", &pattern]);
+    let patterns = ["*.js", "live/*.js"].map(|pattern| format!("{ui}/{pattern}"));
+    let prettier = tool("prettier/bin/prettier.cjs");
+    let format = node(&[&prettier, "--config", &config, "--check", &patterns[0], &patterns[1]]);
     let format = format.expect("node runs");
     assert!(format.status.success(), "{}", String::from_utf8_lossy(&format.stderr));
 }
