@@ -71,14 +71,8 @@ pub struct PageKind {
 }
 
 /// The page of a trace.
-pub const REPORT: PageKind = PageKind {
-    suffix: "trace report",
-    modules: &MAIN,
-    has_worker: true,
-    policy: "",
-    controls: "",
-    keys: "",
-};
+pub const REPORT: PageKind =
+    PageKind { suffix: "trace report", modules: &MAIN, has_worker: true, policy: "", controls: "", keys: "" };
 /// The page of a recording that is still running, which a server feeds.
 pub const LIVE: PageKind = PageKind {
     suffix: "trace view",

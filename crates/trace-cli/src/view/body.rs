@@ -108,7 +108,9 @@ impl Body for Content {
             }
             // The end of the connection is noticed by the server.
             Self::Open(bytes) => Self::take(bytes).map_or(Poll::Pending, |frame| Poll::Ready(Some(frame))),
-            Self::Events(events) => events.poll(context).map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes)))),
+            Self::Events(events) => {
+                events.poll(context).map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes))))
+            }
         }
     }
 

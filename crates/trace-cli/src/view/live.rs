@@ -43,7 +43,9 @@ pub fn run(options: &View) -> Result<u8, Failure> {
         Source::Running(socket) => (socket, None),
         Source::Own(socket, own) => (socket, Some(own)),
         Source::Ended(code) => {
-            say!("trace: the recording ended before it could be shown; trace view FILE shows what it recorded");
+            say!(
+                "trace: the recording ended before it could be shown; trace view FILE shows what it recorded"
+            );
             return Ok(code);
         }
     };
@@ -64,13 +66,24 @@ pub fn run(options: &View) -> Result<u8, Failure> {
     };
     say!("trace: {place}");
     say_forward(address.port());
-    say!("trace: Ctrl-C {}", if own.is_some() { "ends the recording and saves it" } else { "ends this, and the recording goes on" });
+    say!(
+        "trace: Ctrl-C {}",
+        if own.is_some() {
+            "ends the recording and saves it"
+        } else {
+            "ends this, and the recording goes on"
+        }
+    );
     open_browser(options, &place);
     let is_quit = watch(&keys, &feed, &server, own.as_mut());
     let code = match own {
         Some(own) => {
             let code = own.finish();
-            hub.end(if code.is_ok() { "The recording has ended and is saved." } else { "The recording has ended." });
+            hub.end(if code.is_ok() {
+                "The recording has ended and is saved."
+            } else {
+                "The recording has ended."
+            });
             code?
         }
         None => {

@@ -26,7 +26,11 @@ pub trait Answers: Send + Sync + 'static {
 }
 
 /// Serves until no page needs the server any more.
-pub fn run(listener: std::net::TcpListener, site: impl Answers, attendance: Arc<Attendance>) -> io::Result<()> {
+pub fn run(
+    listener: std::net::TcpListener,
+    site: impl Answers,
+    attendance: Arc<Attendance>,
+) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         listener.set_nonblocking(true)?;

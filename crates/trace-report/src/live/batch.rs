@@ -194,9 +194,18 @@ mod tests {
         let slice = |at, length, track, what| Slice { at, length, track, what };
         let mut batch = Batch {
             // A child, what is around it, one that begins with it, and one that has not ended.
-            slices: vec![slice(20, 5, 1, 7), slice(10, 30, 1, 8), slice(10, 40, 0, 9), slice(20, 5, 1, 3), slice(50, OPEN, 1, 4)],
+            slices: vec![
+                slice(20, 5, 1, 7),
+                slice(10, 30, 1, 8),
+                slice(10, 40, 0, 9),
+                slice(20, 5, 1, 3),
+                slice(50, OPEN, 1, 4),
+            ],
             points: vec![Point { at: 9, track: 2, what: 1 }],
-            samples: vec![Point { at: 30, track: 3, what: 1.5_f64.to_bits() }, Point { at: 12, track: 3, what: 2.0_f64.to_bits() }],
+            samples: vec![
+                Point { at: 30, track: 3, what: 1.5_f64.to_bits() },
+                Point { at: 12, track: 3, what: 2.0_f64.to_bits() },
+            ],
             thinned: 0,
         };
         assert_eq!(
@@ -227,7 +236,10 @@ mod tests {
         let message = written(&mut batch, 0);
         let column = |name: &str, place: usize| -> Vec<u64> {
             let tracks = message[name].as_array().expect("tracks").iter();
-            tracks.flat_map(|track| track[place].as_array().expect("a column")).filter_map(Value::as_u64).collect()
+            tracks
+                .flat_map(|track| track[place].as_array().expect("a column"))
+                .filter_map(Value::as_u64)
+                .collect()
         };
         let one_by_one = column("slices", 2);
         assert_eq!(one_by_one.len(), MAX_SLICES);

@@ -178,7 +178,8 @@ impl Drawing {
             }
             Mark::Instant(point) => {
                 self.totals.instants += 1;
-                track = self.track(Track::new(Kind::Instants, point.thread.into())).map(|track| (track, point));
+                track =
+                    self.track(Track::new(Kind::Instants, point.thread.into())).map(|track| (track, point));
             }
             Mark::Log(point) => {
                 self.totals.logs += 1;
@@ -190,7 +191,8 @@ impl Drawing {
                 let series = series.to_str();
                 let series = self.series(&series[..series.floor_char_boundary(MAX_SERIES_BYTES)]);
                 let Some(series) = series else { return };
-                let of = Track { what: point.what, id, series, ..Track::new(Kind::Counter, point.process.into()) };
+                let of =
+                    Track { what: point.what, id, series, ..Track::new(Kind::Counter, point.process.into()) };
                 if let Some(track) = self.track(of) {
                     self.batch.samples.push(Point { at: point.at, track, what: value.to_bits() });
                 }
@@ -307,7 +309,12 @@ impl Drawer {
 
     /// All slices that have not ended, as an update.
     fn open_slices(&self, base: u64) -> String {
-        let slices = self.open.iter().map(|(track, at, what)| Slice { at: *at, length: OPEN, track: *track, what: *what });
+        let slices = self.open.iter().map(|(track, at, what)| Slice {
+            at: *at,
+            length: OPEN,
+            track: *track,
+            what: *what,
+        });
         let mut batch = Batch { slices: slices.collect(), ..Batch::default() };
         let mut out = String::from("{");
         json::member(&mut out, "base");
@@ -428,18 +435,19 @@ impl Drawer {
 fn rename(out: &mut String, live: &Live, known: &mut Known, names: &Names) {
     let mut new: [Vec<(usize, String)>; 2] = Default::default();
     let mut renamings = known.renamings;
-    let mut take = |place: usize, number: usize, old: &mut Option<Box<[u8]>>, name: Option<trace_reader::Text<'_>>| {
-        let Some(name) = name.filter(|name| old.as_deref() != Some(name.as_bytes())) else { return };
-        // The first name always is known.
-        if old.is_some() {
-            if renamings >= MAX_RENAMINGS {
-                return;
+    let mut take =
+        |place: usize, number: usize, old: &mut Option<Box<[u8]>>, name: Option<trace_reader::Text<'_>>| {
+            let Some(name) = name.filter(|name| old.as_deref() != Some(name.as_bytes())) else { return };
+            // The first name always is known.
+            if old.is_some() {
+                if renamings >= MAX_RENAMINGS {
+                    return;
+                }
+                renamings += 1;
             }
-            renamings += 1;
-        }
-        *old = Some(name.as_bytes().into());
-        new[place].push((number, name.to_str().into_owned()));
-    };
+            *old = Some(name.as_bytes().into());
+            new[place].push((number, name.to_str().into_owned()));
+        };
     for (number, ((thread, _), old)) in live.threads().zip(&mut known.thread_names).enumerate() {
         take(0, number, old, names.thread(thread));
     }

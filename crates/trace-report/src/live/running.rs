@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use trace_format::scheduling::IDLE_WEIGHT;
 use trace_format::scheduling::INCOMING_WEIGHT_ARGUMENT;
-use trace_reader::item::Scheduling;
 use trace_format::units::Koid;
+use trace_reader::item::Scheduling;
 use trace_reader::{Arguments, Names, Thread, Value};
 
 /// CPUs with the thread that each of them runs, and since when.
@@ -31,7 +31,13 @@ fn is_idle(arguments: &Arguments<'_>) -> bool {
 
 impl Running {
     /// Takes a record; what the CPU has run until then.
-    pub fn switch(&mut self, at: u64, kind: &Scheduling, arguments: &Arguments<'_>, names: &Names) -> Option<Ran> {
+    pub fn switch(
+        &mut self,
+        at: u64,
+        kind: &Scheduling,
+        arguments: &Arguments<'_>,
+        names: &Names,
+    ) -> Option<Ran> {
         let of = |thread: Koid| Thread { process: names.process_of(thread).unwrap_or_default(), thread };
         let (cpu, incoming, is_idle) = match kind {
             Scheduling::ContextSwitch { cpu, incoming, .. } => (*cpu, of(*incoming), is_idle(arguments)),

@@ -4,7 +4,7 @@ use super::hub::Hub;
 use crate::live::feed::Picture;
 use crate::live::frames::{Frames, Pending, Waiting};
 use crate::live::machine;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use trace_format::units::{ProviderId, Ticks, TicksPerSecond};
 use trace_protocol::controller::Counts;
@@ -16,6 +16,8 @@ use zx_sim::{Socket, ticks};
 const MAX_SPANS: usize = 100;
 /// Counters with their last values.
 const MAX_COUNTERS: usize = 200;
+/// Programs that have ended and whose counters are shown.
+const MAX_ENDED: usize = 64;
 /// How often tables come.
 const TABLE_INTERVAL: Duration = Duration::from_millis(450);
 
@@ -48,14 +50,16 @@ struct Updates {
     last: Option<Counts>,
     /// When the last table was made, in ticks.
     table_at: u64,
+    /// Programs that have ended, whose counters are still shown.
+    ended: VecDeque<ProviderId>,
     /// What was lost and missed so far, by provider.
     lost: HashMap<u32, (u64, u64)>,
 }
 
 impl Updates {
     fn push(&mut self, counts: Counts, names: Option<&Names>, is_last: bool, hub: &Hub) {
-        let rate = TicksPerSecond::new(counts.ticks_per_second)
-            .unwrap_or(TicksPerSecond(std::num::NonZeroU64::MIN));
+        let rate =
+            TicksPerSecond::new(counts.ticks_per_second).unwrap_or(TicksPerSecond(std::num::NonZeroU64::MIN));
         let now = Ticks(counts.ticks).to_nanos(rate).0;
         let losses = self.losses(&counts);
         let passed = Ticks(counts.ticks.saturating_sub(self.table_at)).to_nanos(rate).0;
@@ -72,8 +76,12 @@ impl Updates {
             }
             table
         });
-        for ended in counts.providers.iter().filter(|provider| provider.has_ended) {
-            self.drawer.forget(ProviderId(ended.progress.id));
+        let ended = counts.providers.iter().filter(|provider| provider.has_ended);
+        self.ended.extend(ended.map(|provider| ProviderId(provider.progress.id)));
+        while self.ended.len() > MAX_ENDED
+            && let Some(ended) = self.ended.pop_front()
+        {
+            self.drawer.forget(ended);
         }
         let message = self.drawer.message(Moment {
             now,

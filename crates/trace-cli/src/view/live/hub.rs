@@ -188,7 +188,10 @@ mod tests {
         hub.push(&Message { open: Some("o".to_owned()), ..message("2", "b") });
         let mut events = Events::new(hub.clone());
         let names = "event: names\ndata: a\n\nevent: names\ndata: b\n\n";
-        assert_eq!(rest(&mut events), [names, "event: unfinished\ndata: o\n\n", "data: 1\n\n", "data: 2\n\n"]);
+        assert_eq!(
+            rest(&mut events),
+            [names, "event: unfinished\ndata: o\n\n", "data: 1\n\n", "data: 2\n\n"]
+        );
         assert_eq!(rest(&mut events), [""; 0]);
         hub.push(&message("3", "c"));
         assert_eq!(rest(&mut events), ["event: names\ndata: c\n\n", "data: 3\n\n"]);
@@ -214,7 +217,10 @@ mod tests {
             hub.push(&message(&format!("later {update}"), ""));
         }
         let last = format!("data: later {MAX_BEHIND}\n\n");
-        assert_eq!(rest(&mut events), ["event: missed\ndata: 16\n\n", "event: unfinished\ndata: o\n\n", &last]);
+        assert_eq!(
+            rest(&mut events),
+            ["event: missed\ndata: 16\n\n", "event: unfinished\ndata: o\n\n", &last]
+        );
         // Memory is bounded, also for a page that has had nothing yet.
         let mut late = Events::new(hub.clone());
         for _ in 0..KEPT {

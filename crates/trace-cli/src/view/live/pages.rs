@@ -87,7 +87,8 @@ mod tests {
             }
             assert_eq!(status("POST", uri, &[host.clone()]), 405, "{uri}");
         }
-        for uri in ["/", "/events", "/secret", "/secretive/", "/other/events", "/secret/events/", "/secret/x"] {
+        for uri in ["/", "/events", "/secret", "/secretive/", "/other/events", "/secret/events/", "/secret/x"]
+        {
             assert_eq!(status("GET", uri, &[host.clone()]), 404, "{uri}");
         }
         for uri in ["/secret/", "/secret/events", "/missing"] {
