@@ -130,9 +130,11 @@ class LiveApp extends App {
 
   draw() {
     super.draw();
-    if (!this.ages || !this.newest) return;
-    this.ages.push([performance.timeOrigin + performance.now(), ...this.newest]);
+    const {ages, newest} = this;
+    if (!ages || !newest) return;
     this.newest = null;
+    // The picture is complete when the next one may begin.
+    requestAnimationFrame(() => ages.push([performance.timeOrigin + performance.now(), ...newest]));
   }
 
   /** @param {import('./model.js').Update} update */
