@@ -48,7 +48,7 @@ try {
 
   await page.goto(address);
   await page.waitForSelector('body[data-ready]');
-  await page.waitForSelector('table[aria-label="Durations of the last seconds"]');
+  await page.waitForSelector("table[aria-label='Durations since the beginning']");
   found.title = await page.title();
   found.state = await page.locator('#state').textContent();
   await judge('overview');

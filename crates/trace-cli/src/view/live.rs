@@ -20,6 +20,7 @@ use crate::live::source::{self, Source, wait};
 use crate::stdio::say;
 use hub::Hub;
 use pages::Pages;
+use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -29,6 +30,8 @@ use zx_sim::Socket;
 const INTERVAL: Duration = Duration::from_millis(100);
 /// How long to wait for a signal before everything is looked at again.
 const WAIT: Duration = Duration::from_millis(500);
+/// Exit codes of `trace record` when it could not record, or its command could not be run.
+const NOT_RUN: RangeInclusive<u8> = 125..=127;
 /// How long pages have to take the end before the command ends.
 const CLOSE_WAIT: Duration = Duration::from_secs(2);
 
@@ -101,7 +104,8 @@ pub fn run(options: &View) -> Result<u8, Failure> {
             0
         }
     };
-    if is_quit {
+    // Nothing was recorded if the command could not be run.
+    if is_quit || NOT_RUN.contains(&code) {
         server.close(&hub);
         return Ok(code);
     }
