@@ -2,9 +2,10 @@
 //
 //   node live.age.mjs ADDRESS SECONDS
 //
-// Waits until events come, looks at the timeline for so long, and prints a line of JSON: how many pictures had new events,
-// and the age of the oldest and of the newest event that was new in each of them, in milliseconds: median, 99 % and largest;
-// milliseconds of the main thread for a picture, and how many updates the page missed. Modules as for live.drive.mjs.
+// Waits until events come, looks at the timeline for so long, and prints a line of JSON: how many
+// pictures had new events, and the age of the oldest and of the newest event that was new in each of
+// them, in milliseconds: median, 99 % and largest; milliseconds of the main thread for a picture, and how
+// many updates the page missed. Modules as for live.drive.mjs.
 import {createRequire} from 'node:module';
 import {join} from 'node:path';
 

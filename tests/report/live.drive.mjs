@@ -1,10 +1,11 @@
-// Uses the page of a running recording as a person would, in a headless browser, and prints what the page says.
+// Uses the page of a running recording as a person would, in a headless browser, and prints what the page
+// says.
 //
 //   node live.drive.mjs ADDRESS [SCREENSHOT_DIR]
 //
-// Prints `following` when the page has followed the recording, was paused and follows it again; then waits for the end of
-// the recording, and prints a JSON object. The modules playwright-core and axe-core are looked for in the working
-// directory; the browser is `chromium` or $CHROMIUM.
+// Prints `following` when the page has followed the recording, was paused and follows it again; then
+// waits for the end of the recording, and prints a JSON object. The modules playwright-core and axe-core
+// are looked for in the working directory; the browser is `chromium` or $CHROMIUM.
 import {readFileSync} from 'node:fs';
 import {createRequire} from 'node:module';
 import {join} from 'node:path';

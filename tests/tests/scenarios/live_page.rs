@@ -97,7 +97,8 @@ fn count(sandbox: &Sandbox, trace: &str, table: &str) -> u64 {
     query(sandbox, trace, &format!("SELECT count(*) AS n FROM {table}"))[0]["n"].as_u64().unwrap()
 }
 
-/// The page follows the recording, stands still when it is paused, and at its end has the numbers of the archive.
+/// The page follows the recording, stands still when it is paused, and at its end has the numbers of the
+/// archive.
 //= docs/live.md#in-a-browser
 #[test]
 fn the_page_follows_its_recording_and_agrees_with_the_archive() {
@@ -222,8 +223,8 @@ fn the_stream_is_for_the_page_alone_and_costs_the_recording_nothing() {
         }
     };
     assert_eq!(how["how"], "The recording has ended and is saved.");
-    // What was seen and what was missed is what was recorded, which is in the archive, and with what found no room
-    // all that the program wrote.
+    // What was seen and what was missed is what was recorded, which is in the archive, and with what
+    // found no room all that the program wrote.
     let program = &last["table"]["programs"][0];
     let of = |member: &str| program[member].as_u64().unwrap();
     assert_eq!(last["totals"]["instants"].as_u64().unwrap() + of("missed"), of("records"), "{program}");
@@ -235,8 +236,8 @@ fn the_stream_is_for_the_page_alone_and_costs_the_recording_nothing() {
     assert!(output.status.success(), "{output:?}");
 }
 
-/// Ctrl-C ends a recording of its own, which is saved, and the stream gets to know it. The program does not get the
-/// terminal's signal.
+/// Ctrl-C ends a recording of its own, which is saved, and the stream gets to know it. The program does
+/// not get the terminal's signal.
 //= docs/live.md#in-a-browser
 #[test]
 fn ctrl_c_saves_the_recording_and_tells_the_page() {
@@ -284,7 +285,7 @@ fn the_running_recording_is_shown_in_the_browser_and_goes_on() {
     }
     drop((first, second));
     assert_eq!(view.process.finish().status.code(), Some(0));
-    // The end of the recording is told, too.
+    // Pages get to know the end of the recording, too.
     let view = View::begin(&sandbox, &[]);
     let mut stream = view.stream();
     stream.until("all durations", all);

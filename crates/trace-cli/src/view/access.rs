@@ -1,4 +1,5 @@
-//! Who is answered: requests to the address that is listened at, below a token that cannot be guessed.
+//! Which requests are answered: those to the address that is listened at, below a token that cannot be
+//! guessed.
 
 use super::body::Content;
 use hyper::body::Bytes;
@@ -65,7 +66,7 @@ impl Access {
             && authority.is_none_or(|authority| authority == self.authority.as_str())
     }
 
-    /// Whether no page of another origin has sent a request, as far as the browser says who did.
+    /// Whether no page of another origin has sent a request, as far as the browser names it.
     pub fn is_of_our_page<B>(&self, request: &Request<B>) -> bool {
         let origin = self.origin();
         request.headers().get_all(ORIGIN).iter().all(|sender| sender == origin.as_str())

@@ -1,5 +1,6 @@
-// What is on a track of a recording that is still running: entries in the order of their begins, to which new ones
-// come, mostly at the end. What begins before the last ones is merged, and what follows it is placed anew.
+// What is on a track of a recording that is still running: entries in the order of their begins, to which
+// new ones come, mostly at the end. What begins before the last ones is merged, and what follows it is
+// placed anew.
 import {KIND, hasLength} from '../decode.js';
 import {Column, GrowingRow} from './columns.js';
 

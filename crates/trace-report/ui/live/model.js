@@ -1,4 +1,5 @@
-// A recording that is still running: what is kept of it, which grows with every message and forgets what is old.
+// A recording that is still running: what is kept of it, which grows with every message and forgets what
+// is old.
 import {KIND} from '../decode.js';
 import {Model} from '../model.js';
 import {Growing} from './growing.js';

@@ -32,7 +32,7 @@ struct State {
     bytes: usize,
     /// The number of the first update that is kept.
     first: u64,
-    /// What the page is told at the end.
+    /// The event with how it has ended.
     end: Option<Bytes>,
     /// Connections close after the end.
     is_closed: bool,
