@@ -164,4 +164,15 @@ test('memory is bounded', () => {
   const {n} = model.tracks[0].data;
   assert.ok(n >= 600 * each && n < 820 * each, `${n}`);
   assert.ok(model.begin >= 9e9 && model.begin <= 11e9, `${model.begin}`);
+  // While the page is paused more is kept, but not everything.
+  const {begin} = model;
+  for (let round = 700; round < 3300; round++) {
+    const from = round * 1e8;
+    const times = [from, ...Array.from({length: each - 1}, () => 1e5)];
+    model.update(update({from, now: from + 1e8, slices: [[0, times, times.map(() => 5e4), times.map(() => 0)]]}));
+    model.forget(true);
+    if (round === 1500) assert.equal(model.begin, begin);
+  }
+  assert.ok(model.begin > begin);
+  assert.ok(model.tracks[0].data.n < 3.1e6, `${model.tracks[0].data.n}`);
 });

@@ -144,7 +144,7 @@ class LiveApp extends App {
     this.isMissing = 0;
     this.keepingItems(() => {
       live.update(update);
-      if (!this.isPaused) live.forget();
+      live.forget(this.isPaused);
     });
     this.isStale = true;
     if (this.ages) this.newest = agesOf(update) ?? this.newest;
@@ -198,9 +198,9 @@ class LiveApp extends App {
       this.finish();
     });
     events.addEventListener('error', () => {
-      if (this.hasEnded) return;
       // What came before would come again.
       events.close();
+      if (this.hasEnded) return;
       this.tell('The connection to trace view is lost. What has come so far stays.', true);
       this.finish();
     });

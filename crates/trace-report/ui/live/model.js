@@ -255,12 +255,14 @@ export class LiveModel extends Model {
     this.version++;
   }
 
-  /** Forgets what is too old or too much. Whether it has. */
-  forget() {
+  /** Forgets what is too old or too much; while the page is paused, only what is far too much. Whether it
+   * has. @param {boolean} [isPaused] */
+  forget(isPaused = false) {
     if (this.now < this.nextForget) return false;
     this.nextForget = this.now + 1e9;
     let entries = 0;
     for (const growing of this.growing.values()) entries += growing.n;
+    if (isPaused && entries < 2 * MOST_ENTRIES) return false;
     const {begin, now} = this;
     const least = entries > MOST_ENTRIES ? Math.max(now - KEPT, begin + (now - begin) / 2) : now - KEPT;
     if (least <= begin) return false;
