@@ -69,6 +69,9 @@ test('slices come in any pieces, and are where they are when all come at once', 
       const open = all.slice(to).filter(({ts}) => ts <= last && next(2) === 0).map((of) => full({...of, end: Infinity}));
       growing.add([...ended, ...open].sort(order), 1e6);
       from = to;
+      const now = growing.data;
+      const around = now.ts.map((at) => now.ts.reduce((sum, ts, i) => sum + Number(ts < at && now.end[i] > at), 0));
+      assert.deepEqual([...now.depth], [...around], `${seed}: ${to}`);
     }
     assert.equal(growing.open, 0);
     const sorted = [...all].sort(order);
