@@ -173,9 +173,9 @@ mod tests {
 
     /// Everything that a stream has now.
     fn rest(events: &mut Events) -> Vec<String> {
-        let mut context = Context::from_waker(Waker::noop());
+        let context = Context::from_waker(Waker::noop());
         let mut all = Vec::new();
-        while let Poll::Ready(Some(bytes)) = events.poll(&mut context) {
+        while let Poll::Ready(Some(bytes)) = events.poll(&context) {
             all.push(String::from_utf8(bytes.to_vec()).unwrap());
         }
         all
@@ -197,10 +197,10 @@ mod tests {
         assert_eq!(rest(&mut events), ["event: names\ndata: c\n\n", "data: 3\n\n"]);
         hub.end("it has ended");
         assert_eq!(rest(&mut events), ["event: end\ndata: {\"how\":\"it has ended\"}\n\n"]);
-        let mut context = Context::from_waker(Waker::noop());
-        assert!(events.poll(&mut context).is_pending());
+        let context = Context::from_waker(Waker::noop());
+        assert!(events.poll(&context).is_pending());
         hub.close();
-        assert_eq!(events.poll(&mut context), Poll::Ready(None));
+        assert_eq!(events.poll(&context), Poll::Ready(None));
     }
 
     #[test]
@@ -248,8 +248,8 @@ mod tests {
         }
         let count = Arc::new(Count(0.into()));
         let waker = Waker::from(count.clone());
-        let mut context = Context::from_waker(&waker);
-        assert!(events.poll(&mut context).is_pending() && events.poll(&mut context).is_pending());
+        let context = Context::from_waker(&waker);
+        assert!(events.poll(&context).is_pending() && events.poll(&context).is_pending());
         hub.push(&message("1", ""));
         assert_eq!(count.0.load(std::sync::atomic::Ordering::Relaxed), 1);
     }
