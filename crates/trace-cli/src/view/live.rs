@@ -32,6 +32,8 @@ const INTERVAL: Duration = Duration::from_millis(100);
 const WAIT: Duration = Duration::from_millis(500);
 /// Exit codes of `trace record` when it could not record, or its command could not be run.
 const NOT_RUN: RangeInclusive<u8> = 125..=127;
+/// How long to wait for the rest of a recording that has ended, on a machine that is busy.
+const REST_WAIT: Duration = Duration::from_secs(30);
 /// How long pages have to take the end before the command ends.
 const CLOSE_WAIT: Duration = Duration::from_secs(2);
 
@@ -141,7 +143,7 @@ fn watch(keys: &Keys, feed: &Feed, server: &Server, mut own: Option<&mut Own>) -
             None => feed.is_over(),
         };
         if is_over {
-            feed.wait_for_end();
+            feed.wait_for_end(keys);
             return is_quit;
         }
         if feed.is_over() {
@@ -183,9 +185,13 @@ impl Feed {
         self.thread.is_finished()
     }
 
-    /// Waits until what the manager has sent is read, but not for a manager that sends nothing.
-    fn wait_for_end(&self) {
-        wait(&[&self.ended], CLOSE_WAIT);
+    /// Waits until what the manager has sent is read, so that pages have all of it before the end. Not for a
+    /// manager that sends nothing, and not if the user wants the end.
+    fn wait_for_end(&self, keys: &Keys) {
+        let last = Instant::now() + REST_WAIT;
+        while !self.is_over() && Instant::now() < last && !keys.has_signal() {
+            wait(&[&self.ended, keys.signals()], WAIT);
+        }
     }
 
     /// Why it has come to an end before the recording did.
