@@ -201,6 +201,13 @@ try {
   found.rows = await page.locator('table[aria-label="Slices in the range"] tbody tr').evaluateAll((rows) =>
     rows.map((row) => [...row.children].map((cell) => cell.textContent)));
   found.sql = await page.locator('#details .sql').textContent();
+  // The button copies the question as a command, which is taken from the clipboard.
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+  await page.locator('#details .question summary').click();
+  const copy = page.locator('#details .question button');
+  await copy.click();
+  await page.waitForFunction(() => document.querySelector('#details .question button').textContent !== 'Copy SQL');
+  found.copied = {button: await copy.textContent(), command: await page.evaluate(() => navigator.clipboard.readText())};
   await judge('range');
   await shot('range');
 

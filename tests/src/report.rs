@@ -2,7 +2,9 @@
 //!
 //! `TRACE_TEST_CATAPULT` names a directory with the Node modules that drive the browser: docs/testing.md.
 
+use crate::Sandbox;
 use crate::build::workspace;
+use crate::sandbox::Process;
 use crate::skip::skip;
 use std::path::Path;
 use std::process::Command;
@@ -43,4 +45,20 @@ pub fn drive(test: &str, page: &Path, name: &str, accessibility: Accessibility) 
     };
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     Some(serde_json::from_slice(&output.stdout).expect("an object"))
+}
+
+/// The same with `tests/report/live.drive.mjs` and the page of a running recording: a process that says what it
+/// has seen when the recording ends.
+///
+/// # Panics
+/// If the browser is required and absent.
+#[must_use]
+pub fn drive_live(test: &str, address: &str) -> Option<Process> {
+    let Some(modules) = std::env::var_os("TRACE_TEST_CATAPULT") else {
+        skip(test, "catapult", "TRACE_TEST_CATAPULT names no directory with playwright-core and axe-core");
+        return None;
+    };
+    let mut command = Command::new("node");
+    command.arg(workspace().join("tests/report/live.drive.mjs")).arg(address).current_dir(modules);
+    Some(Sandbox::spawn_command(command))
 }

@@ -30,6 +30,7 @@ mod scenarios {
     mod killing;
     mod kinds;
     mod listing;
+    mod live_page;
     mod logging;
     mod machine;
     mod manager;

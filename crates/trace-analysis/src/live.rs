@@ -8,12 +8,12 @@
 mod window;
 
 use crate::names::Whats;
-use crate::spans::{Open, Part, Spans};
+use crate::spans::{Open, Part, Span, Spans, Unfinished};
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 use trace_format::event::EventKind;
 use trace_format::units::ProviderId;
-use trace_reader::{Disorder, Event, Item, Resolved, Value};
+use trace_reader::{Disorder, Event, Item, Resolved, Text, Thread, Value};
 use window::Window;
 
 /// Width of a bucket.
@@ -93,6 +93,44 @@ pub struct LiveCounter {
     pub values: Vec<f64>,
 }
 
+/// What of a record can be drawn. Numbers of categories and names are those of [`Live::whats`], those of
+/// threads the places in [`Live::threads`]; times are in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Mark<'a> {
+    /// A duration or an operation that has ended.
+    Span(Span),
+    /// An instant.
+    Instant(Point),
+    /// A begin, step or end of a flow.
+    Flow(Point),
+    /// A line of a log; its number is that of the line as a name without category.
+    Log(Point),
+    /// A value of a counter.
+    Sample {
+        /// When, where, and the counter's category and name.
+        point: Point,
+        /// The counter's id.
+        id: u64,
+        /// The name of the value.
+        series: Text<'a>,
+        /// The value.
+        value: f64,
+    },
+}
+
+/// Something at a moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Point {
+    /// When, in nanoseconds.
+    pub at: u64,
+    /// Number of its category and name.
+    pub what: u32,
+    /// Number of its thread.
+    pub thread: u32,
+    /// Number of that thread's process.
+    pub process: u32,
+}
+
 /// The statistics at one moment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Snapshot {
@@ -128,18 +166,35 @@ impl Default for Live {
 impl Live {
     /// Takes the next record.
     pub fn record(&mut self, record: &Resolved<'_>) {
-        if let Item::Event(event) = &record.item {
-            self.event(record.provider, event);
+        self.record_to(record, &mut |_| {});
+    }
+
+    /// The same, and passes on what of the record can be drawn.
+    #[inline]
+    pub fn record_to(&mut self, record: &Resolved<'_>, take: &mut impl FnMut(Mark<'_>)) {
+        match &record.item {
+            Item::Event(event) => self.event(record.provider, event, take),
+            Item::Log { time, thread, message } => {
+                let what = self.whats.number(Text(b""), *message);
+                take(Mark::Log(self.point(time.nanos().0, what, *thread)));
+            }
+            _ => {}
         }
     }
 
-    fn event(&mut self, provider: ProviderId, event: &Event<'_>) {
+    fn point(&mut self, at: u64, what: u32, thread: Thread) -> Point {
+        let thread = self.spans.thread(thread);
+        Point { at, what, thread, process: self.spans.process(thread) }
+    }
+
+    #[inline]
+    fn event(&mut self, provider: ProviderId, event: &Event<'_>, take: &mut impl FnMut(Mark<'_>)) {
         let at = event.time.nanos().0;
         let what = self.whats.number(event.category, event.name);
-        let thread = self.spans.thread(event.thread);
+        let point = self.point(at, what, event.thread);
         *self.events.entry(provider).or_default() += 1;
         self.window.event(provider, at);
-        let open = Open { at, what, thread };
+        let open = Open { at, what, thread: point.thread };
         let part = |is_end, id| Part { open, is_end, id };
         let span = match event.kind {
             EventKind::DurationComplete { end } => self.spans.complete(open, end.to_nanos(event.time.rate).0),
@@ -147,38 +202,73 @@ impl Live {
             EventKind::DurationEnd => self.spans.part(part(true, None), &self.whats),
             EventKind::AsyncBegin { id } => self.spans.part(part(false, Some(id)), &self.whats),
             EventKind::AsyncEnd { id } => self.spans.part(part(true, Some(id)), &self.whats),
-            EventKind::Counter { id } => {
-                self.counter(provider, event, what, id, at);
-                None
+            EventKind::Counter { id } => return self.counter(provider, event, point, id, take),
+            EventKind::Instant { .. } | EventKind::AsyncInstant { .. } => return take(Mark::Instant(point)),
+            EventKind::FlowBegin { .. } | EventKind::FlowStep { .. } | EventKind::FlowEnd { .. } => {
+                return take(Mark::Flow(point));
             }
-            _ => None,
+            EventKind::Unknown { .. } => None,
         };
         if let Some(span) = span {
             self.window.span(provider, &span);
+            take(Mark::Span(span));
         }
     }
 
-    fn counter(&mut self, provider: ProviderId, event: &Event<'_>, what: u32, id: u64, at: u64) {
+    fn counter(
+        &mut self,
+        provider: ProviderId,
+        event: &Event<'_>,
+        point: Point,
+        id: u64,
+        take: &mut impl FnMut(Mark<'_>),
+    ) {
         for (series, value) in event.arguments.iter() {
             let value = match value {
                 Value::Int32(value) => f64::from(value),
                 Value::Uint32(value) => f64::from(value),
                 Value::Int64(value) => value as f64,
                 Value::Uint64(value) => value as f64,
-                Value::Double(value) if value.is_finite() => value,
+                Value::Double(value) => value,
                 _ => continue,
             };
+            take(Mark::Sample { point, id, series, value });
+            if !value.is_finite() {
+                continue;
+            }
             let mut series = series.to_str().into_owned();
             if series.len() > MAX_SERIES_BYTES {
                 series.truncate(series.floor_char_boundary(MAX_SERIES_BYTES));
             }
-            let key = (provider, what, id, series);
+            let key = (provider, point.what, id, series);
             if self.counters.len() >= MAX_COUNTERS && !self.counters.contains_key(&key) {
                 self.other_samples += 1;
                 continue;
             }
-            self.counters.entry(key).or_default().push(at / BUCKET_NS, value);
+            self.counters.entry(key).or_default().push(point.at / BUCKET_NS, value);
         }
+    }
+
+    /// Categories and names by their numbers.
+    #[must_use]
+    pub const fn whats(&self) -> &Whats {
+        &self.whats
+    }
+
+    /// Threads by their numbers, with the numbers of their processes.
+    pub fn threads(&self) -> impl ExactSizeIterator<Item = (Thread, u32)> + '_ {
+        self.spans.threads_with_processes()
+    }
+
+    /// The number of a thread.
+    pub fn thread(&mut self, thread: Thread) -> u32 {
+        self.spans.thread(thread)
+    }
+
+    /// Durations that have begun and not ended. Those of a thread come one after the other, in the order of
+    /// their begins.
+    pub fn unfinished(&self) -> impl Iterator<Item = Unfinished> + '_ {
+        self.spans.unfinished()
     }
 
     /// The statistics at a time in nanoseconds, with the first `most` names. What is older than the window is

@@ -143,6 +143,12 @@ impl Whats {
         &self.texts[number as usize]
     }
 
+    /// How many categories and names there are together; their own numbers begin at 0.
+    #[must_use]
+    pub fn texts(&self) -> usize {
+        self.texts.len()
+    }
+
     /// How many pairs there are; their numbers begin at 0, which is that of all further ones.
     #[must_use]
     pub fn len(&self) -> usize {

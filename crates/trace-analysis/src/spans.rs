@@ -185,6 +185,11 @@ impl<'a> Spans<'a> {
         self.threads.iter().map(|state| state.thread)
     }
 
+    /// The same, with the numbers of their processes.
+    pub fn threads_with_processes(&self) -> impl ExactSizeIterator<Item = (Thread, u32)> + '_ {
+        self.threads.iter().map(|state| (state.thread, state.process))
+    }
+
     /// The processes by their numbers.
     pub fn processes(&self) -> Vec<Koid> {
         let mut processes = vec![Koid(0); self.processes.len()];
@@ -329,13 +334,18 @@ impl<'a> Spans<'a> {
             })?;
             self.enclose(&mut together, &mut take);
         }
+        self.unfinished().for_each(|unfinished| take_open(&unfinished));
+        Ok(())
+    }
+
+    /// What has begun and not ended: durations by thread, then operations.
+    pub fn unfinished(&self) -> impl Iterator<Item = Unfinished> + '_ {
         let open = self.threads.iter().flat_map(|state| &state.open).map(|open| (open, false));
         let operations = self.operations.values().flatten().map(|open| (open, true));
-        for (open, is_operation) in open.chain(operations) {
+        open.chain(operations).map(|(open, is_operation)| {
             let Open { at: begin, what, thread } = *open;
-            take_open(&Unfinished { what, thread, process: self.process(thread), begin, is_operation });
-        }
-        Ok(())
+            Unfinished { what, thread, process: self.process(thread), begin, is_operation }
+        })
     }
 
     /// Durations that end at the same time: what begins last is inside.

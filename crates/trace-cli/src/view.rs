@@ -1,13 +1,15 @@
 //! `trace view`: passes a trace to the Perfetto UI, which a browser loads from a local copy or from the
-//! network.
+//! network, or with `--live` a recording that is still running (`view/live.rs`).
 //!
 //! The page fetches the trace from this program, once and whole. No other page gets it: its address has a
 //! token in it that cannot be guessed, and requests are answered only if they were sent to the address that
 //! is listened at, so that the name of another site which resolves to this machine is of no use.
 
+mod access;
 mod attendance;
 mod body;
 mod forward;
+mod live;
 mod port;
 mod server;
 mod site;
@@ -19,11 +21,12 @@ use crate::exit::Failure;
 use crate::input::{is_for_perfetto, is_stdin, name, open, problem};
 use crate::report;
 use crate::stdio::say;
-use attendance::GRACE;
+use attendance::{Attendance, GRACE};
 use site::{Site, Trace};
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use viewer::Viewer;
 
 /// The only port that pages of ui.perfetto.dev may fetch from, according to their content security policy.
@@ -31,15 +34,27 @@ const PORT: u16 = 9001;
 /// A page that is served here may use any port.
 const ANY_PORT: u16 = 0;
 
+/// Shows a trace, or with `--live` what is being recorded.
+pub fn run(options: &View) -> Result<u8, Failure> {
+    match (&options.input, options.live) {
+        (None, true) => live::run(options),
+        (Some(_), true) => Err(Failure::usage(
+            "--live takes no FILE; a command to record comes after --, as in trace view --live -- ./app",
+        )),
+        (Some(input), false) => show(options, input).map(|()| 0),
+        (None, false) => Err(Failure::usage("no trace given")),
+    }
+}
+
 /// Serves the trace until the page has it, or is closed, or this is interrupted.
-pub fn run(options: &View) -> Result<(), Failure> {
+fn show(options: &View, input: &Path) -> Result<(), Failure> {
     let viewer = viewer::find(options.ui.as_deref())?;
     // Check the input before the server starts.
-    let trace = shown(&options.input)?;
+    let trace = shown(input)?;
     let (ui, port) = match &viewer {
         Viewer::Copy { directory, .. } => (Some(directory.clone()), ANY_PORT),
         Viewer::Site => (None, PORT),
-        Viewer::None => return show_report(&options.input, !options.no_open),
+        Viewer::None => return show_report(input, !options.no_open),
     };
     let has_copy = ui.is_some();
     let listener = listen(port)?;
@@ -48,23 +63,32 @@ pub fn run(options: &View) -> Result<(), Failure> {
     let page = site.page();
     say!("trace: {page}");
     say!("trace: the page is {viewer}");
-    if let Some(command) = forward::command(address.port()) {
-        say!(
-            "trace: over ssh, run this on the machine with the browser, and open the address there: {command}"
-        );
-    }
+    say_forward(address.port());
     let seconds = GRACE.as_secs();
     if has_copy {
         say!("trace: this ends {seconds} s after the page was closed, or on Ctrl-C");
     } else {
         say!("trace: this ends {seconds} s after the page has fetched the trace, or on Ctrl-C");
     }
+    open_browser(options, &page);
+    server::run(listener, site, Arc::new(Attendance::new())).map_err(|error| failed(&error))
+}
+
+/// How to reach the page over ssh, if this runs there.
+fn say_forward(port: u16) {
+    if let Some(command) = forward::command(port) {
+        say!(
+            "trace: over ssh, run this on the machine with the browser, and open the address there: {command}"
+        );
+    }
+}
+
+fn open_browser(options: &View, page: &str) {
     let has_display =
         ["DISPLAY", "WAYLAND_DISPLAY", "BROWSER"].iter().any(|name| std::env::var_os(name).is_some());
-    if !options.no_open && has_display && open::that_detached(&page).is_err() {
+    if !options.no_open && has_display && open::that_detached(page).is_err() {
         say!("trace: no browser found; open the address in one");
     }
-    server::run(listener, site).map_err(|error| failed(&error))
 }
 
 /// Without the Perfetto UI: the report, beside the trace.

@@ -12,6 +12,7 @@ mod blocks;
 mod collector;
 mod columns;
 mod lengths;
+pub mod live;
 mod packer;
 mod page;
 mod states;
@@ -26,7 +27,7 @@ use blocks::{Activity, Blocks, Folded, Folding};
 use collector::{Collector, Flow};
 use columns::put_number;
 use packer::{Packer, compressed};
-use page::{Page, escaped};
+use page::{Page, REPORT, escaped};
 use serde_json::{Value, json};
 use std::io::{self, BufWriter, Read, Write};
 use std::panic::resume_unwind;
@@ -91,7 +92,7 @@ pub fn write(
             Err(error) => return sums().map_or_else(|error| Err(error.into()), |_| Err(error.into())),
         };
         collector.finish();
-        let page = Page::new().map_err(ReportError::Write)?;
+        let page = Page::of(&REPORT).map_err(ReportError::Write)?;
         let mut output = Counting { output: BufWriter::with_capacity(1 << 16, output), bytes: 0 };
         page.begin(&name, &mut output).map_err(ReportError::Write)?;
         let take = |number: usize, text: &str| page.section(&format!("t{number}"), text, &mut output);

@@ -16,12 +16,14 @@ const HTML: &str = include_str!("../ui/page.html");
 const STYLE: &str = include_str!("../ui/page.css");
 const LOADER: &str = include_str!("../ui/loader.js");
 
-/// The modules of the page; each uses only what comes before it.
-const MODULES: [(&str, &str); 18] = [
+type Modules<'a> = &'a [(&'a str, &'a str)];
+
+/// What both pages have; each uses only what comes before it.
+const SHARED: [(&str, &str); 17] = [
     ("text.js", include_str!("../ui/text.js")),
     ("decode.js", include_str!("../ui/decode.js")),
-    ("model.js", include_str!("../ui/model.js")),
     ("pyramid.js", include_str!("../ui/pyramid.js")),
+    ("model.js", include_str!("../ui/model.js")),
     ("colour.js", include_str!("../ui/colour.js")),
     ("layout.js", include_str!("../ui/layout.js")),
     ("stats.js", include_str!("../ui/stats.js")),
@@ -33,9 +35,17 @@ const MODULES: [(&str, &str); 18] = [
     ("element.js", include_str!("../ui/element.js")),
     ("heads.js", include_str!("../ui/heads.js")),
     ("details.js", include_str!("../ui/details.js")),
-    ("summary.js", include_str!("../ui/summary.js")),
     ("input.js", include_str!("../ui/input.js")),
-    ("main.js", include_str!("../ui/main.js")),
+    ("app.js", include_str!("../ui/app.js")),
+];
+const MAIN: [(&str, &str); 2] =
+    [("summary.js", include_str!("../ui/summary.js")), ("main.js", include_str!("../ui/main.js"))];
+const LIVE_MODULES: [(&str, &str); 5] = [
+    ("live/columns.js", include_str!("../ui/live/columns.js")),
+    ("live/growing.js", include_str!("../ui/live/growing.js")),
+    ("live/model.js", include_str!("../ui/live/model.js")),
+    ("live/tables.js", include_str!("../ui/live/tables.js")),
+    ("live/main.js", include_str!("../ui/live/main.js")),
 ];
 
 /// The modules of the worker.
@@ -45,6 +55,34 @@ const WORKER: [(&str, &str); 2] = [
 ];
 /// The constant with the worker's text.
 const WORKER_NAME: &str = "WORKER";
+
+/// A kind of page.
+#[derive(Clone, Copy, Debug)]
+pub struct PageKind {
+    /// What follows its title.
+    suffix: &'static str,
+    modules: Modules<'static>,
+    has_worker: bool,
+    /// What is added to the policy.
+    policy: &'static str,
+    /// Elements in the bar, and keys in the help.
+    controls: &'static str,
+    keys: &'static str,
+}
+
+/// The page of a trace.
+pub const REPORT: PageKind =
+    PageKind { suffix: "trace report", modules: &MAIN, has_worker: true, policy: "", controls: "", keys: "" };
+/// The page of a recording that is still running, which a server feeds.
+pub const LIVE: PageKind = PageKind {
+    suffix: "trace view",
+    modules: &LIVE_MODULES,
+    has_worker: false,
+    policy: "; connect-src 'self'",
+    controls: "<button id=\"pause\" class=\"quiet\" aria-pressed=\"false\" title=\"Pause or follow (Space)\">Pause</button>\n\
+               <span id=\"state\" role=\"status\">connecting…</span>\n",
+    keys: "<dt><kbd>Space</kbd></dt><dd>pause, or follow the recording again</dd>\n",
+};
 
 /// A line without comments that declare types.
 fn without_types(line: &str) -> String {
@@ -113,6 +151,7 @@ pub fn escaped(json: &str) -> String {
 
 /// The page without its data.
 pub struct Page {
+    kind: PageKind,
     /// The compressed script.
     script: String,
 }
@@ -122,27 +161,34 @@ impl Page {
     ///
     /// # Errors
     /// They do not fit together, which a test makes sure of.
-    pub fn new() -> io::Result<Self> {
+    pub fn of(kind: &PageKind) -> io::Result<Self> {
         let worker = joined(&WORKER).map_err(io::Error::other)?;
         let worker = format!("const {WORKER_NAME} = {};", serde_json::Value::from(worker));
-        let mut modules = vec![("the worker", worker.as_str())];
-        modules.extend(MODULES);
+        let mut modules = Vec::new();
+        if kind.has_worker {
+            modules.push(("the worker", worker.as_str()));
+        }
+        modules.extend(SHARED);
+        modules.extend(kind.modules);
         let script = joined(&modules).map_err(io::Error::other)?;
-        Ok(Self { script: compressed(script.as_bytes())? })
+        Ok(Self { kind: *kind, script: compressed(script.as_bytes())? })
     }
 
     /// Writes everything up to the data. The title is any text.
     pub fn begin(&self, title: &str, output: &mut impl Write) -> io::Result<()> {
         let policy = format!(
             "default-src 'none'; script-src {} blob:; worker-src blob:; style-src {}; img-src blob: data:; base-uri \
-             'none'; form-action 'none'",
+             'none'; form-action 'none'{}",
             hash(LOADER),
-            hash(STYLE)
+            hash(STYLE),
+            self.kind.policy
         );
         let title = Shown(title).to_string().replace('&', "&amp;").replace('<', "&lt;");
+        let title = format!("{title} · {}", self.kind.suffix);
         let (head, _) = HTML.split_once("<!--data-->").unwrap_or((HTML, ""));
         let (head, body) = head.split_once("/*style*/").unwrap_or((head, ""));
         let head = head.replace("<!--policy-->", &policy).replace("<!--title-->", &title);
+        let body = body.replace("<!--controls-->", self.kind.controls).replace("<!--keys-->", self.kind.keys);
         write!(output, "{head}{STYLE}{body}")
     }
 
@@ -176,15 +222,19 @@ mod tests {
 
     #[test]
     fn the_page_is_small_and_its_parts_fit_together() {
-        let page = Page::new().unwrap();
-        let mut whole = Vec::new();
-        page.begin("a <b> & \u{202e}c", &mut whole).unwrap();
-        page.end(&mut whole).unwrap();
-        let whole = String::from_utf8(whole).unwrap();
-        assert!(whole.len() <= 60_000, "{} bytes", whole.len());
-        assert!(whole.contains("<title>a &lt;b> &amp; \\u{202e}c"), "{}", &whole[..600]);
-        for mark in ["<!--", "/*style*/", "/*script*/"] {
-            assert!(!whole.contains(mark), "{mark} is left");
+        for kind in [&REPORT, &LIVE] {
+            let page = Page::of(kind).unwrap();
+            let mut whole = Vec::new();
+            page.begin("a <b> & \u{202e}c", &mut whole).unwrap();
+            page.end(&mut whole).unwrap();
+            let whole = String::from_utf8(whole).unwrap();
+            assert!(whole.len() <= 60_000, "{} bytes", whole.len());
+            assert!(whole.contains("<title>a &lt;b> &amp; \\u{202e}c · trace "), "{}", &whole[..600]);
+            for mark in ["<!--", "/*style*/", "/*script*/"] {
+                assert!(!whole.contains(mark), "{mark} is left");
+            }
+            // Only the page that is fed asks for anything.
+            assert_eq!(whole.contains("connect-src 'self'"), kind.suffix == LIVE.suffix);
         }
     }
 

@@ -132,6 +132,11 @@ impl Tracks {
         self.threads[thread as usize].process
     }
 
+    /// Whether a track has a number.
+    pub fn is_known(&self, track: &Track) -> bool {
+        self.numbers.contains_key(&track.key())
+    }
+
     /// The number of a track.
     #[inline]
     pub fn number(&mut self, track: Track) -> u32 {

@@ -500,8 +500,9 @@ export class Drawing {
   /** The whole trace, with the part that is shown. @param {HTMLCanvasElement} canvas @param {any} view */
   map(canvas, view) {
     const {context: c, width, height} = sized(canvas);
-    Object.assign(this, {from: 0, to: this.model.length, width});
-    const back = [canvas.width, canvas.height, palette].join();
+    const {begin, length, version} = this.model;
+    Object.assign(this, {from: begin, to: length, width});
+    const back = [canvas.width, canvas.height, palette, version].join();
     const now = [view.from, view.to, back].join();
     if (now === this.drawn.map) return;
     this.drawn.map = now;

@@ -32,3 +32,8 @@ export function table(label, header, texts, rows) {
     h('tbody', {}, ...rows.map((row) => h('tr', {}, ...row.map(cell)))),
   );
 }
+
+/** A part of the first screen. @param {string} title @param {string} note @param {...Child} children */
+export function card(title, note, ...children) {
+  return h('section', {class: 'card'}, h('h2', {}, title), note && h('p', {class: 'note'}, note), ...children);
+}

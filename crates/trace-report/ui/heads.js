@@ -23,7 +23,8 @@ export class Heads {
     /** @type {import('./layout.js').Placed[]} */
     const placed = drawing.placed;
     const keys = placed.map(
-      ({lane, isSticky}) => `${lane.key} ${isSticky} ${lane.isPinned} ${layout.collapsed.has(lane.key)}`,
+      ({lane, isSticky}) =>
+        `${lane.key} ${isSticky} ${lane.isPinned} ${layout.collapsed.has(lane.key)} ${lane.height} ${lane.title}`,
     );
     const shownNow = keys.join();
     if (shownNow !== this.keys) {
@@ -103,7 +104,7 @@ export class Heads {
         class: isSticky ? 'head sticky' : 'head',
         style,
         'data-key': key,
-        title: `${title} ${lane.note} · ${count(lane.count)}`,
+        title: `${title} ${lane.note}${lane.count > 0 ? ` · ${count(lane.count)}` : ''}`,
       },
       h('span', {class: 'title'}, title),
       h('span', {class: 'dim'}, of),

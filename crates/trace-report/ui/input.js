@@ -122,7 +122,8 @@ export function listen(app) {
   const center = (/** @type {PointerEvent} */ event) => {
     const {left, width} = box(event);
     const half = (app.view.to - app.view.from) / 2;
-    const at = ((event.clientX - left) / width) * app.model.length;
+    const {begin, length} = app.model;
+    const at = begin + ((event.clientX - left) / width) * (length - begin);
     app.show(at - half, at + half);
   };
   map.addEventListener('pointerdown', (/** @type {PointerEvent} */ event) => {
@@ -144,8 +145,8 @@ export function listen(app) {
     '+': () => app.zoom(0.7, 0.5),
     '=': () => app.zoom(0.7, 0.5),
     '-': () => app.zoom(1 / 0.7, 0.5),
-    0: () => app.zoomTo(0, app.model.length),
-    Home: () => app.zoomTo(0, app.model.length),
+    0: () => app.zoomTo(app.model.begin, app.model.length),
+    Home: () => app.zoomTo(app.model.begin, app.model.length),
     f: () => app.zoomToSelected(),
     m: () => app.markSelected(),
     '[': () => app.step(-1),

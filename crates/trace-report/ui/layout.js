@@ -132,6 +132,15 @@ export class Layout {
     this.update();
   }
 
+  /** Has other lanes, in the state in which those with the same keys were. @param {Lane[][]} groups */
+  replace(groups) {
+    const before = this.byKey;
+    for (const key of collapsedAtFirst(groups)) if (!before.has(key)) this.collapsed.add(key);
+    this.groups = groups;
+    this.byKey = new Map(groups.flat().map((lane) => [lane.key, lane]));
+    this.update();
+  }
+
   /** Places all lanes anew. */
   update() {
     this.top = this.pinned.flatMap((key) => this.byKey.get(key) ?? []);

@@ -31,6 +31,8 @@ export class Model {
   /** @param {Meta} meta @param {Listed} json @param {(id: string, isPlain?: boolean) => Promise<any>} fetchPart */
   constructor(meta, json, fetchPart) {
     this.meta = meta;
+    /** The first moment that is shown, and the last. */
+    this.begin = 0;
     this.length = Math.max(meta.length, 1);
     this.base = BigInt(meta.base);
     this.fetchPart = fetchPart;
@@ -79,6 +81,8 @@ export class Model {
     this.flows = [];
     /** Places of a thread's flow events, in the order of their times. @type {Map<number, number[]>} */
     this.flowsOfThread = new Map();
+    /** Goes up when the map has to be drawn anew. */
+    this.version = 0;
     this.onLoad = () => {};
   }
 

@@ -21,14 +21,10 @@ export class Search {
   async run(text) {
     const {model} = this;
     this.text = text;
-    const wanted = text.toLowerCase();
-    const matches = (/** @type {string} */ name) => (wanted !== '' && name.toLowerCase().includes(wanted) ? 1 : 0);
-    const texts = model.texts.map(matches);
-    this.has = Uint8Array.from(model.whats, ([category, name]) => texts[category] | texts[name]);
-    this.hasThread = Uint8Array.from(model.threads, (thread) => matches(thread.name));
+    this.mark();
     this.found = [];
     this.place = -1;
-    if (!wanted) return;
+    if (!text) return;
     await model.loadAll((track) => track.kind < KIND.counter);
     if (this.text !== text) return;
     const found = [];
@@ -39,6 +35,16 @@ export class Search {
       for (let i = 0; i < data.n; i++) if (has[data.what[i]]) found.push({track: track.id, i, ts: data.ts[i]});
     }
     this.found = found.sort((a, b) => a.ts - b.ts || a.track - b.track);
+  }
+
+  /** Finds the names that have the text. */
+  mark() {
+    const {model, text} = this;
+    const wanted = text.toLowerCase();
+    const matches = (/** @type {string} */ name) => (wanted !== '' && name.toLowerCase().includes(wanted) ? 1 : 0);
+    const texts = model.texts.map(matches);
+    this.has = Uint8Array.from(model.whats, ([category, name]) => texts[category] | texts[name]);
+    this.hasThread = Uint8Array.from(model.threads, (thread) => matches(thread.name));
   }
 
   /** Whether something is found, so that everything else is drawn dimmed. @param {Track} track

@@ -5,6 +5,13 @@ import {KIND} from './decode.js';
 /** @typedef {import('./model.js').Track} Track */
 /** @typedef {{category: string, name: string, count: number, sum: number, longest: number, at: [Track, number]}} Sum */
 
+/** A part of the time around something, that shows what is beside it. @param {number} at @param {number} length
+ * @returns {[number, number]} */
+export function around(at, length) {
+  const margin = Math.max(length * 0.6, 500);
+  return [at - margin, at + length + margin];
+}
+
 /** Sums of slices by name: how many lie in a range at least partly, and how much of their time is in it.
  * @param {Model} model @param {Track[]} tracks @param {number} from @param {number} to @returns {Sum[]} */
 export function sumsOf(model, tracks, from, to) {

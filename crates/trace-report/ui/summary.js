@@ -1,16 +1,12 @@
 // The first screen: what is worth knowing of the whole trace.
-import {h, table} from './element.js';
+import {card, h, table} from './element.js';
 import {colourOf} from './colour.js';
+import {around} from './stats.js';
 import {bytes, count, short, shown, time} from './text.js';
 
 /** @typedef {import('./element.js').Child} Child */
 
 const ROWS = 12;
-
-/** @param {string} title @param {string} note @param {...Child} children */
-function card(title, note, ...children) {
-  return h('section', {class: 'card'}, h('h2', {}, title), note && h('p', {class: 'note'}, note), ...children);
-}
 
 /** A bar behind a number. @param {number} part @param {string} name */
 const bar = (part, name) =>
@@ -65,13 +61,6 @@ function lossesOf(meta, app) {
     ),
     rows.length > 0 && table('Losses', ['provider', 'reason', 'when', 'records'], 3, rows),
   );
-}
-
-/** A part of the time around something, that shows what is beside it. @param {number} at @param {number} length
- * @returns {[number, number]} */
-export function around(at, length) {
-  const margin = Math.max(length * 0.6, 500);
-  return [at - margin, at + length + margin];
 }
 
 /** @param {any} meta @param {any} app */

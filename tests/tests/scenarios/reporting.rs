@@ -14,7 +14,7 @@ use trace_format::refs::{StringRef, ThreadRef};
 use trace_format::sink::Sink;
 use trace_format::units::{Koid, ProcessKoid, ProviderId, ThreadKoid, Ticks, TicksPerSecond};
 use trace_tests::Sandbox;
-use trace_tests::build::workspace;
+use trace_tests::build::{program, workspace};
 use trace_tests::report::{Accessibility, drive};
 use trace_tests::skip::skip;
 
@@ -115,17 +115,63 @@ fn compare(sandbox: &Sandbox, trace: &str, found: &Value) {
     let deepest = number("SELECT coalesce(max(depth), 0) AS n FROM slices");
     let seen = found["slices"].as_array().unwrap().iter().map(|row| row[4].as_u64().unwrap()).max();
     assert!(seen.unwrap_or(0) >= deepest, "{trace}: depth");
-    // The question of the range of everything gives the rows of its table.
-    let sql = found["sql"].as_str().unwrap();
-    let rows = query(sandbox, trace, sql);
+    // The question of the range of everything gives the rows of its table, also as it is copied.
+    let rows = query(sandbox, trace, found["sql"].as_str().unwrap());
     let shown = found["rows"].as_array().unwrap();
     assert_eq!(shown.len(), rows.len().min(200), "{trace}");
-    let total = |rows: &mut dyn Iterator<Item = u64>| rows.sum::<u64>();
     if rows.len() <= 200 {
-        let digits = |text: &str| text.replace('\u{202f}', "").parse::<u64>().unwrap();
-        let seen = total(&mut shown.iter().map(|row| digits(row[2].as_str().unwrap())));
-        assert_eq!(seen, total(&mut rows.iter().map(|row| row["n"].as_u64().unwrap())), "{trace}");
+        compare_rows(trace, shown, &rows);
     }
+    assert_eq!(found["copied"]["button"], "Copied", "{trace}");
+    let copied = run_copied(sandbox, found["copied"]["command"].as_str().unwrap());
+    assert_eq!(copied, rows, "{trace}");
+}
+
+/// Compares the rows of the table of a range with what its question answers: by name and category how many slices
+/// there are, and how much of their time is in the range, to the digits that are shown.
+fn compare_rows(trace: &str, shown: &[Value], rows: &[Value]) {
+    let text = |row: &Value, place: usize| row[place].as_str().unwrap().to_owned();
+    let seen: BTreeMap<(String, String), (u64, String)> = shown
+        .iter()
+        .map(|row| {
+            let count = text(row, 2).replace('\u{202f}', "").parse().unwrap();
+            ((text(row, 1), text(row, 0)), (count, text(row, 3)))
+        })
+        .collect();
+    assert_eq!(seen.len(), shown.len(), "{trace}");
+    for row in rows {
+        let key = ["category", "name"].map(|member| row[member].as_str().unwrap().to_owned());
+        let key = (key[0].clone(), if key[1].is_empty() { "(no name)".to_owned() } else { key[1].clone() });
+        let (count, time) = seen.get(&key).unwrap_or_else(|| panic!("{trace}: no row of {key:?}"));
+        assert_eq!(Some(*count), row["n"].as_u64(), "{trace}: {key:?}");
+        let expected = row["ns"].as_f64().unwrap();
+        let (number, unit) = time.split_once(' ').unwrap();
+        let factor = match unit {
+            "ns" => 1.0,
+            "µs" => 1e3,
+            "ms" => 1e6,
+            "s" => 1e9,
+            _ => panic!("{trace}: {time}"),
+        };
+        let seen = number.parse::<f64>().unwrap() * factor;
+        assert!((seen - expected).abs() <= 6e-4 * expected, "{trace}: {key:?}: {time} for {expected} ns");
+    }
+}
+
+/// Runs a command as it was copied, in a shell, and returns its rows.
+fn run_copied(sandbox: &Sandbox, command: &str) -> Vec<Value> {
+    let arguments = command.strip_prefix("trace query ").unwrap_or_else(|| panic!("{command}"));
+    let trace = program("trace");
+    let line = format!("'{}' query --output json {arguments}", trace.display());
+    let mut shell = sandbox.command("trace");
+    let environment: Vec<_> =
+        shell.get_envs().map(|(name, value)| (name.to_owned(), value.map(ToOwned::to_owned))).collect();
+    shell = Command::new("sh");
+    shell.arg("-c").arg(line).current_dir(sandbox.work_dir());
+    shell.envs(environment.into_iter().filter_map(|(name, value)| Some((name, value?))));
+    let output = shell.output().expect("a shell");
+    assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("a list")
 }
 
 fn ends(found: &Value, member: &str) -> [f64; 2] {
@@ -453,7 +499,7 @@ fn modules_are_typed_and_tested() {
     let test = "modules_are_typed_and_tested";
     let root = workspace();
     let node = |arguments: &[&str]| Command::new("node").args(arguments).current_dir(root).output();
-    let tests = match node(&["--test", "tests/report/modules.mjs"]) {
+    let tests = match node(&["--test", "tests/report/modules.mjs", "tests/report/live.mjs"]) {
         Ok(tests) => tests,
         Err(error) => return skip(test, "ui", &format!("node cannot be run: {error}")),
     };
@@ -467,8 +513,9 @@ fn modules_are_typed_and_tested() {
     let types = node(&[&tool("typescript/bin/tsc"), "-p", ui]).expect("node runs");
     assert!(types.status.success(), "{}", String::from_utf8_lossy(&types.stdout));
     let config = format!("{ui}/.prettierrc.json");
-    let pattern = format!("{ui}/*.js");
-    let format = node(&[&tool("prettier/bin/prettier.cjs"), "--config", &config, "--check", &pattern]);
+    let patterns = ["*.js", "live/*.js"].map(|pattern| format!("{ui}/{pattern}"));
+    let prettier = tool("prettier/bin/prettier.cjs");
+    let format = node(&[&prettier, "--config", &config, "--check", &patterns[0], &patterns[1]]);
     let format = format.expect("node runs");
     assert!(format.status.success(), "{}", String::from_utf8_lossy(&format.stderr));
 }

@@ -2,7 +2,10 @@
 
 use super::traces;
 use super::values::Moment;
+use crate::completion;
 use clap::Args;
+use clap_complete::ArgValueCompleter;
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// Options of `view`.
@@ -14,9 +17,43 @@ pub struct View {
     /// Print the address instead of opening a browser
     #[arg(long)]
     pub no_open: bool,
+    /// Show the running recording, or a new one, while it records
+    #[arg(long, conflicts_with = "ui")]
+    pub live: bool,
+    /// With `--live`: record only these categories, separated by commas, as with trace record
+    #[arg(long, value_name = "LIST", requires = "live", allow_hyphen_values = true, add = ArgValueCompleter::new(completion::category_list))]
+    pub categories: Option<String>,
+    /// With `--live`: write the trace to this file (default: trace.fxt, or trace-1.fxt if that exists)
+    #[arg(long, short = 'o', value_name = "FILE", requires = "live")]
+    pub output_file: Option<PathBuf>,
+    /// With `--live`: read further options of a new recording from this TOML file
+    #[arg(long, value_name = "FILE", requires = "live")]
+    pub config: Option<PathBuf>,
     /// The trace
-    #[arg(value_name = "FILE", add = traces())]
-    pub input: PathBuf,
+    #[arg(value_name = "FILE", required_unless_present = "live", add = traces())]
+    pub input: Option<PathBuf>,
+    /// With `--live`: the program to run and record, with its arguments
+    #[arg(value_name = "COMMAND", last = true, requires = "live")]
+    pub command: Vec<OsString>,
+}
+
+impl View {
+    /// The arguments of `trace record` for a recording of the command's own; none if no option is about one.
+    pub fn of_record(&self) -> Vec<OsString> {
+        let mut arguments = Vec::new();
+        if let Some(categories) = &self.categories {
+            // A list may begin with a hyphen.
+            arguments.push(format!("--categories={categories}").into());
+        }
+        for (option, file) in [("--output-file", &self.output_file), ("--config", &self.config)] {
+            arguments.extend(file.iter().flat_map(|file| [option.into(), file.clone().into_os_string()]));
+        }
+        if !self.command.is_empty() {
+            arguments.push("--".into());
+            arguments.extend(self.command.iter().cloned());
+        }
+        arguments
+    }
 }
 
 /// Options of `report`.

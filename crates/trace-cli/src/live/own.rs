@@ -6,6 +6,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io::Read;
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -84,14 +85,29 @@ impl Printed {
     }
 }
 
+/// Where goes what the recording and its command print.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// It is kept until the end.
+    Kept,
+    /// To stderr, beside lines of JSON.
+    Stderr,
+    /// Where it went without this command.
+    Same,
+}
+
 impl Own {
-    /// Begins a recording. What it prints is kept until the end, or goes to stderr beside lines of JSON.
-    pub fn begin(arguments: &[OsString], is_json: bool) -> Result<Self, Failure> {
+    /// Begins a recording.
+    pub fn begin(arguments: &[OsString], output: Output) -> Result<Self, Failure> {
         let mut command = record(arguments)?;
         command.stdin(Stdio::null());
-        if is_json {
-            let stderr = stdio::duplicate_stderr().map_err(|error| cannot_start(&error))?;
-            command.stdout(stderr);
+        if output != Output::Kept {
+            if output == Output::Stderr {
+                command.stdout(stdio::duplicate_stderr().map_err(|error| cannot_start(&error))?);
+            } else {
+                // Ctrl-C is for this command, which passes it on once.
+                command.process_group(0);
+            }
             let child = command.spawn().map_err(|error| cannot_start(&error))?;
             return Ok(Self { child, printed: None, state: State::Recording });
         }

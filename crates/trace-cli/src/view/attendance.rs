@@ -26,20 +26,48 @@ struct State {
     is_served: bool,
     /// When the last visitor left.
     empty_since: Instant,
+    /// Something is still going on that pages may come for.
+    is_held: bool,
+    /// It ends as soon as no page is connected, and at this time at the latest.
+    last: Option<Instant>,
 }
 
 impl State {
     /// When the server ends if no connection comes; none if it does not end.
     fn end(&self) -> Option<Instant> {
-        (self.is_served && self.visitors == 0).then(|| self.empty_since + GRACE)
+        if let Some(last) = self.last {
+            return Some(if self.visitors == 0 { self.empty_since.min(last) } else { last });
+        }
+        (self.is_served && self.visitors == 0 && !self.is_held).then(|| self.empty_since + GRACE)
     }
 }
 
 impl Attendance {
     /// No page has connected yet.
     pub fn new() -> Self {
-        let state = State { visitors: 0, is_served: false, empty_since: Instant::now() };
+        let empty_since = Instant::now();
+        let state = State { visitors: 0, is_served: false, empty_since, is_held: false, last: None };
         Self { state: Mutex::new(state), changed: Notify::new() }
+    }
+
+    /// Stays until [`Attendance::release`], whatever pages do.
+    pub fn hold(&self) {
+        self.state().is_held = true;
+    }
+
+    /// Ends as soon as pages have gone.
+    pub fn release(&self) {
+        let mut state = self.state();
+        state.is_held = false;
+        state.empty_since = Instant::now();
+        drop(state);
+        self.changed.notify_one();
+    }
+
+    /// Ends as soon as no page is connected, and at a time at the latest.
+    pub fn end_by(&self, last: Instant) {
+        self.state().last = Some(last);
+        self.changed.notify_one();
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -114,5 +142,26 @@ mod tests {
         let left = began + Duration::from_secs(100);
         attendance.leave_at(left);
         assert_eq!(end(), Some(left + GRACE));
+    }
+
+    #[test]
+    fn it_stays_while_it_is_held_and_ends_when_told_to() {
+        let attendance = Attendance::new();
+        let end = || attendance.state().end();
+        attendance.hold();
+        attendance.arrive();
+        attendance.note_served();
+        attendance.leave();
+        assert_eq!(end(), None);
+        let released = Instant::now();
+        attendance.release();
+        assert!(end().is_some_and(|end| end >= released + GRACE));
+        attendance.arrive();
+        assert_eq!(end(), None);
+        let last = Instant::now() + Duration::from_secs(1);
+        attendance.end_by(last);
+        assert_eq!(end(), Some(last));
+        attendance.leave();
+        assert!(end().is_some_and(|end| end <= Instant::now()));
     }
 }

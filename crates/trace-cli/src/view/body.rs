@@ -1,6 +1,7 @@
 //! Bodies of responses.
 
 use super::attendance::Attendance;
+use super::live::hub::Events;
 use hyper::body::{Body, Bytes, Frame, SizeHint};
 use std::fs::File;
 use std::io;
@@ -21,6 +22,8 @@ pub enum Content {
     File(Reading),
     /// These bytes, and then nothing for as long as the connection is open.
     Open(Bytes),
+    /// What a recording records, while it does.
+    Events(Events),
 }
 
 /// A file that is read piece by piece, by a thread that may wait for a disk, as fast as the browser takes it.
@@ -105,6 +108,9 @@ impl Body for Content {
             }
             // The end of the connection is noticed by the server.
             Self::Open(bytes) => Self::take(bytes).map_or(Poll::Pending, |frame| Poll::Ready(Some(frame))),
+            Self::Events(events) => {
+                events.poll(context).map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes))))
+            }
         }
     }
 
@@ -116,7 +122,7 @@ impl Body for Content {
         match self {
             Self::Bytes(bytes) => SizeHint::with_exact(bytes.len() as u64),
             Self::File(reading) => SizeHint::with_exact(reading.left),
-            Self::Open(_) => SizeHint::default(),
+            Self::Open(_) | Self::Events(_) => SizeHint::default(),
         }
     }
 }

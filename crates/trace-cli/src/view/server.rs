@@ -1,9 +1,10 @@
 //! The server: one thread, as it serves any number of connections at any speed.
 
 use super::attendance::Attendance;
-use super::site::Site;
+use super::body::Content;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
+use hyper::{Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::convert::Infallible;
 use std::io;
@@ -18,20 +19,29 @@ const REQUEST_WAIT: Duration = Duration::from_secs(30);
 /// After an error, such as too many open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
+/// What is served.
+pub trait Answers: Send + Sync + 'static {
+    /// The answer to a request.
+    fn answer<B>(&self, request: &Request<B>, attendance: &Arc<Attendance>) -> Response<Content>;
+}
+
 /// Serves until no page needs the server any more.
-pub fn run(listener: std::net::TcpListener, site: Site) -> io::Result<()> {
+pub fn run(
+    listener: std::net::TcpListener,
+    site: impl Answers,
+    attendance: Arc<Attendance>,
+) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         listener.set_nonblocking(true)?;
         let listener = TcpListener::from_std(listener)?;
-        let attendance = Arc::new(Attendance::new());
         tokio::spawn(accept(listener, Arc::new(site), attendance.clone()));
         attendance.wait_for_end().await;
         Ok(())
     })
 }
 
-async fn accept(listener: TcpListener, site: Arc<Site>, attendance: Arc<Attendance>) {
+async fn accept(listener: TcpListener, site: Arc<impl Answers>, attendance: Arc<Attendance>) {
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
@@ -70,7 +80,7 @@ impl Drop for Visit {
 
 /// One connection, with one request: a connection that a browser keeps open for later would look like one
 /// that still fetches.
-async fn serve(stream: TcpStream, site: Arc<Site>, attendance: Arc<Attendance>) {
+async fn serve(stream: TcpStream, site: Arc<impl Answers>, attendance: Arc<Attendance>) {
     let visit = Arc::new(Visit { attendance, has_begun: AtomicBool::new(false) });
     let visitor = visit.clone();
     let service = service_fn(move |request| {

@@ -1,14 +1,12 @@
 //! The resources of the server, and the checks of requests.
 
+use super::access::{self, Access, empty, with_type};
 use super::attendance::Attendance;
 use super::body::{Content, Reading};
+use super::server::Answers;
 use hyper::body::Bytes;
-use hyper::header::{
-    ACCESS_CONTROL_ALLOW_ORIGIN, ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST,
-    HeaderName, HeaderValue, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
-};
+use hyper::header::{ACCESS_CONTROL_ALLOW_ORIGIN, ALLOW, CONTENT_SECURITY_POLICY, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
-use std::fmt::Write as _;
 use std::fs::File;
 use std::io;
 use std::net::SocketAddr;
@@ -26,13 +24,6 @@ const POLICY: &str = "default-src 'self'; script-src 'self' 'unsafe-inline' 'uns
     style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; \
     connect-src 'self' data: blob:; worker-src 'self' blob:; object-src 'none'; base-uri 'self'; \
     form-action 'none'; frame-ancestors 'none'";
-/// Browsers let no page of another origin have such an answer, in whatever element.
-const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
-/// A page that opens a window with such a page has no hold of it, and does not see where it goes.
-const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
-const SAME_ORIGIN: HeaderValue = HeaderValue::from_static("same-origin");
-/// Bytes of randomness in the token.
-const TOKEN_BYTES: usize = 16;
 /// The script keeps a connection open while the page is open. The script is no secret; its connection is
 /// below the token, which it finds in the page's address, and which a reloaded page has kept.
 const SCRIPT_PATH: &str = "/trace-view.js";
@@ -59,43 +50,30 @@ pub struct Site {
     /// The name of the trace in addresses.
     name: String,
     ui: Option<PathBuf>,
-    /// The address that it listens at, as required in the header `Host`.
-    authority: String,
-    token: String,
+    access: Access,
 }
 
 impl Site {
     /// A site with a new token.
     pub fn new(trace: Trace, ui: Option<PathBuf>, address: SocketAddr) -> io::Result<Self> {
-        let mut random = [0; TOKEN_BYTES];
-        getrandom::fill(&mut random).map_err(io::Error::other)?;
-        let token = random.iter().fold(String::new(), |mut token, byte| {
-            let _ = write!(token, "{byte:02x}");
-            token
-        });
-        Ok(Self::with_token(trace, ui, address, token))
+        Ok(Self::with_access(trace, ui, Access::new(address)?))
     }
 
-    fn with_token(trace: Trace, ui: Option<PathBuf>, address: SocketAddr, token: String) -> Self {
-        Self {
-            trace: Arc::new(trace.file),
-            name: escape(&trace.name),
-            ui,
-            authority: address.to_string(),
-            token,
-        }
+    fn with_access(trace: Trace, ui: Option<PathBuf>, access: Access) -> Self {
+        Self { trace: Arc::new(trace.file), name: escape(&trace.name), ui, access }
     }
 
     /// The page that shows the trace.
     pub fn page(&self) -> String {
-        let Self { authority, token, name, .. } = self;
-        let page = self.ui.as_ref().map_or_else(|| UI.to_owned(), |_| format!("http://{authority}"));
-        format!("{page}/#!/?url=http://{authority}/{token}/{name}")
+        let (place, name) = (self.access.place(), &self.name);
+        let page = self.ui.as_ref().map_or_else(|| UI.to_owned(), |_| self.access.origin());
+        format!("{page}/#!/?url={place}{name}")
     }
+}
 
-    /// The answer to a request.
-    pub fn answer<B>(&self, request: &Request<B>, attendance: &Arc<Attendance>) -> Response<Content> {
-        if !self.is_for_us(request) {
+impl Answers for Site {
+    fn answer<B>(&self, request: &Request<B>, attendance: &Arc<Attendance>) -> Response<Content> {
+        if !self.access.is_for_us(request) {
             return empty(StatusCode::FORBIDDEN);
         }
         let is_read = match *request.method() {
@@ -108,8 +86,7 @@ impl Site {
             }
         };
         let path = request.uri().path();
-        let below_token =
-            path.strip_prefix('/').and_then(|path| path.strip_prefix(&self.token)?.strip_prefix('/'));
+        let below_token = self.access.below_token(path);
         let mut answer = match (below_token, &self.ui) {
             _ if !is_read => Some(empty(StatusCode::NO_CONTENT)),
             (Some(CONNECTION), Some(_)) => {
@@ -129,30 +106,16 @@ impl Site {
         }
         .unwrap_or_else(|| empty(StatusCode::NOT_FOUND));
         let headers = answer.headers_mut();
-        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-        headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+        access::guard(headers);
         if self.ui.is_some() {
             headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
-            headers.insert(RESOURCE_POLICY, SAME_ORIGIN);
-            headers.insert(OPENER_POLICY, SAME_ORIGIN);
+            access::guard_origin(headers);
         }
         if self.ui.is_none() && below_token.is_some() {
             // The page has another origin than the trace.
             headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static(UI));
         }
         answer
-    }
-
-    /// Whether a request was sent to the address that is listened at. A page of another site whose name
-    /// resolves to this machine sends that name.
-    fn is_for_us<B>(&self, request: &Request<B>) -> bool {
-        let mut hosts = request.headers().get_all(HOST).iter();
-        let (host, more) = (hosts.next(), hosts.next());
-        let authority = request.uri().authority();
-        host.is_some_and(|host| host == self.authority.as_str())
-            && more.is_none()
-            && authority.is_none_or(|authority| authority == self.authority.as_str())
     }
 }
 
@@ -175,18 +138,6 @@ fn whole(
 ) -> Option<Response<Content>> {
     let metadata = file.metadata().ok().filter(std::fs::Metadata::is_file)?;
     Some(with_type(Content::File(Reading::new(file, metadata.len(), attendance)), kind))
-}
-
-fn with_type(content: Content, kind: &'static str) -> Response<Content> {
-    let mut response = Response::new(content);
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
-    response
-}
-
-fn empty(status: StatusCode) -> Response<Content> {
-    let mut response = Response::new(Content::Bytes(Bytes::new()));
-    *response.status_mut() = status;
-    response
 }
 
 /// A file below a directory; never one outside, wherever links lead.
@@ -229,6 +180,8 @@ fn content_type(path: &Path) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::view::access::{OPENER_POLICY, RESOURCE_POLICY};
+    use hyper::header::{HOST, HeaderName, REFERRER_POLICY};
 
     const ADDRESS: &str = "127.0.0.1:4321";
 
@@ -236,7 +189,7 @@ mod tests {
         let input = directory.join("a b#.fxt");
         std::fs::write(&input, "trace").unwrap();
         let trace = Trace { file: File::open(input).unwrap(), name: "a b#.fxt".to_owned() };
-        Site::with_token(trace, ui, ADDRESS.parse().unwrap(), "secret".to_owned())
+        Site::with_access(trace, ui, Access::with_token(ADDRESS.parse().unwrap(), "secret".to_owned()))
     }
 
     /// Status, and whether the page of ui.perfetto.dev may read the answer.
@@ -279,16 +232,6 @@ mod tests {
         }
         assert_eq!(ask(&site, "GET", "http://evil.example/secret/a", &[ADDRESS]), (403, false));
         assert_eq!(ask(&site, "POST", "/", &[ADDRESS]), (405, false));
-    }
-
-    #[test]
-    fn tokens_differ() {
-        let token = || {
-            let trace = Trace { file: tempfile::tempfile().unwrap(), name: "trace.fxt".to_owned() };
-            Site::new(trace, None, ADDRESS.parse().unwrap()).unwrap().token
-        };
-        let (one, other) = (token(), token());
-        assert!(one != other && one.len() == 2 * TOKEN_BYTES, "{one} {other}");
     }
 
     #[test]

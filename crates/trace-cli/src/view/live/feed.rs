@@ -1,0 +1,123 @@
+//! The thread that reads what an observer gets, and makes updates for pages of it.
+
+use super::hub::Hub;
+use crate::live::feed::Picture;
+use crate::live::frames::{Frames, Pending, Waiting};
+use crate::live::machine;
+use std::collections::{HashMap, VecDeque};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use trace_format::units::{ProviderId, Ticks, TicksPerSecond};
+use trace_protocol::controller::Counts;
+use trace_reader::{Names, ReadError, Reader};
+use trace_report::live::{Drawer, Loss, Moment};
+use zx_sim::{Socket, ticks};
+
+/// Names of durations of the last seconds.
+const MAX_SPANS: usize = 100;
+/// Counters with their last values.
+const MAX_COUNTERS: usize = 200;
+/// Programs that have ended and whose counters are shown.
+const MAX_ENDED: usize = 64;
+/// How often tables come.
+const TABLE_INTERVAL: Duration = Duration::from_millis(450);
+
+/// Reads until the recording is over.
+pub fn read(socket: Socket, hub: &Hub) -> Result<(), String> {
+    let pending = Pending::default();
+    let failed = |error: ReadError| format!("what the trace manager sends cannot be read: {error}");
+    let mut reader = Reader::new(Frames::new(Waiting(socket), pending.clone())).map_err(failed)?;
+    let mut updates = Updates::default();
+    while let Some(record) = reader.next_item().map_err(failed)? {
+        updates.drawer.record(&record);
+        // The record in the place of counts has come, or one behind it.
+        while let Some(counts) = pending.take(record.offset.0 + 1) {
+            updates.push(counts, Some(record.names), false, hub);
+        }
+    }
+    // All tables once more, with the final numbers.
+    if let Some(counts) = updates.last.take() {
+        updates.push(counts, None, true, hub);
+    }
+    match pending.has_end() {
+        true => Ok(()),
+        false => Err("the trace manager closed the connection before the recording ended".to_owned()),
+    }
+}
+
+#[derive(Default)]
+struct Updates {
+    drawer: Drawer,
+    last: Option<Counts>,
+    /// When the last table was made, in ticks.
+    table_at: u64,
+    /// Programs that have ended, whose counters are still shown.
+    ended: VecDeque<ProviderId>,
+    /// What was lost and missed so far, by provider.
+    lost: HashMap<u32, (u64, u64)>,
+}
+
+impl Updates {
+    fn push(&mut self, counts: Counts, names: Option<&Names>, is_last: bool, hub: &Hub) {
+        let rate =
+            TicksPerSecond::new(counts.ticks_per_second).unwrap_or(TicksPerSecond(std::num::NonZeroU64::MIN));
+        let now = Ticks(counts.ticks).to_nanos(rate).0;
+        let losses = self.losses(&counts);
+        let passed = Ticks(counts.ticks.saturating_sub(self.table_at)).to_nanos(rate).0;
+        let table = (is_last || u128::from(passed) >= TABLE_INTERVAL.as_nanos()).then(|| {
+            self.table_at = counts.ticks;
+            let picture = Picture { snapshot: self.drawer.snapshot(now, MAX_SPANS), counts: counts.clone() };
+            let mut table = machine::line(&picture);
+            // The page has the values in its timeline.
+            if let Some(counters) = table.get_mut("counters").and_then(|counters| counters.as_array_mut()) {
+                counters.truncate(MAX_COUNTERS);
+                for counter in counters.iter_mut().filter_map(|counter| counter.as_object_mut()) {
+                    counter.remove("values");
+                }
+            }
+            table
+        });
+        let ended = counts.providers.iter().filter(|provider| provider.has_ended);
+        self.ended.extend(ended.map(|provider| ProviderId(provider.progress.id)));
+        while self.ended.len() > MAX_ENDED
+            && let Some(ended) = self.ended.pop_front()
+        {
+            self.drawer.forget(ended);
+        }
+        let message = self.drawer.message(Moment {
+            now,
+            clock_ms: clock_ms(counts.ticks, rate),
+            names,
+            losses: &losses,
+            table: table.as_ref(),
+        });
+        hub.push(&message);
+        self.last = Some(counts);
+    }
+
+    /// What was dropped and missed since the last update.
+    fn losses(&mut self, counts: &Counts) -> Vec<Loss> {
+        let mut losses = Vec::new();
+        for provider in &counts.providers {
+            let progress = &provider.progress;
+            let (dropped, missed) = self.lost.entry(progress.id).or_default();
+            for (before, now, reason) in [
+                (dropped, progress.dropped, "records that found no room"),
+                (missed, provider.missed, "records that were not seen in time; the archive has them"),
+            ] {
+                if now > *before {
+                    let count = now - *before;
+                    losses.push(Loss { provider: progress.name.clone(), pid: progress.pid, reason, count });
+                }
+                *before = now;
+            }
+        }
+        losses
+    }
+}
+
+/// A time on the wall clock, in milliseconds.
+fn clock_ms(at: u64, rate: TicksPerSecond) -> f64 {
+    let age = Ticks(ticks::now().saturating_sub(at)).to_nanos(rate).0;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    now.as_secs_f64() * 1e3 - age as f64 / 1e6
+}

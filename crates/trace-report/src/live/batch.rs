@@ -1,0 +1,256 @@
+//! What has come since the last message, and how it is made small enough to be drawn.
+
+use super::json;
+use crate::collector::OPEN;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// Slices of a message that are passed on one by one, at most; of more, the longest so many.
+pub const MAX_SLICES: usize = 2000;
+/// Instants, flow events and log records of a message, and values of counters.
+pub const MAX_POINTS: usize = 1000;
+/// The width of an interval in which short slices are added up, at least: less than a pixel of some seconds.
+const LEAST_WIDTH_NS: u64 = 1_000_000;
+
+/// A slice: an entry of a track.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slice {
+    pub at: u64,
+    /// How long it took; [`OPEN`] if it has not ended.
+    pub length: u64,
+    pub track: u32,
+    pub what: u32,
+}
+
+/// Something at a moment: the number of its name, or of a counter its value as bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Point {
+    pub at: u64,
+    pub track: u32,
+    pub what: u64,
+}
+
+/// Short slices that begin in one interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Fold {
+    from: u64,
+    to: u64,
+    count: u64,
+    sum: u64,
+    longest: u64,
+    what: u32,
+}
+
+/// What comes between two messages.
+#[derive(Debug, Default)]
+pub struct Batch {
+    pub slices: Vec<Slice>,
+    pub points: Vec<Point>,
+    pub samples: Vec<Point>,
+    /// Points and samples that were left out, because an interval has one already.
+    pub thinned: u64,
+}
+
+/// The width of the intervals of so many tracks, so that there are about `most` of them.
+fn width(times: (u64, u64), tracks: usize, most: usize) -> u64 {
+    let each = (most / tracks.max(1)).max(1) as u64;
+    ((times.1 - times.0) / each).max(LEAST_WIDTH_NS)
+}
+
+fn span(times: impl Iterator<Item = (u32, u64)>) -> Option<((u64, u64), usize)> {
+    let mut all: Option<(u64, u64)> = None;
+    let mut tracks = Vec::new();
+    for (track, at) in times {
+        let (first, last) = all.get_or_insert((at, at));
+        (*first, *last) = ((*first).min(at), (*last).max(at));
+        if let Err(place) = tracks.binary_search(&track) {
+            tracks.insert(place, track);
+        }
+    }
+    all.map(|all| (all, tracks.len()))
+}
+
+impl Batch {
+    /// Appends everything to a message, and is empty then.
+    pub fn write(&mut self, base: u64, out: &mut String) {
+        let folds = self.fold();
+        // As in the page of a trace: of what begins at one time the longest is around the others, and of two
+        // that are equal the later one.
+        self.slices.reverse();
+        self.slices.sort_by_key(|slice| (slice.track, slice.at, Reverse(slice.length)));
+        if !self.slices.is_empty() {
+            json::member(out, "slices");
+            json::list(out, self.slices.chunk_by(|a, b| a.track == b.track), |out, slices| {
+                _ = write!(out, "[{},", slices.first().map_or(0, |slice| slice.track));
+                json::times(out, base, slices.iter().map(|slice| slice.at));
+                out.push(',');
+                // 0 for those that have not ended.
+                let length = |slice: &Slice| if slice.length == OPEN { 0 } else { slice.length + 1 };
+                json::numbers(out, slices.iter().map(length));
+                out.push(',');
+                json::numbers(out, slices.iter().map(|slice| slice.what.into()));
+                out.push(']');
+            });
+        }
+        if !folds.is_empty() {
+            json::member(out, "folds");
+            json::list(out, folds.chunk_by(|a, b| a.0 == b.0), |out, folds| {
+                _ = write!(out, "[{},", folds.first().map_or(0, |fold| fold.0));
+                let folds = || folds.iter().map(|(_, fold)| fold);
+                json::times(out, base, folds().map(|fold| fold.from));
+                out.push(',');
+                json::numbers(out, folds().map(|fold| fold.to - fold.from + 1));
+                out.push(',');
+                json::numbers(out, folds().map(|fold| fold.what.into()));
+                out.push(',');
+                json::numbers(out, folds().map(|fold| fold.count));
+                out.push(',');
+                json::numbers(out, folds().map(|fold| fold.sum));
+                out.push(']');
+            });
+        }
+        let thinned = [&mut self.points, &mut self.samples].map(thin);
+        self.thinned += thinned[0] + thinned[1];
+        for (name, points) in [("points", &self.points), ("samples", &self.samples)] {
+            if points.is_empty() {
+                continue;
+            }
+            json::member(out, name);
+            json::list(out, points.chunk_by(|a, b| a.track == b.track), |out, points| {
+                _ = write!(out, "[{},", points.first().map_or(0, |point| point.track));
+                json::times(out, base, points.iter().map(|point| point.at));
+                out.push(',');
+                let whats = points.iter().map(|point| point.what);
+                match name {
+                    "points" => json::numbers(out, whats),
+                    _ => json::values(out, whats.map(f64::from_bits)),
+                }
+                out.push(']');
+            });
+        }
+        self.slices.clear();
+        self.points.clear();
+        self.samples.clear();
+    }
+
+    /// Takes the shortest slices out where there are too many, and returns their sums, by track and time.
+    fn fold(&mut self) -> Vec<(u32, Fold)> {
+        if self.slices.len() <= MAX_SLICES {
+            return Vec::new();
+        }
+        let place = self.slices.len() - MAX_SLICES;
+        let (short, _, _) = self.slices.select_nth_unstable_by_key(place, |slice| slice.length);
+        let Some((times, tracks)) = span(short.iter().map(|slice| (slice.track, slice.at))) else {
+            return Vec::new();
+        };
+        let width = width(times, tracks, MAX_SLICES);
+        let mut folds: BTreeMap<(u32, u64), Fold> = BTreeMap::new();
+        for slice in &*short {
+            let Slice { at, length, track, what } = *slice;
+            let to = at.saturating_add(length);
+            let new = Fold { from: at, to, count: 0, sum: 0, longest: 0, what };
+            let fold = folds.entry((track, at / width)).or_insert(new);
+            (fold.from, fold.to) = (fold.from.min(at), fold.to.max(to));
+            fold.count += 1;
+            fold.sum = fold.sum.saturating_add(length);
+            if length > fold.longest {
+                (fold.longest, fold.what) = (length, what);
+            }
+        }
+        self.slices.drain(..place);
+        folds.into_iter().map(|((track, _), fold)| (track, fold)).collect()
+    }
+}
+
+/// Sorts points by track and time; of too many only the last of an interval stays. How many are left out.
+fn thin(points: &mut Vec<Point>) -> u64 {
+    points.sort_by_key(|point| (point.track, point.at));
+    if points.len() <= MAX_POINTS {
+        return 0;
+    }
+    let Some((times, tracks)) = span(points.iter().map(|point| (point.track, point.at))) else { return 0 };
+    let width = width(times, tracks, MAX_POINTS);
+    let before = points.len();
+    points.reverse();
+    points.dedup_by_key(|point| (point.track, point.at / width));
+    points.reverse();
+    (before - points.len()) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn written(batch: &mut Batch, base: u64) -> Value {
+        let mut out = String::from("{");
+        batch.write(base, &mut out);
+        serde_json::from_str(&(out + "}")).expect("JSON")
+    }
+
+    #[test]
+    fn few_slices_are_all_there_in_the_order_of_tracks_and_times() {
+        let slice = |at, length, track, what| Slice { at, length, track, what };
+        let mut batch = Batch {
+            // A child, what is around it, one that begins with it, and one that has not ended.
+            slices: vec![
+                slice(20, 5, 1, 7),
+                slice(10, 30, 1, 8),
+                slice(10, 40, 0, 9),
+                slice(20, 5, 1, 3),
+                slice(50, OPEN, 1, 4),
+            ],
+            points: vec![Point { at: 9, track: 2, what: 1 }],
+            samples: vec![
+                Point { at: 30, track: 3, what: 1.5_f64.to_bits() },
+                Point { at: 12, track: 3, what: 2.0_f64.to_bits() },
+            ],
+            thinned: 0,
+        };
+        assert_eq!(
+            written(&mut batch, 10),
+            json!({
+                "slices": [[0, [0], [41], [9]], [1, [0, 10, 0, 30], [31, 6, 6, 0], [8, 3, 7, 4]]],
+                "points": [[2, [-1], [1]]],
+                "samples": [[3, [2, 18], [2.0, 1.5]]],
+            })
+        );
+        assert_eq!(written(&mut batch, 10), json!({}));
+    }
+
+    #[test]
+    fn of_many_the_longest_stay_and_sums_are_exact() {
+        let mut batch = Batch::default();
+        // On 3 threads, 60 ms of slices that follow each other.
+        let length = |number: u64| if number.is_multiple_of(100) { 900 } else { number % 50 };
+        for number in 0..60_000_u64 {
+            batch.slices.push(Slice {
+                at: number * 1000,
+                length: length(number),
+                track: (number % 3) as u32,
+                what: 1,
+            });
+            batch.points.push(Point { at: number * 1000, track: 5, what: 2 });
+        }
+        let message = written(&mut batch, 0);
+        let column = |name: &str, place: usize| -> Vec<u64> {
+            let tracks = message[name].as_array().expect("tracks").iter();
+            tracks
+                .flat_map(|track| track[place].as_array().expect("a column"))
+                .filter_map(Value::as_u64)
+                .collect()
+        };
+        let one_by_one = column("slices", 2);
+        assert_eq!(one_by_one.len(), MAX_SLICES);
+        assert_eq!(one_by_one.iter().filter(|length| **length == 901).count(), 600);
+        let (counts, sums) = (column("folds", 4), column("folds", 5));
+        assert!(counts.len() <= 3 * 61, "{}", counts.len());
+        assert_eq!(counts.iter().sum::<u64>() as usize + MAX_SLICES, 60_000);
+        let all: u64 = (0..60_000).map(length).sum();
+        assert_eq!(sums.iter().sum::<u64>() + one_by_one.iter().map(|length| length - 1).sum::<u64>(), all);
+        let points = column("points", 2).len();
+        assert!((60..=MAX_POINTS).contains(&points), "{points}");
+        assert_eq!(batch.thinned, 60_000 - points as u64);
+    }
+}

@@ -1,0 +1,471 @@
+//! Makes messages of the records of a recording.
+
+use super::batch::{Batch, Point, Slice};
+use super::json;
+use super::running::{Ran, Running};
+use crate::collector::OPEN;
+use crate::tracks::{Kind, Track, Tracks};
+use serde_json::Value;
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
+use std::fmt::Write;
+use trace_analysis::Shape;
+use trace_analysis::live::{Live, Mark, Snapshot};
+use trace_format::units::{Koid, ProviderId};
+use trace_reader::{Item, Names, Resolved, Thread};
+
+/// Tracks that are drawn; what would be on further ones is only counted.
+const MAX_TRACKS: usize = 10_000;
+/// Slices that have begun and not ended, of which pages know.
+const MAX_OPEN: usize = 1000;
+/// Names of durations of the whole recording that a message has.
+const MAX_SUMS: usize = 100;
+/// Bytes of a counter's series that are kept.
+const MAX_SERIES_BYTES: usize = 200;
+/// Names that threads and processes are given again, of which pages know.
+const MAX_RENAMINGS: usize = 100_000;
+
+/// What was lost or missed between two messages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loss {
+    /// The name of the provider.
+    pub provider: String,
+    /// Its process.
+    pub pid: u64,
+    /// How it came, for people.
+    pub reason: &'static str,
+    /// How many records.
+    pub count: u64,
+}
+
+/// What a message is about beside records.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Moment<'a> {
+    /// The time, in nanoseconds of the recording's clock.
+    pub now: u64,
+    /// The same on the wall clock, in milliseconds since 1970.
+    pub clock_ms: f64,
+    /// Names of threads and processes.
+    pub names: Option<&'a Names>,
+    /// What was lost since the last message.
+    pub losses: &'a [Loss],
+    /// For people, with which the sums of the whole recording come.
+    pub table: Option<&'a Value>,
+}
+
+/// What is new since the last message.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Message {
+    /// Names and numbers, which all later messages need; empty if there are no new ones.
+    pub names: String,
+    /// The slices that have not ended, for pages that come later; none if they are still the same.
+    pub open: Option<String>,
+    /// Everything else.
+    pub update: String,
+}
+
+/// How much of each kind there was so far: as many rows as the tables of the archive have.
+#[derive(Clone, Copy, Debug, Default)]
+struct Totals {
+    slices: u64,
+    operations: u64,
+    instants: u64,
+    counters: u64,
+    flows: u64,
+    logs: u64,
+    sched: u64,
+}
+
+/// All durations of a name.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sum {
+    count: u64,
+    total: u64,
+    longest: u64,
+}
+
+/// How many of each list pages know.
+#[derive(Debug, Default)]
+struct Known {
+    texts: usize,
+    whats: usize,
+    threads: usize,
+    processes: usize,
+    tracks: usize,
+    /// The names of threads and processes that are known.
+    thread_names: Vec<Option<Box<[u8]>>>,
+    process_names: Vec<(Koid, Option<Box<[u8]>>)>,
+    renamings: usize,
+}
+
+/// Sums records up, and makes messages of them.
+#[derive(Debug, Default)]
+pub struct Drawer {
+    live: Live,
+    drawing: Drawing,
+    running: Running,
+    known: Known,
+    /// Slices that pages know to be open: their tracks, begins and names.
+    open: HashSet<(u32, u64, u32)>,
+    /// Times in messages count from here.
+    base: Option<u64>,
+    /// The time of the last message.
+    last: Option<u64>,
+}
+
+/// What marks become.
+#[derive(Debug, Default)]
+struct Drawing {
+    tracks: Tracks,
+    batch: Batch,
+    totals: Totals,
+    sums: Vec<Sum>,
+    /// Names of the series of counters, by their numbers on tracks.
+    series: Vec<String>,
+    series_numbers: HashMap<String, u32>,
+    /// What is on no track, because there are too many.
+    undrawn: u64,
+}
+
+impl Drawing {
+    fn track(&mut self, track: Track) -> Option<u32> {
+        if self.tracks.list.len() < MAX_TRACKS || self.tracks.is_known(&track) {
+            return Some(self.tracks.number(track));
+        }
+        self.undrawn += 1;
+        None
+    }
+
+    fn series(&mut self, series: &str) -> Option<u32> {
+        if let Some(number) = self.series_numbers.get(series) {
+            return Some(*number);
+        }
+        // Each has a track at least.
+        if self.series.len() >= MAX_TRACKS {
+            self.undrawn += 1;
+            return None;
+        }
+        let number = self.series.len() as u32;
+        self.series.push(series.to_owned());
+        self.series_numbers.insert(series.to_owned(), number);
+        Some(number)
+    }
+
+    #[inline]
+    fn take(&mut self, mark: Mark<'_>) {
+        let mut track = None;
+        match mark {
+            Mark::Span(span) => {
+                let of = if span.shape == Shape::Operation {
+                    self.totals.operations += 1;
+                    Track { what: span.what, ..Track::new(Kind::Operations, span.process.into()) }
+                } else {
+                    self.totals.slices += 1;
+                    Track::new(Kind::Thread, span.thread.into())
+                };
+                let place = span.what as usize;
+                if self.sums.len() <= place {
+                    self.sums.resize(place + 1, Sum::default());
+                }
+                let sum = &mut self.sums[place];
+                sum.count += 1;
+                sum.total = sum.total.saturating_add(span.duration());
+                sum.longest = sum.longest.max(span.duration());
+                if let Some(track) = self.track(of) {
+                    let slice = Slice { at: span.begin, length: span.duration(), track, what: span.what };
+                    self.batch.slices.push(slice);
+                }
+            }
+            Mark::Instant(point) => {
+                self.totals.instants += 1;
+                track =
+                    self.track(Track::new(Kind::Instants, point.thread.into())).map(|track| (track, point));
+            }
+            Mark::Log(point) => {
+                self.totals.logs += 1;
+                track = self.track(Track::new(Kind::Logs, point.process.into())).map(|track| (track, point));
+            }
+            Mark::Flow(_) => self.totals.flows += 1,
+            Mark::Sample { point, id, series, value } => {
+                self.totals.counters += 1;
+                let series = series.to_str();
+                let series = self.series(&series[..series.floor_char_boundary(MAX_SERIES_BYTES)]);
+                let Some(series) = series else { return };
+                let of =
+                    Track { what: point.what, id, series, ..Track::new(Kind::Counter, point.process.into()) };
+                if let Some(track) = self.track(of) {
+                    self.batch.samples.push(Point { at: point.at, track, what: value.to_bits() });
+                }
+            }
+        }
+        if let Some((track, point)) = track {
+            self.batch.points.push(Point { at: point.at, track, what: point.what.into() });
+        }
+    }
+}
+
+impl Drawer {
+    /// Takes the next record.
+    #[inline]
+    pub fn record(&mut self, record: &Resolved<'_>) {
+        let Self { live, drawing, .. } = self;
+        live.record_to(record, &mut |mark| drawing.take(mark));
+        if let Item::Scheduling { time, kind, arguments } = &record.item
+            && let Some(ran) = self.running.switch(time.nanos().0, kind, arguments, record.names)
+        {
+            self.ran(ran);
+        }
+    }
+
+    fn ran(&mut self, Ran { cpu, thread, from, to }: Ran) {
+        self.drawing.totals.sched += 1;
+        let what = self.live.thread(thread);
+        if let Some(track) = self.drawing.track(Track::new(Kind::Cpu, cpu.into())) {
+            let slice = Slice { at: from, length: to.saturating_sub(from), track, what };
+            self.drawing.batch.slices.push(slice);
+        }
+    }
+
+    /// The statistics at a time in nanoseconds, with the first `most` names.
+    pub fn snapshot(&mut self, now: u64, most: usize) -> Snapshot {
+        self.live.snapshot(now, most)
+    }
+
+    /// Forgets a provider that takes no more part.
+    pub fn forget(&mut self, provider: ProviderId) {
+        self.live.forget(provider);
+    }
+
+    /// What has come since the last message.
+    pub fn message(&mut self, moment: Moment<'_>) -> Message {
+        let Moment { now, clock_ms, names, losses, table } = moment;
+        let opened = self.opened();
+        let base = self.base.unwrap_or_else(|| self.first().unwrap_or(now));
+        self.base = Some(base);
+        let from = self.last.replace(now).unwrap_or(base);
+        let mut update = String::from("{");
+        json::member(&mut update, "base");
+        json::text(&mut update, &base.to_string());
+        let relative = |time: u64| i128::from(time) - i128::from(base);
+        json::member(&mut update, "from");
+        _ = write!(update, "{}", relative(from));
+        json::member(&mut update, "now");
+        _ = write!(update, "{}", relative(now));
+        json::member(&mut update, "clock");
+        _ = write!(update, "{clock_ms:.3}");
+        self.drawing.batch.write(base, &mut update);
+        if !losses.is_empty() {
+            json::member(&mut update, "losses");
+            json::list(&mut update, losses, |out, loss| {
+                let Loss { provider, pid, reason, count } = loss;
+                let (from, now) = (relative(from) as i64, relative(now) as i64);
+                let loss = serde_json::json!([from, now, provider, reason, count, [pid.to_string()]]);
+                _ = write!(out, "{loss}");
+            });
+        }
+        self.write_totals(&mut update);
+        if let Some(table) = table {
+            json::member(&mut update, "table");
+            _ = write!(update, "{table}");
+            self.write_sums(&mut update);
+        }
+        update.push('}');
+        Message { names: self.names(names), open: opened.then(|| self.open_slices(base)), update }
+    }
+
+    /// The time of the first thing that was recorded since the last message.
+    fn first(&self) -> Option<u64> {
+        let Batch { slices, points, samples, .. } = &self.drawing.batch;
+        let points = points.iter().chain(samples).map(|point| point.at);
+        slices.iter().map(|slice| slice.at).chain(points).min()
+    }
+
+    /// Adds the slices that have begun since the last message and not ended. Whether those that have not
+    /// ended are others now.
+    fn opened(&mut self) -> bool {
+        let Self { live, drawing, open, .. } = self;
+        let before = open.len();
+        let mut has_new = false;
+        let mut still = HashSet::with_capacity(before);
+        for of in live.unfinished() {
+            if still.len() >= MAX_OPEN {
+                break;
+            }
+            let track = if of.is_operation {
+                Track { what: of.what, ..Track::new(Kind::Operations, of.process.into()) }
+            } else {
+                Track::new(Kind::Thread, of.thread.into())
+            };
+            let Some(track) = drawing.track(track) else { continue };
+            let key = (track, of.begin, of.what);
+            if still.insert(key) && !open.contains(&key) {
+                has_new = true;
+                drawing.batch.slices.push(Slice { at: of.begin, length: OPEN, track, what: of.what });
+            }
+        }
+        *open = still;
+        has_new || open.len() != before
+    }
+
+    /// All slices that have not ended, as an update.
+    fn open_slices(&self, base: u64) -> String {
+        let slices = self.open.iter().map(|(track, at, what)| Slice {
+            at: *at,
+            length: OPEN,
+            track: *track,
+            what: *what,
+        });
+        let mut batch = Batch { slices: slices.collect(), ..Batch::default() };
+        let mut out = String::from("{");
+        json::member(&mut out, "base");
+        json::text(&mut out, &base.to_string());
+        batch.write(base, &mut out);
+        out.push('}');
+        out
+    }
+
+    fn write_totals(&self, out: &mut String) {
+        let Totals { slices, operations, instants, counters, flows, logs, sched } = self.drawing.totals;
+        json::member(out, "totals");
+        out.push('{');
+        for (name, total) in [
+            ("slices", slices),
+            ("operations", operations),
+            ("instants", instants),
+            ("counters", counters),
+            ("flows", flows),
+            ("logs", logs),
+            ("sched", sched),
+            ("thinned", self.drawing.batch.thinned),
+            ("undrawn", self.drawing.undrawn),
+        ] {
+            json::member(out, name);
+            _ = write!(out, "{total}");
+        }
+        out.push('}');
+    }
+
+    /// The names with most time in the whole recording: number, count, time, and the longest.
+    fn write_sums(&self, out: &mut String) {
+        let mut sums: Vec<(usize, &Sum)> =
+            self.drawing.sums.iter().enumerate().filter(|(_, sum)| sum.count > 0).collect();
+        let key = |(what, sum): &(usize, &Sum)| (Reverse(sum.total), *what);
+        let more = sums.len().saturating_sub(MAX_SUMS);
+        if more > 0 {
+            sums.select_nth_unstable_by_key(MAX_SUMS, key);
+            sums.truncate(MAX_SUMS);
+        }
+        sums.sort_by_key(key);
+        json::member(out, "sums");
+        json::list(out, sums, |out, (what, sum)| {
+            let Sum { count, total, longest } = sum;
+            _ = write!(out, "[{what},{count},{total},{longest}]");
+        });
+        json::member(out, "more_sums");
+        _ = write!(out, "{more}");
+    }
+
+    /// Names and numbers that pages do not know yet.
+    fn names(&mut self, names: Option<&Names>) -> String {
+        let Self { live, drawing, known, .. } = self;
+        let mut out = String::from("{");
+        let whats = live.whats();
+        if known.texts < whats.texts() {
+            json::member(&mut out, "texts");
+            json::list(&mut out, known.texts..whats.texts(), |out, text| {
+                json::text(out, whats.text_of(text as u32));
+            });
+            known.texts = whats.texts();
+        }
+        if known.whats < whats.len() {
+            json::member(&mut out, "whats");
+            json::list(&mut out, known.whats..whats.len(), |out, what| {
+                let what = whats.what(what as u32);
+                _ = write!(out, "[{},{}]", what.category, what.name);
+            });
+            known.whats = whats.len();
+        }
+        let threads = live.threads();
+        if known.threads < threads.len() {
+            let new: Vec<(Thread, u32)> = threads.skip(known.threads).collect();
+            for (thread, process) in &new {
+                if *process as usize == known.process_names.len() {
+                    known.process_names.push((thread.process, None));
+                }
+            }
+            json::member(&mut out, "threads");
+            json::list(&mut out, &new, |out, (thread, process)| {
+                // Numbers of more than 53 bits would lose digits.
+                _ = write!(out, "[\"{}\",{process}]", thread.thread.0);
+            });
+            if known.processes < known.process_names.len() {
+                json::member(&mut out, "processes");
+                json::list(&mut out, &known.process_names[known.processes..], |out, (process, _)| {
+                    _ = write!(out, "\"{}\"", process.0);
+                });
+                known.processes = known.process_names.len();
+            }
+            known.threads += new.len();
+            known.thread_names.resize(known.threads, None);
+        }
+        if known.tracks < drawing.tracks.list.len() {
+            json::member(&mut out, "tracks");
+            json::list(&mut out, &drawing.tracks.list[known.tracks..], |out, track| {
+                let Track { kind, owner, what, id, series, .. } = *track;
+                _ = write!(out, "[{},{owner},{what},\"{id}\",", kind as u8);
+                let is_counter = kind == Kind::Counter;
+                let series = drawing.series.get(series as usize).filter(|_| is_counter);
+                json::text(out, series.map_or("", String::as_str));
+                out.push(']');
+            });
+            known.tracks = drawing.tracks.list.len();
+        }
+        if let Some(names) = names {
+            rename(&mut out, live, known, names);
+        }
+        if out.len() == 1 {
+            return String::new();
+        }
+        out.push('}');
+        out
+    }
+}
+
+/// Appends the names of threads and processes that are new.
+fn rename(out: &mut String, live: &Live, known: &mut Known, names: &Names) {
+    let mut new: [Vec<(usize, String)>; 2] = Default::default();
+    let mut renamings = known.renamings;
+    let mut take =
+        |place: usize, number: usize, old: &mut Option<Box<[u8]>>, name: Option<trace_reader::Text<'_>>| {
+            let Some(name) = name.filter(|name| old.as_deref() != Some(name.as_bytes())) else { return };
+            // The first name always is known.
+            if old.is_some() {
+                if renamings >= MAX_RENAMINGS {
+                    return;
+                }
+                renamings += 1;
+            }
+            *old = Some(name.as_bytes().into());
+            new[place].push((number, name.to_str().into_owned()));
+        };
+    for (number, ((thread, _), old)) in live.threads().zip(&mut known.thread_names).enumerate() {
+        take(0, number, old, names.thread(thread));
+    }
+    for (number, (process, old)) in known.process_names.iter_mut().enumerate() {
+        take(1, number, old, names.process(*process));
+    }
+    known.renamings = renamings;
+    for (name, new) in ["thread_names", "process_names"].iter().zip(&new) {
+        if !new.is_empty() {
+            json::member(out, name);
+            json::list(out, new, |out, (number, name)| {
+                _ = write!(out, "[{number},");
+                json::text(out, name);
+                out.push(']');
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

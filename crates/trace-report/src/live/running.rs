@@ -1,0 +1,55 @@
+//! Which thread each CPU runs, from records of the scheduler.
+
+use std::collections::BTreeMap;
+use trace_format::scheduling::IDLE_WEIGHT;
+use trace_format::scheduling::INCOMING_WEIGHT_ARGUMENT;
+use trace_format::units::Koid;
+use trace_reader::item::Scheduling;
+use trace_reader::{Arguments, Names, Thread, Value};
+
+/// CPUs with the thread that each of them runs, and since when.
+#[derive(Debug, Default)]
+pub struct Running(BTreeMap<u16, (u64, Thread)>);
+
+/// A thread that a CPU has run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ran {
+    pub cpu: u16,
+    pub thread: Thread,
+    pub from: u64,
+    pub to: u64,
+}
+
+fn is_idle(arguments: &Arguments<'_>) -> bool {
+    let weight = match arguments.find(INCOMING_WEIGHT_ARGUMENT) {
+        Some(Value::Int32(weight)) => i64::from(weight),
+        Some(Value::Int64(weight)) => weight,
+        _ => return false,
+    };
+    weight == i64::from(IDLE_WEIGHT)
+}
+
+impl Running {
+    /// Takes a record; what the CPU has run until then.
+    pub fn switch(
+        &mut self,
+        at: u64,
+        kind: &Scheduling,
+        arguments: &Arguments<'_>,
+        names: &Names,
+    ) -> Option<Ran> {
+        let of = |thread: Koid| Thread { process: names.process_of(thread).unwrap_or_default(), thread };
+        let (cpu, incoming, is_idle) = match kind {
+            Scheduling::ContextSwitch { cpu, incoming, .. } => (*cpu, of(*incoming), is_idle(arguments)),
+            Scheduling::LegacyContextSwitch { cpu, incoming, incoming_priority, .. } => {
+                (u16::from(*cpu), *incoming, incoming.process == Koid(0) && *incoming_priority == 0)
+            }
+            _ => return None,
+        };
+        let before = self.0.remove(&cpu);
+        if !is_idle {
+            self.0.insert(cpu, (at, incoming));
+        }
+        before.map(|(from, thread)| Ran { cpu, thread, from, to: at })
+    }
+}
