@@ -47,8 +47,8 @@ pub fn drive(test: &str, page: &Path, name: &str, accessibility: Accessibility) 
     Some(serde_json::from_slice(&output.stdout).expect("an object"))
 }
 
-/// The same with `tests/report/live.drive.mjs` and the page of a running recording: a process that says what it
-/// has seen when the recording ends.
+/// The same with `tests/report/live.drive.mjs` and the page of a running recording: a process that says
+/// what it has seen when the recording ends.
 ///
 /// # Panics
 /// If the browser is required and absent.

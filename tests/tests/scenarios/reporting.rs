@@ -127,8 +127,8 @@ fn compare(sandbox: &Sandbox, trace: &str, found: &Value) {
     assert_eq!(copied, rows, "{trace}");
 }
 
-/// Compares the rows of the table of a range with what its question answers: by name and category how many slices
-/// there are, and how much of their time is in the range, to the digits that are shown.
+/// Compares the rows of the table of a range with what its question answers: by name and category how many
+/// slices there are, and how much of their time is in the range, to the digits that are shown.
 fn compare_rows(trace: &str, shown: &[Value], rows: &[Value]) {
     let text = |row: &Value, place: usize| row[place].as_str().unwrap().to_owned();
     let seen: BTreeMap<(String, String), (u64, String)> = shown
