@@ -156,6 +156,26 @@ impl Sandbox {
         command
     }
 
+    /// The same for a program that a hangup ends, though the tests themselves may run under `nohup`. The
+    /// kernel sends one, and has the program go on, if it is stopped when its parent dies.
+    ///
+    /// # Panics
+    /// If the program cannot be built.
+    #[must_use]
+    pub fn command_with_hangup(&self, name: &str) -> Command {
+        let prepared = self.command(name);
+        let mut command = Command::new("env");
+        command.arg("--default-signal=HUP,QUIT").arg(prepared.get_program());
+        command.current_dir(self.work_dir()).stdin(Stdio::null());
+        for (name, value) in prepared.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        command
+    }
+
     /// Runs the `trace` tool to its end.
     ///
     /// # Panics

@@ -50,7 +50,9 @@ impl Scene {
         let more = if mode == "oneshot" { "100" } else { "10" };
         let limit = u64::MAX.to_string();
         let arguments = [&options[..], &[page_name, &limit, more]].concat();
-        let recording = sandbox.spawn("trace", &arguments);
+        let mut command = sandbox.command_with_hangup("trace");
+        command.args(&arguments);
+        let recording = Sandbox::spawn_command(command);
         wait_for("the program to write", || (counted(&sandbox).iter().sum::<u64>() > events).then_some(()));
         let burst = child_of(recording.pid(), "burst").expect("the program runs");
         assert!(was_recorded(&sandbox), "the program has not waited for its recording");

@@ -80,7 +80,7 @@ pub struct Loss {
 }
 
 /// What the trace says of itself: columns of the table `traces`.
-pub type Facts = Vec<(&'static str, String)>;
+pub type SessionInfo = Vec<(&'static str, String)>;
 
 /// Columns that are used of the tables with many rows. Names of threads are in the table of threads.
 const COLUMNS: [(Table, &[&str]); 6] = [
@@ -117,7 +117,7 @@ pub struct Collector {
     pub providers: BTreeMap<u64, String>,
     /// Which processes the slices of a provider are of.
     pub provider_processes: BTreeSet<(u64, u64)>,
-    pub facts: Facts,
+    pub session_info: SessionInfo,
     last_provider: (u64, u64),
     bytes: Vec<u8>,
     args: String,
@@ -142,7 +142,7 @@ impl Default for Collector {
             dropped_losses: 0,
             providers: BTreeMap::new(),
             provider_processes: BTreeSet::new(),
-            facts: Facts::new(),
+            session_info: SessionInfo::new(),
             last_provider: (0, 0),
             bytes: Vec::new(),
             args: String::new(),
@@ -381,9 +381,9 @@ impl Rows for Collector {
                 for ((name, _), cell) in table.table().columns.iter().zip(cells) {
                     match cell {
                         Cell::Null => {}
-                        Cell::Text(text) => self.facts.push((name, (*text).to_owned())),
-                        Cell::Double(value) => self.facts.push((name, value.to_string())),
-                        cell => self.facts.push((name, number(cell).unwrap_or_default().to_string())),
+                        Cell::Text(text) => self.session_info.push((name, (*text).to_owned())),
+                        Cell::Double(value) => self.session_info.push((name, value.to_string())),
+                        cell => self.session_info.push((name, number(cell).unwrap_or_default().to_string())),
                     }
                 }
             }

@@ -110,8 +110,11 @@ impl Findings<'_> {
     /// All of it.
     pub fn json(&self) -> Value {
         let Self { stats, check, collector, .. } = self;
-        let facts: serde_json::Map<String, Value> =
-            collector.facts.iter().map(|(name, text)| ((*name).to_owned(), text.as_str().into())).collect();
+        let session_info: serde_json::Map<String, Value> = collector
+            .session_info
+            .iter()
+            .map(|(name, text)| ((*name).to_owned(), text.as_str().into()))
+            .collect();
         let (first, last) = collector.times.unwrap_or_default();
         let problems: Vec<Value> = problems(&check.problems).chain(problems(self.imported)).collect();
         json!({
@@ -122,7 +125,7 @@ impl Findings<'_> {
             "base": first.to_string(),
             "length": last - first,
             "unit": collector.unit.max(1),
-            "facts": facts,
+            "session": session_info,
             "cost": stats.walked.costs.map(|costs| {
                 json!([costs.total(&stats.walked.costly), costs.instant, costs.duration, costs.counter])
             }),

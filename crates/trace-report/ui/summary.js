@@ -64,8 +64,8 @@ function lossesOf(meta, app) {
 }
 
 /** @param {any} meta @param {any} app */
-function factsOf(meta, app) {
-  const {facts, events, length} = meta;
+function tilesOf(meta, app) {
+  const {session, events, length} = meta;
   const {threads} = app.model;
   const busy = new Set(
     app.model.tracks
@@ -87,14 +87,14 @@ function factsOf(meta, app) {
     tile(
       time(length),
       'duration',
-      facts.start_utc
-        ? `${new Date(Number(facts.start_utc) / 1e6).toISOString().replace('T', ' ').slice(0, 19)} UTC`
+      session.start_utc
+        ? `${new Date(Number(session.start_utc) / 1e6).toISOString().replace('T', ' ').slice(0, 19)} UTC`
         : '',
     ),
     tile(count(busy), busy === 1 ? 'process' : 'processes', `${count(threads.length)} threads`),
     tile(short(events), 'events', seconds > 0 ? `${short(Math.round(events / seconds))} per second` : ''),
     tile(bytes(meta.bytes), 'trace', `${count(meta.records)} records`),
-    facts.host && tile(shown(facts.host, 40), 'host', shown(facts.kernel ?? '', 60)),
+    session.host && tile(shown(session.host, 40), 'host', shown(session.kernel ?? '', 60)),
   );
 }
 
@@ -261,7 +261,7 @@ export function summaryOf(app) {
   return [
     lossesOf(meta, app),
     limitsOf(meta),
-    factsOf(meta, app),
+    tilesOf(meta, app),
     meta.events === 0 && h('p', {class: 'banner'}, 'There are no events in this trace.'),
     h(
       'div',
@@ -284,13 +284,13 @@ export function summaryOf(app) {
       ),
       h('div', {class: 'half'}, counters || card('Counters', '', h('p', {class: 'dim'}, 'No counters were recorded.'))),
     ),
-    meta.facts.command_line &&
+    meta.session.command_line &&
       h(
         'p',
         {class: 'note'},
         'Recorded by ',
-        h('code', {}, shown(meta.facts.command_line, 300)),
-        meta.facts.categories && ` · categories ${shown(meta.facts.categories, 200)}`,
+        h('code', {}, shown(meta.session.command_line, 300)),
+        meta.session.categories && ` · categories ${shown(meta.session.categories, 200)}`,
       ),
   ];
 }

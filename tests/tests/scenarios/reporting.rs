@@ -141,21 +141,41 @@ fn compare_rows(trace: &str, shown: &[Value], rows: &[Value]) {
     assert_eq!(seen.len(), shown.len(), "{trace}");
     for row in rows {
         let key = ["category", "name"].map(|member| row[member].as_str().unwrap().to_owned());
-        let key = (key[0].clone(), if key[1].is_empty() { "(no name)".to_owned() } else { key[1].clone() });
+        let name = if key[1].is_empty() { "(no name)".to_owned() } else { escaped(&key[1], 120) };
+        let key = (escaped(&key[0], 60), name);
         let (count, time) = seen.get(&key).unwrap_or_else(|| panic!("{trace}: no row of {key:?}"));
         assert_eq!(Some(*count), row["n"].as_u64(), "{trace}: {key:?}");
         let expected = row["ns"].as_f64().unwrap();
-        let (number, unit) = time.split_once(' ').unwrap();
-        let factor = match unit {
+        let words: Vec<&str> = time.split(' ').collect();
+        let factor = |unit: &str| match unit {
             "ns" => 1.0,
             "µs" => 1e3,
             "ms" => 1e6,
             "s" => 1e9,
+            "min" => 6e10,
+            "h" => 3.6e12,
             _ => panic!("{trace}: {time}"),
         };
-        let seen = number.parse::<f64>().unwrap() * factor;
+        let seen: f64 = words.chunks(2).map(|part| part[0].parse::<f64>().unwrap() * factor(part[1])).sum();
         assert!((seen - expected).abs() <= 6e-4 * expected, "{trace}: {key:?}: {time} for {expected} ns");
     }
+}
+
+/// A name as a page shows it: no character controls or hides, and of a long name the beginning.
+fn escaped(name: &str, most: usize) -> String {
+    let is_hidden = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+    };
+    let mut text = String::new();
+    for c in name.chars().take(most) {
+        if is_hidden(c) {
+            text += &format!("\\u{{{:x}}}", u32::from(c));
+        } else {
+            text.push(c);
+        }
+    }
+    if name.chars().count() > most { text + "…" } else { text }
 }
 
 /// Runs a command as it was copied, in a shell, and returns its rows.

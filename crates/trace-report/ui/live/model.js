@@ -33,7 +33,7 @@ export class LiveModel extends Model {
       base: '0',
       activity: [],
       unit: 1,
-      facts: {},
+      session: {},
       losses: {intervals: []},
       folded: {cut: 0},
     };
