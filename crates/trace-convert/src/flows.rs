@@ -13,6 +13,9 @@ use trace_reader::{Event, Text, Thread, Time};
 /// Maximum number of remembered flows; beyond it, all are forgotten.
 const MAX_REMEMBERED: usize = 500_000;
 
+/// The same for the sum of their names' bytes.
+const MAX_NAMES_BYTES: usize = 8 << 20;
+
 /// Maximum number of remembered flows with the same id.
 const MAX_OF_ONE_ID: usize = 256;
 
@@ -34,6 +37,10 @@ pub(crate) struct Names {
 }
 
 impl Names {
+    fn are(&self, event: &Event<'_>) -> bool {
+        *self.category == *event.category.as_bytes() && *self.name == *event.name.as_bytes()
+    }
+
     pub fn category(&self) -> Text<'_> {
         Text(&self.category)
     }
@@ -67,6 +74,10 @@ pub(crate) struct Flows {
     /// By id, in the order of the file, which threads do not share.
     begun: HashMap<u64, Vec<Begun>>,
     used: HashSet<u64>,
+    /// Those of the last flow to begin. The next one often shares them.
+    names: Option<Arc<Names>>,
+    /// The sum of the names' lengths.
+    names_bytes: usize,
 }
 
 fn hash(what: impl Hash) -> u64 {
@@ -78,34 +89,32 @@ fn hash(what: impl Hash) -> u64 {
 impl Flows {
     /// The flow that an event is part of. Its number is its id if that is still unused.
     pub fn part(&mut self, event: &Event<'_>, id: u64) -> Part {
-        if self.used.len() >= MAX_REMEMBERED {
+        if self.used.len() >= MAX_REMEMBERED || self.names_bytes > MAX_NAMES_BYTES {
             *self = Self::default();
         }
-        let (category, name) = (event.category.as_bytes(), event.name.as_bytes());
         let begin = Begin { thread: event.thread, time: event.time };
         if matches!(event.kind, EventKind::FlowBegin { .. }) {
             let number = self.free_number(id);
-            let begun = self.begun.entry(id).or_default();
+            let names = self.names(event);
+            let begun = self.begun.entry(id).or_insert_with(|| Vec::with_capacity(1));
             if begun.len() == MAX_OF_ONE_ID {
                 begun.remove(0);
             }
-            let names = Arc::new(Names { category: category.into(), name: name.into() });
             begun.push(Begun { begin, last: begin, names, number, has_ended: false });
             return Part { number, names: None, again: None };
         }
         let at = begin.time.nanos();
         let of_id = self.begun.get_mut(&id).into_iter().flatten();
         // A flow with the event's name, of its own process, or else of another one; of several, the last.
-        let is_named = |names: &Names| *names.category == *category && *names.name == *name;
         let likeness = |begun: &&mut Begun| {
             let is_own = begun.begin.thread.process == begin.thread.process;
-            (is_named(&begun.names), is_own, begun.begin.time.nanos())
+            (begun.names.are(event), is_own, begun.begin.time.nanos())
         };
         let begun = of_id.filter(|begun| begun.begin.time.nanos() <= at).max_by_key(likeness);
         let Some(begun) = begun else { return Part { number: id, names: None, again: None } };
         let before = if begun.last.time.nanos() <= at { begun.last } else { begun.begin };
         let number = begun.number;
-        let names = (!is_named(&begun.names)).then(|| begun.names.clone());
+        let names = (!begun.names.are(event)).then(|| begun.names.clone());
         let is_end = matches!(event.kind, EventKind::FlowEnd { .. });
         if !is_end && begun.last.time.nanos() <= at {
             begun.last = begin;
@@ -114,6 +123,17 @@ impl Flows {
             return Part { number: self.free_number(number), names, again: Some(before) };
         }
         Part { number, names, again: None }
+    }
+
+    fn names(&mut self, event: &Event<'_>) -> Arc<Names> {
+        match &self.names {
+            Some(names) if names.are(event) => names.clone(),
+            _ => {
+                let (category, name) = (event.category.as_bytes(), event.name.as_bytes());
+                self.names_bytes += category.len() + name.len();
+                self.names.insert(Arc::new(Names { category: category.into(), name: name.into() })).clone()
+            }
+        }
     }
 
     /// An unused number, the same each time.

@@ -1,8 +1,6 @@
 //! JSON text, written as it goes, with numbers the way RapidJSON lays them out.
 
 use crate::output::Output;
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use std::io::{self, Write};
 use trace_reader::Value;
 
@@ -98,11 +96,6 @@ impl<W: Write> Json<W> {
     }
 
     /// The text that was not written yet.
-    pub fn into_bytes(self) -> Vec<u8> {
-        self.text.bytes().to_vec()
-    }
-
-    /// The same, in place.
     #[inline]
     pub fn bytes(&self) -> &[u8] {
         self.text.bytes()
@@ -330,8 +323,7 @@ impl<W: Write> Json<W> {
 
     /// Characters of base64, padded if the bytes are no multiple of three.
     pub fn base64_group(&mut self, bytes: &[u8]) {
-        // The room is exactly as large as the text, so that it cannot be too small.
-        let _ = STANDARD.encode_slice(bytes, self.text.zeros(bytes.len().div_ceil(3) * 4));
+        self.text.base64(bytes);
     }
 }
 

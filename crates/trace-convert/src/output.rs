@@ -3,6 +3,9 @@
 //! A vector does more for each piece: its capacity is tested, its length stored, and a piece of any other
 //! size is copied by a call.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
 /// Room to begin with, and least room to add.
 const ROOM_BYTES: usize = 4 << 10;
 
@@ -128,6 +131,17 @@ impl Output {
         let zeros = self.room.get_mut(from..self.length).unwrap_or_default();
         zeros.fill(0);
         zeros
+    }
+
+    /// The number of characters that [`Self::base64`] appends.
+    pub const fn base64_length(bytes: &[u8]) -> usize {
+        bytes.len().div_ceil(3) * 4
+    }
+
+    /// Appends bytes as base64, padded.
+    pub fn base64(&mut self, bytes: &[u8]) {
+        // The room is exactly as large as the text, so that it cannot be too small.
+        let _ = STANDARD.encode_slice(bytes, self.zeros(Self::base64_length(bytes)));
     }
 
     /// Opens a gap of so many bytes in front of those from a place on.

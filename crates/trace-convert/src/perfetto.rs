@@ -237,8 +237,8 @@ impl<W: Write> Exporter<W> {
             Item::KernelObject { object_type: TYPE_THREAD, koid, name, .. } => {
                 if let Some(process) = names.process_of(*koid) {
                     let thread = Thread { process, thread: *koid };
-                    self.thread_track(thread, names);
-                    let descriptor = self.tracks.rename_thread(thread, *name);
+                    let track = self.thread_track(thread, names);
+                    let descriptor = self.tracks.rename_thread(track, thread, *name);
                     self.describe(descriptor);
                 }
             }

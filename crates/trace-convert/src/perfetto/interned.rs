@@ -9,6 +9,8 @@ use trace_reader::{Text, TextKey};
 
 /// Maximum number of interned strings; beyond it, all are forgotten.
 pub(super) const MAX_INTERNED: usize = if cfg!(test) { 30 } else { 50_000 };
+/// The same for the sum of their bytes.
+const MAX_INTERNED_BYTES: usize = 8 << 20;
 /// Numbers of strings that are found by the keys of the texts.
 const RECENT: usize = 1024;
 
@@ -34,13 +36,15 @@ impl Default for Interned {
 /// Numbers of the strings of one use.
 struct Numbers {
     known: HashMap<Box<[u8]>, u64>,
+    /// The sum of the strings' lengths.
+    bytes: usize,
     /// Those of some keys, each at a place of its own; key 0 is no key.
     recent: Box<[(u32, u32)]>,
 }
 
 impl Default for Numbers {
     fn default() -> Self {
-        Self { known: HashMap::default(), recent: vec![(0, 0); RECENT].into() }
+        Self { known: HashMap::default(), bytes: 0, recent: vec![(0, 0); RECENT].into() }
     }
 }
 
@@ -62,6 +66,7 @@ impl Numbers {
             None => (next, true),
         };
         if is_new {
+            self.bytes += text.as_bytes().len();
             self.known.insert(text.as_bytes().into(), number);
         }
         self.recent[key.number() as usize % RECENT] = (key.number(), number as u32);
@@ -143,6 +148,10 @@ impl Interned {
 
     /// Whether all will be forgotten at the end of a packet.
     pub fn is_full(&self) -> bool {
-        self.categories.known.len() + self.names.known.len() + self.arguments.known.len() > MAX_INTERNED
+        let of_all = |part: fn(&Numbers) -> usize| -> usize {
+            [&self.categories, &self.names, &self.arguments].into_iter().map(part).sum()
+        };
+        of_all(|numbers| numbers.known.len()) > MAX_INTERNED
+            || of_all(|numbers| numbers.bytes) > MAX_INTERNED_BYTES
     }
 }

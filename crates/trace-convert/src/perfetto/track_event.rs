@@ -12,8 +12,6 @@ use super::messages::{
 };
 use super::{PACKET, SEQUENCE};
 use crate::output::Output;
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use trace_format::event::EventKind;
 use trace_reader::{Event, Text, TextKey, Time, Value};
 
@@ -256,11 +254,10 @@ impl Fields<'_> {
 
 /// The text of bytes.
 fn base64(output: &mut Output, bytes: &[u8]) {
-    let length = bytes.len().div_ceil(3) * 4;
+    let length = Output::base64_length(bytes);
     output.piece([message_key(6)], 1);
     output.varint(length as u64);
-    // The room is exactly as large as the text, so that it cannot be too small.
-    let _ = STANDARD.encode_slice(bytes, output.zeros(length));
+    output.base64(bytes);
 }
 
 /// Whether a counter has samples of a value.

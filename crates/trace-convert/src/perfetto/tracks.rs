@@ -5,17 +5,41 @@ use super::messages::{
     CounterDescriptor, ProcessDescriptor, TYPE_SLICE_BEGIN, TYPE_SLICE_END, ThreadDescriptor, TrackDescriptor,
 };
 use foldhash::HashMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{BuildHasher, Hash, RandomState};
 use trace_format::units::Koid;
 use trace_reader::{Event, Names, Text, TextKey, Thread};
 
 /// The track of events that belong to no process.
 pub(super) const GLOBAL: u64 = 0;
-/// Maximum number of open operations; beyond it, the oldest are forgotten.
-const MAX_OPERATIONS: usize = 200_000;
+/// Maximum number of tracks of a kind that are remembered; beyond it, all are forgotten, and described again
+/// when they are met again.
+const MAX_TRACKS: usize = if cfg!(test) { 40 } else { 200_000 };
 
-/// The key of an operation's spans: process, category, id.
-type Operation = (Koid, Box<[u8]>, u64);
+/// Stands for names of any length and what belongs to them. The author of a file cannot choose two that have
+/// the same key.
+type NamesKey = u128;
+
+/// Tracks, as many as the limit.
+struct Remembered<K, V = u64>(HashMap<K, V>);
+
+impl<K, V> Default for Remembered<K, V> {
+    fn default() -> Self {
+        Self(HashMap::default())
+    }
+}
+
+impl<K: Eq + Hash, V> Remembered<K, V> {
+    fn get(&self, key: &K) -> Option<&V> {
+        self.0.get(key)
+    }
+
+    fn insert(&mut self, key: K, value: V) {
+        if self.0.len() >= MAX_TRACKS {
+            self.0.clear();
+        }
+        self.0.insert(key, value);
+    }
+}
 
 /// An argument of a counter: process, the keys of name and argument, id.
 type CounterKeys = (Koid, u32, u32, u64);
@@ -25,15 +49,18 @@ const RECENT: usize = 256;
 
 pub(super) struct Tracks {
     last: u64,
-    processes: HashMap<Koid, u64>,
-    threads: HashMap<Thread, u64>,
-    counters: HashMap<(Koid, Box<[u8]>), u64>,
+    /// Different in each run.
+    hashing: [RandomState; 2],
+    processes: Remembered<Koid>,
+    threads: Remembered<Thread>,
+    /// By process, name, argument and id.
+    counters: Remembered<NamesKey>,
     /// Of counters of one name, by process and name.
-    groups: HashMap<(Koid, Box<[u8]>), u64>,
-    /// Open operations: their track, and how many spans of it are open.
-    operations: HashMap<Operation, (u64, u32)>,
-    /// The process of the last of them to begin, by a hash of category, name and id.
-    begun_in: HashMap<u64, Koid>,
+    groups: Remembered<NamesKey>,
+    /// Open operations, by process, category and id: their track, and how many spans of it are open.
+    operations: Remembered<NamesKey, (u64, u32)>,
+    /// The process of the last of them to begin, by category, name and id.
+    begun_in: Remembered<NamesKey, Koid>,
     /// Some threads, each at a place of its own, and their tracks.
     recent_threads: Box<[(Thread, u64)]>,
     /// The same for arguments of counters.
@@ -44,12 +71,13 @@ impl Default for Tracks {
     fn default() -> Self {
         Self {
             last: 0,
-            processes: HashMap::default(),
-            threads: HashMap::default(),
-            counters: HashMap::default(),
-            groups: HashMap::default(),
-            operations: HashMap::default(),
-            begun_in: HashMap::default(),
+            hashing: <_>::default(),
+            processes: Remembered::default(),
+            threads: Remembered::default(),
+            counters: Remembered::default(),
+            groups: Remembered::default(),
+            operations: Remembered::default(),
+            begun_in: Remembered::default(),
             recent_threads: vec![<_>::default(); RECENT].into(),
             recent_counters: vec![<_>::default(); RECENT].into(),
         }
@@ -58,12 +86,6 @@ impl Default for Tracks {
 
 fn counter_name(event: &Event<'_>, argument: Text<'_>, id: u64) -> String {
     format!("{}:{}:{id}", event.name.to_str(), argument.to_str())
-}
-
-fn name_key(event: &Event<'_>, id: u64) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    (event.category, event.name, id).hash(&mut hasher);
-    hasher.finish()
 }
 
 fn process_descriptor(uuid: u64, process: Koid, name: Option<Text<'_>>) -> TrackDescriptor {
@@ -80,10 +102,15 @@ fn process_descriptor(uuid: u64, process: Koid, name: Option<Text<'_>>) -> Track
     }
 }
 
-fn thread_descriptor(uuid: u64, parent: u64, thread: Thread, name: Option<Text<'_>>) -> TrackDescriptor {
+fn thread_descriptor(
+    uuid: u64,
+    parent: Option<u64>,
+    thread: Thread,
+    name: Option<Text<'_>>,
+) -> TrackDescriptor {
     TrackDescriptor {
         uuid: Some(uuid),
-        parent_uuid: Some(parent),
+        parent_uuid: parent,
         thread: Some(ThreadDescriptor {
             pid: Some(thread.process.0 as i32),
             tid: Some(thread.thread.0 as i64),
@@ -102,19 +129,31 @@ impl Tracks {
         self.last
     }
 
+    fn key(&self, of: impl Hash) -> NamesKey {
+        let [high, low] = &self.hashing;
+        NamesKey::from(high.hash_one(&of)) << 64 | NamesKey::from(low.hash_one(&of))
+    }
+
+    fn counter_key(&self, event: &Event<'_>, argument: Text<'_>, id: u64) -> NamesKey {
+        self.key((event.thread.process, event.name, argument, id))
+    }
+
     /// Renames a process's track.
     pub fn rename_process(&mut self, process: Koid, name: Text<'_>) -> TrackDescriptor {
-        let next = self.last + 1;
-        let uuid = *self.processes.entry(process).or_insert(next);
-        self.last = self.last.max(uuid);
+        let uuid = match self.processes.get(&process) {
+            Some(uuid) => *uuid,
+            None => {
+                let uuid = self.next();
+                self.processes.insert(process, uuid);
+                uuid
+            }
+        };
         process_descriptor(uuid, process, Some(name))
     }
 
-    /// Renames a thread's track, which exists already.
-    pub fn rename_thread(&mut self, thread: Thread, name: Text<'_>) -> TrackDescriptor {
-        let uuid = self.threads.get(&thread).copied().unwrap_or(GLOBAL);
-        let parent = self.processes.get(&thread.process).copied().unwrap_or(GLOBAL);
-        thread_descriptor(uuid, parent, thread, Some(name))
+    /// Renames a thread's track.
+    pub fn rename_thread(&self, track: u64, thread: Thread, name: Text<'_>) -> TrackDescriptor {
+        thread_descriptor(track, self.processes.get(&thread.process).copied(), thread, Some(name))
     }
 
     /// A thread's track, if it has one.
@@ -147,7 +186,7 @@ impl Tracks {
         };
         let uuid = self.next();
         self.threads.insert(thread, uuid);
-        new.push(thread_descriptor(uuid, parent, thread, names.thread(thread)));
+        new.push(thread_descriptor(uuid, Some(parent), thread, names.thread(thread)));
         (uuid, new)
     }
 
@@ -160,16 +199,16 @@ impl Tracks {
     ) -> Option<u64> {
         let process = event.thread.process;
         let (name_key, argument_key) = (event.keys.1.number(), key.number());
-        let recent = &mut self.recent_counters[(name_key ^ argument_key << 4) as usize % RECENT];
+        let place = (name_key ^ argument_key << 4) as usize % RECENT;
+        let recent = self.recent_counters[place];
         let key = (process, name_key, argument_key, id);
         let is_keyed = name_key.min(argument_key) > 0;
         if recent.0 == key && is_keyed {
             return Some(recent.1);
         }
-        let name = counter_name(event, argument, id);
-        let track = *self.counters.get(&(process, name.into_bytes().into()))?;
+        let track = *self.counters.get(&self.counter_key(event, argument, id))?;
         if is_keyed {
-            *recent = (key, track);
+            self.recent_counters[place] = (key, track);
         }
         Some(track)
     }
@@ -184,7 +223,7 @@ impl Tracks {
     ) -> TrackDescriptor {
         let name = counter_name(event, argument, id);
         let uuid = self.next();
-        self.counters.insert((event.thread.process, name.as_bytes().into()), uuid);
+        self.counters.insert(self.counter_key(event, argument, id), uuid);
         TrackDescriptor {
             uuid: Some(uuid),
             name: Some(name),
@@ -197,7 +236,7 @@ impl Tracks {
     /// The track that the series of a counter's name are below.
     pub fn counter_group(&mut self, event: &Event<'_>) -> (u64, Option<TrackDescriptor>) {
         let process = event.thread.process;
-        let key = (process, event.name.as_bytes().into());
+        let key = self.key((process, event.name));
         if let Some(uuid) = self.groups.get(&key) {
             return (*uuid, None);
         }
@@ -224,16 +263,16 @@ impl Tracks {
     /// The track of an asynchronous operation: a new one when it begins, the same until it has ended.
     pub fn operation(&mut self, event: &Event<'_>, id: u64, kind: i32) -> (u64, Option<TrackDescriptor>) {
         let process = event.thread.process;
-        let named = name_key(event, id);
-        let mut key = (process, event.category.as_bytes().into(), id);
+        let named = self.key((event.category, event.name, id));
+        let mut key = self.key((process, event.category, id));
         // An operation that began in another process continues there, if this one has none.
         if kind != TYPE_SLICE_BEGIN
-            && !self.operations.contains_key(&key)
+            && self.operations.get(&key).is_none()
             && let Some(begun_in) = self.begun_in.get(&named)
         {
-            key.0 = *begun_in;
+            key = self.key((*begun_in, event.category, id));
         }
-        if let Some((uuid, depth)) = self.operations.get_mut(&key) {
+        if let Some((uuid, depth)) = self.operations.0.get_mut(&key) {
             let uuid = *uuid;
             match kind {
                 TYPE_SLICE_BEGIN => *depth += 1,
@@ -241,17 +280,13 @@ impl Tracks {
                 _ => {}
             }
             if *depth == 0 {
-                self.operations.remove(&key);
-                self.begun_in.remove(&named);
+                self.operations.0.remove(&key);
+                self.begun_in.0.remove(&named);
             }
             return (uuid, None);
         }
         let uuid = self.next();
         if kind == TYPE_SLICE_BEGIN {
-            if self.operations.len() >= MAX_OPERATIONS {
-                self.operations.clear();
-                self.begun_in.clear();
-            }
             self.operations.insert(key, (uuid, 1));
             self.begun_in.insert(named, process);
         }
