@@ -6,10 +6,9 @@
 // NAME is what is searched. Without axe, which takes half of the time, accessibility is not judged. The
 // modules playwright-core and axe-core are looked for in the working directory; the browser is `chromium` or
 // $CHROMIUM.
-import {readFileSync} from 'node:fs';
-import {createRequire} from 'node:module';
 import {join} from 'node:path';
 import {pathToFileURL} from 'node:url';
+import {drawn, judge, launch, watch} from './browser.mjs';
 
 const isJudged = process.argv[2] !== '--without-axe';
 const [file, name, shots] = process.argv.slice(isJudged ? 2 : 3);
@@ -17,42 +16,23 @@ if (name === undefined) {
   console.error('usage: drive.mjs [--without-axe] PAGE NAME [SCREENSHOT_DIR]');
   process.exit(2);
 }
-const require = createRequire(join(process.cwd(), 'package.json'));
-const {chromium} = require('playwright-core');
-const axe = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
 
-const browser = await chromium.launch({
-  executablePath: process.env.CHROMIUM || '/usr/bin/chromium',
-  args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update'],
-});
+const browser = await launch();
 const found = {errors: [], requests: [], accessibility: []};
 try {
   const page = await browser.newPage({viewport: {width: 1280, height: 800}});
-  page.on('pageerror', (error) => found.errors.push(`${error}`));
-  page.on('console', (message) => message.type() === 'error' && found.errors.push(message.text()));
   page.on('dialog', (dialog) => {
     found.errors.push(`dialog: ${dialog.message()}`);
     dialog.dismiss();
   });
   const own = pathToFileURL(file).href;
-  page.on('request', (request) => {
-    const url = request.url();
-    if (url.split('#')[0] !== own && !url.startsWith('blob:')) found.requests.push(url.slice(0, 200));
-  });
+  watch(page, found, (url) => url.split('#')[0] === own);
   const shot = (what) => shots && page.screenshot({path: join(shots, `${what}.png`)});
-  const judge = async (what) => {
-    if (!isJudged) return;
-    await page.evaluate(axe);
-    const violations = await page.evaluate(async () => (await globalThis.axe.run()).violations
-      .map(({id, nodes}) => `${id}: ${nodes.slice(0, 3).map((node) => node.html.slice(0, 120)).join(' | ')}`));
-    found.accessibility.push(...violations.map((text) => `${what}: ${text}`));
-  };
+  const judged = async (what) => isJudged && judge(page, found, what);
   const view = () => page.evaluate(() => {
     const {from, to} = globalThis.traceReport.view;
     return [from, to];
   });
-  // A picture after the last change.
-  const drawn = () => page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
 
   await page.goto(own);
   await page.waitForSelector('body[data-ready]', {timeout: 60000});
@@ -60,14 +40,14 @@ try {
   found.overview = await page.locator('#overview').innerText();
   found.top = await page.locator('table[aria-label="Top self times"] tbody tr').evaluateAll((rows) =>
     rows.map((row) => [...row.children].map((cell) => cell.textContent)));
-  await judge('overview');
+  await judged('overview');
   await shot('overview');
 
   await page.getByRole('tab', {name: 'Timeline'}).click();
-  await drawn();
+  await drawn(page);
   await page.waitForFunction(() => globalThis.traceReport.drawing.placed.every(({lane}) => [lane.main, lane.marks, lane.states].every((track) => !track || track.data)));
-  await drawn();
-  await judge('timeline');
+  await drawn(page);
+  await judged('timeline');
   await shot('timeline');
   const lanes = await page.locator('#lanes').boundingBox();
   const ruler = await page.locator('#ruler').boundingBox();
@@ -78,17 +58,17 @@ try {
   await page.keyboard.down('Control');
   await page.mouse.wheel(0, -400);
   await page.keyboard.up('Control');
-  await drawn();
+  await drawn(page);
   found.zoomed = await view();
   await page.mouse.down();
   await page.mouse.move(lanes.x + lanes.width / 2 - 100, lanes.y + Math.min(lanes.height / 2, 60), {steps: 4});
   await page.mouse.up();
-  await drawn();
+  await drawn(page);
   found.panned = await view();
   await page.keyboard.press('Escape');
   await page.locator('#scroller').focus();
   await page.keyboard.press('d');
-  await drawn();
+  await drawn(page);
   found.keyed = await view();
 
   // Search, and go through what is found.
@@ -98,13 +78,13 @@ try {
   found.search = await page.locator('#found').textContent();
   await page.locator('#search').press('Enter');
   await page.waitForFunction((before) => document.getElementById('found').textContent !== before || !/of [^1]/.test(before), found.search);
-  await drawn();
+  await drawn(page);
   found.next = await page.locator('#found').textContent();
   const isFound = await page.evaluate(() => globalThis.traceReport.view.selected !== null);
   if (isFound) {
     found.details = await page.locator('#details').innerText();
     found.selectedSql = await page.locator('#details .sql').textContent();
-    await judge('details');
+    await judged('details');
     await shot('details');
     // Click at what is selected, after the selection was cleared.
     const spot = await page.evaluate(() => {
@@ -122,10 +102,10 @@ try {
     await page.waitForFunction(() => globalThis.traceReport.view.search.text === '');
     await page.locator('#scroller').focus();
     await page.keyboard.press('Escape');
-    await drawn();
+    await drawn(page);
     const box = await page.locator('#lanes').boundingBox();
     await page.mouse.move(box.x + spot[0], box.y + spot[1]);
-    await drawn();
+    await drawn(page);
     found.tip = await page.locator('#tip').innerText();
     await page.mouse.click(box.x + spot[0], box.y + spot[1]);
     await page.waitForSelector('#details:not([hidden])');
@@ -149,23 +129,23 @@ try {
     });
     await page.locator('#scroller').focus();
     await page.keyboard.press('p');
-    await drawn();
+    await drawn(page);
     const pinned = (await heads()).filter(({isPinned}) => isPinned);
     found.pinned = {own, keys: pinned.map(({key}) => key), top: pinned[0]?.y - lanes.y, hash: await hash()};
     await page.keyboard.press('p');
-    await drawn();
+    await drawn(page);
     found.pinned.left = (await heads()).filter(({isPinned}) => isPinned).length;
     const before = (await heads()).map(({key}) => key);
     // One that is in view as a whole: the first may be below the ruler.
     const inView = await page.locator('#heads .head:not(.group)').evaluateAll((all, top) =>
       all.findIndex((head) => head.getBoundingClientRect().y >= top), lanes.y);
     await page.locator('#heads .head:not(.group)').nth(inView).locator('.hide').click({force: true});
-    await drawn();
+    await drawn(page);
     found.hidden = {
       before, after: (await heads()).map(({key}) => key), hash: await hash(), button: await page.locator('#hidden').innerText(),
     };
     await page.locator('#hidden').click();
-    await drawn();
+    await drawn(page);
     found.hidden.again = (await heads()).map(({key}) => key);
     found.hidden.isButtonLeft = await page.locator('#hidden').isVisible();
   }
@@ -173,13 +153,13 @@ try {
   // Two fingers that move apart zoom in around the middle between them, and together zoom out.
   await page.locator('#scroller').focus();
   await page.keyboard.press('0');
-  await drawn();
+  await drawn(page);
   const touch = await page.context().newCDPSession(page);
   const fingers = async (type, apart) => {
     const [x, y] = [lanes.x + lanes.width / 4, lanes.y + Math.min(lanes.height / 2, 60)];
     const touchPoints = type === 'touchEnd' ? [] : [{x: x - apart, y, id: 0}, {x: x + apart, y, id: 1}];
     await touch.send('Input.dispatchTouchEvent', {type, touchPoints});
-    await drawn();
+    await drawn(page);
   };
   await fingers('touchStart', 40);
   for (let apart = 50; apart <= 160; apart += 10) await fingers('touchMove', apart);
@@ -191,7 +171,7 @@ try {
   // Select everything in the ruler.
   await page.locator('#scroller').focus();
   await page.keyboard.press('0');
-  await drawn();
+  await drawn(page);
   await page.mouse.move(ruler.x, ruler.y + 10);
   await page.mouse.down();
   await page.mouse.move(ruler.x + ruler.width + 50, ruler.y + 10, {steps: 5});
@@ -208,7 +188,7 @@ try {
   await copy.click();
   await page.waitForFunction(() => document.querySelector('#details .question button').textContent !== 'Copy SQL');
   found.copied = {button: await copy.textContent(), command: await page.evaluate(() => navigator.clipboard.readText())};
-  await judge('range');
+  await judged('range');
   await shot('range');
 
   // What the page has, after everything was decoded.
@@ -277,23 +257,23 @@ try {
 
   // The same address shows the same again, in the dark.
   await page.emulateMedia({colorScheme: 'dark'});
-  await drawn();
-  await judge('dark');
+  await drawn(page);
+  await judged('dark');
   if (found.hash) {
     await page.goto('about:blank');
     await page.goto(own + found.hash);
     await page.waitForSelector('#details:not([hidden])');
     found.again = await page.locator('#details h2').innerText();
-    await drawn();
+    await drawn(page);
     await shot('dark');
   }
   await page.getByRole('tab', {name: 'Overview'}).click();
-  await judge('dark overview');
+  await judged('dark overview');
   await page.keyboard.press('?');
-  await judge('help');
+  await judged('help');
   await page.keyboard.press('Escape');
   await page.setViewportSize({width: 480, height: 800});
-  await judge('narrow');
+  await judged('narrow');
   await shot('narrow');
   console.log(JSON.stringify(found));
 } finally {

@@ -7,16 +7,14 @@
 // The modules are looked for in the working directory, as by drive.mjs. PROFILE is where a profile of the
 // frames is written, for the developer tools of the browser, and beside it a trace.
 import {writeFileSync} from 'node:fs';
-import {createRequire} from 'node:module';
-import {join} from 'node:path';
 import {pathToFileURL} from 'node:url';
+import {launch} from './browser.mjs';
 
 const [file, profile] = process.argv.slice(2);
 if (!file) {
   console.error('usage: frames.mjs PAGE [PROFILE]');
   process.exit(2);
 }
-const {chromium} = createRequire(join(process.cwd(), 'package.json'))('playwright-core');
 /** What a frame takes on a screen that shows sixty in a second. */
 const FRAME_MS = 1000 / 60;
 
@@ -26,10 +24,7 @@ const quantile = (values, part) => {
   return sorted[Math.min(Math.ceil(part * sorted.length), sorted.length) - 1] ?? 0;
 };
 
-const browser = await chromium.launch({
-  executablePath: process.env.CHROMIUM || '/usr/bin/chromium',
-  args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update'],
-});
+const browser = await launch();
 try {
   const page = await browser.newPage({viewport: {width: 1280, height: 800}});
   // The time of the page itself, from the navigation to the frame that shows it.

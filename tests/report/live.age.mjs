@@ -6,19 +6,14 @@
 // pictures had new events, and the age of the oldest and of the newest event that was new in each of
 // them, in milliseconds: median, 99 % and largest; milliseconds of the main thread for a picture, and how
 // many updates the page missed. Modules as for live.drive.mjs.
-import {createRequire} from 'node:module';
-import {join} from 'node:path';
+import {launch} from './browser.mjs';
 
 const [address, seconds] = process.argv.slice(2);
 if (seconds === undefined) {
   console.error('usage: live.age.mjs ADDRESS SECONDS');
   process.exit(2);
 }
-const {chromium} = createRequire(join(process.cwd(), 'package.json'))('playwright-core');
-const browser = await chromium.launch({
-  executablePath: process.env.CHROMIUM || '/usr/bin/chromium',
-  args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update'],
-});
+const browser = await launch();
 try {
   const page = await browser.newPage({viewport: {width: 1280, height: 800}});
   await page.goto(address);

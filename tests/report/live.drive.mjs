@@ -6,40 +6,21 @@
 // Prints `following` when the page has followed the recording, was paused and follows it again; then
 // waits for the end of the recording, and prints a JSON object. The modules playwright-core and axe-core
 // are looked for in the working directory; the browser is `chromium` or $CHROMIUM.
-import {readFileSync} from 'node:fs';
-import {createRequire} from 'node:module';
 import {join} from 'node:path';
+import {drawn, judge, launch, watch} from './browser.mjs';
 
 const [address, shots] = process.argv.slice(2);
 if (address === undefined) {
   console.error('usage: live.drive.mjs ADDRESS [SCREENSHOT_DIR]');
   process.exit(2);
 }
-const require = createRequire(join(process.cwd(), 'package.json'));
-const {chromium} = require('playwright-core');
-const axe = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
 
-const browser = await chromium.launch({
-  executablePath: process.env.CHROMIUM || '/usr/bin/chromium',
-  args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update'],
-});
+const browser = await launch();
 const found = {errors: [], requests: [], accessibility: []};
 try {
   const page = await browser.newPage({viewport: {width: 1280, height: 800}});
-  page.on('pageerror', (error) => found.errors.push(`${error}`));
-  page.on('console', (message) => message.type() === 'error' && found.errors.push(message.text()));
-  page.on('request', (request) => {
-    const url = request.url();
-    if (url !== address && url !== `${address}events` && !url.startsWith('blob:')) found.requests.push(url.slice(0, 200));
-  });
+  watch(page, found, (url) => url === address || url === `${address}events`);
   const shot = (what) => shots && page.screenshot({path: join(shots, `${what}.png`)});
-  const judge = async (what) => {
-    await page.evaluate(axe);
-    const violations = await page.evaluate(async () => (await globalThis.axe.run()).violations
-      .map(({id, nodes}) => `${id}: ${nodes.slice(0, 3).map((node) => node.html.slice(0, 120)).join(' | ')}`));
-    found.accessibility.push(...violations.map((text) => `${what}: ${text}`));
-  };
-  const drawn = () => page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
   const state = () => page.evaluate(() => {
     const {view, live} = globalThis.traceReport;
     return {from: view.from, to: view.to, now: live.now};
@@ -52,13 +33,13 @@ try {
   await page.waitForSelector("table[aria-label='Durations since the beginning']");
   found.title = await page.title();
   found.state = await page.locator('#state').textContent();
-  await judge('overview');
+  await judge(page, found, 'overview');
   await shot('live-overview');
 
   // The right edge is the newest moment, until the page is paused by a key, a button, or by dragging.
   await page.getByRole('tab', {name: 'Timeline'}).click();
-  await drawn();
-  await judge('timeline');
+  await drawn(page);
+  await judge(page, found, 'timeline');
   found.followed = [await state()];
   await later(found.followed[0].now + 3e8);
   found.followed.push(await state());
@@ -118,7 +99,7 @@ try {
   }));
   await page.locator('#scroller').focus();
   await page.keyboard.press('0');
-  await drawn();
+  await drawn(page);
   await shot('live-ended');
   const [category, name] = found.sums[0];
   await page.locator('#search').fill(name);
@@ -128,7 +109,7 @@ try {
   found.selected = {category, name, sql: await page.locator('#details .sql').textContent()};
   await page.getByRole('tab', {name: 'Overview'}).click();
   found.overview = await page.locator('#overview').innerText();
-  await judge('ended');
+  await judge(page, found, 'ended');
   console.log(JSON.stringify(found));
 } finally {
   await browser.close();

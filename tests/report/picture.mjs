@@ -6,20 +6,16 @@
 //
 // NAME is the picture's, without its ending; FROM and TO are parts of the time, from 0 to 1. The modules are
 // looked for in the working directory, as by drive.mjs.
-import {createRequire} from 'node:module';
 import {join} from 'node:path';
 import {pathToFileURL} from 'node:url';
+import {launch} from './browser.mjs';
 
 const [file, directory, name, from = '0', to = '1'] = process.argv.slice(2);
 if (!directory) {
   console.error('usage: picture.mjs PAGE DIRECTORY');
   process.exit(2);
 }
-const {chromium} = createRequire(join(process.cwd(), 'package.json'))('playwright-core');
-const browser = await chromium.launch({
-  executablePath: process.env.CHROMIUM || '/usr/bin/chromium',
-  args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update'],
-});
+const browser = await launch();
 
 // Selects a slice that an arrow comes from, and shows some frames around it.
 const select = async ([name, frames]) => {

@@ -330,12 +330,12 @@ fn is_read_by_every_command(sample: Sample) {
     let dumped = succeeds(&sandbox, &["dump", path]);
     assert_eq!(text(&dumped.stdout).lines().count() as u64, records, "{name}");
     let said = text(&dumped.stderr);
-    let told: Vec<&str> = said
+    let reported: Vec<&str> = said
         .lines()
         .filter_map(|line| line.strip_prefix("trace: ")?.split_once(" skipped: "))
         .map(|(what, _)| what)
         .collect();
-    assert_eq!(told, left_out, "{name}");
+    assert_eq!(reported, left_out, "{name}");
 
     let measured = sandbox.trace(["measure", "--spec-file", "spec.json", path]);
     assert_eq!(measured.status.code(), Some(1), "{name}");

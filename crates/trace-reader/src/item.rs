@@ -462,6 +462,18 @@ impl<'a> Arguments<'a> {
     pub fn find(&self, name: &str) -> Option<Value<'a>> {
         self.iter().find(|(found, _)| found == name).map(|(_, value)| value)
     }
+
+    /// The first argument with this name, if it is a whole number that has room in 64 bits with a sign.
+    #[must_use]
+    pub fn integer(&self, name: &str) -> Option<i64> {
+        match self.find(name)? {
+            Value::Int32(value) => Some(value.into()),
+            Value::Uint32(value) => Some(value.into()),
+            Value::Int64(value) => Some(value),
+            Value::Uint64(value) => i64::try_from(value).ok(),
+            _ => None,
+        }
+    }
 }
 
 impl PartialEq for Arguments<'_> {

@@ -3,6 +3,7 @@
 use crate::arguments::Arguments;
 use crate::collector::{Entry, OPEN};
 use crate::columns::{put_number, put_signed};
+use crate::fold::Fold;
 use crate::tracks::{Kind, Track};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -85,18 +86,6 @@ fn put_values(out: &mut Vec<u8>, values: &[f64]) {
         put_signed(out, value - before);
         before = value;
     }
-}
-
-/// Short slices of one row that begin in one interval.
-#[derive(Clone, Copy, Debug)]
-struct Fold {
-    from: u64,
-    to: u64,
-    count: u64,
-    sum: u64,
-    /// The longest.
-    longest: u64,
-    what: u32,
 }
 
 /// Slices that are shorter than `cut` are folded, those that begin in intervals of this width together.
@@ -335,15 +324,8 @@ impl<'a> Blocks<'a> {
         self.made.folded.sum = self.made.folded.sum.saturating_add(length);
         let state = &mut self.states[track as usize];
         state.interval = interval;
-        let to = at.saturating_add(length);
-        let new = Fold { from: at, to, count: 0, sum: 0, longest: length, what };
-        let fold = state.folds.entry(row).or_insert(new);
-        fold.count += 1;
-        fold.sum = fold.sum.saturating_add(length);
-        fold.to = fold.to.max(to);
-        if length > fold.longest {
-            (fold.longest, fold.what) = (length, what);
-        }
+        let folds = state.folds.entry(row);
+        folds.and_modify(|fold| fold.add(at, length, what)).or_insert_with(|| Fold::of(at, length, what));
         Ok(())
     }
 

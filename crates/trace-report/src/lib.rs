@@ -11,6 +11,7 @@ mod arguments;
 mod blocks;
 mod collector;
 mod columns;
+mod fold;
 mod lengths;
 pub mod live;
 mod packer;

@@ -8,7 +8,7 @@ use tempfile::SpooledTempFile;
 use trace_format::scheduling::{INCOMING_WEIGHT_ARGUMENT, OUTGOING_WEIGHT_ARGUMENT, WEIGHT_ARGUMENT};
 use trace_format::units::Koid;
 use trace_reader::item::Scheduling;
-use trace_reader::{Arguments, Time, Value};
+use trace_reader::{Arguments, Time};
 
 /// How much of the scheduler's events waits in memory; more goes into an unlinked file.
 const SPILL_BYTES: usize = 4 << 20;
@@ -43,12 +43,7 @@ impl System {
     //= docs/catapult.md#scheduling
     pub fn scheduling(&mut self, time: Time, kind: &Scheduling, arguments: &Arguments<'_>) -> bool {
         let json = &mut self.scheduling;
-        let weight = |name: &str| match arguments.find(name) {
-            Some(Value::Int32(weight)) => Some(i64::from(weight)),
-            Some(Value::Uint32(weight)) => Some(i64::from(weight)),
-            Some(Value::Int64(weight)) => Some(weight),
-            _ => None,
-        };
+        let weight = |name: &str| arguments.integer(name);
         let begin = |json: &mut Json<SpooledTempFile>, phase: &str, cpu: u64| {
             json.raw("{\"ph\":\"");
             json.raw(phase);
@@ -138,7 +133,7 @@ impl System {
             names.string(name);
             names.raw("}");
         }
-        output.write_all(&names.into_bytes())?;
+        output.write_all(names.bytes())?;
         let mut spooled = self.scheduling.into_output()?;
         spooled.rewind()?;
         let mut chunk = vec![0; COPY_BYTES];

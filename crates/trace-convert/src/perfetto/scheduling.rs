@@ -33,12 +33,7 @@ fn state(state: ThreadState) -> i64 {
 }
 
 fn weight(arguments: &Arguments<'_>, name: &str) -> Option<i32> {
-    match arguments.find(name) {
-        Some(Value::Int32(weight)) => Some(weight),
-        Some(Value::Uint32(weight)) => i32::try_from(weight).ok(),
-        Some(Value::Int64(weight)) => i32::try_from(weight).ok(),
-        _ => None,
-    }
+    arguments.integer(name).and_then(|weight| i32::try_from(weight).ok())
 }
 
 /// A thread's number, which has 32 bits here; the idle one's is 0.

@@ -2,6 +2,7 @@
 
 use super::json;
 use crate::collector::OPEN;
+use crate::fold::Fold;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -29,17 +30,6 @@ pub struct Point {
     pub at: u64,
     pub track: u32,
     pub what: u64,
-}
-
-/// Short slices that begin in one interval.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Fold {
-    from: u64,
-    to: u64,
-    count: u64,
-    sum: u64,
-    longest: u64,
-    what: u32,
 }
 
 /// What comes between two messages.
@@ -148,15 +138,8 @@ impl Batch {
         let mut folds: BTreeMap<(u32, u64), Fold> = BTreeMap::new();
         for slice in &*short {
             let Slice { at, length, track, what } = *slice;
-            let to = at.saturating_add(length);
-            let new = Fold { from: at, to, count: 0, sum: 0, longest: 0, what };
-            let fold = folds.entry((track, at / width)).or_insert(new);
-            (fold.from, fold.to) = (fold.from.min(at), fold.to.max(to));
-            fold.count += 1;
-            fold.sum = fold.sum.saturating_add(length);
-            if length > fold.longest {
-                (fold.longest, fold.what) = (length, what);
-            }
+            let fold = folds.entry((track, at / width));
+            fold.and_modify(|fold| fold.add(at, length, what)).or_insert_with(|| Fold::of(at, length, what));
         }
         self.slices.drain(..place);
         folds.into_iter().map(|((track, _), fold)| (track, fold)).collect()

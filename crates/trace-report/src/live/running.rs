@@ -1,11 +1,10 @@
 //! Which thread each CPU runs, from records of the scheduler.
 
 use std::collections::BTreeMap;
-use trace_format::scheduling::IDLE_WEIGHT;
-use trace_format::scheduling::INCOMING_WEIGHT_ARGUMENT;
+use trace_format::scheduling::{IDLE_WEIGHT, INCOMING_WEIGHT_ARGUMENT};
 use trace_format::units::Koid;
 use trace_reader::item::Scheduling;
-use trace_reader::{Arguments, Names, Thread, Value};
+use trace_reader::{Arguments, Names, Thread};
 
 /// CPUs with the thread that each of them runs, and since when.
 #[derive(Debug, Default)]
@@ -20,15 +19,6 @@ pub struct Ran {
     pub to: u64,
 }
 
-fn is_idle(arguments: &Arguments<'_>) -> bool {
-    let weight = match arguments.find(INCOMING_WEIGHT_ARGUMENT) {
-        Some(Value::Int32(weight)) => i64::from(weight),
-        Some(Value::Int64(weight)) => weight,
-        _ => return false,
-    };
-    weight == i64::from(IDLE_WEIGHT)
-}
-
 impl Running {
     /// Takes a record; what the CPU has run until then.
     pub fn switch(
@@ -40,7 +30,10 @@ impl Running {
     ) -> Option<Ran> {
         let of = |thread: Koid| Thread { process: names.process_of(thread).unwrap_or_default(), thread };
         let (cpu, incoming, is_idle) = match kind {
-            Scheduling::ContextSwitch { cpu, incoming, .. } => (*cpu, of(*incoming), is_idle(arguments)),
+            Scheduling::ContextSwitch { cpu, incoming, .. } => {
+                let is_idle = arguments.integer(INCOMING_WEIGHT_ARGUMENT) == Some(IDLE_WEIGHT.into());
+                (*cpu, of(*incoming), is_idle)
+            }
             Scheduling::LegacyContextSwitch { cpu, incoming, incoming_priority, .. } => {
                 (u16::from(*cpu), *incoming, incoming.process == Koid(0) && *incoming_priority == 0)
             }

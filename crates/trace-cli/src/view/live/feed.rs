@@ -52,7 +52,7 @@ struct Updates {
     table_at: u64,
     /// Programs that have ended, whose counters are still shown.
     ended: VecDeque<ProviderId>,
-    /// What was lost and missed so far, by provider.
+    /// What was lost and missed so far, by provider that still takes part.
     lost: HashMap<u32, (u64, u64)>,
 }
 
@@ -109,6 +109,10 @@ impl Updates {
                     losses.push(Loss { provider: progress.name.clone(), pid: progress.pid, reason, count });
                 }
                 *before = now;
+            }
+            // It is not listed again.
+            if provider.has_ended {
+                self.lost.remove(&progress.id);
             }
         }
         losses

@@ -21,16 +21,6 @@ fn state_text(state: ThreadState) -> Cell<'static> {
     state.text().map_or(Cell::Null, Cell::Text)
 }
 
-fn whole(arguments: &Arguments<'_>, name: &str) -> Option<i64> {
-    match arguments.find(name)? {
-        Value::Int32(value) => Some(value.into()),
-        Value::Uint32(value) => Some(value.into()),
-        Value::Int64(value) => Some(value),
-        Value::Uint64(value) => i64::try_from(value).ok(),
-        _ => None,
-    }
-}
-
 impl<R: Rows> Filler<'_, R> {
     //= docs/tables.md#scheduling
     pub(super) fn scheduling(
@@ -43,9 +33,9 @@ impl<R: Rows> Filler<'_, R> {
         let of = |thread: Koid| Thread { process: names.process_of(thread).unwrap_or_default(), thread };
         let (cpu, outgoing, state, incoming, prio, is_idle) = match kind {
             Scheduling::ContextSwitch { cpu, outgoing_state, outgoing, incoming } => {
-                let prio = whole(arguments, INCOMING_WEIGHT_ARGUMENT);
+                let prio = arguments.integer(INCOMING_WEIGHT_ARGUMENT);
                 let is_idle = prio == Some(IDLE_WEIGHT.into());
-                let went_idle = whole(arguments, OUTGOING_WEIGHT_ARGUMENT) == Some(IDLE_WEIGHT.into());
+                let went_idle = arguments.integer(OUTGOING_WEIGHT_ARGUMENT) == Some(IDLE_WEIGHT.into());
                 let outgoing = (!went_idle).then(|| of(*outgoing));
                 (*cpu, outgoing, *outgoing_state, of(*incoming), prio, is_idle)
             }
@@ -65,7 +55,7 @@ impl<R: Rows> Filler<'_, R> {
                 let whose = self.whose(Kind::Wakeups, of(*thread), names);
                 self.number(whose.thread);
                 let [pid, tid, process, name] = whose.cells();
-                let prio = whole(arguments, WEIGHT_ARGUMENT).map_or(Cell::Null, Cell::Integer);
+                let prio = arguments.integer(WEIGHT_ARGUMENT).map_or(Cell::Null, Cell::Integer);
                 let waker = match arguments.find(WAKER_ARGUMENT) {
                     Some(Value::Koid(waker)) => Cell::Unsigned(waker.0),
                     _ => Cell::Null,
