@@ -39,20 +39,20 @@ impl Rows for Lines {
 }
 
 /// An archive of JSON.
-fn archive(text: &str) -> Vec<u8> {
+pub(super) fn archive(text: &str) -> Vec<u8> {
     let mut archive = Vec::new();
     json::import(text.as_bytes(), &mut archive).unwrap();
     archive
 }
 
 /// A trace that is read from memory.
-fn trace(archive: Vec<u8>) -> Trace {
+pub(super) fn trace(archive: Vec<u8>) -> Trace {
     let bytes = Some(archive.len() as u64);
     let open = move || Ok(Box::new(io::Cursor::new(archive.clone())) as Box<dyn io::Read>);
     Trace { name: "a.fxt".to_owned(), open: Box::new(open), disorder: None, bytes }
 }
 
-const TRACE: &str = r##"{"traceEvents":[
+pub(super) const TRACE: &str = r##"{"traceEvents":[
     {"ph":"M","pid":1,"name":"process_name","args":{"name":"app"}},
     {"ph":"M","pid":1,"tid":2,"name":"thread_name","args":{"name":"main"}},
     {"ph":"B","ts":1,"pid":1,"tid":2,"cat":"c","name":"outer","args":{"a":1}},
@@ -220,6 +220,8 @@ fn csv_of(text: &str) -> Vec<Vec<u8>> {
 
 #[cfg(feature = "sqlite")]
 mod questions;
+#[cfg(feature = "sqlite")]
+pub(super) use questions::random_trace;
 
 #[cfg(feature = "parquet")]
 mod files;

@@ -326,7 +326,8 @@ impl Recognizer<'_> {
             self.values.push(value);
             self.values.len() - 1
         });
-        Some((format!("\"group value {number}\""), behind))
+        // The sign has no meaning, except that an aggregate has no affinity, while a column has one.
+        Some((format!("+\"group value {number}\""), behind))
     }
 }
 
@@ -432,5 +433,7 @@ impl Number {
     }
 }
 
+#[cfg(test)]
+mod generated;
 #[cfg(test)]
 mod tests;

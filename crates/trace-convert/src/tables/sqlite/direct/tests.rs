@@ -30,8 +30,8 @@ fn groups_are_recognized() {
     assert_eq!(direct.question, expected);
     assert_eq!(
         direct.sql,
-        "SELECT \"group key 0\", \"group value 0\" AS \"n\", round ( \"group value 1\" / 1e6 , 1 ) AS \"ms\" \
-         FROM temp.\"trace groups\" WHERE \"n\" > 1 AND \"group value 2\" < 9 \
+        "SELECT \"group key 0\", +\"group value 0\" AS \"n\", round ( +\"group value 1\" / 1e6 , 1 ) AS \"ms\" \
+         FROM temp.\"trace groups\" WHERE \"n\" > 1 AND +\"group value 2\" < 9 \
          ORDER BY \"ms\" DESC, \"group key 0\" LIMIT 3 OFFSET 1"
     );
     assert_eq!(
