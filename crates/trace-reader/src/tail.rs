@@ -4,9 +4,12 @@ use crate::item::{EventKind, Item, ProviderId};
 use crate::reader::Reader;
 use crate::records::ReadError;
 use std::collections::BTreeMap;
-use std::io::{self, Read, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::time::Duration;
 use trace_format::units::{Ticks, TicksPerSecond};
+
+/// How much is written at once.
+const WRITE_BYTES: usize = 256 << 10;
 
 /// Which end is wanted.
 #[derive(Clone, Debug, Default)]
@@ -62,8 +65,9 @@ impl Tail {
     ///
     /// # Errors
     /// The input is no archive, or the copy cannot be written.
-    pub fn copy(&self, input: impl Read, mut output: impl Write) -> Result<Copied, TailError> {
+    pub fn copy(&self, input: impl Read, output: impl Write) -> Result<Copied, TailError> {
         let mut reader = Reader::new(input)?;
+        let mut output = BufWriter::with_capacity(WRITE_BYTES, output);
         let mut coverage: BTreeMap<ProviderId, Coverage> = BTreeMap::new();
         let mut has_content = false;
         let stopped = loop {
@@ -98,6 +102,7 @@ impl Tail {
             }
             output.write_all(resolved.bytes)?;
         };
+        output.flush()?;
         Ok(Copied { coverage: coverage.into_values().collect(), stopped })
     }
 }

@@ -8,6 +8,7 @@ mod inflating;
 mod packets;
 mod sequence;
 mod tracks;
+mod usual;
 mod wire;
 
 use super::ImportError;
@@ -22,10 +23,10 @@ use crate::perfetto::messages::{
 };
 use crate::perfetto::published;
 use clocks::Clocks;
+use foldhash::{HashMap, HashSet};
 use inflating::{Growth, Inflating};
-use packets::{Compressed, Packet, Packets};
+use packets::{Compressed, Contents, Packet, Packets};
 use sequence::{Sequence, sequence};
-use std::collections::{HashMap, HashSet};
 use std::io::{Read, Write};
 use trace_format::argument::{Argument, ArgumentValue};
 use trace_format::event::{EventKind, Scope};
@@ -35,6 +36,7 @@ use trace_format::units::{Koid, Ticks};
 use trace_linux::{Kernel, Records, inline};
 use trace_reader::Thread;
 use tracks::Tracks;
+use usual::Usual;
 
 pub use packets::is_perfetto;
 
@@ -126,6 +128,9 @@ struct Importer<W> {
     waiting: Waiting,
     /// Texts that have replacement characters.
     mended_texts: u64,
+    /// The last packets, usual and other ones, whose memory the next ones use.
+    usual: Option<Box<Usual>>,
+    packet: Option<Box<TracePacket>>,
 }
 
 impl<W: Write> Importer<W> {
@@ -134,13 +139,15 @@ impl<W: Write> Importer<W> {
             kernel: Kernel::new(Writer::sorted(output, "perfetto")),
             clocks: Clocks::default(),
             tracks: Tracks::default(),
-            sequences: HashMap::new(),
-            switches: HashMap::new(),
+            sequences: HashMap::default(),
+            switches: HashMap::default(),
             room: Room::default(),
             growth: Growth::default(),
-            described: HashSet::new(),
+            described: HashSet::default(),
             waiting: Waiting::default(),
             mended_texts: 0,
+            usual: None,
+            packet: None,
         }
     }
 
@@ -157,25 +164,41 @@ impl<W: Write> Importer<W> {
     }
 
     fn packet(&mut self, offset: u64, bytes: &[u8]) -> Result<(), ImportError> {
-        match packets::compressed(bytes) {
-            Some(compressed) => self.compressed(offset, compressed),
-            None => self.plain(offset, bytes),
+        if self.usual_packet(offset, bytes) {
+            return self.kernel.writer.flush_if_full().map_err(ImportError::Write);
+        }
+        match packets::contents(bytes) {
+            Contents::Compressed(compressed) => self.compressed(offset, compressed),
+            Contents::Plain(others, kernel_events) => self.plain(offset, &others, kernel_events.as_deref()),
         }
     }
 
+    /// A usual packet; false for all others.
+    fn usual_packet(&mut self, offset: u64, bytes: &[u8]) -> bool {
+        let mut usual = self.usual.take().unwrap_or_default();
+        let packet = usual.decode(bytes);
+        let is_usual = packet.is_some();
+        if let Some(packet) = packet {
+            self.decoded(offset, packet, bytes, None);
+        }
+        self.usual = Some(usual);
+        is_usual
+    }
+
     /// A packet without packets within it.
-    fn plain(&mut self, offset: u64, bytes: &[u8]) -> Result<(), ImportError> {
-        let (others, kernel_events) = packets::split_ftrace(bytes);
-        if wire::packet_bytes(&others) > MAX_DECODED_BYTES {
+    fn plain(&mut self, offset: u64, others: &[u8], kernel_events: Option<&[u8]>) -> Result<(), ImportError> {
+        if !wire::is_packet_decodable(others) {
             self.kernel.writer.skip("packets that are too large");
         } else {
-            match wire::packet(&others) {
-                Ok((packet, texts)) => {
+            let mut packet = self.packet.take().unwrap_or_default();
+            match wire::packet(others, &mut packet) {
+                Ok(texts) => {
                     self.mended_texts += texts;
-                    self.decoded(offset, &packet, &others, kernel_events.as_deref());
+                    self.decoded(offset, &packet, others, kernel_events);
                 }
                 Err(error) => self.kernel.writer.undecodable(offset, "packet", &error),
             }
+            self.packet = Some(packet);
         }
         self.kernel.writer.flush_if_full().map_err(ImportError::Write)
     }
@@ -280,9 +303,13 @@ impl<W: Write> Importer<W> {
         loop {
             match inner.advance() {
                 // Compressed packets within compressed ones are not decompressed.
-                Ok(Packet::Whole { bytes, .. }) => match packets::compressed(bytes) {
-                    Some(_) => self.kernel.writer.skip("compressed packets within compressed packets"),
-                    None => self.plain(offset, bytes)?,
+                Ok(Packet::Whole { bytes, .. }) => match packets::contents(bytes) {
+                    Contents::Compressed(_) => {
+                        self.kernel.writer.skip("compressed packets within compressed packets");
+                    }
+                    Contents::Plain(others, kernel_events) => {
+                        self.plain(offset, &others, kernel_events.as_deref())?;
+                    }
                 },
                 Ok(Packet::End) => break,
                 Ok(Packet::CutOff) | Err(_) => {

@@ -1,6 +1,7 @@
 //! Finds the values of a JSON text one after the other, in bounded memory, and tracks the line.
 
 use super::ImportError;
+use memchr::{memchr_iter, memrchr};
 use std::io::Read;
 
 const CHUNK_BYTES: usize = 256 << 10;
@@ -18,11 +19,17 @@ pub(super) struct SourcePosition {
 
 pub(super) struct Scanner<R> {
     input: R,
+    /// What was read, and room behind it, which has any contents.
     buffer: Vec<u8>,
     /// Bytes before it have been processed.
     start: usize,
+    /// Bytes before it have been read.
+    end: usize,
     is_at_end: bool,
+    /// The place of a byte that was processed before.
     place: SourcePosition,
+    /// Which byte of the buffer that is.
+    placed: usize,
 }
 
 /// The extent of a value.
@@ -35,11 +42,11 @@ enum Extent {
 impl<R: Read> Scanner<R> {
     pub fn new(input: R) -> Self {
         let place = SourcePosition { line: 1, column: 1 };
-        Self { input, buffer: Vec::new(), start: 0, is_at_end: false, place }
+        Self { input, buffer: Vec::new(), start: 0, end: 0, is_at_end: false, place, placed: 0 }
     }
 
-    pub fn error(&self, problem: impl Into<String>) -> ImportError {
-        let SourcePosition { line, column } = self.place;
+    pub fn error(&mut self, problem: impl Into<String>) -> ImportError {
+        let SourcePosition { line, column } = self.place();
         ImportError::Syntax { line, column, problem: problem.into() }
     }
 
@@ -48,38 +55,50 @@ impl<R: Read> Scanner<R> {
         if self.is_at_end {
             return Ok(false);
         }
-        self.buffer.drain(..self.start);
-        self.start = 0;
-        let old = self.buffer.len();
-        self.buffer.resize(old + CHUNK_BYTES, 0);
+        self.place();
+        self.buffer.copy_within(self.start..self.end, 0);
+        self.end -= self.start;
+        (self.start, self.placed) = (0, 0);
+        let room = self.end + CHUNK_BYTES;
+        if self.buffer.len() < room {
+            self.buffer.resize(room, 0);
+        }
         let read = loop {
-            match self.input.read(&mut self.buffer[old..]) {
+            match self.input.read(&mut self.buffer[self.end..room]) {
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
                 read => break read,
             }
         };
         let length = read.map_err(ImportError::Read)?;
-        self.buffer.truncate(old + length);
+        self.end += length;
         self.is_at_end = length == 0;
         Ok(length > 0)
     }
 
+    /// The place of the next byte.
+    fn place(&mut self) -> SourcePosition {
+        let passed = &self.buffer[self.placed..self.start];
+        let length = passed.len() as u64;
+        match memrchr(b'\n', passed) {
+            None => self.place.column += length,
+            Some(last) => {
+                self.place.line += memchr_iter(b'\n', passed).count() as u64;
+                self.place.column = length - last as u64;
+            }
+        }
+        self.placed = self.start;
+        self.place
+    }
+
     /// Bytes that were read and not consumed.
     pub fn buffered(&self) -> &[u8] {
-        &self.buffer[self.start..]
+        &self.buffer[self.start..self.end]
     }
 
     /// Consumes the given number of these bytes.
+    #[inline]
     pub fn pass(&mut self, length: usize) {
-        let passed = &self.buffer[self.start..self.start + length];
-        // Usually there is no line feed, and this check is fast.
-        if !passed.contains(&b'\n') {
-            self.place.column += length as u64;
-        } else if let Some(last) = passed.iter().rposition(|byte| *byte == b'\n') {
-            self.place.line += passed.iter().filter(|byte| **byte == b'\n').count() as u64;
-            self.place.column = (length - last) as u64;
-        }
-        self.start += length;
+        self.start = (self.start + length).min(self.end);
     }
 
     /// Skips a byte order mark at the beginning.
@@ -87,6 +106,7 @@ impl<R: Read> Scanner<R> {
         while self.buffered().len() < BYTE_ORDER_MARK.len() && self.fill()? {}
         if self.buffered().starts_with(BYTE_ORDER_MARK) {
             self.start += BYTE_ORDER_MARK.len();
+            self.placed = self.start;
         }
         Ok(())
     }
@@ -94,11 +114,11 @@ impl<R: Read> Scanner<R> {
     /// The next byte that is no white space; it is not consumed; none at the end.
     pub fn peek(&mut self) -> Result<Option<u8>, ImportError> {
         loop {
-            let rest = &self.buffer[self.start..];
+            let rest = self.buffered();
             match rest.iter().position(|byte| !matches!(byte, b' ' | b'\t' | b'\r' | b'\n')) {
                 Some(at) => {
                     self.pass(at);
-                    return Ok(self.buffer.get(self.start).copied());
+                    return Ok(self.buffered().first().copied());
                 }
                 None => {
                     self.pass(rest.len());
@@ -124,10 +144,10 @@ impl<R: Read> Scanner<R> {
         if self.peek()?.is_none() {
             return Ok(None);
         }
-        let place = self.place;
+        let place = self.place();
         let mut state = State::default();
         let length = loop {
-            match state.go_on(&self.buffer[self.start..], self.is_at_end) {
+            match state.go_on(self.buffered(), self.is_at_end) {
                 Some(Extent::Whole(length)) => break length,
                 Some(Extent::Cut) => return Ok(None),
                 None => self.fill_value()?,
@@ -279,7 +299,7 @@ mod tests {
             let text = format!("\n {value},7");
             let mut scanner = Scanner::new(Trickle(text.as_bytes()));
             assert!(scanner.pass_value().unwrap(), "{value}");
-            assert_eq!(scanner.place, SourcePosition { line: 2, column: 2 + value.len() as u64 });
+            assert_eq!(scanner.place(), SourcePosition { line: 2, column: 2 + value.len() as u64 });
             assert!(scanner.take(b',').unwrap(), "{value}");
         }
         let bytes = MAX_VALUE_BYTES + 2 * CHUNK_BYTES;

@@ -2,7 +2,8 @@
 //= docs/import.md#events
 //= docs/import.md#track-events
 
-use std::collections::{BTreeMap, HashMap};
+use foldhash::HashMap;
+use std::collections::BTreeMap;
 use trace_reader::Thread;
 
 /// Maximum number of waiting ends, and of the bytes of their texts; later ones are not moved.

@@ -35,6 +35,10 @@ const MAX_KIND_BYTES: usize = 200;
 const OTHER_KINDS: &str = "records of other kinds";
 /// Only strings that may come again are worth an index.
 const MAX_INDEXED_BYTES: usize = 200;
+/// How many strings are found without the table; a power of two.
+const RECENT: usize = 64;
+/// Only strings that are not longer.
+const MAX_RECENT_BYTES: usize = 32;
 /// Category and name of flows that are attached to slices, and have none of their own.
 pub(super) const FLOW: &[u8] = b"flow";
 /// The archive's only provider.
@@ -53,6 +57,38 @@ impl Sink for Bytes {
     }
 }
 
+/// A short string of the table.
+#[derive(Clone, Copy)]
+struct Recent {
+    text: [u8; MAX_RECENT_BYTES],
+    length: usize,
+    index: StringIndex,
+}
+
+impl Recent {
+    fn new(text: &[u8], index: StringIndex) -> Self {
+        let mut padded = [0; MAX_RECENT_BYTES];
+        padded[..text.len()].copy_from_slice(text);
+        Self { text: padded, length: text.len(), index }
+    }
+
+    /// The place of a string: of texts that are alike, the ends are different.
+    #[inline]
+    fn place_of(text: &[u8]) -> usize {
+        let last = text.last_chunk().map_or(0, |eight| u64::from_le_bytes(*eight));
+        let first = text.first_chunk().map_or(0, |four| u64::from(u32::from_le_bytes(*four)));
+        let short = text
+            .first()
+            .zip(text.last())
+            .map_or(0, |(first, last)| u64::from(*first) << 8 | u64::from(*last));
+        let mixed = (last ^ first.rotate_left(32) ^ short ^ (text.len() as u64) << 20).wrapping_mul(SPREAD);
+        (mixed >> 58) as usize % RECENT
+    }
+}
+
+/// Spreads the bits of a number over the highest ones: 2⁶⁴ divided by the golden ratio.
+const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+
 /// The order of records that have a time.
 enum Order {
     /// They are written as they are.
@@ -67,6 +103,8 @@ pub(super) struct Writer<W> {
     output: W,
     bytes: Bytes,
     strings: HashMap<Box<[u8]>, StringIndex>,
+    /// Some of them, each at a place of its own.
+    recent: Box<[Option<Recent>]>,
     order: Order,
     events: u64,
     skipped: BTreeMap<String, u64>,
@@ -87,6 +125,7 @@ impl<W: Write> Writer<W> {
             output,
             bytes: Bytes(Vec::with_capacity(2 * FLUSH_BYTES)),
             strings: HashMap::new(),
+            recent: vec![None; RECENT].into(),
             order: Order::AsTheyAre,
             events: 0,
             skipped: BTreeMap::new(),
@@ -175,11 +214,7 @@ impl<W: Write> Writer<W> {
         if let Some(error) = self.error.take() {
             return Err(error);
         }
-        if self.bytes.0.len() >= FLUSH_BYTES {
-            self.output.write_all(&self.bytes.0)?;
-            self.bytes.0.clear();
-        }
-        Ok(())
+        write_if_full(&mut self.output, &mut self.bytes)
     }
 
     /// Writes out the waiting records if there are too many; an error is reported later.
@@ -196,10 +231,12 @@ impl<W: Write> Writer<W> {
         if let Some(error) = self.error.take() {
             return Err(error);
         }
-        self.output.write_all(&self.bytes.0)?;
         if let Order::Sorted(sorter, mut timeline) = std::mem::replace(&mut self.order, Order::AsTheyAre) {
             sorter.finish(|record| match timeline.finish(record) {
-                Outcome::Kept => self.output.write_all(record),
+                Outcome::Kept => {
+                    self.bytes.0.extend_from_slice(record);
+                    write_if_full(&mut self.output, &mut self.bytes)
+                }
                 Outcome::Dropped(why) => {
                     self.events -= 1;
                     *self.skipped.entry(why.to_owned()).or_default() += 1;
@@ -207,6 +244,7 @@ impl<W: Write> Writer<W> {
                 }
             })?;
         }
+        self.output.write_all(&self.bytes.0)?;
         self.output.flush()?;
         Ok(Summary {
             events: self.events,
@@ -232,7 +270,17 @@ impl<W: Write> Records for Writer<W> {
         if text.len() > MAX_INDEXED_BYTES {
             return inline(text);
         }
+        let recent = (text.len() <= MAX_RECENT_BYTES).then(|| Recent::place_of(text));
+        if let Some(place) = recent
+            && let Some(recent) = &self.recent[place]
+            && recent.text[..recent.length] == *text
+        {
+            return StringRef::Index(recent.index);
+        }
         if let Some(index) = self.strings.get(text) {
+            if let Some(place) = recent {
+                self.recent[place] = Some(Recent::new(text, *index));
+            }
             return StringRef::Index(*index);
         }
         let next = u16::try_from(self.strings.len() + 1).ok().and_then(StringIndex::new);
@@ -319,6 +367,14 @@ impl<W: Write> Records for Writer<W> {
     fn warn(&mut self, what: String) {
         Self::warn(self, what);
     }
+}
+
+fn write_if_full(output: &mut impl Write, bytes: &mut Bytes) -> io::Result<()> {
+    if bytes.0.len() >= FLUSH_BYTES {
+        output.write_all(&bytes.0)?;
+        bytes.0.clear();
+    }
+    Ok(())
 }
 
 /// A reference with the koids themselves.

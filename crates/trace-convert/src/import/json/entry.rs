@@ -3,6 +3,7 @@
 
 use super::number::{id, nanos};
 use super::open_slices::OpenSlices;
+use super::plain::Places;
 use super::system::NamedThreads;
 use crate::import::ImportError;
 use crate::import::waiting::Waiting;
@@ -38,7 +39,37 @@ pub(super) struct Entry<'a> {
     pub flow_out: bool,
     pub tts: Option<&'a str>,
     pub tdur: Option<&'a str>,
-    pub args: Vec<(Cow<'a, str>, &'a str)>,
+    pub args: Args<'a>,
+}
+
+/// Names and values of arguments.
+pub(super) enum Args<'a> {
+    /// Of an event without escapes in its values.
+    Plain {
+        text: &'a str,
+        places: &'a Places,
+    },
+    Parsed(Vec<(Cow<'a, str>, &'a RawValue)>),
+}
+
+impl Args<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Self::Plain { places, .. } => places.len(),
+            Self::Parsed(args) => args.len(),
+        }
+    }
+
+    /// A name, and the value as it is written.
+    fn get(&self, number: usize) -> Option<(&str, &str)> {
+        match self {
+            Self::Plain { text, places } => {
+                let (name, value) = places.get(number)?;
+                Some((text.get(name.start + 1..name.end - 1)?, text.get(value.clone())?))
+            }
+            Self::Parsed(args) => args.get(number).map(|(name, value)| (&**name, value.get())),
+        }
+    }
 }
 
 /// The same as `serde_json` finds them.
@@ -104,7 +135,7 @@ impl<'a> RawEntry<'a> {
             flow_out: self.flow_out,
             tts: self.tts.map(RawValue::get),
             tdur: self.tdur.map(RawValue::get),
-            args: args.into_iter().map(|(name, value)| (name, value.get())).collect(),
+            args: Args::Parsed(args),
         })
     }
 }
@@ -151,23 +182,49 @@ fn text(raw: &str) -> Result<Cow<'_, str>, serde_json::Error> {
     }
 }
 
+/// Text without escapes, or the text of another value.
+#[inline]
+fn plain_text(raw: &str) -> &str {
+    raw.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(raw)
+}
+
 /// The texts of an entry, without their escapes.
 struct Texts<'a> {
     category: Cow<'a, str>,
     name: Cow<'a, str>,
-    /// The text of each argument; none if it is not text.
+    /// The text of each argument; none if it is not text. Of a plain event there are none.
     arguments: Vec<Option<Cow<'a, str>>>,
 }
 
 impl<'a> Texts<'a> {
+    #[inline]
     fn of(entry: &Entry<'a>) -> Result<Self, serde_json::Error> {
+        if let Args::Plain { .. } = entry.args {
+            let plain = |raw: Option<&'a str>| Cow::Borrowed(raw.map_or("", plain_text));
+            return Ok(Self { category: plain(entry.cat), name: plain(entry.name), arguments: Vec::new() });
+        }
         let text_or_empty = |raw: Option<&'a str>| raw.map_or(Ok(Cow::default()), text);
         let (category, name) = (text_or_empty(entry.cat)?, text_or_empty(entry.name)?);
         let mut arguments = Vec::with_capacity(entry.args.len().min(MAX_ARGUMENTS));
-        for (_, raw) in entry.args.iter().take(MAX_ARGUMENTS) {
-            arguments.push(if raw.starts_with('"') { Some(text(raw)?) } else { None });
+        if let Args::Parsed(args) = &entry.args {
+            for (_, raw) in args.iter().take(MAX_ARGUMENTS) {
+                let raw = raw.get();
+                arguments.push(if raw.starts_with('"') { Some(text(raw)?) } else { None });
+            }
         }
         Ok(Self { category, name, arguments })
+    }
+
+    /// The text of an argument; none if it is not text.
+    #[inline]
+    fn argument<'t>(&'t self, entry: &'t Entry<'_>, number: usize) -> Option<&'t str> {
+        match entry.args {
+            Args::Plain { .. } => {
+                let (_, raw) = entry.args.get(number)?;
+                raw.starts_with('"').then(|| plain_text(raw))
+            }
+            Args::Parsed(_) => self.arguments.get(number)?.as_deref(),
+        }
     }
 }
 
@@ -177,6 +234,8 @@ pub(super) struct Importer<W> {
     waiting: Waiting,
     open_slices: OpenSlices,
     pub named_threads: NamedThreads,
+    /// Those of the last plain event's arguments, whose memory the next one uses.
+    places: Places,
     /// Objects in lists of events so far.
     pub objects: u64,
     /// At least one of them is an event.
@@ -192,6 +251,7 @@ impl<W: Write> Importer<W> {
             waiting: Waiting::default(),
             open_slices: OpenSlices::default(),
             named_threads: NamedThreads::default(),
+            places: Places::default(),
             objects: 0,
             has_phases: false,
             has_any: false,
@@ -220,8 +280,11 @@ impl<W: Write> Importer<W> {
 
     /// An event at the beginning of some bytes if it is of the usual form; returns its length.
     pub fn plain_event(&mut self, bytes: &[u8]) -> Option<usize> {
-        let (entry, length) = super::plain::event(bytes)?;
-        self.entry(&entry, &bytes[..length], None).ok().map(|()| length)
+        let mut places = std::mem::take(&mut self.places);
+        let found = super::plain::event(bytes, &mut places)
+            .and_then(|(entry, length)| self.entry(&entry, &bytes[..length], None).ok().map(|()| length));
+        self.places = places;
+        found
     }
 
     /// An event, at its time or at another.
@@ -323,10 +386,12 @@ impl<W: Write> Importer<W> {
 
     fn write(&mut self, at: u64, thread: Thread, texts: &Texts<'_>, kind: EventKind, entry: &Entry<'_>) {
         let is_counter = matches!(kind, EventKind::Counter { .. });
-        let mut arguments = Vec::with_capacity(texts.arguments.len() + 2);
-        for ((name, raw), text) in entry.args.iter().zip(&texts.arguments) {
+        let count = entry.args.len().min(MAX_ARGUMENTS);
+        let mut arguments = Vec::with_capacity(count + 2);
+        for place in 0..count {
+            let Some((name, raw)) = entry.args.get(place) else { break };
             let name = self.writer.string(name.as_bytes());
-            let value = match text {
+            let value = match texts.argument(entry, place) {
                 Some(text) if is_counter && is_number(text) => number(text.trim()),
                 Some(text) => ArgumentValue::String(self.writer.string(text.as_bytes())),
                 None => plain_value(raw),
@@ -336,7 +401,7 @@ impl<W: Write> Importer<W> {
         if entry.tts.is_some() || entry.tdur.is_some() {
             self.thread_times(entry, is_counter, &mut arguments);
         }
-        let beyond = entry.args.len() - texts.arguments.len() + arguments.len().saturating_sub(MAX_ARGUMENTS);
+        let beyond = entry.args.len() - count + arguments.len().saturating_sub(MAX_ARGUMENTS);
         if beyond > 0 {
             self.writer.skip_many("arguments beyond the fifteenth", beyond as u64);
             arguments.truncate(MAX_ARGUMENTS);
@@ -364,8 +429,9 @@ impl<W: Write> Importer<W> {
 
     /// Names of processes and threads.
     fn metadata(&mut self, entry: &Entry<'_>, texts: &Texts<'_>, thread: Thread) {
-        let arguments = entry.args.iter().zip(&texts.arguments);
-        let name = arguments.filter(|((key, _), _)| key == "name").find_map(|(_, name)| name.as_deref());
+        let mut numbers = (0..entry.args.len().min(MAX_ARGUMENTS))
+            .filter(|number| entry.args.get(*number).is_some_and(|(key, _)| key == "name"));
+        let name = numbers.find_map(|number| texts.argument(entry, number));
         self.has_any |= name.is_some();
         match (&*texts.name, name) {
             ("process_name", Some(name)) => self.writer.name_process(thread.process, name.as_bytes()),
@@ -398,11 +464,8 @@ fn plain_value(raw: &str) -> ArgumentValue<'_> {
 }
 
 fn number(raw: &str) -> ArgumentValue<'_> {
-    if let Ok(value) = raw.parse::<i32>() {
-        return ArgumentValue::Int32(value);
-    }
     if let Ok(value) = raw.parse::<i64>() {
-        return ArgumentValue::Int64(value);
+        return i32::try_from(value).map_or(ArgumentValue::Int64(value), ArgumentValue::Int32);
     }
     if let Ok(value) = raw.parse::<u64>() {
         return ArgumentValue::Uint64(value);

@@ -5,7 +5,34 @@ use trace_linux::hash;
 /// Microseconds in decimal, as nanoseconds: rounded to the nearest, half away from zero. None if the text is
 /// no number, is negative, or exceeds 64 bits.
 //= docs/import.md#times
+#[inline]
 pub(super) fn nanos(text: &str) -> Option<u64> {
+    usual_nanos(text.as_bytes()).or_else(|| other_nanos(text))
+}
+
+/// So many digits never exceed 64 bits.
+const MAX_DIGITS: usize = 19;
+
+/// Digits, and perhaps a point and up to three more.
+#[inline]
+fn usual_nanos(text: &[u8]) -> Option<u64> {
+    let (whole, fraction) = match text {
+        [whole @ .., b'.', a] => (whole, [*a, b'0', b'0']),
+        [whole @ .., b'.', a, b] => (whole, [*a, *b, b'0']),
+        [whole @ .., b'.', a, b, c] => (whole, [*a, *b, *c]),
+        whole => (whole, [b'0'; 3]),
+    };
+    let add = |sum: u64, byte: &u8| byte.is_ascii_digit().then(|| 10 * sum + u64::from(byte - b'0'));
+    if !(1..=MAX_DIGITS - fraction.len()).contains(&whole.len()) {
+        return None;
+    }
+    let whole = whole.iter().try_fold(0, add)?;
+    fraction.iter().try_fold(whole, add)
+}
+
+/// Any other decimal number.
+#[cold]
+fn other_nanos(text: &str) -> Option<u64> {
     let text = text.trim().trim_matches('"');
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
@@ -31,7 +58,16 @@ pub(super) fn nanos(text: &str) -> Option<u64> {
 /// An id: a number, or text with a decimal or hexadecimal number; other text by its hash. A number with
 /// decimal places is hashed, too.
 //= docs/import.md#ids
+#[inline]
 pub(super) fn id(text: &str) -> u64 {
+    let add = |sum: u64, byte: u8| byte.is_ascii_digit().then(|| 10 * sum + u64::from(byte - b'0'));
+    let is_short = (1..=MAX_DIGITS).contains(&text.len());
+    let number = if is_short { text.bytes().try_fold(0, add) } else { None };
+    number.unwrap_or_else(|| other_id(text))
+}
+
+#[cold]
+fn other_id(text: &str) -> u64 {
     let plain = text.trim().trim_matches('"');
     let parsed = match plain.strip_prefix("0x").or_else(|| plain.strip_prefix("0X")) {
         Some(digits) => u64::from_str_radix(digits, 16).ok(),
@@ -43,6 +79,7 @@ pub(super) fn id(text: &str) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     //= docs/import.md#times
     #[test]
@@ -68,6 +105,16 @@ mod tests {
             ("1.2.3", None),
         ] {
             assert_eq!(nanos(text), expected, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn usual_numbers_are_as_exact_as_others(text in "[0-9]{0,20}(\\.[0-9]{0,4})?", other in ".{0,6}") {
+            for text in [text, other] {
+                prop_assert_eq!(nanos(&text), other_nanos(&text));
+                prop_assert_eq!(id(&text), other_id(&text));
+            }
         }
     }
 

@@ -2,13 +2,41 @@
 //!
 //! All other forms, incomplete events and invalid JSON are left to `serde_json`, which also reports errors.
 
-use super::entry::Entry;
+use super::entry::{Args, Entry};
 use std::borrow::Cow;
 use std::ops::Range;
 
 struct Cursor<'a> {
     bytes: &'a [u8],
     at: usize,
+}
+
+/// A byte in each of eight.
+const EACH: u64 = 0x0101_0101_0101_0101;
+const HIGHEST: u64 = 0x80 * EACH;
+
+/// The highest bit of the first of eight bytes that is a quote, a backslash or a control character. Bits of
+/// later bytes may be set, too.
+#[inline]
+const fn special(eight: u64) -> u64 {
+    let (quote, backslash) = (eight ^ b'"' as u64 * EACH, eight ^ b'\\' as u64 * EACH);
+    let is_zero = quote.wrapping_sub(EACH) & !quote | backslash.wrapping_sub(EACH) & !backslash;
+    (is_zero | eight.wrapping_sub(0x20 * EACH) & !eight) & HIGHEST
+}
+
+/// The place of the first quote, backslash or control character.
+#[inline]
+fn first_special(bytes: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    while let Some(eight) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
+        let found = special(u64::from_le_bytes(*eight));
+        if found != 0 {
+            return Some(at + found.trailing_zeros() as usize / 8);
+        }
+        at += 8;
+    }
+    let rest = bytes.get(at..)?;
+    rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20)).map(|place| at + place)
 }
 
 impl Cursor<'_> {
@@ -36,7 +64,7 @@ impl Cursor<'_> {
         self.take(b'"')?;
         loop {
             let rest = self.bytes.get(self.at..)?;
-            let end = rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20))?;
+            let end = first_special(rest)?;
             match rest[end] {
                 b'"' => {
                     self.at += end + 1;
@@ -101,7 +129,8 @@ impl Cursor<'_> {
     }
 
     /// The members of an object without objects in it, except one whose name the function accepts.
-    fn members(&mut self, take: &mut dyn FnMut(&mut Self, Range<usize>) -> Option<()>) -> Option<()> {
+    #[inline]
+    fn members(&mut self, mut take: impl FnMut(&mut Self, Range<usize>) -> Option<()>) -> Option<()> {
         self.take(b'{')?;
         if self.peek()? == b'}' {
             self.at += 1;
@@ -127,22 +156,53 @@ impl Cursor<'_> {
     }
 }
 
-/// An event at the beginning of some bytes, and its length.
-pub(super) fn event(bytes: &[u8]) -> Option<(Entry<'_>, usize)> {
+/// The number of members that are taken.
+const MEMBERS: usize = 16;
+
+/// In the order in which they are taken below.
+#[inline]
+const fn place_of(member: &[u8]) -> Option<usize> {
+    Some(match member {
+        b"ph" => 0,
+        b"name" => 1,
+        b"cat" => 2,
+        b"ts" => 3,
+        b"dur" => 4,
+        b"pid" => 5,
+        b"tid" => 6,
+        b"id" => 7,
+        b"id2" => 8,
+        b"s" => 9,
+        b"bp" => 10,
+        b"bind_id" => 11,
+        b"flow_in" => 12,
+        b"flow_out" => 13,
+        b"tts" => 14,
+        b"tdur" => 15,
+        _ => return None,
+    })
+}
+
+/// Places of the names and values of arguments, with their quotes.
+pub(super) type Places = Vec<(Range<usize>, Range<usize>)>;
+
+/// An event at the beginning of some bytes, and its length. The places of its arguments are put into a list,
+/// which may have had others.
+pub(super) fn event<'a>(bytes: &'a [u8], arguments: &'a mut Places) -> Option<(Entry<'a>, usize)> {
     let mut cursor = Cursor { bytes, at: 0 };
-    let mut members: [Option<Range<usize>>; MEMBERS.len()] = [const { None }; MEMBERS.len()];
-    let mut arguments = Vec::new();
-    cursor.members(&mut |cursor, key| {
+    let mut members: [Option<Range<usize>>; MEMBERS] = [const { None }; MEMBERS];
+    arguments.clear();
+    cursor.members(|cursor, key| {
         let name = &bytes[key.start + 1..key.end - 1];
         if name == b"args" && cursor.peek()? == b'{' {
             arguments.clear();
-            return cursor.members(&mut |cursor, key| {
+            return cursor.members(|cursor, key| {
                 arguments.push((key, cursor.value()?));
                 Some(())
             });
         }
         let value = cursor.value()?;
-        if let Some(place) = MEMBERS.iter().position(|member| member.as_bytes() == name) {
+        if let Some(place) = place_of(name) {
             // serde_json reports duplicate members.
             if members[place].replace(value).is_some() {
                 return None;
@@ -185,19 +245,23 @@ pub(super) fn event(bytes: &[u8]) -> Option<(Entry<'_>, usize)> {
         flow_out: flag(13)?,
         tts: value(14),
         tdur: value(15),
-        args: arguments
-            .into_iter()
-            .map(|(key, value)| {
-                let name = text.get(key.start + 1..key.end - 1).unwrap_or_default();
-                (Cow::Borrowed(name), text.get(value).unwrap_or_default())
-            })
-            .collect(),
+        args: Args::Plain { text, places: arguments },
     };
     Some((entry, cursor.at))
 }
 
-/// In the order in which they are taken above.
-const MEMBERS: [&str; 16] = [
-    "ph", "name", "cat", "ts", "dur", "pid", "tid", "id", "id2", "s", "bp", "bind_id", "flow_in", "flow_out",
-    "tts", "tdur",
-];
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_first_special_byte_is_found(bytes in prop::collection::vec(prop_oneof![
+            any::<u8>(), 0x18..0x28_u8, 0x58..0x60_u8, Just(0x80_u8), Just(0xa2_u8), Just(0xdc_u8)
+        ], 0..40)) {
+            let expected = bytes.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20));
+            prop_assert_eq!(first_special(&bytes), expected);
+        }
+    }
+}

@@ -3,7 +3,7 @@
 
 use crate::import::room::{ENTRY_BYTES, Room};
 use crate::perfetto::messages::{CLOCK_BOOTTIME, ClockSnapshot};
-use std::collections::HashMap;
+use foldhash::HashMap;
 use std::mem::size_of;
 
 /// Clocks from this number to the next belong to one sequence.

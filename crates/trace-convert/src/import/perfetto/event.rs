@@ -9,8 +9,8 @@ use crate::import::writer::{FLOW, Writer};
 use crate::perfetto::messages::{
     DebugAnnotation, LegacyEvent, TYPE_COUNTER, TYPE_INSTANT, TYPE_SLICE_BEGIN, TYPE_SLICE_END, TrackEvent,
 };
+use foldhash::HashSet;
 use std::borrow::Cow;
-use std::collections::HashSet;
 use std::io::Write;
 use trace_format::argument::{Argument, ArgumentValue, MAX_ARGUMENTS};
 use trace_format::event::{EventKind, Scope};

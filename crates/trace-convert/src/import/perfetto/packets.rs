@@ -5,12 +5,14 @@ use crate::import::ImportError;
 use prost::bytes::Buf;
 use prost::encoding::{DecodeContext, WireType, decode_key, skip_field};
 use std::borrow::Cow;
-use std::io::{BufReader, Read};
+use std::io::{BufRead, BufReader, Read};
 
 const READ_BYTES: usize = 256 << 10;
 /// The only field of a trace.
 const PACKET: u64 = 1;
 const LENGTH_DELIMITED: u64 = 2;
+/// Both as they usually stand there.
+const USUAL_KEY: u8 = (PACKET << 3 | LENGTH_DELIMITED) as u8;
 /// No writer makes larger ones.
 const MAX_PACKET_BYTES: u64 = 64 << 20;
 const MAX_VARINT_BYTES: usize = 10;
@@ -77,21 +79,30 @@ pub(super) enum Compressed<'a> {
     Zstd(&'a [u8]),
 }
 
-/// The packets that a packet has within it.
-pub(super) fn compressed(packet: &[u8]) -> Option<Compressed<'_>> {
-    let payloads = Fields::of(packet).filter_map(|field| match field {
-        (COMPRESSED_PACKETS, Some(payload)) => Some(Compressed::Zlib(payload)),
-        (ZSTD_COMPRESSED_PACKETS, Some(payload)) => Some(Compressed::Zstd(payload)),
-        _ => None,
-    });
-    payloads.last()
+/// What a packet is.
+pub(super) enum Contents<'a> {
+    /// Other packets.
+    Compressed(Compressed<'a>),
+    /// Fields other than the kernel's events, and these: there may be too many of them to decode them at once.
+    Plain(Cow<'a, [u8]>, Option<Vec<u8>>),
 }
 
-/// Separates the kernel's events of a packet from its other fields: there may be too many of them to decode
-/// them at once.
-pub(super) fn split_ftrace(packet: &[u8]) -> (Cow<'_, [u8]>, Option<Vec<u8>>) {
-    if Fields::of(packet).all(|(number, _)| number != FTRACE_EVENTS) {
-        return (Cow::Borrowed(packet), None);
+/// Looks for packets within a packet, and for the kernel's events.
+pub(super) fn contents(packet: &[u8]) -> Contents<'_> {
+    let (mut has_ftrace, mut within) = (false, None);
+    for (number, payload) in Fields::of(packet) {
+        match (number, payload) {
+            (FTRACE_EVENTS, _) => has_ftrace = true,
+            (COMPRESSED_PACKETS, Some(payload)) => within = Some(Compressed::Zlib(payload)),
+            (ZSTD_COMPRESSED_PACKETS, Some(payload)) => within = Some(Compressed::Zstd(payload)),
+            _ => {}
+        }
+    }
+    if let Some(within) = within {
+        return Contents::Compressed(within);
+    }
+    if !has_ftrace {
+        return Contents::Plain(Cow::Borrowed(packet), None);
     }
     let (mut others, mut events) = (Vec::new(), Vec::new());
     let mut fields = Fields::of(packet);
@@ -104,7 +115,7 @@ pub(super) fn split_ftrace(packet: &[u8]) -> (Cow<'_, [u8]>, Option<Vec<u8>>) {
             None => {
                 // A malformed packet stays, so that it is reported.
                 others.extend_from_slice(before);
-                return (Cow::Owned(others), Some(events));
+                return Contents::Plain(Cow::Owned(others), Some(events));
             }
         }
     }
@@ -124,12 +135,15 @@ pub(super) enum Packet<'a> {
 pub(super) struct Packets<R> {
     input: BufReader<R>,
     offset: u64,
+    /// A packet that is not as a whole in the buffer.
     bytes: Vec<u8>,
+    /// Bytes of the last packet in the buffer.
+    passed: usize,
 }
 
 impl<R: Read> Packets<R> {
     pub fn new(input: R) -> Self {
-        Self { input: BufReader::with_capacity(READ_BYTES, input), offset: 0, bytes: Vec::new() }
+        Self { input: BufReader::with_capacity(READ_BYTES, input), offset: 0, bytes: Vec::new(), passed: 0 }
     }
 
     /// The source of the packets.
@@ -139,6 +153,13 @@ impl<R: Read> Packets<R> {
 
     /// The next packet; other fields are skipped.
     pub fn advance(&mut self) -> Result<Packet<'_>, ImportError> {
+        self.input.consume(std::mem::take(&mut self.passed));
+        if let Some((head, length)) = usual_head(self.input.buffer()) {
+            let (offset, end) = (self.offset, head + length);
+            self.passed = end;
+            self.offset += end as u64;
+            return Ok(Packet::Whole { offset, bytes: &self.input.buffer()[head..end] });
+        }
         loop {
             let offset = self.offset;
             let malformed = |problem: &str| ImportError::Malformed { offset, problem: problem.to_owned() };
@@ -187,6 +208,17 @@ impl<R: Read> Packets<R> {
         }
         Ok(Varint::TooLong)
     }
+}
+
+/// The lengths of a packet's key and length, and of the packet, if all of it is there.
+#[inline]
+fn usual_head(bytes: &[u8]) -> Option<(usize, usize)> {
+    let (head, length) = match bytes {
+        [USUAL_KEY, length @ ..0x80, ..] => (2, usize::from(*length)),
+        [USUAL_KEY, low, high @ ..0x80, ..] => (3, usize::from(low & 0x7f) | usize::from(*high) << 7),
+        _ => return None,
+    };
+    (bytes.len() >= head + length).then_some((head, length))
 }
 
 enum Varint {

@@ -4,7 +4,7 @@ use crate::import::room::{ENTRY_BYTES, Room};
 use crate::perfetto::messages::{
     InternedData, InternedName, ThreadDescriptor, TracePacketDefaults, TrackEvent,
 };
-use std::collections::HashMap;
+use foldhash::HashMap;
 use std::collections::hash_map::Entry;
 use std::mem::size_of;
 use trace_linux::cut;

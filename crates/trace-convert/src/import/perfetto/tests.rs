@@ -274,7 +274,7 @@ fn grows_like_no_trace(packets: &[u8]) {
     // A GiB of two MiB is not suspicious; more than a thousand times as much is.
     let growth = Growth { compressed: 2 << 20, plain: 1 << 30 };
     let (_, packet) = wire::Fields::of(packets).next().unwrap();
-    let payload = packets::compressed(packet.unwrap()).unwrap();
+    let Contents::Compressed(payload) = packets::contents(packet.unwrap()) else { panic!("other contents") };
     let mut importer = Importer::new(Vec::new());
     importer.growth = growth;
     importer.compressed(7, payload).unwrap();

@@ -4,7 +4,7 @@
 use super::koid;
 use crate::import::room::{ENTRY_BYTES, Room};
 use crate::perfetto::messages::TrackDescriptor;
-use std::collections::HashMap;
+use foldhash::HashMap;
 use std::mem::size_of;
 use trace_format::units::Koid;
 use trace_linux::cut;

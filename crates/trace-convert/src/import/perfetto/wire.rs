@@ -13,6 +13,9 @@ use std::mem::size_of;
 /// Maximum depth of nested messages that are decoded.
 const MAX_DEPTH: usize = 100;
 
+/// The bytes of a varint of which each has seven bits.
+const MAX_USUAL_VARINT_BYTES: usize = 9;
+
 /// A field: its number, and its payload if it has a length.
 pub(super) type Field<'a> = (u32, Option<&'a [u8]>);
 
@@ -33,7 +36,43 @@ impl<'a> Fields<'a> {
 impl<'a> Iterator for Fields<'a> {
     type Item = Field<'a>;
 
+    #[inline]
     fn next(&mut self) -> Option<Field<'a>> {
+        if let Some((field, rest)) = usual_field(self.0) {
+            self.0 = rest;
+            return Some(field);
+        }
+        self.any_field()
+    }
+}
+
+/// A field whose key and length are a byte each, and what is behind it.
+#[inline]
+fn usual_field(message: &[u8]) -> Option<(Field<'_>, &[u8])> {
+    let (key, rest) = message.split_first()?;
+    if !(8..0x80).contains(key) {
+        return None;
+    }
+    let number = u32::from(key >> 3);
+    match key & 7 {
+        0 => {
+            let end = rest.iter().take(MAX_USUAL_VARINT_BYTES).position(|byte| *byte < 0x80)?;
+            Some(((number, None), rest.get(end + 1..)?))
+        }
+        1 => Some(((number, None), rest.get(8..)?)),
+        2 => {
+            let (length, rest) = rest.split_first().filter(|(length, _)| **length < 0x80)?;
+            let (payload, rest) = rest.split_at_checked(usize::from(*length))?;
+            Some(((number, Some(payload)), rest))
+        }
+        5 => Some(((number, None), rest.get(4..)?)),
+        _ => None,
+    }
+}
+
+impl<'a> Fields<'a> {
+    #[inline(never)]
+    fn any_field(&mut self) -> Option<Field<'a>> {
         if self.0.is_empty() {
             return None;
         }
@@ -173,9 +212,16 @@ static EVENT: [(u32, Kind); 8] = [
 //= docs/import.md#perfetto
 pub(super) type Decoded<M> = Result<(M, u64), DecodeError>;
 
-/// A packet without the kernel's events.
-pub(super) fn packet(bytes: &[u8]) -> Decoded<message::TracePacket> {
-    decode(bytes, &PACKET)
+/// Decodes a packet without the kernel's events in place of another: it is large. Returns the number of its
+/// texts that are not UTF-8.
+pub(super) fn packet(bytes: &[u8], packet: &mut message::TracePacket) -> Result<u64, DecodeError> {
+    packet.clear();
+    if packet.merge(bytes).is_ok() {
+        return Ok(0);
+    }
+    let (decoded, texts) = decode(bytes, &PACKET)?;
+    *packet = decoded;
+    Ok(texts)
 }
 
 /// A bundle without its events.
@@ -234,10 +280,16 @@ fn put(number: u32, payload: &[u8], to: &mut Vec<u8>) {
     to.extend_from_slice(payload);
 }
 
-/// A lower bound of a packet's decoded size.
-pub(super) fn packet_bytes(packet: &[u8]) -> usize {
-    decoded_bytes(packet, &PACKET, MAX_DEPTH)
+/// Whether a packet's decoded form is, as far as can be said before, not too large.
+pub(super) fn is_packet_decodable(packet: &[u8]) -> bool {
+    packet.len() <= SMALL_BYTES || decoded_bytes(packet, &PACKET, MAX_DEPTH) <= MAX_DECODED_BYTES
 }
+
+/// The decoded form of a packet of this size is never too large: a part takes at least two bytes, and its
+/// decoded form at most 512.
+const SMALL_BYTES: usize = MAX_DECODED_BYTES / 256;
+const _: () =
+    assert!(size_of::<message::DebugAnnotation>() <= 512 && size_of::<message::InternedString>() <= 512);
 
 /// The same for the other fields of a bundle of the kernel's events.
 pub(super) fn bundle_bytes(bundle: &[u8]) -> usize {

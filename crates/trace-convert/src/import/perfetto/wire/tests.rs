@@ -19,9 +19,9 @@ fn the_decoded_size_counts_what_is_small_on_the_wire() {
     let packet = TracePacket { track_event: Some(event), ..TracePacket::default() };
     let bytes = packet.encode_to_vec();
     let expected = 33 * size_of::<DebugAnnotation>() + 7 * (size_of::<String>() + 2) + 2 * 8;
-    assert_eq!(packet_bytes(&bytes), expected);
+    assert_eq!(decoded_bytes(&bytes, &PACKET, MAX_DEPTH), expected);
     // What nothing reads takes nothing: field 5 with three bytes.
-    assert_eq!(packet_bytes(&[0x2a, 3, 1, 2, 3]), 0);
+    assert_eq!(decoded_bytes(&[0x2a, 3, 1, 2, 3], &PACKET, MAX_DEPTH), 0);
 }
 
 #[test]
@@ -83,11 +83,12 @@ fn texts_that_are_not_utf_8_have_replacement_characters() {
     let descriptor = std::mem::take(&mut bytes);
     bytes.extend([0x40, 7]);
     put(60, &descriptor, &mut bytes);
-    let (packet, texts) = packet(&bytes).unwrap();
-    let descriptor = packet.track_descriptor.unwrap();
+    let mut packet = TracePacket::default();
+    let texts = super::packet(&bytes, &mut packet).unwrap();
+    let descriptor = packet.track_descriptor.take().unwrap();
     assert_eq!(descriptor.thread.unwrap().thread_name.as_deref(), Some("Aud\u{fffd}"));
     assert_eq!((packet.timestamp, descriptor.name.as_deref(), texts), (Some(7), Some("whole"), 1));
     // What is malformed besides stays so.
     bytes.extend([0x40, 0x80]);
-    assert!(super::packet(&bytes).is_err());
+    assert!(super::packet(&bytes, &mut packet).is_err());
 }
