@@ -83,7 +83,7 @@ pub(super) enum Compressed<'a> {
 pub(super) enum Contents<'a> {
     /// Other packets.
     Compressed(Compressed<'a>),
-    /// Fields other than the kernel's events, and these: there may be too many of them to decode them at once.
+    /// Fields other than the kernel's events, and those: there may be too many to decode them at once.
     Plain(Cow<'a, [u8]>, Option<Vec<u8>>),
 }
 
