@@ -2,6 +2,7 @@
 //! summed up at once.
 
 use crate::lengths::Lengths;
+use crate::sorting::Sorting;
 use crate::states::{States, Stretch};
 use crate::texts::{Texts, Whats};
 use crate::tracks::{Kind, Track, Tracks};
@@ -11,7 +12,6 @@ use std::fmt::Write;
 use std::io;
 use trace_convert::tables::{Cell, ColumnSet, Kind as Table, Rows};
 use trace_format::units::{Koid, Thread};
-use trace_reader::sorter::Sorter;
 
 /// Flow events that are drawn; further ones are counted.
 const MAX_FLOWS: usize = 1_000_000;
@@ -36,8 +36,8 @@ pub struct Entry {
 impl Entry {
     pub const BYTES: usize = 24;
 
-    fn encode(self, args: &str, out: &mut Vec<u8>) {
-        out.clear();
+    /// Appends it and its arguments.
+    pub fn encode(self, args: &str, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.at.to_le_bytes());
         out.extend_from_slice(&self.length.to_le_bytes());
         out.extend_from_slice(&self.track.to_le_bytes());
@@ -93,15 +93,14 @@ const COLUMNS: [(Table, &[&str]); 6] = [
 ];
 /// Tables of which all is used.
 const WHOLE: [Table; 5] = [Table::Threads, Table::Logs, Table::Losses, Table::Providers, Table::Traces];
-/// So many bytes wait in memory to be sorted.
-const RUN_BYTES: usize = 12 << 20;
 
 /// All of a trace.
+#[derive(Default)]
 pub struct Collector {
     pub texts: Texts,
     pub whats: Whats,
     pub tracks: Tracks,
-    pub sorter: Sorter,
+    pub sorting: Sorting,
     /// The first and the last moment.
     pub times: Option<(u64, u64)>,
     /// The greatest common divisor of all times and lengths.
@@ -119,35 +118,7 @@ pub struct Collector {
     pub provider_processes: BTreeSet<(u64, u64)>,
     pub session_info: SessionInfo,
     last_provider: (u64, u64),
-    bytes: Vec<u8>,
     args: String,
-}
-
-impl Default for Collector {
-    fn default() -> Self {
-        Self {
-            texts: Texts::default(),
-            whats: Whats::default(),
-            tracks: Tracks::default(),
-            sorter: Sorter::with_runs_of(RUN_BYTES),
-            times: None,
-            unit: 0,
-            flows: Vec::new(),
-            dropped_flows: 0,
-            waits: Waits::default(),
-            states: States::default(),
-            stretches: Vec::new(),
-            lengths: Lengths::default(),
-            losses: Vec::new(),
-            dropped_losses: 0,
-            providers: BTreeMap::new(),
-            provider_processes: BTreeSet::new(),
-            session_info: SessionInfo::new(),
-            last_provider: (0, 0),
-            bytes: Vec::new(),
-            args: String::new(),
-        }
-    }
 }
 
 fn number(cell: &Cell<'_>) -> Option<u64> {
@@ -194,10 +165,7 @@ impl Collector {
         }
         let times = self.times.get_or_insert((entry.at, end));
         *times = (times.0.min(entry.at), times.1.max(end));
-        let mut bytes = std::mem::take(&mut self.bytes);
-        entry.encode(args, &mut bytes);
-        self.sorter.push(entry.at, &bytes);
-        self.bytes = bytes;
+        self.sorting.push(entry, args);
         self.tracks.list[entry.track as usize].count += 1;
     }
 

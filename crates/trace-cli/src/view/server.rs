@@ -6,6 +6,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use rustix::net::sockopt::set_socket_send_buffer_size;
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::io;
@@ -25,6 +26,9 @@ const MAX_WAITING: usize = 64;
 const MAX_VISITS: usize = 256;
 /// Bytes of a request, and of an answer that waits for room in the socket, besides its last piece.
 const BUFFER_BYTES: usize = 16 << 10;
+/// Bytes of an answer that the kernel keeps for a peer that does not read: otherwise up to some megabytes,
+/// which are minutes of a recording.
+const SEND_BYTES: usize = 64 << 10;
 /// After an error, such as too many open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -56,6 +60,8 @@ async fn accept(listener: TcpListener, site: Arc<impl Answers>, attendance: Arc<
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
+                // Without it pages that are slow only get older updates.
+                let _ = set_socket_send_buffer_size(&stream, SEND_BYTES);
                 let visit =
                     Arc::new(Visit { attendance: attendance.clone(), has_begun: AtomicBool::new(false) });
                 let of_it = Arc::downgrade(&visit);
