@@ -186,7 +186,11 @@ mod tests {
             assert_eq!(found, expected, "{run_bytes}");
         }
         let mut none = 0;
-        Sorting::default().finish(|_| Ok(none += 1)).unwrap();
+        let count = |_: &[u8]| {
+            none += 1;
+            Ok(())
+        };
+        Sorting::default().finish(count).unwrap();
         assert_eq!(none, 0);
     }
 
