@@ -169,27 +169,32 @@ impl Collector {
         self.tracks.list[entry.track as usize].count += 1;
     }
 
-    fn slice(&mut self, cells: &[Cell<'_>; 16]) {
-        let [ts, dur, _, _, _, _, category, name, async_id, args, .., provider] = cells;
-        let thread = thread(cells, 2);
-        let what = self.whats.number(&mut self.texts, text(category), text(name));
+    /// Takes a slice, of whose row only these cells are made.
+    #[inline]
+    fn slice<'c>(&mut self, cell: impl Fn(usize) -> Cell<'c>) {
+        let [ts, dur, pid, tid, category, name] = [0, 1, 2, 3, 6, 7].map(&cell);
+        let [async_id, args, provider] = [8, 9, 15].map(cell);
+        let [pid, tid, provider] = [pid, tid, provider].map(|cell| number(&cell).unwrap_or_default());
+        let thread = Thread { process: Koid(pid), thread: Koid(tid) };
+        let what = self.whats.number(&mut self.texts, text(&category), text(&name));
         let owner = self.tracks.thread(thread);
-        let provider = (number(provider).unwrap_or_default(), thread.process.0);
+        let provider = (provider, pid);
         if self.last_provider != provider && self.provider_processes.len() < MAX_LOSSES {
             self.provider_processes.insert(provider);
             self.last_provider = provider;
         }
-        let (at, length) = (number(ts).unwrap_or_default(), number(dur).unwrap_or(OPEN));
-        let Some(id) = number(async_id) else {
+        let (at, length) = (number(&ts).unwrap_or_default(), number(&dur).unwrap_or(OPEN));
+        let args = text(&args);
+        let Some(id) = number(&async_id) else {
             let track = self.tracks.number(Track::new(Kind::Thread, owner.into()));
-            self.push(Entry { at, length, track, what }, text(args));
+            self.push(Entry { at, length, track, what }, args);
             return;
         };
         let process = self.tracks.process_of(owner);
         let track = self.tracks.number(Track { what, ..Track::new(Kind::Operations, process.into()) });
         // The operation's number is shown beside its arguments.
         self.with_args(Entry { at, length, track, what }, |json| {
-            _ = match text(args).strip_prefix('{') {
+            _ = match args.strip_prefix('{') {
                 Some(rest) => write!(json, "{{\"async_id\":{id},{rest}"),
                 None => write!(json, "{{\"async_id\":{id}}}"),
             };
@@ -308,13 +313,30 @@ impl Rows for Collector {
         wanted
     }
 
+    #[inline]
+    fn row_of<'c, const N: usize>(
+        &mut self,
+        table: Table,
+        cell: impl Fn(usize) -> Cell<'c>,
+    ) -> io::Result<()> {
+        if table == Table::Slices {
+            self.slice(cell);
+            return Ok(());
+        }
+        let cells: [Cell<'_>; N] = std::array::from_fn(cell);
+        self.row(table, &cells)
+    }
+
     fn row(&mut self, table: Table, cells: &[Cell<'_>]) -> io::Result<()> {
         /// The cells, if they are as many as the table has columns.
         fn all<'a, 'b, const N: usize>(cells: &'a [Cell<'b>]) -> io::Result<&'a [Cell<'b>; N]> {
             cells.first_chunk().ok_or_else(|| io::Error::other("a row has too few cells"))
         }
         match table {
-            Table::Slices => self.slice(all(cells)?),
+            Table::Slices => {
+                let cells = all::<16>(cells)?;
+                self.slice(|place| cells[place]);
+            }
             Table::Instants => self.instant(all(cells)?),
             Table::Counters => self.counter(all(cells)?),
             Table::Flows => self.flow(all(cells)?),

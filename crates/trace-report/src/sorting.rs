@@ -9,8 +9,8 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread;
 use trace_reader::sorter::Sorter;
 
-/// So many bytes wait in memory to be sorted.
-const RUN_BYTES: usize = 12 << 20;
+/// So many bytes wait in memory to be sorted: few, as joining begins when the last ones are sorted.
+const RUN_BYTES: usize = 4 << 20;
 /// About so many bytes go at once.
 const CHUNK_BYTES: usize = 256 << 10;
 /// Chunks that wait, in each direction.
