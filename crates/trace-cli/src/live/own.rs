@@ -67,8 +67,8 @@ pub enum State {
 pub struct End {
     /// Its exit code.
     pub code: u8,
-    /// The trace is known to be complete: the exit code is not one of those of a recording that has failed or was
-    /// given up, which those of some commands are, too.
+    /// The trace is known to be complete: the exit code is not one of those of a recording that has failed or
+    /// was given up, which those of some commands are, too.
     pub is_saved: bool,
 }
 

@@ -19,8 +19,8 @@ use tokio::task::AbortHandle;
 
 /// A connection without a request by then is closed.
 const REQUEST_WAIT: Duration = Duration::from_secs(30);
-/// Connections without a request, of which each may be half of one; of more the oldest is closed. Browsers send
-/// requests at once.
+/// Connections without a request, of which each may be half of one; of more the oldest is closed. Browsers
+/// send requests at once.
 const MAX_WAITING: usize = 64;
 /// Connections with an answer that has not arrived.
 const MAX_VISITS: usize = 256;

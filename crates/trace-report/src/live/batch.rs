@@ -81,9 +81,9 @@ fn span(times: impl Iterator<Item = (u32, u64)>) -> Option<((u64, u64), usize)> 
 }
 
 impl Batch {
-    /// Appends everything to a message, and is empty then. Slices that pages knew to be open are passed on one
-    /// by one however short they are, and are no longer among `known` then: pages would show them without an
-    /// end otherwise.
+    /// Appends everything to a message, and is empty then. Slices that pages knew to be open are passed on
+    /// one by one however short they are, and are no longer among `known` then: pages would show them without
+    /// an end otherwise.
     pub fn write(&mut self, base: u64, known: &mut HashSet<Begun>, out: &mut String) {
         let folds = self.fold(known);
         // As in the page of a trace: of what begins at one time the longest is around the others, and of two

@@ -287,8 +287,9 @@ impl Drawer {
         slices.iter().map(|slice| slice.at).chain(points).min()
     }
 
-    /// Finds the slices that have not ended, adds those that have begun since the last message, and leaves those
-    /// that pages know and that are no longer among them. Whether those that have not ended are others now.
+    /// Finds the slices that have not ended, adds those that have begun since the last message, and leaves
+    /// those that pages know and that are no longer among them. Whether those that have not ended are others
+    /// now.
     fn opened(&mut self, known: &mut HashSet<Begun>) -> bool {
         let Self { live, drawing, open, .. } = self;
         let mut has_new = false;
