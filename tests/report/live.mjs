@@ -116,6 +116,36 @@ test('operations that overlap are in different rows', () => {
 
 const update = (of) => ({base: '1000', from: 0, now: 100, clock: 0, totals: {}, ...of});
 
+test('what is deep or has gone costs no memory', () => {
+  const growing = new Growing(KIND.thread);
+  const deep = Array.from({length: 3000}, (_, i) => full({ts: i, end: 10000 - i, what: 1}));
+  growing.add(deep, 1e6);
+  assert.deepEqual([growing.n, growing.rows.length, growing.data.depth[511], growing.data.depth[2999]], [3000, 512, 511, 511]);
+  assert.equal(growing.depthAt(2999.5), 512);
+  // What follows is as deep as what is around it.
+  growing.add([full({ts: 9998, end: 9998.5, what: 2}), full({ts: 20000, end: 20001, what: 2})], 1e6);
+  assert.deepEqual([...growing.data.depth].slice(-2), [2, 0]);
+  assert.equal(growing.forget(30000, 1e6), true);
+  assert.deepEqual([growing.n, growing.rows.length], [0, 0]);
+  assert.ok(growing.ts.room.length < 64, 'its memory is free again');
+});
+
+test('what is no longer open and has no end is taken out', () => {
+  for (const kind of [KIND.thread, KIND.operations]) {
+    const growing = new Growing(kind);
+    growing.add([full({ts: 1, end: Infinity, what: 1}), full({ts: 2, end: Infinity, what: 2}), full({ts: 3, end: 4, what: 1})], 10);
+    growing.lose(1, 2, 10);
+    assert.deepEqual([growing.n, growing.open, [...growing.data.depth]], [3, 2, [0, 1, 2]]);
+    growing.lose(1, 1, 10);
+    assert.deepEqual([growing.n, growing.open, [...growing.data.ts], [...growing.data.depth]], [2, 1, [2, 3], [0, 1]]);
+  }
+  const model = new LiveModel();
+  model.name({texts: ['', 'a'], whats: [[0, 1]], processes: ['7'], threads: [['8', 0]], tracks: [[0, 0, 0, '0', '']]});
+  model.update(update({slices: [[0, [10, 10], [0, 0], [0, 0]]]}));
+  model.update(update({from: 100, now: 200, gone: [[0, 10, 0]]}));
+  assert.deepEqual([...model.tracks[0].data.ts], [20]);
+});
+
 test('messages become tracks with what is on them', () => {
   const model = new LiveModel();
   model.name({texts: ['', 'a', 'b'], whats: [[0, 1], [0, 2]], processes: ['7'], threads: [['8', 0]], tracks: [[0, 0, 0, '0', ''], [3, 0, 0, '0', ''], [5, 0, 1, '3', 's']]});

@@ -10,6 +10,8 @@ pub const EXACT: usize = 256;
 const FRACTION_BITS: u32 = 9;
 /// Classes of one power of two.
 const CLASSES: usize = 1 << FRACTION_BITS;
+/// Octaves that are found without a search: those of 64 powers of two.
+const FOUND: usize = 64;
 /// Bits of a value that do not count.
 const IGNORED_BITS: u32 = 52 - FRACTION_BITS;
 
@@ -43,17 +45,23 @@ struct Octave {
 }
 
 /// Values for percentiles.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Quantiles {
     /// All values, while there are few.
     values: Vec<f64>,
     /// Sorted by key.
     octaves: Vec<Octave>,
-    /// The octave of the last value.
-    last: usize,
+    /// Where the last octave with each end of a key was found.
+    found: [u8; FOUND],
     count: u64,
     /// Values for which there was no memory.
     missed: u64,
+}
+
+impl Default for Quantiles {
+    fn default() -> Self {
+        Self { values: Vec::new(), octaves: Vec::new(), found: [0; FOUND], count: 0, missed: 0 }
+    }
 }
 
 /// The bits of a value, in the order of values.
@@ -113,21 +121,26 @@ impl Quantiles {
     fn classify(&mut self, value: f64, budget: &mut Budget) {
         let class = (ordered(value) >> IGNORED_BITS) as usize;
         let (key, place) = ((class >> FRACTION_BITS) as u16, class & (CLASSES - 1));
-        if self.octaves.get(self.last).is_none_or(|octave| octave.key != key) {
-            match self.octaves.binary_search_by_key(&key, |octave| octave.key) {
-                Ok(found) => self.last = found,
-                Err(_) if budget.left == 0 => {
-                    self.missed += 1;
-                    return;
-                }
-                Err(found) => {
-                    budget.left -= 1;
-                    self.octaves.insert(found, Octave { key, counts: Box::new([0; CLASSES]) });
-                    self.last = found;
-                }
-            }
+        let end = usize::from(key) % FOUND;
+        let known = usize::from(self.found[end]);
+        if let Some(octave) = self.octaves.get_mut(known).filter(|octave| octave.key == key) {
+            octave.counts[place] += 1;
+            return;
         }
-        self.octaves[self.last].counts[place] += 1;
+        let found = match self.octaves.binary_search_by_key(&key, |octave| octave.key) {
+            Ok(found) => found,
+            Err(_) if budget.left == 0 => {
+                self.missed += 1;
+                return;
+            }
+            Err(found) => {
+                budget.left -= 1;
+                self.octaves.insert(found, Octave { key, counts: Box::new([0; CLASSES]) });
+                found
+            }
+        };
+        self.found[end] = u8::try_from(found).unwrap_or(0);
+        self.octaves[found].counts[place] += 1;
     }
 
     /// The least value that at least `percent` of all values do not exceed; none of no value, or where there

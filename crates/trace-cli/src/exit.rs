@@ -14,6 +14,7 @@
 //! | else | `record`: what the command returned |
 
 use crate::stdio::say;
+use std::ops::RangeInclusive;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitCode, ExitStatus};
 
@@ -33,6 +34,8 @@ pub const RECORD_FAILURE: u8 = 125;
 pub const NOT_EXECUTABLE: u8 = 126;
 /// `record`: the command was not found.
 pub const NOT_FOUND: u8 = 127;
+/// `record`: the tool failed, or the command could not be run.
+pub const NOT_RECORDED: RangeInclusive<u8> = RECORD_FAILURE..=NOT_FOUND;
 /// Aborted by the user.
 pub const INTERRUPTED: u8 = 130;
 const SIGNAL_BASE: i32 = 128;

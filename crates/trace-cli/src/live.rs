@@ -51,7 +51,7 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
             if shown.is_err() {
                 own.stop();
             }
-            let code = own.finish()?;
+            let code = own.finish()?.code;
             shown.map(|_| code)
         }
         None => {

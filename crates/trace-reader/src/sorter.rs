@@ -176,8 +176,15 @@ impl Sorted {
                 Ok(index.next().map(|(_, place)| &mut bytes[place.start as usize..place.end as usize]))
             }
             Source::Runs { runs, next, given } => {
-                if let Some(number) = given.take() {
-                    next.extend(runs[number].advance()?.map(|at| Reverse((at, number))));
+                if let Some(number) = given.take()
+                    && let Some(at) = runs[number].advance()?
+                {
+                    // Where runs hardly overlap, the same one goes on.
+                    if next.peek().is_none_or(|Reverse(first)| (at, number) < *first) {
+                        *given = Some(number);
+                        return Ok(Some(&mut runs[number].record));
+                    }
+                    next.push(Reverse((at, number)));
                 }
                 *given = next.pop().map(|Reverse((_, number))| number);
                 Ok(given.map(|number| &mut *runs[number].record))

@@ -2,6 +2,7 @@
 //! summed up at once.
 
 use crate::lengths::Lengths;
+use crate::sorting::Sorting;
 use crate::states::{States, Stretch};
 use crate::texts::{Texts, Whats};
 use crate::tracks::{Kind, Track, Tracks};
@@ -11,7 +12,6 @@ use std::fmt::Write;
 use std::io;
 use trace_convert::tables::{Cell, ColumnSet, Kind as Table, Rows};
 use trace_format::units::{Koid, Thread};
-use trace_reader::sorter::Sorter;
 
 /// Flow events that are drawn; further ones are counted.
 const MAX_FLOWS: usize = 1_000_000;
@@ -36,8 +36,8 @@ pub struct Entry {
 impl Entry {
     pub const BYTES: usize = 24;
 
-    fn encode(self, args: &str, out: &mut Vec<u8>) {
-        out.clear();
+    /// Appends it and its arguments.
+    pub fn encode(self, args: &str, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.at.to_le_bytes());
         out.extend_from_slice(&self.length.to_le_bytes());
         out.extend_from_slice(&self.track.to_le_bytes());
@@ -93,15 +93,14 @@ const COLUMNS: [(Table, &[&str]); 6] = [
 ];
 /// Tables of which all is used.
 const WHOLE: [Table; 5] = [Table::Threads, Table::Logs, Table::Losses, Table::Providers, Table::Traces];
-/// So many bytes wait in memory to be sorted.
-const RUN_BYTES: usize = 12 << 20;
 
 /// All of a trace.
+#[derive(Default)]
 pub struct Collector {
     pub texts: Texts,
     pub whats: Whats,
     pub tracks: Tracks,
-    pub sorter: Sorter,
+    pub sorting: Sorting,
     /// The first and the last moment.
     pub times: Option<(u64, u64)>,
     /// The greatest common divisor of all times and lengths.
@@ -119,35 +118,7 @@ pub struct Collector {
     pub provider_processes: BTreeSet<(u64, u64)>,
     pub session_info: SessionInfo,
     last_provider: (u64, u64),
-    bytes: Vec<u8>,
     args: String,
-}
-
-impl Default for Collector {
-    fn default() -> Self {
-        Self {
-            texts: Texts::default(),
-            whats: Whats::default(),
-            tracks: Tracks::default(),
-            sorter: Sorter::with_runs_of(RUN_BYTES),
-            times: None,
-            unit: 0,
-            flows: Vec::new(),
-            dropped_flows: 0,
-            waits: Waits::default(),
-            states: States::default(),
-            stretches: Vec::new(),
-            lengths: Lengths::default(),
-            losses: Vec::new(),
-            dropped_losses: 0,
-            providers: BTreeMap::new(),
-            provider_processes: BTreeSet::new(),
-            session_info: SessionInfo::new(),
-            last_provider: (0, 0),
-            bytes: Vec::new(),
-            args: String::new(),
-        }
-    }
 }
 
 fn number(cell: &Cell<'_>) -> Option<u64> {
@@ -194,34 +165,36 @@ impl Collector {
         }
         let times = self.times.get_or_insert((entry.at, end));
         *times = (times.0.min(entry.at), times.1.max(end));
-        let mut bytes = std::mem::take(&mut self.bytes);
-        entry.encode(args, &mut bytes);
-        self.sorter.push(entry.at, &bytes);
-        self.bytes = bytes;
+        self.sorting.push(entry, args);
         self.tracks.list[entry.track as usize].count += 1;
     }
 
-    fn slice(&mut self, cells: &[Cell<'_>; 16]) {
-        let [ts, dur, _, _, _, _, category, name, async_id, args, .., provider] = cells;
-        let thread = thread(cells, 2);
-        let what = self.whats.number(&mut self.texts, text(category), text(name));
+    /// Takes a slice, of whose row only these cells are made.
+    #[inline]
+    fn slice<'c>(&mut self, cell: impl Fn(usize) -> Cell<'c>) {
+        let [ts, dur, pid, tid, category, name] = [0, 1, 2, 3, 6, 7].map(&cell);
+        let [async_id, args, provider] = [8, 9, 15].map(cell);
+        let [pid, tid, provider] = [pid, tid, provider].map(|cell| number(&cell).unwrap_or_default());
+        let thread = Thread { process: Koid(pid), thread: Koid(tid) };
+        let what = self.whats.number(&mut self.texts, text(&category), text(&name));
         let owner = self.tracks.thread(thread);
-        let provider = (number(provider).unwrap_or_default(), thread.process.0);
+        let provider = (provider, pid);
         if self.last_provider != provider && self.provider_processes.len() < MAX_LOSSES {
             self.provider_processes.insert(provider);
             self.last_provider = provider;
         }
-        let (at, length) = (number(ts).unwrap_or_default(), number(dur).unwrap_or(OPEN));
-        let Some(id) = number(async_id) else {
+        let (at, length) = (number(&ts).unwrap_or_default(), number(&dur).unwrap_or(OPEN));
+        let args = text(&args);
+        let Some(id) = number(&async_id) else {
             let track = self.tracks.number(Track::new(Kind::Thread, owner.into()));
-            self.push(Entry { at, length, track, what }, text(args));
+            self.push(Entry { at, length, track, what }, args);
             return;
         };
         let process = self.tracks.process_of(owner);
         let track = self.tracks.number(Track { what, ..Track::new(Kind::Operations, process.into()) });
         // The operation's number is shown beside its arguments.
         self.with_args(Entry { at, length, track, what }, |json| {
-            _ = match text(args).strip_prefix('{') {
+            _ = match args.strip_prefix('{') {
                 Some(rest) => write!(json, "{{\"async_id\":{id},{rest}"),
                 None => write!(json, "{{\"async_id\":{id}}}"),
             };
@@ -340,13 +313,30 @@ impl Rows for Collector {
         wanted
     }
 
+    #[inline]
+    fn row_of<'c, const N: usize>(
+        &mut self,
+        table: Table,
+        cell: impl Fn(usize) -> Cell<'c>,
+    ) -> io::Result<()> {
+        if table == Table::Slices {
+            self.slice(cell);
+            return Ok(());
+        }
+        let cells: [Cell<'_>; N] = std::array::from_fn(cell);
+        self.row(table, &cells)
+    }
+
     fn row(&mut self, table: Table, cells: &[Cell<'_>]) -> io::Result<()> {
         /// The cells, if they are as many as the table has columns.
         fn all<'a, 'b, const N: usize>(cells: &'a [Cell<'b>]) -> io::Result<&'a [Cell<'b>; N]> {
             cells.first_chunk().ok_or_else(|| io::Error::other("a row has too few cells"))
         }
         match table {
-            Table::Slices => self.slice(all(cells)?),
+            Table::Slices => {
+                let cells = all::<16>(cells)?;
+                self.slice(|place| cells[place]);
+            }
             Table::Instants => self.instant(all(cells)?),
             Table::Counters => self.counter(all(cells)?),
             Table::Flows => self.flow(all(cells)?),

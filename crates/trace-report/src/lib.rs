@@ -1,7 +1,8 @@
 //! Writes a trace as one page of HTML that works offline, from a file.
 //!
 //! Two threads read the trace. One takes everything that is drawn from the tables of `trace-convert`, so that
-//! the page and `trace query` agree, sorts it, and makes blocks of columns, which further threads compress.
+//! the page and `trace query` agree, has another one sort it, and makes blocks of columns, which further
+//! threads compress.
 //! Meanwhile the other one sums up, by `trace-analysis`, and looks for problems, by `trace-reader`. The page
 //! is in `ui/`; `page.rs` joins its modules, and `blocks.rs` makes the columns that they draw.
 //= docs/report.md#what-is-in-the-file
@@ -16,6 +17,7 @@ mod lengths;
 pub mod live;
 mod packer;
 mod page;
+mod sorting;
 mod states;
 mod summary;
 mod sums;
@@ -163,7 +165,7 @@ fn blocks_of(
     collector: &mut Collector,
     take: &mut dyn FnMut(Vec<u8>) -> io::Result<()>,
 ) -> io::Result<(Activity, Value, WhatWasFolded)> {
-    let sorter = std::mem::take(&mut collector.sorter);
+    let sorting = std::mem::take(&mut collector.sorting);
     let tracks = &collector.tracks;
     let (base, last) = collector.times.unwrap_or_default();
     // Times count from the first one, so that differences have the same divisor if that one has.
@@ -174,7 +176,7 @@ fn blocks_of(
     let intervals = (INTERVALS / tracks.list.len().max(1) as u64).clamp(64, 1 << 15);
     let folding = Folding { cut, width: ((last - base) / intervals).max(1) };
     let mut blocks = Blocks::new(&tracks.list, base, unit, activity, folding, take);
-    sorter.finish(|entry| blocks.push(entry))?;
+    sorting.finish(|entry| blocks.push(entry))?;
     let (made, activity) = blocks.finish(&order_of(tracks))?;
     let processes = tracks.processes.iter().map(|of| json!([of.of.0.to_string(), of.name]));
     let threads = tracks.threads.iter().map(|of| json!([of.of.thread.0.to_string(), of.name, of.process]));

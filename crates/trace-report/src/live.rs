@@ -16,6 +16,16 @@ pub use drawer::{Drawer, Loss, Message, Moment};
 use crate::page::{LIVE, Page};
 use std::io;
 
+/// Bytes of a name that pages get.
+const MAX_TEXT_BYTES: usize = 1000;
+
+/// As much of a name as pages get. What is shown beside messages has to be cut in the same way, so that pages
+/// find it among their names.
+#[must_use]
+pub fn shorten(text: &str) -> &str {
+    &text[..text.floor_char_boundary(MAX_TEXT_BYTES)]
+}
+
 /// The page, for a server that feeds it from the resource `events` beside it.
 ///
 /// # Errors

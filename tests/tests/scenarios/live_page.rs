@@ -300,6 +300,70 @@ fn the_running_recording_is_shown_in_the_browser_and_goes_on() {
     assert_eq!(count(&sandbox, "b.fxt", "slices WHERE name = 'work'"), 500);
 }
 
+/// Peers without the token use up neither the memory nor the connections of the page.
+//= docs/live.md#in-a-browser
+#[test]
+fn half_requests_do_not_keep_the_page_from_its_connection() {
+    let sandbox = Sandbox::new();
+    fs::write(sandbox.file("wait"), "").unwrap();
+    let living = program("living");
+    let view = View::begin(&sandbox, &["-o", "a.fxt", "--", living.to_str().unwrap(), "wait"]);
+    let connect = || {
+        let connection = TcpStream::connect((Ipv4Addr::LOCALHOST, view.port)).unwrap();
+        connection.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        connection
+    };
+    let mut stream = view.stream();
+    stream.until("the first update", |name, _| name.is_empty());
+    let mut large = connect();
+    let line = format!("X: {}\r\n", "a".repeat(1000));
+    // The answer comes while it still writes, or the connection is closed.
+    let _ = large.write_all(format!("GET / HTTP/1.1\r\n{}", line.repeat(40)).as_bytes());
+    let mut answer = String::new();
+    if BufReader::new(large).read_line(&mut answer).is_ok() {
+        assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 431 "), "{answer}");
+    }
+    let mut half: Vec<TcpStream> = (0..100).map(|_| connect()).collect();
+    half.iter_mut().for_each(|connection| _ = connection.write_all(b"GET / HTTP/1.1\r\n"));
+    // The oldest ones are closed, long before a request is too late.
+    assert!(matches!(BufReader::new(&half[0]).read_line(&mut answer), Ok(0) | Err(_)));
+    assert_eq!(view.status(&format!("/{}/", view.token), ""), "200");
+    stream.until("another update", |name, _| name.is_empty());
+    fs::remove_file(sandbox.file("wait")).unwrap();
+    stream.until("the end", |name, _| name == "end");
+    drop((stream, half));
+    assert!(view.process.finish().status.success());
+}
+
+/// A recording that was killed is not called saved, and one that was stopped ends all the same.
+//= docs/live.md#in-a-browser
+#[test]
+fn pages_get_to_know_how_the_recording_has_ended() {
+    let how = |signal: Signal, is_quit: bool| {
+        let sandbox = Sandbox::new();
+        fs::write(sandbox.file("wait"), "").unwrap();
+        let living = program("living");
+        let view = View::begin(&sandbox, &["-o", "a.fxt", "--", living.to_str().unwrap(), "wait"]);
+        let mut stream = view.stream();
+        stream.until("all durations", |name, data| name.is_empty() && data["totals"]["slices"] == 500);
+        let pid = view.process.pid();
+        let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap();
+        let recorder = children.split_whitespace().next().expect("trace record").parse().unwrap();
+        rustix::process::kill_process(rustix::process::Pid::from_raw(recorder).unwrap(), signal).unwrap();
+        if is_quit {
+            view.process.signal(Signal::INT);
+        }
+        let end = stream.until("the end", |name, _| name == "end");
+        fs::remove_file(sandbox.file("wait")).unwrap();
+        drop(stream);
+        let code = view.process.finish().status.code();
+        (end["how"].as_str().unwrap().to_owned(), code, sandbox.file("a.fxt").exists())
+    };
+    let unknown = "The recording has ended. What is saved is said where trace view was started.".to_owned();
+    assert_eq!(how(Signal::KILL, false), (unknown, Some(137), false));
+    assert_eq!(how(Signal::STOP, true), ("The recording has ended and is saved.".to_owned(), Some(0), true));
+}
+
 #[test]
 fn what_does_not_go_together_is_said() {
     let sandbox = Sandbox::new();

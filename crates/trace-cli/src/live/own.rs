@@ -6,8 +6,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io::Read;
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -60,6 +60,27 @@ pub fn in_the_way(arguments: &[OsString]) -> Result<u8, Failure> {
 pub enum State {
     Recording,
     Stopping,
+}
+
+/// How it has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct End {
+    /// Its exit code.
+    pub code: u8,
+    /// The trace is known to be complete: the exit code is not one of those of a recording that has failed or
+    /// was given up, which those of some commands are, too.
+    pub is_saved: bool,
+}
+
+impl End {
+    fn of(status: ExitStatus, state: State) -> Self {
+        let code = exit::of_command(status);
+        let is_saved =
+            status.signal().is_none() && !exit::NOT_RECORDED.contains(&code) && code != exit::INTERRUPTED;
+        // The command has ended as it was asked to.
+        let code = if state == State::Stopping && code == TERMINATED { 0 } else { code };
+        Self { code, is_saved }
+    }
 }
 
 /// The recording.
@@ -134,8 +155,9 @@ impl Own {
     pub fn stop(&mut self) {
         self.state = State::Stopping;
         if let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
-            // Its pid stays reserved until it is waited for.
+            // Its pid stays reserved until it is waited for. One that was stopped ends, too.
             let _ = kill_process(pid, Signal::TERM);
+            let _ = kill_process(pid, Signal::CONT);
         }
     }
 
@@ -147,8 +169,8 @@ impl Own {
         !matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Waits for its end, and prints what it has printed. Its exit code.
-    pub fn finish(mut self) -> Result<u8, Failure> {
+    /// Waits for its end, and prints what it has printed.
+    pub fn finish(mut self) -> Result<End, Failure> {
         let status = self.child.wait();
         if let Some((printed, end)) = self.printed.take() {
             let _ = end.recv_timeout(REST_WAIT);
@@ -158,10 +180,9 @@ impl Own {
             }
             stdio::report(&String::from_utf8_lossy(printed.bytes.make_contiguous()));
         }
-        let code = status.map(exit::of_command);
-        let code = code.map_err(|error| Failure::new(format!("cannot wait for trace record: {error}")))?;
-        // The command has ended as it was asked to.
-        Ok(if self.state == State::Stopping && code == TERMINATED { 0 } else { code })
+        let status =
+            status.map_err(|error| Failure::new(format!("cannot wait for trace record: {error}")))?;
+        Ok(End::of(status, self.state))
     }
 }
 
@@ -179,6 +200,22 @@ mod tests {
             ["-o", "a.fxt", "--", "./app", "--json", "--interval", "1s"]
         );
         assert_eq!(of("trace live --json ./app --json", 2), ["./app", "--json"]);
+    }
+
+    #[test]
+    fn what_is_not_known_to_be_saved_is_not_called_so() {
+        let end = |status, state| End::of(ExitStatus::from_raw(status), state);
+        let ended = |code, is_saved| End { code, is_saved };
+        assert_eq!(end(0, State::Recording), ended(0, true));
+        assert_eq!(end(7 << 8, State::Recording), ended(7, true));
+        // Its command was killed, which is not its own end.
+        assert_eq!(end(137 << 8, State::Recording), ended(137, true));
+        assert_eq!(end(9, State::Recording), ended(137, false));
+        for code in [125, 126, 127, 130] {
+            assert_eq!(end(code << 8, State::Stopping), ended(code as u8, false));
+        }
+        assert_eq!(end(143 << 8, State::Stopping), ended(0, true));
+        assert_eq!(end(15, State::Stopping), ended(0, false));
     }
 
     #[test]

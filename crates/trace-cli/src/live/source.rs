@@ -40,7 +40,7 @@ pub fn begin(
     };
     match wait_until_it_begins(interval, &mut own, keys)? {
         Some(socket) => Ok(Source::Own(socket, own)),
-        None => own.finish().map(Source::Ended),
+        None => own.finish().map(|end| Source::Ended(end.code)),
     }
 }
 

@@ -13,14 +13,13 @@ use super::access::Access;
 use super::attendance::{Attendance, GRACE};
 use super::{ANY_PORT, failed, listen, open_browser, say_forward, server};
 use crate::args::viewing::View;
-use crate::exit::Failure;
+use crate::exit::{Failure, NOT_RECORDED};
 use crate::live::keys::Keys;
-use crate::live::own::{Output, Own};
+use crate::live::own::{End, Output, Own};
 use crate::live::source::{self, Source, wait};
 use crate::stdio::say;
 use hub::Hub;
 use pages::Pages;
-use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -30,8 +29,6 @@ use zx_sim::Socket;
 const INTERVAL: Duration = Duration::from_millis(100);
 /// How long to wait for a signal before everything is looked at again.
 const WAIT: Duration = Duration::from_millis(500);
-/// Exit codes of `trace record` when it could not record, or its command could not be run.
-const NOT_RUN: RangeInclusive<u8> = 125..=127;
 /// How long to wait for the rest of a recording that has ended, on a machine that is busy.
 const REST_WAIT: Duration = Duration::from_secs(30);
 /// How long pages have to take the end before the command ends.
@@ -83,13 +80,12 @@ pub fn run(options: &View) -> Result<u8, Failure> {
     let is_quit = watch(&keys, &feed, &server, own.as_mut());
     let code = match own {
         Some(own) => {
-            let code = own.finish();
-            hub.end(if code.is_ok() {
-                "The recording has ended and is saved."
-            } else {
-                "The recording has ended."
+            let end = own.finish();
+            hub.end(match end {
+                Ok(End { is_saved: true, .. }) => "The recording has ended and is saved.",
+                _ => "The recording has ended. What is saved is said where trace view was started.",
             });
-            code?
+            end?.code
         }
         None => {
             let problem = feed.problem();
@@ -107,7 +103,7 @@ pub fn run(options: &View) -> Result<u8, Failure> {
         }
     };
     // Nothing was recorded if the command could not be run.
-    if is_quit || NOT_RUN.contains(&code) {
+    if is_quit || NOT_RECORDED.contains(&code) {
         server.close(&hub);
         return Ok(code);
     }
@@ -126,11 +122,12 @@ pub fn run(options: &View) -> Result<u8, Failure> {
 
 /// Waits for the end of the recording; whether the user has asked for it.
 fn watch(keys: &Keys, feed: &Feed, server: &Server, mut own: Option<&mut Own>) -> bool {
-    let mut is_quit = false;
+    let (mut is_quit, mut is_aborted) = (false, false);
     loop {
         wait(&[keys.signals(), &feed.ended, &server.ended], WAIT);
         // A second signal aborts the recording; a server that has failed does not.
         if keys.has_signal() || server.has_ended() && !is_quit {
+            is_aborted = is_quit;
             is_quit = true;
             match &mut own {
                 Some(own) => own.stop(),
@@ -143,7 +140,9 @@ fn watch(keys: &Keys, feed: &Feed, server: &Server, mut own: Option<&mut Own>) -
             None => feed.is_over(),
         };
         if is_over {
-            feed.wait_for_end(keys);
+            if !is_aborted {
+                feed.wait_for_end(keys);
+            }
             return is_quit;
         }
         if feed.is_over() {

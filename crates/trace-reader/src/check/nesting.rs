@@ -26,6 +26,9 @@ const MAX_ALL_KEPT: usize = 200_000;
 /// Threads whose durations are looked at.
 const MAX_THREADS: usize = 20_000;
 
+/// So many of those that were last are looked at before all are searched.
+const NEAR: usize = 8;
+
 const WORD_BYTES: usize = 8;
 
 /// A duration that is over.
@@ -73,7 +76,11 @@ impl Nesting {
             return None;
         }
         let known = &mut self.known[number];
-        let beside = known.free.partition_point(|(begin, _)| *begin < over.begin);
+        // Most enclose only a few.
+        let is_before = |(begin, _): &(Nanos, Nanos)| *begin < over.begin;
+        let near = known.free.iter().rev().take(NEAR).position(is_before);
+        let beside =
+            near.map_or_else(|| known.free.partition_point(is_before), |back| known.free.len() - back);
         let last_end = beside.checked_sub(1).map_or(Nanos(0), |last| known.free[last].1);
         let is_outer_first = last_end == over.end && over.begin < over.end;
         if known.is_unknown || over.end < known.end || is_outer_first {

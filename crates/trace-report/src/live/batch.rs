@@ -4,7 +4,7 @@ use super::json;
 use crate::collector::OPEN;
 use crate::fold::Fold;
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write;
 
 /// Slices of a message that are passed on one by one, at most; of more, the longest so many.
@@ -22,6 +22,15 @@ pub struct Slice {
     pub length: u64,
     pub track: u32,
     pub what: u32,
+}
+
+/// A slice that has begun, and that pages may know: its track, its begin, and its name.
+pub type Begun = (u32, u64, u32);
+
+impl Slice {
+    pub fn begun(&self) -> Begun {
+        (self.track, self.at, self.what)
+    }
 }
 
 /// Something at a moment: the number of its name, or of a counter its value as bits.
@@ -62,9 +71,11 @@ fn span(times: impl Iterator<Item = (u32, u64)>) -> Option<((u64, u64), usize)> 
 }
 
 impl Batch {
-    /// Appends everything to a message, and is empty then.
-    pub fn write(&mut self, base: u64, out: &mut String) {
-        let folds = self.fold();
+    /// Appends everything to a message, and is empty then. Slices that pages knew to be open are passed on
+    /// one by one however short they are, and are no longer among `known` then: pages would show them without
+    /// an end otherwise.
+    pub fn write(&mut self, base: u64, known: &mut HashSet<Begun>, out: &mut String) {
+        let folds = self.fold(known);
         // As in the page of a trace: of what begins at one time the longest is around the others, and of two
         // that are equal the later one.
         self.slices.reverse();
@@ -125,12 +136,26 @@ impl Batch {
     }
 
     /// Takes the shortest slices out where there are too many, and returns their sums, by track and time.
-    fn fold(&mut self) -> Vec<(u32, Fold)> {
-        if self.slices.len() <= MAX_SLICES {
+    fn fold(&mut self, known: &mut HashSet<Begun>) -> Vec<(u32, Fold)> {
+        let is_too_many = self.slices.len() > MAX_SLICES;
+        let mut kept = 0;
+        for place in 0..if known.is_empty() { 0 } else { self.slices.len() } {
+            let slice = &self.slices[place];
+            if slice.length != OPEN && known.remove(&slice.begun()) && is_too_many {
+                self.slices.swap(kept, place);
+                kept += 1;
+            }
+        }
+        let place = self.slices.len().saturating_sub(MAX_SLICES.max(kept));
+        if place == 0 {
             return Vec::new();
         }
-        let place = self.slices.len() - MAX_SLICES;
-        let (short, _, _) = self.slices.select_nth_unstable_by_key(place, |slice| slice.length);
+        let rest = &mut self.slices[kept..];
+        let short = if place < rest.len() {
+            rest.select_nth_unstable_by_key(place, |slice| slice.length).0
+        } else {
+            rest
+        };
         let Some((times, tracks)) = span(short.iter().map(|slice| (slice.track, slice.at))) else {
             return Vec::new();
         };
@@ -141,7 +166,7 @@ impl Batch {
             let fold = folds.entry((track, at / width));
             fold.and_modify(|fold| fold.add(at, length, what)).or_insert_with(|| Fold::of(at, length, what));
         }
-        self.slices.drain(..place);
+        self.slices.drain(kept..kept + place);
         folds.into_iter().map(|((track, _), fold)| (track, fold)).collect()
     }
 }
@@ -168,7 +193,7 @@ mod tests {
 
     fn written(batch: &mut Batch, base: u64) -> Value {
         let mut out = String::from("{");
-        batch.write(base, &mut out);
+        batch.write(base, &mut HashSet::new(), &mut out);
         serde_json::from_str(&(out + "}")).expect("JSON")
     }
 
@@ -235,5 +260,24 @@ mod tests {
         let points = column("points", 2).len();
         assert!((60..=MAX_POINTS).contains(&points), "{points}");
         assert_eq!(batch.thinned, 60_000 - points as u64);
+    }
+
+    #[test]
+    fn what_pages_know_to_be_open_is_never_drawn_together() {
+        let mut batch = Batch::default();
+        for number in 0..10_000 {
+            // The first ones are the shortest.
+            batch.slices.push(Slice { at: number, length: number, track: 1, what: 3 });
+        }
+        let never_ended = (1, 5, 4);
+        let mut known: HashSet<Begun> = [(1, 7, 3), (1, 8, 3), never_ended].into();
+        let mut out = String::from("{");
+        batch.write(0, &mut known, &mut out);
+        assert_eq!(known, [never_ended].into());
+        let message: Value = serde_json::from_str(&(out + "}")).expect("JSON");
+        let lengths = message["slices"][0][2].as_array().expect("a column");
+        assert_eq!((lengths.len(), &lengths[0], &lengths[1]), (MAX_SLICES, &json!(8), &json!(9)));
+        let counts = message["folds"][0][4].as_array().expect("a column").iter();
+        assert_eq!(counts.filter_map(Value::as_u64).sum::<u64>(), 10_000 - MAX_SLICES as u64);
     }
 }

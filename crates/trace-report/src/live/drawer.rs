@@ -1,8 +1,8 @@
 //! Makes messages of the records of a recording.
 
-use super::batch::{Batch, Point, Slice};
-use super::json;
+use super::batch::{Batch, Begun, Point, Slice};
 use super::running::{Ran, Running};
+use super::{json, shorten};
 use crate::collector::OPEN;
 use crate::tracks::{Kind, Track, Tracks};
 use serde_json::Value;
@@ -106,7 +106,7 @@ pub struct Drawer {
     running: Running,
     known: Known,
     /// Slices that pages know to be open: their tracks, begins and names.
-    open: HashSet<(u32, u64, u32)>,
+    open: HashSet<Begun>,
     /// Times in messages count from here.
     base: Option<u64>,
     /// The time of the last message.
@@ -239,7 +239,8 @@ impl Drawer {
     /// What has come since the last message.
     pub fn message(&mut self, moment: Moment<'_>) -> Message {
         let Moment { now, clock_ms, names, losses, table } = moment;
-        let opened = self.opened();
+        let mut gone = std::mem::take(&mut self.open);
+        let opened = self.opened(&mut gone);
         let base = self.base.unwrap_or_else(|| self.first().unwrap_or(now));
         self.base = Some(base);
         let from = self.last.replace(now).unwrap_or(base);
@@ -253,7 +254,13 @@ impl Drawer {
         _ = write!(update, "{}", relative(now));
         json::member(&mut update, "clock");
         _ = write!(update, "{clock_ms:.3}");
-        self.drawing.batch.write(base, &mut update);
+        self.drawing.batch.write(base, &mut gone, &mut update);
+        if !gone.is_empty() {
+            json::member(&mut update, "gone");
+            json::list(&mut update, gone, |out, (track, at, what)| {
+                _ = write!(out, "[{track},{},{what}]", relative(at));
+            });
+        }
         if !losses.is_empty() {
             json::member(&mut update, "losses");
             json::list(&mut update, losses, |out, loss| {
@@ -280,15 +287,14 @@ impl Drawer {
         slices.iter().map(|slice| slice.at).chain(points).min()
     }
 
-    /// Adds the slices that have begun since the last message and not ended. Whether those that have not
-    /// ended are others now.
-    fn opened(&mut self) -> bool {
+    /// Finds the slices that have not ended, adds those that have begun since the last message, and leaves
+    /// those that pages know and that are no longer among them. Whether those that have not ended are others
+    /// now.
+    fn opened(&mut self, known: &mut HashSet<Begun>) -> bool {
         let Self { live, drawing, open, .. } = self;
-        let before = open.len();
         let mut has_new = false;
-        let mut still = HashSet::with_capacity(before);
         for of in live.unfinished() {
-            if still.len() >= MAX_OPEN {
+            if open.len() >= MAX_OPEN {
                 break;
             }
             let track = if of.is_operation {
@@ -297,14 +303,13 @@ impl Drawer {
                 Track::new(Kind::Thread, of.thread.into())
             };
             let Some(track) = drawing.track(track) else { continue };
-            let key = (track, of.begin, of.what);
-            if still.insert(key) && !open.contains(&key) {
+            let slice = Slice { at: of.begin, length: OPEN, track, what: of.what };
+            if open.insert(slice.begun()) && !known.remove(&slice.begun()) {
                 has_new = true;
-                drawing.batch.slices.push(Slice { at: of.begin, length: OPEN, track, what: of.what });
+                drawing.batch.slices.push(slice);
             }
         }
-        *open = still;
-        has_new || open.len() != before
+        has_new || !known.is_empty()
     }
 
     /// All slices that have not ended, as an update.
@@ -319,7 +324,7 @@ impl Drawer {
         let mut out = String::from("{");
         json::member(&mut out, "base");
         json::text(&mut out, &base.to_string());
-        batch.write(base, &mut out);
+        batch.write(base, &mut HashSet::new(), &mut out);
         out.push('}');
         out
     }
@@ -373,7 +378,7 @@ impl Drawer {
         if known.texts < whats.texts() {
             json::member(&mut out, "texts");
             json::list(&mut out, known.texts..whats.texts(), |out, text| {
-                json::text(out, whats.text_of(text as u32));
+                json::text(out, shorten(whats.text_of(text as u32)));
             });
             known.texts = whats.texts();
         }
@@ -446,7 +451,7 @@ fn rename(out: &mut String, live: &Live, known: &mut Known, names: &Names) {
                 renamings += 1;
             }
             *old = Some(name.as_bytes().into());
-            new[place].push((number, name.to_str().into_owned()));
+            new[place].push((number, shorten(&name.to_str()).to_owned()));
         };
     for (number, ((thread, _), old)) in live.threads().zip(&mut known.thread_names).enumerate() {
         take(0, number, old, names.thread(thread));

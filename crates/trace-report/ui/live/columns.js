@@ -1,12 +1,20 @@
 // Columns that grow at their end.
 
+/** Numbers that a column has room for, at least: there may be ten thousand tracks. */
+const LEAST = 8;
+
 /** A column of numbers with room for more.
  * @template {Float64Array | Uint32Array | Uint16Array} T */
 export class Column {
   /** @param {new (n: number) => T} type */
   constructor(type) {
     this.type = type;
-    this.room = new type(64);
+    this.room = new type(LEAST);
+    this.n = 0;
+  }
+
+  clear() {
+    this.room = new this.type(LEAST);
     this.n = 0;
   }
 

@@ -8,6 +8,8 @@ import {Column, GrowingRow} from './columns.js';
 
 /** Rows of operations that overlap, at most. */
 const MOST_OPERATIONS = 200;
+/** Rows of slices in each other, at most: each is memory, and more are no picture. */
+const MOST_DEPTHS = 512;
 
 export class Growing {
   /** @param {number} kind */
@@ -24,6 +26,14 @@ export class Growing {
     /** @type {GrowingRow[]} */
     this.rows = [];
     /** How many have not ended. */
+    this.open = 0;
+  }
+
+  /** Forgets everything, and gives its memory back. */
+  clear() {
+    const {ts, end, what, depth, values, counts, sums} = this;
+    for (const column of [ts, end, what, depth, values, counts, sums]) column.clear();
+    this.rows = [];
     this.open = 0;
   }
 
@@ -112,7 +122,7 @@ export class Growing {
       let depth = 0;
       if (this.kind === KIND.thread) {
         while (ends.length > 0 && ends[ends.length - 1] <= ts) ends.pop();
-        depth = Math.min(ends.push(end) - 1, 65535);
+        depth = Math.min(ends.push(end), MOST_DEPTHS) - 1;
       } else if (this.kind === KIND.operations) {
         const free = ends.findIndex((open) => open <= ts);
         depth = free < 0 ? Math.min(ends.length, MOST_OPERATIONS) : free;
@@ -181,6 +191,19 @@ export class Growing {
     for (const row of this.rows) row.finish();
   }
 
+  /** Takes out what is known to be open and is no longer said to be: its end is not known. @param {number} ts
+   * @param {number} what @param {number} last */
+  lose(ts, what, last) {
+    const lost = this.open > 0 ? this.find(ts, what, Infinity) : -1;
+    if (lost < 0) return;
+    const first = this.kind === KIND.operations ? 0 : lost;
+    const tail = [];
+    for (let i = first; i < this.n; i++) if (i !== lost) tail.push(this.entry(i));
+    this.cut(first);
+    tail.forEach(this.placing(last));
+    for (const row of this.rows) row.finish();
+  }
+
   /** Lets what is still open end, unless it is known to be open. @param {Set<string>} known
    * @param {number} at @param {number} last */
   endAllBut(known, at, last) {
@@ -202,7 +225,7 @@ export class Growing {
     for (let i = until; i < this.n; i++) kept.push(i);
     const entries = kept.map((i) => this.entry(i));
     const depths = kept.map((i) => this.depth.room[i]);
-    this.cut(0);
+    this.clear();
     let next = 0;
     const place = this.placing(last, this.kind === KIND.folded ? () => depths[next++] : undefined);
     entries.forEach(place);

@@ -14,7 +14,7 @@ import {Growing} from './growing.js';
 /** @typedef {[number, number[], number[], number[], number[], number[]]} Columns */
 /** @typedef {{
  *   base: string, from: number, now: number, clock: number, slices?: Columns[], folds?: Columns[], points?: Columns[],
- *   samples?: Columns[], losses?: [number, number, string, string, number, string[]][], totals: Record<string, number>,
+ *   samples?: Columns[], gone?: [number, number, number][], losses?: [number, number, string, string, number, string[]][], totals: Record<string, number>,
  *   table?: any, sums?: [number, number, number, number][], more_sums?: number,
  * }} Update */
 
@@ -131,6 +131,11 @@ export class LiveModel extends Model {
     /** Tracks that have changed, and from when on. @type {Map<Track, number>} */
     const changed = new Map();
     for (const columns of update.slices ?? []) this.slices(columns, changed);
+    for (const [number, ts, what] of update.gone ?? []) {
+      const track = this.tracks[number];
+      this.on(track).lose(ts, what, this.length);
+      changed.set(track, Math.min(ts, changed.get(track) ?? Infinity));
+    }
     for (const [track, ts, length, what, count, sum] of update.folds ?? []) {
       const main = this.tracks[track];
       const entries = entriesOf(ts, (i, at) => ({

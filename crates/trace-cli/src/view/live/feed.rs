@@ -4,12 +4,13 @@ use super::hub::Hub;
 use crate::live::feed::Picture;
 use crate::live::frames::{Frames, Pending, Waiting};
 use crate::live::machine;
+use serde_json::Value;
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use trace_format::units::{ProviderId, Ticks, TicksPerSecond};
 use trace_protocol::controller::Counts;
 use trace_reader::{Names, ReadError, Reader};
-use trace_report::live::{Drawer, Loss, Moment};
+use trace_report::live::{Drawer, Loss, Moment, shorten};
 use zx_sim::{Socket, ticks};
 
 /// Names of durations of the last seconds.
@@ -74,6 +75,7 @@ impl Updates {
                     counter.remove("values");
                 }
             }
+            shorten_texts(&mut table);
             table
         });
         let ended = counts.providers.iter().filter(|provider| provider.has_ended);
@@ -81,6 +83,7 @@ impl Updates {
         while self.ended.len() > MAX_ENDED
             && let Some(ended) = self.ended.pop_front()
         {
+            self.lost.remove(&ended.0);
             self.drawer.forget(ended);
         }
         let message = self.drawer.message(Moment {
@@ -116,6 +119,16 @@ impl Updates {
             }
         }
         losses
+    }
+}
+
+/// Cuts names as those of the page are.
+fn shorten_texts(value: &mut Value) {
+    match value {
+        Value::String(text) => text.truncate(shorten(text).len()),
+        Value::Array(values) => values.iter_mut().for_each(shorten_texts),
+        Value::Object(members) => members.values_mut().for_each(shorten_texts),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 

@@ -15,6 +15,8 @@ use trace_report::live::Message;
 const KEPT: usize = 600;
 /// Bytes of them.
 const KEPT_BYTES: usize = 32 << 20;
+/// Bytes of names that a connection gets at a time: a page that does not read has no copy of all of them.
+const NAMES_BYTES: usize = 64 << 10;
 /// A page that has had everything may be so many updates behind.
 const MAX_BEHIND: u64 = 16;
 
@@ -121,9 +123,19 @@ impl Events {
         let mut state = self.hub.state();
         // Updates use only names that came before.
         if self.names < state.names.len() {
-            let new = state.names[self.names..].concat();
-            self.names = state.names.len();
-            return Poll::Ready(Some(new.into()));
+            let mut new = state.names[self.names].clone();
+            self.names += 1;
+            if new.len() < NAMES_BYTES {
+                let mut several = Vec::from(new);
+                while let Some(next) = state.names.get(self.names)
+                    && several.len() + next.len() <= NAMES_BYTES
+                {
+                    several.extend_from_slice(next);
+                    self.names += 1;
+                }
+                new = several.into();
+            }
+            return Poll::Ready(Some(new));
         }
         if !self.has_open {
             self.has_open = true;
@@ -234,6 +246,23 @@ mod tests {
         let all = rest(&mut late);
         assert_eq!(all[1], format!("event: missed\ndata: {}\n\n", 2 * MAX_BEHIND as usize + 2 + KEPT + 4));
         assert_eq!(all.len(), 4);
+    }
+
+    #[test]
+    fn names_come_in_pieces_however_many_there_are() {
+        let hub = Arc::new(Hub::default());
+        let names = "n".repeat(NAMES_BYTES / 10);
+        (0..100).for_each(|_| hub.push(&message("1", &names)));
+        let large = "l".repeat(3 * NAMES_BYTES);
+        hub.push(&message("2", &large));
+        let all = rest(&mut Events::new(hub));
+        let pieces: Vec<&String> = all.iter().take_while(|event| event.starts_with("event: names")).collect();
+        // Nine are in each, and the large one is not copied.
+        assert_eq!(pieces.len(), 13);
+        assert!(pieces[..12].iter().all(|piece| piece.len() <= NAMES_BYTES));
+        let all_names: usize = pieces.iter().map(|piece| piece.matches(['n', 'l']).count()).sum();
+        assert_eq!(all_names, 100 * names.len() + large.len() + 101 * "event: names".matches('n').count());
+        assert_eq!(all.len(), 13 + 101);
     }
 
     #[test]

@@ -154,6 +154,52 @@ fn a_message_has_everything_that_is_new_and_its_names_once() {
     assert_eq!(json(&message.update)["totals"]["slices"], 2);
 }
 
+/// Pages would show it without an end for ever.
+#[test]
+fn what_was_open_ends_or_goes_whatever_else_is_recorded() {
+    let mut drawer = Drawer::default();
+    let complete =
+        |at, length| event(at, b"long", EventKind::DurationComplete { end: Ticks(at + length) }, &[]);
+    let message = fed(&mut drawer, 1100, &[], &[event(1000, b"short", EventKind::DurationBegin, &[])]);
+    let begun = json(&message.open.unwrap())["slices"].clone();
+    // It ends soon, and much that is longer comes with its end.
+    let mut records = vec![event(1001, b"short", EventKind::DurationEnd, &[])];
+    records.extend((0..3 * MAX_SLICES as u64).map(|number| complete(1100 + number, 500)));
+    let update = json(&fed(&mut drawer, 9000, &[], &records).update);
+    let short = &update["slices"][0];
+    assert_eq!([&short[0], &short[1][0], &short[3][0]], [&begun[0][0], &json("0"), &begun[0][3][0]]);
+    assert_eq!((&short[2][0], update.get("gone")), (&json("2"), None));
+    // More are open than pages know of: those of threads come first.
+    let operations = (0..MAX_OPEN as u64).map(|id| event(9000, b"op", EventKind::AsyncBegin { id }, &[]));
+    fed(&mut drawer, 9100, &[], &operations.collect::<Vec<_>>());
+    let names: Vec<String> = (0..MAX_OPEN).map(|number| format!("{number}")).collect();
+    let begins = names.iter().map(|name| event(9200, name.as_bytes(), EventKind::DurationBegin, &[]));
+    let message = fed(&mut drawer, 9300, &[], &begins.collect::<Vec<_>>());
+    let (update, names) = (json(&message.update), json(&message.names));
+    let operations = update["gone"].as_array().unwrap();
+    assert_eq!((operations.len(), &operations[0][1]), (1, &json("8000")), "{names}");
+    assert_eq!(json(&message.open.unwrap())["slices"][0][1].as_array().unwrap().len(), MAX_OPEN);
+}
+
+/// Names are cut, between characters.
+#[test]
+fn names_of_pages_have_a_limit() {
+    let mut drawer = Drawer::default();
+    let name = "\u{e4}".repeat(5000);
+    let object = KernelObject {
+        object_type: 2,
+        koid: Koid(8),
+        name: StringRef::Inline(name.as_bytes()),
+        arguments: Arguments::from_slice(&[]),
+    };
+    let mark = event(1000, name.as_bytes(), EventKind::Instant { scope: Scope::Thread }, &[]);
+    let message = fed(&mut drawer, 1100, &[], &[Record::KernelObject(object), mark]);
+    let names = json(&message.names);
+    let cut = Value::from("\u{e4}".repeat(500));
+    assert_eq!(names["thread_names"][0][1], cut);
+    assert!(names["texts"].as_array().unwrap().contains(&cut), "{}", names["texts"]);
+}
+
 #[test]
 fn messages_are_bounded_whatever_is_recorded() {
     let mut drawer = Drawer::default();
