@@ -51,22 +51,21 @@ fn query(sandbox: &Sandbox, trace: &str, sql: &str) -> Vec<Value> {
 }
 
 /// How often threads run, and for how long in all: when CPUs run them. Where the record of a switch is
-/// missing, a CPU seems to run a thread until its next one, though another CPU runs it by then.
+/// missing, a CPU seems to run a thread until its next one, though another CPU runs it by then; rows come when
+/// CPUs end to run threads, and what a row before has counts.
 fn running(sandbox: &Sandbox, trace: &str) -> (u64, u64) {
     let (mut count, mut sum) = (0, 0);
-    let (mut thread, mut end) = (None, 0);
-    for row in query(sandbox, trace, "SELECT tid, ts, dur FROM sched ORDER BY tid, ts, dur") {
-        let (tid, ts) = (row["tid"].as_u64(), row["ts"].as_u64().unwrap());
-        if tid != thread {
-            (thread, end) = (tid, 0);
-        }
-        let from = ts.max(end);
+    let mut ends = BTreeMap::new();
+    for row in query(sandbox, trace, "SELECT tid, ts, dur FROM sched") {
+        let end = ends.entry(row["tid"].as_u64()).or_insert(0);
+        let ts = row["ts"].as_u64().unwrap();
+        let from = ts.max(*end);
         match row["dur"].as_u64() {
             None => count += 1,
             Some(dur) if ts + dur > from => {
                 count += 1;
                 sum += ts + dur - from;
-                end = ts + dur;
+                *end = ts + dur;
             }
             Some(_) => {}
         }
