@@ -16,7 +16,7 @@ use super::rows::fill;
 use super::{Cell, ColumnSet, KINDS, Kind, ROWS, Rows, Type, slices};
 use crate::{ConvertError, Filter, Summary};
 use filling::{Failed, Keep, fill_all};
-use nesting::{InOrder, Nested, Nesting, OutOfOrder, Span};
+use nesting::{HeldPlaces, InOrder, Nested, Nesting, OutOfOrder, Span};
 use std::io::{self, Read};
 use std::sync::Arc;
 use trace_reader::Disorder;
@@ -37,7 +37,7 @@ pub struct Trace {
 }
 
 /// Columns that are computed from others.
-const NESTED: u64 = 1 << slices::PARENT_ID | 1 << slices::DEPTH | 1 << slices::SELF_DUR;
+pub(super) const NESTED: u64 = 1 << slices::PARENT_ID | 1 << slices::DEPTH | 1 << slices::SELF_DUR;
 /// Those others.
 const NESTING: u64 = 1 << slices::TS | 1 << slices::DUR | 1 << slices::ASYNC_ID | 1 << slices::THREAD_ID;
 const SLICE_COLUMNS: usize = Kind::Slices.table().columns.len();
@@ -270,39 +270,86 @@ fn in_use() -> Failed {
 /// # Errors
 /// The input is no archive or cannot be read, or a row cannot be written.
 pub fn fill_whole(trace: Trace, rows: &mut impl Rows, filter: &Filter) -> Result<Summary, ConvertError> {
-    let mut whole = Whole::new(trace, filter, &[])?;
+    let mut whole = Whole::new(trace, filter, &[], &mut Nobody)?;
     whole.fill(&mut whole.nesting().around(rows))
 }
 
 /// A trace of which a first pass has found out how slices are in each other.
 pub(super) struct Whole {
     store: Store,
-    data: Arc<Data>,
+    found: Found,
+}
+
+/// How slices are in each other.
+#[derive(Clone)]
+enum Found {
+    /// In memory.
+    Held(Arc<HeldPlaces>),
+    /// In columns.
+    Columns(Arc<Data>),
+}
+
+/// Looks at nothing.
+pub(super) struct Nobody;
+
+impl Watcher for Nobody {
+    fn again(&mut self) {}
+
+    fn rows(&mut self, _: Kind, _: usize, _: &[(usize, &Block)]) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Looks at how slices are in each other, and shows the rows to another watcher.
+struct Both<'a> {
+    nesting: WatchedNesting,
+    other: &'a mut dyn Watcher,
+}
+
+impl Watcher for Both<'_> {
+    fn again(&mut self) {
+        self.nesting.again();
+        self.other.again();
+    }
+
+    fn rows(&mut self, kind: Kind, rows: usize, columns: &[(usize, &Block)]) -> io::Result<()> {
+        self.nesting.rows(kind, rows, columns)?;
+        self.other.rows(kind, rows, columns)
+    }
 }
 
 impl Whole {
-    /// The first pass, which also finds these columns.
-    pub fn new(trace: Trace, filter: &Filter, columns: &[(Kind, u64)]) -> Result<Self, ConvertError> {
+    /// The first pass, which shows these columns, and those of slices that it needs, to a watcher.
+    pub fn new(
+        trace: Trace,
+        filter: &Filter,
+        columns: &[(Kind, u64)],
+        watcher: &mut dyn Watcher,
+    ) -> Result<Self, ConvertError> {
         let mut store = Store::new(vec![trace], filter.clone(), Limits::default());
+        let mut missing = ColumnSet::NONE;
+        missing.add(Kind::Slices, NESTING);
+        columns.iter().for_each(|(kind, columns)| missing.add(*kind, *columns));
+        let mut both = Both { nesting: WatchedNesting::default(), other: watcher };
+        let data = Arc::get_mut(&mut store.data).ok_or_else(|| in_use().1)?;
+        fill_all(&mut store.traces, filter, data, missing, Keep::Nothing, Some(&mut both))
+            .map_err(|(_, error)| error)?;
+        if let Ok(places) = both.nesting.in_order.and_then(InOrder::finish) {
+            return Ok(Self { store, found: Found::Held(Arc::new(places)) });
+        }
+        // They are sorted, in another pass.
         store.want(Kind::Slices, NESTED);
-        columns.iter().for_each(|(kind, columns)| store.want(*kind, *columns));
         let found = store.data();
         if let Some((_, error)) = store.error.take() {
             return Err(error);
         }
         let data = found.map_err(|text| ConvertError::Write(io::Error::other(text)))?;
-        Ok(Self { store, data })
-    }
-
-    /// What the first pass has found.
-    #[cfg(feature = "parquet")]
-    pub fn data(&self) -> &Data {
-        &self.data
+        Ok(Self { store, found: Found::Columns(data) })
     }
 
     /// What the first pass has found about slices.
     pub fn nesting(&self) -> Places {
-        Places { data: self.data.clone(), caches: [None, None, None], next: 0 }
+        Places { found: self.found.clone(), caches: [None, None, None], next: 0 }
     }
 
     /// Another pass, with all columns that the rows are wanted for, but without how slices are in each other.
@@ -317,7 +364,7 @@ impl Whole {
 
 /// How slices are in each other, one after the other.
 pub(super) struct Places {
-    data: Arc<Data>,
+    found: Found,
     caches: [Cache; 3],
     next: u64,
 }
@@ -326,13 +373,26 @@ impl Places {
     /// The parent, the depth and the own time of the next slice.
     #[inline]
     pub fn next(&mut self) -> io::Result<[Option<u64>; 3]> {
-        let table = &self.data.tables[Kind::Slices as usize];
+        self.next += 1;
+        self.of(self.next - 1)
+    }
+
+    /// The same of a slice by its row, of which the first is 0.
+    #[inline]
+    pub fn of(&mut self, row: u64) -> io::Result<[Option<u64>; 3]> {
+        let data = match &self.found {
+            Found::Held(places) => {
+                let Some(Nested { parent, depth, own, .. }) = places.get(row) else { return Ok([None; 3]) };
+                return Ok([parent.map(|row| row + 1), Some(depth), own.map(|own| own as u64)]);
+            }
+            Found::Columns(data) => data,
+        };
+        let table = &data.tables[Kind::Slices as usize];
         let mut values = [None; 3];
         let places = [slices::PARENT_ID, slices::DEPTH, slices::SELF_DUR];
         for ((value, place), cache) in values.iter_mut().zip(places).zip(&mut self.caches) {
-            *value = table.get(place, self.next, cache, &self.data.spill)?;
+            *value = table.get(place, row, cache, &data.spill)?;
         }
-        self.next += 1;
         Ok(values)
     }
 
@@ -429,8 +489,9 @@ fn nest(data: &mut Data, watched: Option<WatchedNesting>) -> io::Result<()> {
             if is_in_order { Ok(in_order) } else { Err(OutOfOrder) }
         }
     };
-    if let Ok(mut places) = in_order.and_then(InOrder::finish) {
-        places.try_for_each(|nested| nested.map_or(Ok(()), |nested| place(&nested, spill)))?;
+    if let Ok(places) = in_order.and_then(InOrder::finish) {
+        let nested = (0..places.rows()).filter_map(|row| places.get(row as u64));
+        nested.into_iter().try_for_each(|nested| place(&nested, spill))?;
     } else {
         let mut nesting = Nesting::default();
         each_span(table, spill, |span| {

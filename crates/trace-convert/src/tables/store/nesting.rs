@@ -6,7 +6,7 @@
 
 mod in_order;
 
-pub use in_order::{InOrder, OutOfOrder};
+pub use in_order::{InOrder, OutOfOrder, Places as HeldPlaces};
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -203,7 +203,8 @@ mod tests {
                 pushed = pushed.and_then(|()| in_order.push(&Span { row, thread: *thread, ts: *ts, end: *end }));
             }
             if let Ok(places) = pushed.and_then(|()| in_order.finish()) {
-                let places: Vec<_> = places.map(|nested| nested.map(|at| (at.parent, at.depth, at.own)).unwrap()).collect();
+                let place = |row: usize| places.get(row as u64).map(|at| (at.parent, at.depth, at.own)).unwrap();
+                let places: Vec<_> = (0..places.rows()).map(place).collect();
                 prop_assert_eq!(places, nested(&spans));
             }
         }
@@ -230,7 +231,8 @@ mod tests {
         }
         let mut expected = nested(&spans);
         expected.iter_mut().for_each(|place| place.0 = place.0.map(|row| 2 * row));
-        let places: Vec<_> = in_order.finish().unwrap().collect();
+        let places = in_order.finish().unwrap();
+        let places: Vec<_> = (0..places.rows()).map(|row| places.get(row as u64)).collect();
         assert!(places.iter().skip(1).step_by(2).all(Option::is_none));
         let places: Vec<_> = places.iter().flatten().map(|at| (at.parent, at.depth, at.own)).collect();
         assert_eq!(places, expected);
