@@ -28,6 +28,7 @@ use reading::Reading;
 use sorting::Sorting;
 use std::io::{self, Write};
 use std::sync::mpsc::sync_channel;
+use std::thread::{self, Builder};
 use writing::Writing;
 
 /// The version of tables, columns and their meaning. It grows with a column that is removed or means
@@ -130,13 +131,16 @@ pub fn write_parquet<W: Write + Send>(
         whole.fill(&mut whole.nesting().around(&mut collecting))?;
         late = collecting.finish().map_err(ConvertError::Write)?;
     }
-    std::thread::scope(|scope| {
+    thread::scope(|scope| {
         let (sender, receiver) = sync_channel(WAITING);
         let (page_sender, pages) = sync_channel(WAITING_PAGES);
         let (emptied, room) = sync_channel(WAITING);
         let nesting = whole.nesting();
-        let sorter = scope.spawn(move || Sorting::new(nesting, page_sender, emptied).run(&receiver));
-        let writer = scope.spawn(move || writing.run(&pages));
+        let sort = move || Sorting::new(nesting, page_sender, emptied).run(&receiver);
+        let sorter = Builder::new().name("sort".to_owned()).spawn_scoped(scope, sort);
+        let sorter = sorter.map_err(ConvertError::Write)?;
+        let writer = Builder::new().name("write".to_owned()).spawn_scoped(scope, move || writing.run(&pages));
+        let writer = writer.map_err(ConvertError::Write)?;
         let mut reading = Reading::new(&order, late, sender, room);
         let filled = whole.fill(&mut reading);
         let filled = filled.and_then(|summary| {

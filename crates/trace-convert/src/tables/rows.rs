@@ -106,8 +106,6 @@ struct Filler<'a, R> {
     /// How many slices there are.
     slices: i64,
     json: Json<Sink>,
-    /// The arguments of the last event.
-    args: String,
     skipped: BTreeMap<&'static str, u64>,
     events: u64,
 }
@@ -161,23 +159,51 @@ impl<T: Moment> Slice<'_, T> {
         slice: i64,
         number: i64,
     ) -> io::Result<()> {
+        let dur = |end: T| integer(end.nanos().saturating_sub(self.at.nanos()));
+        let args = self.args.map_or(Cell::Null, Cell::Text);
+        let async_id = self.async_id.map_or(Cell::Null, Cell::Unsigned);
+        let provider = Cell::Integer(self.provider.0.into());
+        if rows.takes_all() {
+            let at = self.at.nanos();
+            let dur = self.end.map_or(Cell::Null, dur);
+            let (category, name) = (Cell::Text(self.category), Cell::Text(self.name));
+            let (id, number, utc) = (Cell::Integer(slice), Cell::Integer(number), session.utc(at));
+            let [parent, depth, own] = [Cell::Null; 3];
+            let cells = [
+                integer(at),
+                dur,
+                pid,
+                tid,
+                process,
+                thread,
+                category,
+                name,
+                async_id,
+                args,
+                id,
+                parent,
+                depth,
+                own,
+                number,
+                provider,
+                utc,
+            ];
+            return rows.row(Kind::Slices, &cells);
+        }
         rows.row_of::<{ Kind::Slices.table().columns.len() }>(Kind::Slices, |place| match place {
             0 => integer(self.at.nanos()),
-            1 => match self.end {
-                Some(end) => integer(end.nanos().saturating_sub(self.at.nanos())),
-                None => Cell::Null,
-            },
+            1 => self.end.map_or(Cell::Null, dur),
             2 => pid,
             3 => tid,
             4 => process,
             5 => thread,
             6 => Cell::Text(self.category),
             7 => Cell::Text(self.name),
-            8 => self.async_id.map_or(Cell::Null, Cell::Unsigned),
-            9 => self.args.map_or(Cell::Null, Cell::Text),
+            8 => async_id,
+            9 => args,
             10 => Cell::Integer(slice),
             14 => Cell::Integer(number),
-            15 => Cell::Integer(self.provider.0.into()),
+            15 => provider,
             16 => session.utc(self.at.nanos()),
             // Another pass adds the others.
             _ => Cell::Null,
@@ -197,9 +223,8 @@ fn text_if(is_wanted: bool, text: Text<'_>) -> Cow<'_, str> {
     if is_wanted { text.to_str() } else { Cow::Borrowed("") }
 }
 
-/// Arguments as a JSON object, made in a scratch buffer; false, and nothing, if there are none.
-fn json_of(json: &mut Json<Sink>, arguments: &Arguments<'_>, text: &mut String) -> bool {
-    text.clear();
+/// Arguments as a JSON object; false, and nothing, if there are none.
+fn json_of(json: &mut Json<Sink>, arguments: &Arguments<'_>) -> bool {
     if arguments.is_empty() {
         return false;
     }
@@ -213,8 +238,6 @@ fn json_of(json: &mut Json<Sink>, arguments: &Arguments<'_>, text: &mut String) 
         json.value(&value);
     }
     json.raw("}");
-    text.push_str(&String::from_utf8_lossy(json.bytes()));
-    json.take_back(json.bytes().len());
     true
 }
 
@@ -262,7 +285,6 @@ impl<'a, R: Rows> Filler<'a, R> {
             large: None,
             slices: 0,
             json: Json::new(io::sink()),
-            args: String::new(),
             skipped: BTreeMap::new(),
             events: 0,
         }
@@ -385,14 +407,16 @@ impl<'a, R: Rows> Filler<'a, R> {
         }
         // A counter has a row for each argument.
         let has_args = table != Kind::Counters && self.has_args[table as usize];
-        let mut args = std::mem::take(&mut self.args);
-        let has_args = has_args && json_of(&mut self.json, &event.arguments, &mut args);
-        let args_of = has_args.then_some(args.as_str());
+        let mut json = std::mem::replace(&mut self.json, Json::new(io::sink()));
+        let has_args = has_args && json_of(&mut json, &event.arguments);
+        let args = Text(json.bytes()).to_str();
+        let args_of = has_args.then_some(&*args);
         let added = match event.kind {
             EventKind::DurationComplete { end } => self.complete(event, end, provider, args_of, names),
             _ => self.other(event, table, provider, args_of, names),
         };
-        self.args = args;
+        json.take_back(json.bytes().len());
+        self.json = json;
         added
     }
 

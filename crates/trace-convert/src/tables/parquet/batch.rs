@@ -1,7 +1,6 @@
 //! Some rows of a table, in columns, on their way from the thread that reads.
 
 use super::names::{IS_OTHER, Names};
-use crate::tables::order::BATCH_ROWS;
 use crate::tables::store::{Places, Width, width_of};
 use crate::tables::{Cell, Kind, Type, slices};
 use std::io;
@@ -21,10 +20,13 @@ pub enum Values {
 /// Numbers, each of which may be missing.
 #[derive(Debug, Default)]
 pub struct Numbers {
-    /// What a missing one has is not used.
-    pub values: Vec<u64>,
-    pub are_there: Vec<bool>,
-    pub missing: usize,
+    /// One for each row, unless all are missing; what a missing one has is not used.
+    values: Vec<u64>,
+    /// Empty unless some are there and some are missing.
+    are_there: Vec<bool>,
+    rows: usize,
+    /// How many rows have none.
+    missing: usize,
 }
 
 /// Texts behind each other.
@@ -52,6 +54,19 @@ pub struct Batch {
 impl Numbers {
     #[inline]
     fn push(&mut self, value: Option<u64>) {
+        self.rows += 1;
+        match value {
+            Some(value) if self.missing == 0 => self.values.push(value),
+            None if self.missing + 1 == self.rows => self.missing += 1,
+            value => self.push_mixed(value),
+        }
+    }
+
+    fn push_mixed(&mut self, value: Option<u64>) {
+        if self.are_there.is_empty() {
+            self.are_there.resize(self.rows - 1, self.missing == 0);
+            self.values.resize(self.rows - 1, 0);
+        }
         self.values.push(value.unwrap_or(0));
         self.are_there.push(value.is_some());
         self.missing += usize::from(value.is_none());
@@ -59,7 +74,28 @@ impl Numbers {
 
     #[inline]
     pub fn get(&self, row: usize) -> Option<u64> {
-        self.are_there[row].then_some(self.values[row])
+        let is_there = match self.are_there.get(row) {
+            Some(is_there) => *is_there,
+            None => self.missing == 0,
+        };
+        is_there.then(|| self.values[row])
+    }
+
+    /// All of them, if none is missing.
+    pub fn all(&self) -> Option<&[u64]> {
+        (self.missing == 0).then_some(&self.values)
+    }
+
+    /// Whether all are missing.
+    pub fn is_empty(&self) -> bool {
+        self.missing == self.rows
+    }
+
+    fn clear(&mut self) {
+        let Self { values, are_there, rows, missing } = self;
+        values.clear();
+        are_there.clear();
+        (*rows, *missing) = (0, 0);
     }
 }
 
@@ -78,16 +114,11 @@ impl Texts {
 
 impl Batch {
     pub fn new(kind: Kind) -> Self {
-        let rows = BATCH_ROWS as usize;
         let columns = kind.table().columns.iter();
         let columns = columns.map(|(name, of)| match (of, width_of(name, *of)) {
-            (Type::Text, Width::Narrow) => Values::Names(Vec::with_capacity(rows)),
+            (Type::Text, Width::Narrow) => Values::Names(Vec::new()),
             (Type::Text, Width::Wide) => Values::Texts(Texts::default()),
-            _ => Values::Numbers(Numbers {
-                values: Vec::with_capacity(rows),
-                are_there: Vec::with_capacity(rows),
-                missing: 0,
-            }),
+            _ => Values::Numbers(Numbers::default()),
         });
         let columns: Vec<Values> = columns.collect();
         let is_text = |place: &usize| matches!(columns[*place], Values::Texts(_));
@@ -126,11 +157,7 @@ impl Batch {
         self.text_bytes = 0;
         for values in &mut self.columns {
             match values {
-                Values::Numbers(Numbers { values, are_there, missing }) => {
-                    values.clear();
-                    are_there.clear();
-                    *missing = 0;
-                }
+                Values::Numbers(numbers) => numbers.clear(),
                 Values::Names(names) => names.clear(),
                 Values::Texts(Texts { ends, are_there, bytes }) => {
                     ends.clear();
@@ -142,22 +169,22 @@ impl Batch {
         self
     }
 
-    /// Adds a row, of these columns, with a cell for each.
+    /// Adds a row, without some columns, by their bits.
     #[inline]
-    pub fn push<'c>(&mut self, row: u64, columns: u64, cell: impl Fn(usize) -> Cell<'c>, names: &mut Names) {
+    pub fn push(&mut self, row: u64, cells: &[Cell<'_>], left_out: u64, names: &mut Names) {
         self.rows.push(row);
-        for (place, values) in self.columns.iter_mut().enumerate() {
-            if columns & 1 << place == 0 {
+        for (place, (values, cell)) in self.columns.iter_mut().zip(cells).enumerate() {
+            if left_out >> place & 1 != 0 {
                 continue;
             }
             match values {
-                Values::Numbers(numbers) => numbers.push(match cell(place) {
+                Values::Numbers(numbers) => numbers.push(match *cell {
                     Cell::Integer(value) => Some(value as u64),
                     Cell::Unsigned(value) => Some(value),
                     Cell::Double(value) => Some(value.to_bits()),
                     Cell::Null | Cell::Text(_) => None,
                 }),
-                Values::Names(numbers) => numbers.push(match cell(place) {
+                Values::Names(numbers) => numbers.push(match *cell {
                     Cell::Text(text) => names.number(text).unwrap_or_else(|| {
                         self.text_bytes += text.len();
                         self.others.push(text.into());
@@ -166,13 +193,12 @@ impl Batch {
                     _ => 0,
                 }),
                 Values::Texts(Texts { ends, are_there, bytes }) => {
-                    let cell = cell(place);
-                    if let Cell::Text(text) = cell {
+                    if let Cell::Text(text) = *cell {
                         self.text_bytes += text.len();
                         bytes.extend_from_slice(text.as_bytes());
                     }
                     ends.push(bytes.len() as u32);
-                    are_there.push(cell != Cell::Null);
+                    are_there.push(*cell != Cell::Null);
                 }
             }
         }

@@ -63,7 +63,7 @@ enum Open {
     /// Numbers that differ from row to row.
     Different(Vec<i64>),
     /// Numbers that repeat, or the bits of doubles.
-    Numbers(Vec<i64>, NumberDictionary),
+    Numbers(Vec<i64>, Box<NumberDictionary>),
     /// Numbers of names, or places among the others.
     Names(Vec<u32>, Vec<Box<str>>, NameDictionary),
     /// The lengths of texts, and the texts behind each other.
@@ -78,7 +78,7 @@ impl Column {
             (Type::Text, Width::Narrow) => Open::Names(Vec::new(), Vec::new(), NameDictionary::default()),
             (Type::Text, Width::Wide) => Open::Texts(Vec::new(), Vec::new()),
             (Type::Integer, _) if DISTINCT.contains(&name) => Open::Different(Vec::new()),
-            _ => Open::Numbers(Vec::new(), NumberDictionary::default()),
+            _ => Open::Numbers(Vec::new(), Box::default()),
         };
         Self {
             place,
@@ -97,14 +97,12 @@ impl Column {
     pub fn extend(&mut self, batch: &Batch, rows: Range<usize>) {
         if let (Values::Numbers(from), Open::Different(values) | Open::Numbers(values, _)) =
             (&batch.columns[self.place], &mut self.open)
-            && (from.missing == 0 || from.missing == from.values.len())
+            && (from.is_empty() || from.all().is_some())
         {
-            let is_there = from.missing == 0;
-            self.are_there.resize(self.are_there.len() + rows.len(), is_there);
-            if is_there {
-                values.extend(from.values[rows].iter().map(|value| *value as i64));
-            } else {
-                self.missing += rows.len();
+            self.are_there.resize(self.are_there.len() + rows.len(), !from.is_empty());
+            match from.all().and_then(|all| all.get(rows.clone())) {
+                Some(added) => values.extend(added.iter().map(|value| *value as i64)),
+                None => self.missing += rows.len(),
             }
             return;
         }

@@ -70,10 +70,7 @@ impl<'a> Reading<'a> {
             let mut batch = Batch::new(kind);
             let mut is_more = true;
             while is_more && batch.rows.len() < BATCH_ROWS as usize && batch.text_bytes < BATCH_TEXT_BYTES {
-                is_more = late.take_before(bound, |row, cells| {
-                    let cell = |place: usize| cells.get(place).copied().unwrap_or(Cell::Null);
-                    batch.push(row, u64::MAX, cell, &mut self.names);
-                })?;
+                is_more = late.take_before(bound, |row, cells| batch.push(row, cells, 0, &mut self.names))?;
             }
             // All rows before the next late one were sent.
             let next = late.next()?.filter(|next| bound.is_none_or(|bound| *next < bound));
@@ -97,16 +94,20 @@ impl<'a> Reading<'a> {
     }
 }
 
-impl Reading<'_> {
+impl Rows for Reading<'_> {
+    fn takes_all(&self) -> bool {
+        true
+    }
+
     #[inline]
-    fn add<'c>(&mut self, kind: Kind, cell: impl Fn(usize) -> Cell<'c>) -> io::Result<()> {
+    fn row(&mut self, kind: Kind, cells: &[Cell<'_>]) -> io::Result<()> {
         let row = self.rows[kind as usize];
         self.rows[kind as usize] += 1;
         let batch = &mut self.open[kind as usize];
         if !self.order.is_late(kind, row) {
             // The other thread adds how slices are in each other.
-            let columns = if kind == Kind::Slices { !NESTED } else { u64::MAX };
-            batch.push(row, columns, cell, &mut self.names);
+            let left_out = if kind == Kind::Slices { NESTED } else { 0 };
+            batch.push(row, cells, left_out, &mut self.names);
         }
         if (row + 1).is_multiple_of(BATCH_ROWS) || batch.text_bytes >= BATCH_TEXT_BYTES {
             // The order of the other tables is that in which the rows come.
@@ -114,16 +115,5 @@ impl Reading<'_> {
             self.complete(kind, Some((bound, row + 1)))?;
         }
         Ok(())
-    }
-}
-
-impl Rows for Reading<'_> {
-    fn row(&mut self, kind: Kind, cells: &[Cell<'_>]) -> io::Result<()> {
-        self.add(kind, |place| cells.get(place).copied().unwrap_or(Cell::Null))
-    }
-
-    #[inline]
-    fn row_of<'c, const N: usize>(&mut self, kind: Kind, cell: impl Fn(usize) -> Cell<'c>) -> io::Result<()> {
-        self.add(kind, cell)
     }
 }
