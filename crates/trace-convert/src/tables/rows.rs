@@ -1,5 +1,6 @@
 //! Rows of the records of an archive.
 
+mod arguments;
 mod blobs;
 mod finish;
 mod profile;
@@ -11,8 +12,8 @@ mod whose;
 use super::spans::{Ended, Late, Open, Spans};
 use super::{Cell, ColumnSet, KINDS, Kind, Rows};
 use crate::filter::Filter;
-use crate::json::Json;
 use crate::{ConvertError, Summary, source};
+use arguments::{KnownTexts, Objects};
 use profile::Samples;
 use providers::Providers;
 use scheduling::Running;
@@ -20,13 +21,11 @@ use session::Session;
 pub use session::{Origin, origin};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
-use std::io::{self, Read, Sink};
+use std::io::{self, Read};
 use trace_format::event::{EventKind, Scope};
 use trace_format::kernel_object::{TYPE_CHANNEL, TYPE_PROCESS, TYPE_THREAD};
 use trace_format::units::{Koid, ProviderId, Ticks};
-use trace_reader::{
-    Arguments, Disorder, DisorderFinder, Event, Item, Names, Resolved, Text, Thread, Time, Value,
-};
+use trace_reader::{Disorder, DisorderFinder, Event, Item, Names, Resolved, Text, Thread, Time, Value};
 use whose::Whose;
 
 /// Fills tables from an archive, after an earlier pass has found its disorder.
@@ -105,7 +104,10 @@ struct Filler<'a, R> {
     large: Option<blobs::Unfinished>,
     /// How many slices there are.
     slices: i64,
-    json: Json<Sink>,
+    objects: Option<Objects>,
+    /// Categories and names of complete events.
+    categories: KnownTexts,
+    event_names: KnownTexts,
     skipped: BTreeMap<&'static str, u64>,
     events: u64,
 }
@@ -223,24 +225,6 @@ fn text_if(is_wanted: bool, text: Text<'_>) -> Cow<'_, str> {
     if is_wanted { text.to_str() } else { Cow::Borrowed("") }
 }
 
-/// Arguments as a JSON object; false, and nothing, if there are none.
-fn json_of(json: &mut Json<Sink>, arguments: &Arguments<'_>) -> bool {
-    if arguments.is_empty() {
-        return false;
-    }
-    json.raw("{");
-    for (place, (name, value)) in arguments.iter().enumerate() {
-        if place > 0 {
-            json.raw(",");
-        }
-        json.string(name.as_bytes());
-        json.raw(":");
-        json.value(&value);
-    }
-    json.raw("}");
-    true
-}
-
 /// The table in which an event has its row.
 fn kind_of(event: EventKind) -> Option<Kind> {
     Some(match event {
@@ -284,7 +268,9 @@ impl<'a, R: Rows> Filler<'a, R> {
             samples: Samples::default(),
             large: None,
             slices: 0,
-            json: Json::new(io::sink()),
+            objects: None,
+            categories: KnownTexts::default(),
+            event_names: KnownTexts::default(),
             skipped: BTreeMap::new(),
             events: 0,
         }
@@ -407,16 +393,15 @@ impl<'a, R: Rows> Filler<'a, R> {
         }
         // A counter has a row for each argument.
         let has_args = table != Kind::Counters && self.has_args[table as usize];
-        let mut json = std::mem::replace(&mut self.json, Json::new(io::sink()));
-        let has_args = has_args && json_of(&mut json, &event.arguments);
-        let args = Text(json.bytes()).to_str();
-        let args_of = has_args.then_some(&*args);
+        let mut objects = self.objects.take().unwrap_or_default();
+        let object = if has_args { objects.object(&event.arguments) } else { None };
+        let args_of = object.as_deref();
         let added = match event.kind {
             EventKind::DurationComplete { end } => self.complete(event, end, provider, args_of, names),
             _ => self.other(event, table, provider, args_of, names),
         };
-        json.take_back(json.bytes().len());
-        self.json = json;
+        drop(object);
+        self.objects = Some(objects);
         added
     }
 
@@ -436,18 +421,19 @@ impl<'a, R: Rows> Filler<'a, R> {
             return self.rows.row(kind, &[]);
         }
         let whose = self.whose(kind, event.thread, names);
+        let Self { rows, session, slices, categories, event_names, last_thread, .. } = self;
+        let (has_category, has_name) = (self.has_category[kind as usize], self.has_name[kind as usize]);
         let slice = Slice {
             at: event.time,
             end: Some(Time { ticks: end, ..event.time }),
             thread: event.thread,
             provider,
-            category: &text_if(self.has_category[kind as usize], event.category),
-            name: &text_if(self.has_name[kind as usize], event.name),
+            category: if has_category { &categories.shown(event.category, event.keys.0) } else { "" },
+            name: if has_name { &event_names.shown(event.name, event.keys.1) } else { "" },
             async_id: None,
             args,
         };
-        let Self { rows, session, slices, .. } = self;
-        slice.add(*rows, session, whose.cells(), *slices, self.last_thread.1)
+        slice.add(*rows, session, whose.cells(), *slices, last_thread.1)
     }
 
     /// Any other event.

@@ -39,7 +39,7 @@ impl Rows for Lines {
 }
 
 /// An archive of JSON.
-fn archive(text: &str) -> Vec<u8> {
+pub(super) fn archive(text: &str) -> Vec<u8> {
     let mut archive = Vec::new();
     json::import(text.as_bytes(), &mut archive).unwrap();
     archive
