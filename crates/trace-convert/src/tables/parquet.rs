@@ -10,6 +10,7 @@ mod column;
 mod encoding;
 mod late;
 mod names;
+mod nesting;
 mod reading;
 mod sorting;
 mod writing;
@@ -123,7 +124,7 @@ pub fn write_parquet<W: Write + Send>(
     let outputs: io::Result<Vec<W>> = TABLES.iter().map(|table| output(table.name)).collect();
     let writing = Writing::new(outputs.map_err(ConvertError::Write)?).map_err(ConvertError::Write)?;
     let mut order = Order::default();
-    let mut whole = Whole::new(trace, filter, &order::columns(), &mut order)?;
+    let mut whole = Whole::in_time(trace, filter, &order::columns(), &mut order)?;
     order.finish();
     let mut late: [Option<Late>; KINDS] = std::array::from_fn(|_| None);
     if Kind::ALL.iter().any(|kind| order.has_late(*kind)) {

@@ -204,13 +204,24 @@ impl Batch {
         }
     }
 
+    /// A column's numbers, if it has any.
+    #[inline]
+    pub fn number(&self, column: usize, row: usize) -> Option<u64> {
+        match self.columns.get(column) {
+            Some(Values::Numbers(numbers)) => numbers.get(row),
+            _ => None,
+        }
+    }
+
     /// Adds how slices are in each other, if the rows came without it.
     pub fn nest(&mut self, places: &mut Places) -> io::Result<()> {
-        for row in &self.rows {
-            let nested = places.of(*row)?;
-            for (place, value) in [slices::PARENT_ID, slices::DEPTH, slices::SELF_DUR].into_iter().zip(nested)
-            {
-                if let Some(Values::Numbers(numbers)) = self.columns.get_mut(place) {
+        for place in 0..self.rows.len() {
+            let number = |column: usize| self.number(column, place);
+            let (ts, dur, async_id) = (number(slices::TS), number(slices::DUR), number(slices::ASYNC_ID));
+            let nested = places.of_numbers(self.rows[place], ts, dur, async_id)?;
+            let columns = [slices::PARENT_ID, slices::DEPTH, slices::SELF_DUR];
+            for (column, value) in columns.into_iter().zip(nested) {
+                if let Some(Values::Numbers(numbers)) = self.columns.get_mut(column) {
                     numbers.push(value);
                 }
             }

@@ -147,6 +147,16 @@ impl Column {
         }
     }
 
+    /// Adds rows with these numbers.
+    pub fn extend_numbers(&mut self, numbers: impl Iterator<Item = Option<u64>>) {
+        let (Open::Different(values) | Open::Numbers(values, _)) = &mut self.open else { return };
+        for number in numbers {
+            values.extend(number.map(|number| number as i64));
+            self.are_there.push(number.is_some());
+            self.missing += usize::from(number.is_none());
+        }
+    }
+
     /// The pages that are full.
     pub fn full_pages(&mut self, names: &[Arc<str>]) -> std::vec::Drain<'_, Page> {
         if self.are_there.len() >= PAGE_ROWS {

@@ -3,11 +3,12 @@
 
 use super::batch::{Batch, Values};
 use super::column::{Column, Ended, Page};
+use super::nesting::{Nesting, Place};
 use super::other;
 use super::reading::Message;
 use crate::tables::order::{NO_TIME, ts_of};
 use crate::tables::store::Places;
-use crate::tables::{KINDS, Kind};
+use crate::tables::{KINDS, Kind, slices};
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender};
@@ -19,6 +20,8 @@ const GROUP_ROWS: usize = if cfg!(test) { 50 } else { 1 << 18 };
 const GROUP_TEXT_BYTES: usize = 32 << 20;
 /// Rows that are added before the bytes of a group are looked at.
 const ROWS_AT_ONCE: usize = 4096;
+/// Rows that wait for others of the same time at most.
+const MAX_WAITING: usize = 1 << 20;
 /// Bytes of all groups that are not complete, before they are compressed.
 const GROUPS_BYTES: usize = 96 << 20;
 
@@ -48,6 +51,9 @@ struct Table {
     columns: Vec<Column>,
     group: Group,
     last: (i64, u64),
+    /// Finds how slices are in each other, if the first pass has not.
+    nesting: Option<Nesting>,
+    places: Vec<Place>,
 }
 
 /// A batch, and its rows in order of time: time, number and place.
@@ -75,6 +81,8 @@ impl Sorting {
             columns: (0..kind.table().columns.len()).map(|place| Column::new(kind, place)).collect(),
             group: Group::default(),
             last: (i64::MIN, 0),
+            nesting: (kind == Kind::Slices && nesting.are_times()).then(Nesting::default),
+            places: Vec::new(),
         });
         Self { tables, names: Vec::new(), nesting, sender, emptied }
     }
@@ -140,6 +148,10 @@ impl Table {
         names: &[Arc<str>],
         sender: &SyncSender<Encoded>,
     ) -> io::Result<()> {
+        let waiting: usize = self.pending.iter().map(|sorted| sorted.order.len() - sorted.taken).sum();
+        // Which of the slices that begin together is around the others is known when all of them are there.
+        let is_by_time = self.nesting.is_some() && waiting <= MAX_WAITING;
+        let bound = bound.map(|(ts, row)| if is_by_time { (ts, 0) } else { (ts, row) });
         let mut order: Vec<(i64, u64, u32, u32)> = Vec::new();
         for (number, Sorted { order: rows, taken, .. }) in self.pending.iter_mut().enumerate() {
             let rest = &rows[*taken..];
@@ -157,10 +169,15 @@ impl Table {
             }
             self.last = (last.0, last.1);
         }
-        let mut rest = &order[..];
+        let Self { nesting, places, pending, .. } = self;
+        if let Some(nesting) = nesting {
+            nesting.places(&order, |number| &pending[number as usize].batch, places);
+        }
+        let (mut rest, mut gathered) = (&order[..], 0);
         while !rest.is_empty() {
             let (now, later) = rest.split_at(rest.len().min(GROUP_ROWS - self.group.rows).min(ROWS_AT_ONCE));
-            self.gather(now);
+            self.gather(now, gathered);
+            gathered += now.len();
             rest = later;
             for (place, column) in self.columns.iter_mut().enumerate() {
                 for page in column.full_pages(names) {
@@ -174,19 +191,31 @@ impl Table {
         Ok(())
     }
 
-    /// Adds rows, by the numbers of their batches and their places, to the open pages.
-    fn gather(&mut self, rows: &[(i64, u64, u32, u32)]) {
+    /// Adds rows, by the numbers of their batches and their places, to the open pages. So many
+    /// rows with places came before.
+    fn gather(&mut self, rows: &[(i64, u64, u32, u32)], gathered: usize) {
         let Some((.., batch, first)) = rows.first().copied() else { return };
         let is_behind =
             |((.., of, place), expected): (&(i64, u64, u32, u32), u32)| *of == batch && *place == expected;
-        let batches = |number: u32| &self.pending[number as usize].batch;
+        let Self { pending, columns, nesting, places: nested, .. } = self;
+        let batches = |number: u32| &pending[number as usize].batch;
+        let is_nested = |place: usize| place == slices::PARENT_ID || place == slices::DEPTH;
+        let has_nesting = nesting.is_some();
+        if let Some(nested) = nested.get(gathered..gathered + rows.len()).filter(|_| has_nesting) {
+            columns[slices::PARENT_ID].extend_numbers(nested.iter().map(|(parent, _)| *parent));
+            columns[slices::DEPTH].extend_numbers(nested.iter().map(|(_, depth)| *depth));
+        }
+        let mut columns: Vec<&mut Column> = (0..)
+            .zip(columns)
+            .filter_map(|(place, column)| (!has_nesting || !is_nested(place)).then_some(column))
+            .collect();
         if rows.iter().zip(first..).all(is_behind) {
             let range = first as usize..first as usize + rows.len();
-            self.columns.iter_mut().for_each(|column| column.extend(batches(batch), range.clone()));
+            columns.iter_mut().for_each(|column| column.extend(batches(batch), range.clone()));
             self.group.text_bytes += batches(batch).text_of(range);
         } else {
             let places = || rows.iter().map(|(.., batch, place)| (batches(*batch), *place as usize));
-            self.columns.iter_mut().for_each(|column| column.gather(places()));
+            columns.iter_mut().for_each(|column| column.gather(places()));
             let text = places().map(|(batch, place)| batch.text_of(place..place + 1));
             self.group.text_bytes += text.sum::<usize>();
         }

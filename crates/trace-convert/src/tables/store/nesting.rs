@@ -5,8 +5,10 @@
 //! in memory, and the rest in files. [`InOrder`] does without them where it can.
 
 mod in_order;
+mod inner_times;
 
 pub use in_order::{InOrder, OutOfOrder, Places as HeldPlaces};
+pub use inner_times::{HeldTimes, InnerTimes, TimesCache};
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -37,6 +39,12 @@ pub struct Nested {
     pub depth: u64,
     /// Its time without that of the slices in it, in nanoseconds; none if it does not end.
     pub own: Option<i64>,
+}
+
+/// Takes slices in the order in which they ended.
+pub trait Spans {
+    /// Adds a slice.
+    fn push(&mut self, span: &Span) -> Result<(), OutOfOrder>;
 }
 
 /// Takes slices, and gives them back with their places.

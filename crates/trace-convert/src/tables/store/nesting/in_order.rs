@@ -4,7 +4,7 @@
 //! A slice that ends is around those that ended before and began after its begin. A stack for each thread has
 //! the slices that are in no other one yet, in the order of their times.
 
-use super::{Nested, Span};
+use super::{Nested, Span, Spans};
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
@@ -45,10 +45,9 @@ struct Root {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutOfOrder;
 
-impl InOrder {
-    /// Adds a slice.
+impl Spans for InOrder {
     #[inline]
-    pub fn push(&mut self, span: &Span) -> Result<(), OutOfOrder> {
+    fn push(&mut self, span: &Span) -> Result<(), OutOfOrder> {
         let rows = usize::try_from(span.row).map_err(|_| OutOfOrder)? + 1;
         if rows > MAX_ROWS {
             return Err(OutOfOrder);
@@ -68,7 +67,9 @@ impl InOrder {
             }
         }
     }
+}
 
+impl InOrder {
     #[inline]
     fn add(&mut self, thread: u64, new: Root, mut own: i64) -> Result<(), OutOfOrder> {
         let Thread { roots, last_end } = self.threads.entry(thread).or_default();
