@@ -5,9 +5,11 @@
 //! in memory, and the rest in files. [`InOrder`] does without them where it can.
 
 mod in_order;
+#[cfg(feature = "parquet")]
 mod inner_times;
 
 pub use in_order::{InOrder, OutOfOrder, Places as HeldPlaces};
+#[cfg(feature = "parquet")]
 pub use inner_times::{HeldTimes, InnerTimes, TimesCache};
 
 use std::cmp::Reverse;
@@ -145,12 +147,12 @@ fn close(open: &Open, depth: usize, by_row: &mut Sorter) {
 }
 
 #[cfg(test)]
-mod tests {
+pub(in crate::tables) mod tests {
     use super::*;
     use proptest::collection::vec;
     use proptest::prelude::*;
 
-    fn nested(spans: &[(u64, i64, Option<i64>)]) -> Vec<(Option<u64>, u64, Option<i64>)> {
+    pub fn nested(spans: &[(u64, i64, Option<i64>)]) -> Vec<(Option<u64>, u64, Option<i64>)> {
         let mut nesting = Nesting::default();
         for (row, (thread, ts, end)) in (0..).zip(spans) {
             nesting.push(&Span { row, thread: *thread, ts: *ts, end: *end });

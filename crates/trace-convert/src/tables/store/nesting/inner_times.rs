@@ -170,3 +170,65 @@ impl HeldTimes {
         Ok(cache.as_ref().and_then(|(_, times)| times.get(place)).copied().unwrap_or(0))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::nested;
+    use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    fn own_times(spans: &[(u64, i64, Option<i64>)]) -> Result<Vec<Option<i64>>, OutOfOrder> {
+        let mut times = InnerTimes::default();
+        for (row, (thread, ts, end)) in (0..).zip(spans) {
+            times.push(&Span { row: 3 * row, thread: *thread, ts: *ts, end: *end })?;
+        }
+        let (times, mut cache) = (times.finish()?, None);
+        let mut own = |(row, (_, ts, end)): (u64, &(u64, i64, Option<i64>))| {
+            assert_eq!(times.get(3 * row + 1, &mut cache).unwrap(), 0);
+            let inner = times.get(3 * row, &mut cache).unwrap();
+            end.map(|end| (end - ts - inner).max(0))
+        };
+        Ok((0..).zip(spans).map(&mut own).collect())
+    }
+
+    proptest! {
+        /// Where slices are in order, and with one that is not: the same times as by sorting, or none.
+        #[test]
+        fn times_are_those_of_sorted_slices(
+            lengths in vec((1..3_u64, 0..4_i64, 0..12_i64), 0..90),
+            (late, endless) in (0..120_usize, 0..120_usize),
+        ) {
+            let mut now = 0;
+            let mut spans = Vec::new();
+            for (number, (thread, pause, length)) in lengths.into_iter().enumerate() {
+                now += pause;
+                let end = if number == late { now - 5 } else { now };
+                let begin = (end - length).max(0);
+                spans.push((thread, begin, (number != endless).then_some(end.max(begin))));
+            }
+            if let Ok(own) = own_times(&spans) {
+                let expected: Vec<_> = nested(&spans).into_iter().map(|(_, _, own)| own).collect();
+                prop_assert_eq!(own, expected);
+            }
+        }
+    }
+
+    /// More slices that are in no other one than are kept apart, and one around all of them or some.
+    #[test]
+    fn many_slices_are_merged() {
+        let mut spans: Vec<(u64, i64, Option<i64>)> =
+            (0..500).map(|at| (1, 10 * at, Some(10 * at + 3))).collect();
+        spans.push((1, 4950, Some(5000)));
+        spans.push((1, -5, Some(5000)));
+        let own = own_times(&spans).unwrap();
+        assert_eq!(own[..500], vec![Some(3); 500]);
+        assert_eq!(own[500..], [Some(50 - 15), Some(5005 - 495 * 3 - 50)]);
+        // It begins in the middle of merged ones.
+        spans.push((1, 25, Some(5000)));
+        assert_eq!(own_times(&spans), Err(OutOfOrder));
+        spans[500] = (1, 25, Some(5000));
+        spans.truncate(501);
+        assert_eq!(own_times(&spans), Err(OutOfOrder));
+    }
+}
