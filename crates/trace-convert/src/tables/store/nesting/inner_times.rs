@@ -1,5 +1,5 @@
-//! How much of the time of each slice is inside of slices that it has in it, for slices whose rows come in the
-//! order in which they ended. Those who see the rows in the order of their begins need no more than this.
+//! How much of each slice's time the slices in it take, for slices whose rows come in the order in which they
+//! ended. The rest of how slices are in each other follows from the order of their begins.
 //!
 //! Memory holds the slices that are in no other one yet, of which old ones are merged when there are many.
 
