@@ -5,7 +5,7 @@
 //! scheduler's events. Memory holds the names and the reader's tables; data that has to come last waits in an
 //! unlinked file.
 
-mod blocks;
+pub(crate) mod blocks;
 mod event;
 mod large;
 mod losses;

@@ -439,6 +439,11 @@ pub trait Rows {
         ColumnSet::ALL
     }
 
+    /// Whether all columns of all tables are used, so that it is faster to make all cells at once.
+    fn takes_all(&self) -> bool {
+        false
+    }
+
     /// Adds a row, with a cell for each column; without any if none is used.
     ///
     /// # Errors

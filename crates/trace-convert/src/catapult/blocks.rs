@@ -9,7 +9,7 @@ const BLOCK_BYTES: usize = 128;
 const SHORT_BYTES: usize = 64;
 
 /// Blocks of text by their keys. A key that takes the place of another displaces it.
-pub(super) struct Blocks<K> {
+pub(crate) struct Blocks<K> {
     slots: Box<[Slot<K>]>,
 }
 

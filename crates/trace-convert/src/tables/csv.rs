@@ -62,7 +62,7 @@ pub fn write_csv<W: Write + Send>(
     output: impl FnMut(&str) -> io::Result<W>,
 ) -> Result<Summary, ConvertError> {
     let mut csv = Csv::new(output).map_err(ConvertError::Write)?;
-    let mut whole = Whole::new(trace, filter, &[])?;
+    let mut whole = Whole::new(trace, filter)?;
     let (sender, receiver) = sync_channel::<Packed>(WAITING);
     let (emptied, room) = sync_channel::<Packed>(WAITING + 2);
     let mut nesting = whole.nesting();
@@ -72,7 +72,7 @@ pub fn write_csv<W: Write + Send>(
             for packed in receiver {
                 packed.unpack(|kind, fields| {
                     if kind == Kind::Slices {
-                        let nested = nesting.next()?;
+                        let nested = nesting.next(None)?;
                         let places = [slices::PARENT_ID, slices::DEPTH, slices::SELF_DUR];
                         for (place, value) in places.into_iter().zip(nested) {
                             fields[place] = value.map_or(Field::Null, |value| Field::Integer(value as i64));

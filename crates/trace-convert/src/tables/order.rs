@@ -4,27 +4,43 @@
 //! long, whose row comes when it ends, or a provider whose buffer came after another's. Late rows are
 //! collected before, so that few rows wait for others.
 
-use super::store::Data;
+use super::store::{Block, Watcher};
 use super::{KINDS, Kind, Type};
 use std::io;
 
 /// Rows that are looked at together; few in tests, so that small traces have many.
-pub const BATCH_ROWS: u64 = if cfg!(test) { 16 } else { 1 << 15 };
+pub const BATCH_ROWS: u64 = if cfg!(test) { 16 } else { 1 << 13 };
 /// A row is late if rows of so many batches before are later.
-const WINDOW: u64 = 4;
+const WINDOW: u64 = if cfg!(test) { 4 } else { 16 };
 /// Rows for which the earliest time is known together.
 const CHUNK_ROWS: u64 = if cfg!(test) { 4 } else { 256 };
 /// The time of rows without one, which come first.
 pub const NO_TIME: i64 = i64::MIN;
 
 /// The order of all tables.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Order {
     tables: [TableOrder; KINDS],
 }
 
+impl Watcher for Order {
+    fn again(&mut self) {
+        *self = Self::default();
+    }
+
+    fn rows(&mut self, kind: Kind, rows: usize, columns: &[(usize, &Block)]) -> io::Result<()> {
+        let Some(ts) = ts_of(kind) else { return Ok(()) };
+        let Some((_, block)) = columns.iter().find(|(place, _)| *place == ts) else { return Ok(()) };
+        let order = &mut self.tables[kind as usize];
+        (0..rows).for_each(|row| order.push(block.get(row).map_or(NO_TIME, |ts| ts as i64)));
+        Ok(())
+    }
+}
+
 #[derive(Debug, Default)]
 struct TableOrder {
+    /// How many there are so far.
+    rows: u64,
     /// A bit for each row that is late.
     late: Vec<u64>,
     has_late: bool,
@@ -45,20 +61,9 @@ pub fn columns() -> Vec<(Kind, u64)> {
 }
 
 impl Order {
-    /// The order of what a first pass has found.
-    pub fn of(data: &Data) -> io::Result<Self> {
-        let mut tables: [TableOrder; KINDS] = std::array::from_fn(|_| TableOrder::default());
-        for kind in Kind::ALL {
-            let Some(place) = ts_of(kind) else { continue };
-            let (table, order) = (&data.tables[kind as usize], &mut tables[kind as usize]);
-            let mut cache = None;
-            for row in 0..table.rows {
-                let ts = table.get(place, row, &mut cache, &data.spill)?;
-                order.push(row, ts.map_or(NO_TIME, |ts| ts as i64));
-            }
-            order.finish();
-        }
-        Ok(Self { tables })
+    /// All rows were seen.
+    pub fn finish(&mut self) {
+        self.tables.iter_mut().for_each(TableOrder::finish);
     }
 
     /// Whether a row is late.
@@ -90,7 +95,9 @@ impl TableOrder {
         before.and_then(|batch| self.latest.get(batch as usize)).copied().unwrap_or(i64::MIN)
     }
 
-    fn push(&mut self, row: u64, ts: i64) {
+    fn push(&mut self, ts: i64) {
+        let row = self.rows;
+        self.rows += 1;
         if row.is_multiple_of(BATCH_ROWS) {
             self.latest.push(self.latest.last().copied().unwrap_or(i64::MIN));
         }
@@ -135,7 +142,7 @@ mod tests {
             last if last == BATCH_ROWS - 1 => 7,
             _ => row as i64,
         };
-        (0..rows).for_each(|row| order.push(row, ts(row)));
+        (0..rows).for_each(|row| order.push(ts(row)));
         order.finish();
         let late: Vec<u64> = (0..rows)
             .filter(|row| order.late.get(*row as usize / 64).is_some_and(|bits| bits >> (row % 64) & 1 != 0))

@@ -1,14 +1,18 @@
 //! Tables as Parquet files, in the order of time.
 //!
 //! A first pass over the trace finds the order of the rows, and how slices are in each other. A second one
-//! collects the rows that come late, if there are any. The last one reads the trace while another thread
-//! sorts, encodes and writes.
+//! collects the rows that come late, if there are any. The last one reads the trace while a second thread
+//! sorts rows and encodes pages, and a third one compresses and writes them.
 //= docs/tables.md#parquet
 
 mod batch;
+mod column;
+mod encoding;
 mod late;
 mod names;
+mod nesting;
 mod reading;
+mod sorting;
 mod writing;
 
 use super::order::{self, Order};
@@ -22,16 +26,22 @@ use ::parquet::file::properties::{EnabledStatistics, WriterProperties};
 use ::parquet::schema::types::ColumnPath;
 use late::Late;
 use reading::Reading;
+use sorting::Sorting;
 use std::io::{self, Write};
 use std::sync::mpsc::sync_channel;
+use std::thread::{self, Builder};
 use writing::Writing;
 
 /// The version of tables, columns and their meaning. It grows with a column that is removed or means
 /// something else; a new column leaves it.
 //= docs/tables.md#parquet
 pub const SCHEMA_VERSION: u32 = 1;
-/// Messages between the threads that wait at a time.
+/// Batches between the threads that wait at a time.
 const WAITING: usize = 4;
+/// Encoded pages that wait at a time.
+const WAITING_PAGES: usize = 32;
+/// How much zstd tries.
+const COMPRESSION_LEVEL: i32 = 1;
 /// Distinct names of a group that its filter is made for: it is 10 KiB then.
 const BLOOM_NAMES: u64 = 8192;
 /// Columns that are different in nearly every row.
@@ -113,29 +123,41 @@ pub fn write_parquet<W: Write + Send>(
 ) -> Result<Summary, ConvertError> {
     let outputs: io::Result<Vec<W>> = TABLES.iter().map(|table| output(table.name)).collect();
     let writing = Writing::new(outputs.map_err(ConvertError::Write)?).map_err(ConvertError::Write)?;
-    let mut whole = Whole::new(trace, filter, &order::columns())?;
-    let order = Order::of(whole.data()).map_err(ConvertError::Write)?;
+    let mut order = Order::default();
+    let mut whole = Whole::in_time(trace, filter, &order::columns(), &mut order)?;
+    order.finish();
     let mut late: [Option<Late>; KINDS] = std::array::from_fn(|_| None);
     if Kind::ALL.iter().any(|kind| order.has_late(*kind)) {
         let mut collecting = late::Collecting::new(&order);
         whole.fill(&mut whole.nesting().around(&mut collecting))?;
         late = collecting.finish().map_err(ConvertError::Write)?;
     }
-    std::thread::scope(|scope| {
+    thread::scope(|scope| {
         let (sender, receiver) = sync_channel(WAITING);
-        let writer = scope.spawn(move || writing.run(&receiver));
-        let mut reading = Reading::new(&order, late, sender);
-        let filled = whole.fill(&mut whole.nesting().around(&mut reading));
+        let (page_sender, pages) = sync_channel(WAITING_PAGES);
+        let (emptied, room) = sync_channel(WAITING);
+        let nesting = whole.nesting();
+        let sort = move || Sorting::new(nesting, page_sender, emptied).run(&receiver);
+        let sorter = Builder::new().name("sort".to_owned()).spawn_scoped(scope, sort);
+        let sorter = sorter.map_err(ConvertError::Write)?;
+        let writer = Builder::new().name("write".to_owned()).spawn_scoped(scope, move || writing.run(&pages));
+        let writer = writer.map_err(ConvertError::Write)?;
+        let mut reading = Reading::new(&order, late, sender, room);
+        let filled = whole.fill(&mut reading);
         let filled = filled.and_then(|summary| {
             reading.finish().map_err(ConvertError::Write)?;
             Ok(summary)
         });
         drop(reading);
-        match writer.join() {
-            Ok(Ok(())) => filled,
-            // The reading thread only knows that there is no other one.
-            Ok(Err(error)) => Err(ConvertError::Write(error)),
-            Err(panic) => std::panic::resume_unwind(panic),
+        let ended = [writer.join(), sorter.join()];
+        for ended in ended {
+            // The threads before only know that there is no other one.
+            match ended {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => return Err(ConvertError::Write(error)),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
         }
+        filled
     })
 }

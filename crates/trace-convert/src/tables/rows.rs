@@ -1,5 +1,6 @@
 //! Rows of the records of an archive.
 
+mod arguments;
 mod blobs;
 mod finish;
 mod profile;
@@ -11,8 +12,8 @@ mod whose;
 use super::spans::{Ended, Late, Open, Spans};
 use super::{Cell, ColumnSet, KINDS, Kind, Rows};
 use crate::filter::Filter;
-use crate::json::Json;
 use crate::{ConvertError, Summary, source};
+use arguments::{KnownTexts, Objects};
 use profile::Samples;
 use providers::Providers;
 use scheduling::Running;
@@ -20,13 +21,11 @@ use session::Session;
 pub use session::{Origin, origin};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
-use std::io::{self, Read, Sink};
+use std::io::{self, Read};
 use trace_format::event::{EventKind, Scope};
 use trace_format::kernel_object::{TYPE_CHANNEL, TYPE_PROCESS, TYPE_THREAD};
 use trace_format::units::{Koid, ProviderId, Ticks};
-use trace_reader::{
-    Arguments, Disorder, DisorderFinder, Event, Item, Names, Resolved, Text, Thread, Time, Value,
-};
+use trace_reader::{Disorder, DisorderFinder, Event, Item, Names, Resolved, Text, Thread, Time, Value};
 use whose::Whose;
 
 /// Fills tables from an archive, after an earlier pass has found its disorder.
@@ -105,9 +104,10 @@ struct Filler<'a, R> {
     large: Option<blobs::Unfinished>,
     /// How many slices there are.
     slices: i64,
-    json: Json<Sink>,
-    /// The arguments of the last event.
-    args: String,
+    objects: Option<Objects>,
+    /// Categories and names of complete events.
+    categories: KnownTexts,
+    event_names: KnownTexts,
     skipped: BTreeMap<&'static str, u64>,
     events: u64,
 }
@@ -161,23 +161,51 @@ impl<T: Moment> Slice<'_, T> {
         slice: i64,
         number: i64,
     ) -> io::Result<()> {
+        let dur = |end: T| integer(end.nanos().saturating_sub(self.at.nanos()));
+        let args = self.args.map_or(Cell::Null, Cell::Text);
+        let async_id = self.async_id.map_or(Cell::Null, Cell::Unsigned);
+        let provider = Cell::Integer(self.provider.0.into());
+        if rows.takes_all() {
+            let at = self.at.nanos();
+            let dur = self.end.map_or(Cell::Null, dur);
+            let (category, name) = (Cell::Text(self.category), Cell::Text(self.name));
+            let (id, number, utc) = (Cell::Integer(slice), Cell::Integer(number), session.utc(at));
+            let [parent, depth, own] = [Cell::Null; 3];
+            let cells = [
+                integer(at),
+                dur,
+                pid,
+                tid,
+                process,
+                thread,
+                category,
+                name,
+                async_id,
+                args,
+                id,
+                parent,
+                depth,
+                own,
+                number,
+                provider,
+                utc,
+            ];
+            return rows.row(Kind::Slices, &cells);
+        }
         rows.row_of::<{ Kind::Slices.table().columns.len() }>(Kind::Slices, |place| match place {
             0 => integer(self.at.nanos()),
-            1 => match self.end {
-                Some(end) => integer(end.nanos().saturating_sub(self.at.nanos())),
-                None => Cell::Null,
-            },
+            1 => self.end.map_or(Cell::Null, dur),
             2 => pid,
             3 => tid,
             4 => process,
             5 => thread,
             6 => Cell::Text(self.category),
             7 => Cell::Text(self.name),
-            8 => self.async_id.map_or(Cell::Null, Cell::Unsigned),
-            9 => self.args.map_or(Cell::Null, Cell::Text),
+            8 => async_id,
+            9 => args,
             10 => Cell::Integer(slice),
             14 => Cell::Integer(number),
-            15 => Cell::Integer(self.provider.0.into()),
+            15 => provider,
             16 => session.utc(self.at.nanos()),
             // Another pass adds the others.
             _ => Cell::Null,
@@ -195,27 +223,6 @@ fn integer(value: u64) -> Cell<'static> {
 
 fn text_if(is_wanted: bool, text: Text<'_>) -> Cow<'_, str> {
     if is_wanted { text.to_str() } else { Cow::Borrowed("") }
-}
-
-/// Arguments as a JSON object, made in a scratch buffer; false, and nothing, if there are none.
-fn json_of(json: &mut Json<Sink>, arguments: &Arguments<'_>, text: &mut String) -> bool {
-    text.clear();
-    if arguments.is_empty() {
-        return false;
-    }
-    json.raw("{");
-    for (place, (name, value)) in arguments.iter().enumerate() {
-        if place > 0 {
-            json.raw(",");
-        }
-        json.string(name.as_bytes());
-        json.raw(":");
-        json.value(&value);
-    }
-    json.raw("}");
-    text.push_str(&String::from_utf8_lossy(json.bytes()));
-    json.take_back(json.bytes().len());
-    true
 }
 
 /// The table in which an event has its row.
@@ -261,8 +268,9 @@ impl<'a, R: Rows> Filler<'a, R> {
             samples: Samples::default(),
             large: None,
             slices: 0,
-            json: Json::new(io::sink()),
-            args: String::new(),
+            objects: None,
+            categories: KnownTexts::default(),
+            event_names: KnownTexts::default(),
             skipped: BTreeMap::new(),
             events: 0,
         }
@@ -385,14 +393,15 @@ impl<'a, R: Rows> Filler<'a, R> {
         }
         // A counter has a row for each argument.
         let has_args = table != Kind::Counters && self.has_args[table as usize];
-        let mut args = std::mem::take(&mut self.args);
-        let has_args = has_args && json_of(&mut self.json, &event.arguments, &mut args);
-        let args_of = has_args.then_some(args.as_str());
+        let mut objects = self.objects.take().unwrap_or_default();
+        let object = if has_args { objects.object(&event.arguments) } else { None };
+        let args_of = object.as_deref();
         let added = match event.kind {
             EventKind::DurationComplete { end } => self.complete(event, end, provider, args_of, names),
             _ => self.other(event, table, provider, args_of, names),
         };
-        self.args = args;
+        drop(object);
+        self.objects = Some(objects);
         added
     }
 
@@ -412,18 +421,19 @@ impl<'a, R: Rows> Filler<'a, R> {
             return self.rows.row(kind, &[]);
         }
         let whose = self.whose(kind, event.thread, names);
+        let Self { rows, session, slices, categories, event_names, last_thread, .. } = self;
+        let (has_category, has_name) = (self.has_category[kind as usize], self.has_name[kind as usize]);
         let slice = Slice {
             at: event.time,
             end: Some(Time { ticks: end, ..event.time }),
             thread: event.thread,
             provider,
-            category: &text_if(self.has_category[kind as usize], event.category),
-            name: &text_if(self.has_name[kind as usize], event.name),
+            category: if has_category { &categories.shown(event.category, event.keys.0) } else { "" },
+            name: if has_name { &event_names.shown(event.name, event.keys.1) } else { "" },
             async_id: None,
             args,
         };
-        let Self { rows, session, slices, .. } = self;
-        slice.add(*rows, session, whose.cells(), *slices, self.last_thread.1)
+        slice.add(*rows, session, whose.cells(), *slices, last_thread.1)
     }
 
     /// Any other event.

@@ -6,17 +6,21 @@ mod filling;
 mod nesting;
 mod spill;
 mod texts;
+mod whole;
 
 pub(super) use column::{Block, Cache, Column, Width};
 pub(super) use filling::Watcher;
 pub(super) use spill::{Limits, Spill};
 pub(super) use texts::Texts;
+#[cfg(feature = "parquet")]
+pub(super) use whole::Places;
+pub(super) use whole::Whole;
+pub use whole::fill_whole;
 
-use super::rows::fill;
-use super::{Cell, ColumnSet, KINDS, Kind, ROWS, Rows, Type, slices};
+use super::{ColumnSet, KINDS, Kind, ROWS, Type, slices};
 use crate::{ConvertError, Filter, Summary};
 use filling::{Failed, Keep, fill_all};
-use nesting::{InOrder, Nested, Nesting, OutOfOrder, Span};
+use nesting::{InOrder, Nested, Nesting, OutOfOrder, Span, Spans};
 use std::io::{self, Read};
 use std::sync::Arc;
 use trace_reader::Disorder;
@@ -37,10 +41,9 @@ pub struct Trace {
 }
 
 /// Columns that are computed from others.
-const NESTED: u64 = 1 << slices::PARENT_ID | 1 << slices::DEPTH | 1 << slices::SELF_DUR;
+pub(super) const NESTED: u64 = 1 << slices::PARENT_ID | 1 << slices::DEPTH | 1 << slices::SELF_DUR;
 /// Those others.
 const NESTING: u64 = 1 << slices::TS | 1 << slices::DUR | 1 << slices::ASYNC_ID | 1 << slices::THREAD_ID;
-const SLICE_COLUMNS: usize = Kind::Slices.table().columns.len();
 /// Texts that are expected to differ from row to row.
 pub(super) const LONG: [&str; 3] = ["args", "message", "content"];
 
@@ -265,122 +268,28 @@ fn in_use() -> Failed {
     (String::new(), ConvertError::Write(io::Error::other("the tables are in use")))
 }
 
-/// Fills tables with all columns of a trace. A first pass finds out how slices are in each other.
-///
-/// # Errors
-/// The input is no archive or cannot be read, or a row cannot be written.
-pub fn fill_whole(trace: Trace, rows: &mut impl Rows, filter: &Filter) -> Result<Summary, ConvertError> {
-    let mut whole = Whole::new(trace, filter, &[])?;
-    whole.fill(&mut whole.nesting().around(rows))
-}
-
-/// A trace of which a first pass has found out how slices are in each other.
-pub(super) struct Whole {
-    store: Store,
-    data: Arc<Data>,
-}
-
-impl Whole {
-    /// The first pass, which also finds these columns.
-    pub fn new(trace: Trace, filter: &Filter, columns: &[(Kind, u64)]) -> Result<Self, ConvertError> {
-        let mut store = Store::new(vec![trace], filter.clone(), Limits::default());
-        store.want(Kind::Slices, NESTED);
-        columns.iter().for_each(|(kind, columns)| store.want(*kind, *columns));
-        let found = store.data();
-        if let Some((_, error)) = store.error.take() {
-            return Err(error);
-        }
-        let data = found.map_err(|text| ConvertError::Write(io::Error::other(text)))?;
-        Ok(Self { store, data })
-    }
-
-    /// What the first pass has found.
-    #[cfg(feature = "parquet")]
-    pub fn data(&self) -> &Data {
-        &self.data
-    }
-
-    /// What the first pass has found about slices.
-    pub fn nesting(&self) -> Places {
-        Places { data: self.data.clone(), caches: [None, None, None], next: 0 }
-    }
-
-    /// Another pass, with all columns that the rows are wanted for, but without how slices are in each other.
-    pub fn fill(&mut self, rows: &mut impl Rows) -> Result<Summary, ConvertError> {
-        let missing = || ConvertError::Write(io::Error::other("a trace is missing"));
-        let trace = self.store.traces.first_mut().ok_or_else(missing)?;
-        let input = (trace.open)().map_err(ConvertError::Write)?;
-        let disorder = trace.disorder.clone().unwrap_or_default();
-        fill(input, &disorder, rows, self.store.filter.clone())
-    }
-}
-
-/// How slices are in each other, one after the other.
-pub(super) struct Places {
-    data: Arc<Data>,
-    caches: [Cache; 3],
-    next: u64,
-}
-
-impl Places {
-    /// The parent, the depth and the own time of the next slice.
-    #[inline]
-    pub fn next(&mut self) -> io::Result<[Option<u64>; 3]> {
-        let table = &self.data.tables[Kind::Slices as usize];
-        let mut values = [None; 3];
-        let places = [slices::PARENT_ID, slices::DEPTH, slices::SELF_DUR];
-        for ((value, place), cache) in values.iter_mut().zip(places).zip(&mut self.caches) {
-            *value = table.get(place, self.next, cache, &self.data.spill)?;
-        }
-        self.next += 1;
-        Ok(values)
-    }
-
-    /// Adds it to the slices on their way to a destination of rows.
-    pub fn around<R: Rows>(self, rows: &mut R) -> WithNesting<'_, R> {
-        WithNesting { rows, places: self }
-    }
-}
-
-/// Adds to slices how they are in each other.
-pub(super) struct WithNesting<'a, R> {
-    rows: &'a mut R,
-    places: Places,
-}
-
-impl<R: Rows> Rows for WithNesting<'_, R> {
-    fn wanted(&self) -> ColumnSet {
-        self.rows.wanted()
-    }
-
-    fn row(&mut self, kind: Kind, cells: &[Cell<'_>]) -> io::Result<()> {
-        let Some(slice) = cells.first_chunk::<SLICE_COLUMNS>().filter(|_| kind == Kind::Slices) else {
-            return self.rows.row(kind, cells);
-        };
-        let mut slice = *slice;
-        let places = [slices::PARENT_ID, slices::DEPTH, slices::SELF_DUR];
-        for (place, value) in places.into_iter().zip(self.places.next()?) {
-            slice[place] = value.map_or(Cell::Null, |value| Cell::Integer(value as i64));
-        }
-        self.rows.row(kind, &slice)
-    }
-}
-
 /// Slices that are looked at while they come.
-struct WatchedNesting {
-    in_order: Result<InOrder, OutOfOrder>,
+struct WatchedNesting<T = InOrder> {
+    begin: fn() -> T,
+    in_order: Result<T, OutOfOrder>,
     next: u64,
+}
+
+impl<T> WatchedNesting<T> {
+    fn new(begin: fn() -> T) -> Self {
+        Self { begin, in_order: Ok(begin()), next: 0 }
+    }
 }
 
 impl Default for WatchedNesting {
     fn default() -> Self {
-        Self { in_order: Ok(InOrder::default()), next: 0 }
+        Self::new(InOrder::default)
     }
 }
 
-impl Watcher for WatchedNesting {
+impl<T: Spans> Watcher for WatchedNesting<T> {
     fn again(&mut self) {
-        *self = Self::default();
+        *self = Self::new(self.begin);
     }
 
     fn rows(&mut self, kind: Kind, rows: usize, columns: &[(usize, &Block)]) -> io::Result<()> {
@@ -429,8 +338,9 @@ fn nest(data: &mut Data, watched: Option<WatchedNesting>) -> io::Result<()> {
             if is_in_order { Ok(in_order) } else { Err(OutOfOrder) }
         }
     };
-    if let Ok(mut places) = in_order.and_then(InOrder::finish) {
-        places.try_for_each(|nested| nested.map_or(Ok(()), |nested| place(&nested, spill)))?;
+    if let Ok(places) = in_order.and_then(InOrder::finish) {
+        let nested = (0..places.rows()).filter_map(|row| places.get(row as u64));
+        nested.into_iter().try_for_each(|nested| place(&nested, spill))?;
     } else {
         let mut nesting = Nesting::default();
         each_span(table, spill, |span| {

@@ -1,19 +1,41 @@
-//! Some rows of a table, in columns, on their way from one thread to the other.
+//! Some rows of a table, in columns, on their way from the thread that reads.
 
-use super::names::{IS_OTHER, Names, array};
-use crate::tables::store::{Width, width_of};
-use crate::tables::{Cell, Kind, Type};
-use ::parquet::data_type::ByteArray;
+use super::names::{IS_OTHER, Names};
+use crate::tables::store::{Places, Width, width_of};
+use crate::tables::{Cell, Kind, Type, slices};
+use std::io;
+use std::ops::Range;
 
 /// The values of a column.
 #[derive(Debug)]
 pub enum Values {
-    /// Numbers, or the bits of doubles, and whether each is there.
-    Numbers(Vec<u64>, Vec<bool>),
+    /// Numbers, or the bits of doubles.
+    Numbers(Numbers),
     /// Numbers of names; 0 is a missing one.
     Names(Vec<u32>),
-    /// Where each text ends, and whether it is there.
-    Texts(Vec<u32>, Vec<bool>, Vec<u8>),
+    /// Texts of their own.
+    Texts(Texts),
+}
+
+/// Numbers, each of which may be missing.
+#[derive(Debug, Default)]
+pub struct Numbers {
+    /// One for each row, unless all are missing; what a missing one has is not used.
+    values: Vec<u64>,
+    /// Empty unless some are there and some are missing.
+    are_there: Vec<bool>,
+    rows: usize,
+    /// How many rows have none.
+    missing: usize,
+}
+
+/// Texts behind each other.
+#[derive(Debug, Default)]
+pub struct Texts {
+    /// Where each ends.
+    pub ends: Vec<u32>,
+    pub are_there: Vec<bool>,
+    pub bytes: Vec<u8>,
 }
 
 /// Rows in the order in which they came.
@@ -23,44 +45,154 @@ pub struct Batch {
     pub rows: Vec<u64>,
     pub columns: Vec<Values>,
     /// Names without a number.
-    pub others: Vec<ByteArray>,
+    pub others: Vec<Box<str>>,
     pub text_bytes: usize,
+    /// The columns with texts of their own.
+    texts: Vec<usize>,
+}
+
+impl Numbers {
+    #[inline]
+    fn push(&mut self, value: Option<u64>) {
+        self.rows += 1;
+        match value {
+            Some(value) if self.missing == 0 => self.values.push(value),
+            None if self.missing + 1 == self.rows => self.missing += 1,
+            value => self.push_mixed(value),
+        }
+    }
+
+    fn push_mixed(&mut self, value: Option<u64>) {
+        if self.are_there.is_empty() {
+            self.are_there.resize(self.rows - 1, self.missing == 0);
+            self.values.resize(self.rows - 1, 0);
+        }
+        self.values.push(value.unwrap_or(0));
+        self.are_there.push(value.is_some());
+        self.missing += usize::from(value.is_none());
+    }
+
+    #[inline]
+    pub fn get(&self, row: usize) -> Option<u64> {
+        let is_there = match self.are_there.get(row) {
+            Some(is_there) => *is_there,
+            None => self.missing == 0,
+        };
+        is_there.then(|| self.values[row])
+    }
+
+    /// All of them, if none is missing.
+    pub fn all(&self) -> Option<&[u64]> {
+        (self.missing == 0).then_some(&self.values)
+    }
+
+    /// Whether all are missing.
+    pub fn is_empty(&self) -> bool {
+        self.missing == self.rows
+    }
+
+    fn clear(&mut self) {
+        let Self { values, are_there, rows, missing } = self;
+        values.clear();
+        are_there.clear();
+        (*rows, *missing) = (0, 0);
+    }
+}
+
+impl Texts {
+    #[inline]
+    pub fn get(&self, row: usize) -> Option<&[u8]> {
+        self.are_there[row].then(|| &self.bytes[self.start(row)..self.start(row + 1)])
+    }
+
+    /// Where a row's text begins.
+    #[inline]
+    fn start(&self, row: usize) -> usize {
+        row.checked_sub(1).map_or(0, |before| self.ends[before] as usize)
+    }
 }
 
 impl Batch {
     pub fn new(kind: Kind) -> Self {
-        let columns = kind.table().columns.iter().map(|(name, of)| match (of, width_of(name, *of)) {
+        let columns = kind.table().columns.iter();
+        let columns = columns.map(|(name, of)| match (of, width_of(name, *of)) {
             (Type::Text, Width::Narrow) => Values::Names(Vec::new()),
-            (Type::Text, Width::Wide) => Values::Texts(Vec::new(), Vec::new(), Vec::new()),
-            _ => Values::Numbers(Vec::new(), Vec::new()),
+            (Type::Text, Width::Wide) => Values::Texts(Texts::default()),
+            _ => Values::Numbers(Numbers::default()),
         });
-        Self { rows: Vec::new(), columns: columns.collect(), others: Vec::new(), text_bytes: 0 }
+        let columns: Vec<Values> = columns.collect();
+        let is_text = |place: &usize| matches!(columns[*place], Values::Texts(_));
+        let texts = (0..columns.len()).filter(is_text).collect();
+        Self { rows: Vec::new(), columns, others: Vec::new(), text_bytes: 0, texts }
     }
 
-    /// Adds a row.
-    #[inline]
-    pub fn push(&mut self, row: u64, cells: &[Cell<'_>], names: &mut Names) {
-        self.rows.push(row);
-        for (values, cell) in self.columns.iter_mut().zip(cells) {
+    /// Bytes of text of some rows, without names that have numbers.
+    pub fn text_of(&self, rows: Range<usize>) -> usize {
+        if self.text_bytes == 0 {
+            return 0;
+        }
+        let of_column = |place: &usize| match &self.columns[*place] {
+            Values::Texts(texts) => texts.start(rows.end) - texts.start(rows.start),
+            _ => 0,
+        };
+        let texts: usize = self.texts.iter().map(of_column).sum();
+        if self.others.is_empty() { texts } else { texts + self.others_of(rows) }
+    }
+
+    fn others_of(&self, rows: Range<usize>) -> usize {
+        let of_column = |values: &Values| match values {
+            Values::Names(names) => {
+                let others = names[rows.clone()].iter().filter(|name| **name & IS_OTHER != 0);
+                others.map(|name| self.others[(name & !IS_OTHER) as usize].len()).sum()
+            }
+            _ => 0,
+        };
+        self.columns.iter().map(of_column).sum()
+    }
+
+    /// The same without rows.
+    pub fn emptied(mut self) -> Self {
+        self.rows.clear();
+        self.others.clear();
+        self.text_bytes = 0;
+        for values in &mut self.columns {
             match values {
-                Values::Numbers(numbers, are_there) => {
-                    numbers.push(match *cell {
-                        Cell::Integer(value) => value as u64,
-                        Cell::Unsigned(value) => value,
-                        Cell::Double(value) => value.to_bits(),
-                        Cell::Null | Cell::Text(_) => 0,
-                    });
-                    are_there.push(*cell != Cell::Null);
+                Values::Numbers(numbers) => numbers.clear(),
+                Values::Names(names) => names.clear(),
+                Values::Texts(Texts { ends, are_there, bytes }) => {
+                    ends.clear();
+                    are_there.clear();
+                    bytes.clear();
                 }
+            }
+        }
+        self
+    }
+
+    /// Adds a row, without some columns, by their bits.
+    #[inline]
+    pub fn push(&mut self, row: u64, cells: &[Cell<'_>], left_out: u64, names: &mut Names) {
+        self.rows.push(row);
+        for (place, (values, cell)) in self.columns.iter_mut().zip(cells).enumerate() {
+            if left_out >> place & 1 != 0 {
+                continue;
+            }
+            match values {
+                Values::Numbers(numbers) => numbers.push(match *cell {
+                    Cell::Integer(value) => Some(value as u64),
+                    Cell::Unsigned(value) => Some(value),
+                    Cell::Double(value) => Some(value.to_bits()),
+                    Cell::Null | Cell::Text(_) => None,
+                }),
                 Values::Names(numbers) => numbers.push(match *cell {
                     Cell::Text(text) => names.number(text).unwrap_or_else(|| {
                         self.text_bytes += text.len();
-                        self.others.push(array(text));
+                        self.others.push(text.into());
                         IS_OTHER | (self.others.len() as u32 - 1)
                     }),
                     _ => 0,
                 }),
-                Values::Texts(ends, are_there, bytes) => {
+                Values::Texts(Texts { ends, are_there, bytes }) => {
                     if let Cell::Text(text) = *cell {
                         self.text_bytes += text.len();
                         bytes.extend_from_slice(text.as_bytes());
@@ -70,5 +202,30 @@ impl Batch {
                 }
             }
         }
+    }
+
+    /// A column's numbers, if it has any.
+    #[inline]
+    pub fn number(&self, column: usize, row: usize) -> Option<u64> {
+        match self.columns.get(column) {
+            Some(Values::Numbers(numbers)) => numbers.get(row),
+            _ => None,
+        }
+    }
+
+    /// Adds how slices are in each other, if the rows came without it.
+    pub fn nest(&mut self, places: &mut Places) -> io::Result<()> {
+        for place in 0..self.rows.len() {
+            let number = |column: usize| self.number(column, place);
+            let (ts, dur, async_id) = (number(slices::TS), number(slices::DUR), number(slices::ASYNC_ID));
+            let nested = places.of_numbers(self.rows[place], ts, dur, async_id)?;
+            let columns = [slices::PARENT_ID, slices::DEPTH, slices::SELF_DUR];
+            for (column, value) in columns.into_iter().zip(nested) {
+                if let Some(Values::Numbers(numbers)) = self.columns.get_mut(column) {
+                    numbers.push(value);
+                }
+            }
+        }
+        Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! Names that repeat get numbers, so that each is copied once.
 
-use ::parquet::data_type::ByteArray;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// Memory for names with numbers, in bytes; others are copied each time.
 const MEMORY: usize = 24 << 20;
@@ -14,12 +14,12 @@ pub const IS_OTHER: u32 = 1 << 31;
 
 /// The names so far.
 pub struct Names {
-    texts: Vec<Box<str>>,
-    numbers: HashMap<Box<str>, u32, foldhash::fast::RandomState>,
+    texts: Vec<Arc<str>>,
+    numbers: HashMap<Arc<str>, u32, foldhash::fast::RandomState>,
     bytes: usize,
     recent: [(usize, u32); RECENT],
     /// Those that the other thread does not know yet.
-    new: Vec<ByteArray>,
+    new: Vec<Arc<str>>,
 }
 
 impl Default for Names {
@@ -51,25 +51,21 @@ impl Names {
         if let Some(number) = self.numbers.get(text) {
             return Some(*number);
         }
-        let bytes = self.bytes + 3 * text.len() + ENTRY_BYTES;
+        let bytes = self.bytes + text.len() + ENTRY_BYTES;
         if bytes > MEMORY {
             return None;
         }
         self.bytes = bytes;
-        self.texts.push(text.into());
+        let text: Arc<str> = text.into();
+        self.texts.push(text.clone());
         let number = self.texts.len() as u32;
-        self.numbers.insert(text.into(), number);
-        self.new.push(array(text));
+        self.numbers.insert(text.clone(), number);
+        self.new.push(text);
         Some(number)
     }
 
     /// The names that got numbers since the last call.
-    pub fn take_new(&mut self) -> Vec<ByteArray> {
+    pub fn take_new(&mut self) -> Vec<Arc<str>> {
         std::mem::take(&mut self.new)
     }
-}
-
-/// A name as it is written.
-pub fn array(text: &str) -> ByteArray {
-    ByteArray::from(text.as_bytes().to_vec())
 }

@@ -4,20 +4,23 @@ use super::batch::Batch;
 use super::late::Late;
 use super::names::Names;
 use crate::tables::order::{BATCH_ROWS, Order, ts_of};
+use crate::tables::store::NESTED;
 use crate::tables::{Cell, KINDS, Kind, Rows};
-use ::parquet::data_type::ByteArray;
 use std::io;
-use std::sync::mpsc::SyncSender;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender};
 
 /// Bytes of text in a batch.
 const BATCH_TEXT_BYTES: usize = 4 << 20;
 
-/// Rows for the writing thread.
+/// Rows for the sorting thread.
 pub struct Message {
     pub kind: Kind,
     pub batch: Batch,
+    /// Whether slices have how they are in each other.
+    pub is_nested: bool,
     /// The names that are numbered after those before.
-    pub new_names: Vec<ByteArray>,
+    pub new_names: Vec<Arc<str>>,
     /// The time and number before which there are no more rows; if there is none, there are no more at all.
     pub bound: Option<(i64, u64)>,
 }
@@ -30,12 +33,21 @@ pub struct Reading<'a> {
     rows: [u64; KINDS],
     names: Names,
     sender: SyncSender<Message>,
+    /// Batches that can be filled again.
+    emptied: Receiver<(Kind, Batch)>,
+    room: [Option<Batch>; KINDS],
 }
 
 impl<'a> Reading<'a> {
-    pub fn new(order: &'a Order, late: [Option<Late>; KINDS], sender: SyncSender<Message>) -> Self {
+    pub fn new(
+        order: &'a Order,
+        late: [Option<Late>; KINDS],
+        sender: SyncSender<Message>,
+        emptied: Receiver<(Kind, Batch)>,
+    ) -> Self {
         let open = std::array::from_fn(|place| Batch::new(Kind::ALL[place]));
-        Self { order, late, open, rows: [0; KINDS], names: Names::default(), sender }
+        let (names, room) = (Names::default(), std::array::from_fn(|_| None));
+        Self { order, late, open, rows: [0; KINDS], names, sender, emptied, room }
     }
 
     /// Sends the remaining rows.
@@ -45,20 +57,24 @@ impl<'a> Reading<'a> {
 
     /// Sends rows, and the late ones that come before the bound.
     fn complete(&mut self, kind: Kind, bound: Option<(i64, u64)>) -> io::Result<()> {
-        let batch = std::mem::replace(&mut self.open[kind as usize], Batch::new(kind));
-        if self.late[kind as usize].is_none() {
-            return self.send(kind, batch, bound);
+        for (of, emptied) in self.emptied.try_iter() {
+            self.room[of as usize] = Some(emptied);
         }
-        self.send(kind, batch, Some((i64::MIN, 0)))?;
+        let room = self.room[kind as usize].take().unwrap_or_else(|| Batch::new(kind));
+        let batch = std::mem::replace(&mut self.open[kind as usize], room);
+        if self.late[kind as usize].is_none() {
+            return self.send(kind, batch, false, bound);
+        }
+        self.send(kind, batch, false, Some((i64::MIN, 0)))?;
         while let Some(late) = &mut self.late[kind as usize] {
             let mut batch = Batch::new(kind);
             let mut is_more = true;
             while is_more && batch.rows.len() < BATCH_ROWS as usize && batch.text_bytes < BATCH_TEXT_BYTES {
-                is_more = late.take_before(bound, |row, cells| batch.push(row, cells, &mut self.names))?;
+                is_more = late.take_before(bound, |row, cells| batch.push(row, cells, 0, &mut self.names))?;
             }
             // All rows before the next late one were sent.
             let next = late.next()?.filter(|next| bound.is_none_or(|bound| *next < bound));
-            self.send(kind, batch, next.or(bound))?;
+            self.send(kind, batch, true, next.or(bound))?;
             if next.is_none() {
                 break;
             }
@@ -66,20 +82,32 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
-    fn send(&mut self, kind: Kind, batch: Batch, bound: Option<(i64, u64)>) -> io::Result<()> {
-        let message = Message { kind, batch, new_names: self.names.take_new(), bound };
+    fn send(
+        &mut self,
+        kind: Kind,
+        batch: Batch,
+        is_nested: bool,
+        bound: Option<(i64, u64)>,
+    ) -> io::Result<()> {
+        let message = Message { kind, batch, is_nested, new_names: self.names.take_new(), bound };
         self.sender.send(message).map_err(|_| io::ErrorKind::BrokenPipe.into())
     }
 }
 
 impl Rows for Reading<'_> {
+    fn takes_all(&self) -> bool {
+        true
+    }
+
     #[inline]
     fn row(&mut self, kind: Kind, cells: &[Cell<'_>]) -> io::Result<()> {
         let row = self.rows[kind as usize];
         self.rows[kind as usize] += 1;
         let batch = &mut self.open[kind as usize];
         if !self.order.is_late(kind, row) {
-            batch.push(row, cells, &mut self.names);
+            // The other thread adds how slices are in each other.
+            let left_out = if kind == Kind::Slices { NESTED } else { 0 };
+            batch.push(row, cells, left_out, &mut self.names);
         }
         if (row + 1).is_multiple_of(BATCH_ROWS) || batch.text_bytes >= BATCH_TEXT_BYTES {
             // The order of the other tables is that in which the rows come.

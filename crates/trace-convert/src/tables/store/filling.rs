@@ -58,6 +58,8 @@ pub enum Keep {
     /// They are kept as long as there is memory for them. What is only looked at is not worth a file.
     #[cfg(feature = "sqlite")]
     WhatFits,
+    /// They are only looked at.
+    Nothing,
 }
 
 /// Reads all traces for the columns that are missing, and again if one turns out to be out of order.
@@ -263,8 +265,11 @@ impl<'a> Keeping<'a> {
         keep: Keep,
         watcher: Option<&'a mut dyn Watcher>,
     ) -> Self {
-        let mut keeping = Self { tables, missing, spill, keep, watcher, is_kept: true };
-        keeping.renew(|width| Some(Column::new(width)));
+        let is_kept = keep != Keep::Nothing;
+        let mut keeping = Self { tables, missing, spill, keep, watcher, is_kept };
+        if is_kept {
+            keeping.renew(|width| Some(Column::new(width)));
+        }
         keeping
     }
 

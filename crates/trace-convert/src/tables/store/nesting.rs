@@ -5,8 +5,12 @@
 //! in memory, and the rest in files. [`InOrder`] does without them where it can.
 
 mod in_order;
+#[cfg(feature = "parquet")]
+mod inner_times;
 
-pub use in_order::{InOrder, OutOfOrder};
+pub use in_order::{InOrder, OutOfOrder, Places as HeldPlaces};
+#[cfg(feature = "parquet")]
+pub use inner_times::{HeldTimes, InnerTimes, TimesCache};
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -37,6 +41,12 @@ pub struct Nested {
     pub depth: u64,
     /// Its time without that of the slices in it, in nanoseconds; none if it does not end.
     pub own: Option<i64>,
+}
+
+/// Takes slices in the order in which they ended.
+pub trait Spans {
+    /// Adds a slice.
+    fn push(&mut self, span: &Span) -> Result<(), OutOfOrder>;
 }
 
 /// Takes slices, and gives them back with their places.
@@ -137,12 +147,12 @@ fn close(open: &Open, depth: usize, by_row: &mut Sorter) {
 }
 
 #[cfg(test)]
-mod tests {
+pub(in crate::tables) mod tests {
     use super::*;
     use proptest::collection::vec;
     use proptest::prelude::*;
 
-    fn nested(spans: &[(u64, i64, Option<i64>)]) -> Vec<(Option<u64>, u64, Option<i64>)> {
+    pub fn nested(spans: &[(u64, i64, Option<i64>)]) -> Vec<(Option<u64>, u64, Option<i64>)> {
         let mut nesting = Nesting::default();
         for (row, (thread, ts, end)) in (0..).zip(spans) {
             nesting.push(&Span { row, thread: *thread, ts: *ts, end: *end });
@@ -203,7 +213,8 @@ mod tests {
                 pushed = pushed.and_then(|()| in_order.push(&Span { row, thread: *thread, ts: *ts, end: *end }));
             }
             if let Ok(places) = pushed.and_then(|()| in_order.finish()) {
-                let places: Vec<_> = places.map(|nested| nested.map(|at| (at.parent, at.depth, at.own)).unwrap()).collect();
+                let place = |row: usize| places.get(row as u64).map(|at| (at.parent, at.depth, at.own)).unwrap();
+                let places: Vec<_> = (0..places.rows()).map(place).collect();
                 prop_assert_eq!(places, nested(&spans));
             }
         }
@@ -230,7 +241,8 @@ mod tests {
         }
         let mut expected = nested(&spans);
         expected.iter_mut().for_each(|place| place.0 = place.0.map(|row| 2 * row));
-        let places: Vec<_> = in_order.finish().unwrap().collect();
+        let places = in_order.finish().unwrap();
+        let places: Vec<_> = (0..places.rows()).map(|row| places.get(row as u64)).collect();
         assert!(places.iter().skip(1).step_by(2).all(Option::is_none));
         let places: Vec<_> = places.iter().flatten().map(|at| (at.parent, at.depth, at.own)).collect();
         assert_eq!(places, expected);

@@ -326,3 +326,55 @@ fn csv_is_the_same_on_two_threads() {
         assert_eq!(csv_on_two_threads(trace(archive(text))).unwrap(), csv_of(text));
     }
 }
+
+/// Slices in each other, many of which begin together, with what makes the columns differ: names, threads and
+/// operations that repeat or do not, missing arguments.
+fn nested_in_many_ways(seed: u64) -> String {
+    let mut state = seed;
+    let mut random = move |below: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % below
+    };
+    let (mut now, mut begins, mut events) = (0, Vec::new(), Vec::new());
+    while events.len() < 900 {
+        let thread = random(3);
+        if random(2) == 0 && begins.len() < 12 {
+            begins.push((thread, now));
+        } else if let Some(place) = begins.iter().rposition(|(of, _)| *of == thread) {
+            let (_, begin) = begins.remove(place);
+            let args = if random(3) == 0 {
+                String::new()
+            } else {
+                format!(r#","args":{{"i":{}}}"#, random(1 << 40))
+            };
+            let (dur, name) = (now - begin, random(if now < 300 { 3 } else { 400 }));
+            events.push(format!(
+                r#"{{"ph":"X","ts":{begin},"dur":{dur},"pid":1,"tid":{thread},"name":"n{name}"{args}}}"#
+            ));
+        }
+        if random(9) == 0 {
+            let id = random(1 << 50);
+            for phase in ["b", "e"] {
+                events.push(format!(
+                    r#"{{"ph":"{phase}","ts":{now},"pid":1,"tid":{thread},"cat":"c","name":"job","id":"0x{id:x}"}}"#
+                ));
+            }
+        }
+        now += random(3);
+    }
+    events.push(format!(r#"{{"ph":"X","ts":0,"dur":{now},"pid":1,"tid":1,"name":"all"}}"#));
+    events.push(r#"{"ph":"B","ts":5,"pid":1,"tid":2,"name":"does not end"}"#.to_owned());
+    format!("[{}]", events.join(","))
+}
+
+//= docs/tables.md#parquet
+#[test]
+fn slices_in_each_other_are_those_of_csv() {
+    for seed in 0..8 {
+        let text = nested_in_many_ways(seed);
+        let (_directory, readers) = written(archive(&text));
+        for ((table, reader), expected) in TABLES.iter().zip(&readers).zip(expected(&text)) {
+            assert_eq!(rows(reader), expected, "{} of {seed}", table.name);
+        }
+    }
+}

@@ -4,7 +4,7 @@
 //! A slice that ends is around those that ended before and began after its begin. A stack for each thread has
 //! the slices that are in no other one yet, in the order of their times.
 
-use super::{Nested, Span};
+use super::{Nested, Span, Spans};
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
@@ -45,10 +45,9 @@ struct Root {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutOfOrder;
 
-impl InOrder {
-    /// Adds a slice.
+impl Spans for InOrder {
     #[inline]
-    pub fn push(&mut self, span: &Span) -> Result<(), OutOfOrder> {
+    fn push(&mut self, span: &Span) -> Result<(), OutOfOrder> {
         let rows = usize::try_from(span.row).map_err(|_| OutOfOrder)? + 1;
         if rows > MAX_ROWS {
             return Err(OutOfOrder);
@@ -68,7 +67,9 @@ impl InOrder {
             }
         }
     }
+}
 
+impl InOrder {
     #[inline]
     fn add(&mut self, thread: u64, new: Root, mut own: i64) -> Result<(), OutOfOrder> {
         let Thread { roots, last_end } = self.threads.entry(thread).or_default();
@@ -93,8 +94,8 @@ impl InOrder {
         Ok(())
     }
 
-    /// The places of all rows, by their numbers; none for rows that are no slices of threads.
-    pub fn finish(mut self) -> Result<impl Iterator<Item = Option<Nested>>, OutOfOrder> {
+    /// The places of all rows.
+    pub fn finish(mut self) -> Result<Places, OutOfOrder> {
         // The innermost first, as those that end.
         let mut unfinished = std::mem::take(&mut self.unfinished);
         unfinished.sort_by_key(|span| (Reverse(span.ts), span.row));
@@ -112,14 +113,35 @@ impl InOrder {
                 depths[row] = depths[parent as usize] + 1;
             }
         }
-        let rows = parents.into_iter().zip(depths).zip(owns).zip(0..);
-        Ok(rows.map(|(((parent, depth), own), row)| {
-            (depth != NO_SLICE).then(|| Nested {
-                row,
-                parent: parent.checked_sub(1).map(u64::from),
-                depth: depth.into(),
-                own: (own != ENDLESS).then_some(own),
-            })
-        }))
+        Ok(Places { parents, depths, owns })
+    }
+}
+
+/// Where the slices of threads are in each other.
+#[derive(Debug)]
+pub struct Places {
+    parents: Vec<u32>,
+    depths: Vec<u32>,
+    owns: Vec<i64>,
+}
+
+impl Places {
+    /// How many rows there are.
+    pub fn rows(&self) -> usize {
+        self.depths.len()
+    }
+
+    /// The place of a row; none if it is no slice of a thread.
+    #[inline]
+    pub fn get(&self, row: u64) -> Option<Nested> {
+        let place = usize::try_from(row).ok()?;
+        let depth = self.depths.get(place).filter(|depth| **depth != NO_SLICE)?;
+        let (parent, own) = (self.parents.get(place)?, self.owns.get(place)?);
+        Some(Nested {
+            row,
+            parent: parent.checked_sub(1).map(u64::from),
+            depth: u64::from(*depth),
+            own: (*own != ENDLESS).then_some(*own),
+        })
     }
 }
