@@ -7,13 +7,15 @@ use std::fs::File;
 use std::io::{self, Cursor};
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, TryRecvError, TrySendError, channel, sync_channel};
 use std::sync::{Arc, OnceLock};
 use trace_archive::confirm::{Confirmer, check_file};
-use zx_sim::{Handle, Signals, Socket, wait_one};
+use zx_sim::{Ahead, Handle, Signals, Socket, wait_one};
 
 /// How many batches may wait for the thread.
 const MAX_BATCHES: usize = 8;
+/// After how many bytes a count is due, if there is more to write: each wakes the loop.
+const CONFIRMED_BYTES: u64 = 1 << 20;
 /// The memory of longer batches is given back.
 const MAX_KEPT_BYTES: usize = 1 << 20;
 /// How much is written at once. The page cache of some kernels takes several times as long for more.
@@ -151,41 +153,63 @@ impl Writing {
     /// # Errors
     /// The file cannot be written. The loop learns it from [`FileWriter::problem`].
     pub fn run(&mut self) -> io::Result<()> {
+        let mut ahead = Ahead::new(&self.file);
+        let result = self.write_all(&mut ahead);
+        ahead.end(&self.file);
+        if let Err(error) = &result {
+            // Counts of what was not written stay out, so that this stays in the buffers.
+            let _ = self.cut();
+            let errno = error.raw_os_error().map_or(0, i32::unsigned_abs);
+            let _ = self.shared.problem.set(Problem { text: error.to_string(), errno });
+        }
+        result
+    }
+
+    fn write_all(&mut self, ahead: &mut Ahead) -> io::Result<()> {
         let mut confirmer = Confirmer::default();
-        while let Ok(mut batch) = self.batches.recv() {
-            if self.shared.is_abandoned.load(Ordering::Relaxed) {
-                break;
-            }
+        let mut confirmed = 0;
+        loop {
+            let next = match self.batches.try_recv() {
+                // The loop may be waiting for room, or for the end of a part.
+                Err(TryRecvError::Empty) => {
+                    self.confirm(&mut confirmer, &mut confirmed);
+                    self.batches.recv().ok()
+                }
+                next => next.ok(),
+            };
+            let Some(mut batch) = next.filter(|_| !self.shared.is_abandoned.load(Ordering::Relaxed)) else {
+                return Ok(());
+            };
             if !self.shared.is_discarded.load(Ordering::Relaxed) {
                 self.write(&batch)?;
+                ahead.advance(&self.file, self.written + batch.len() as u64);
             }
             self.written += batch.len() as u64;
             if batch.capacity() <= MAX_KEPT_BYTES {
                 batch.clear();
                 let _ = self.emptied.send(batch);
             }
-            // The loop never waits for this thread.
-            while !confirmer.confirm(&self.counts, self.written) {
-                let _ = wait_one(&self.counts, Signals::WRITABLE, None);
+            if self.written >= confirmed + CONFIRMED_BYTES {
+                self.confirm(&mut confirmer, &mut confirmed);
             }
         }
-        Ok(())
     }
 
-    fn write(&mut self, batch: &[u8]) -> io::Result<()> {
-        let pieces = (self.written..).step_by(WRITE_BYTES).zip(batch.chunks(WRITE_BYTES));
-        let write_all = |file: &File| -> io::Result<()> {
-            pieces.clone().try_for_each(|(place, piece)| file.write_all_at(piece, place))
-        };
-        let written = check_file(&self.file, self.written).and_then(|()| write_all(&self.file));
-        if let Err(error) = &written {
-            // Counts of what was not written stay out, so that this stays in the buffers.
-            let _ = self.cut();
-            let problem =
-                Problem { text: error.to_string(), errno: error.raw_os_error().map_or(0, i32::unsigned_abs) };
-            let _ = self.shared.problem.set(problem);
+    fn confirm(&self, confirmer: &mut Confirmer, confirmed: &mut u64) {
+        // The loop never waits for this thread.
+        while !confirmer.confirm(&self.counts, self.written) {
+            let _ = wait_one(&self.counts, Signals::WRITABLE, None);
         }
-        written
+        *confirmed = self.written;
+    }
+
+    /// Writes a batch, unless another process has done something to the file.
+    fn write(&self, batch: &[u8]) -> io::Result<()> {
+        check_file(&self.file, self.written)?;
+        for (place, piece) in (self.written..).step_by(WRITE_BYTES).zip(batch.chunks(WRITE_BYTES)) {
+            self.file.write_all_at(piece, place)?;
+        }
+        Ok(())
     }
 
     /// Has the file end with a whole record. All batches before the last one are whole.
