@@ -3,9 +3,9 @@
 //!
 //! Real processes: `trace record`, its manager, and a program that writes events of 32 bytes at a rate. The
 //! rate is doubled until something is lost, and then halved in on, ten seconds each, so that what is found
-//! can be kept up. One slow phase of the machine decides such a search, so there are three: the best shows what
-//! can be kept up, and the median how often. `--soak GIB` records so much at half the highest rate that was found, or `--at RATE`, and
-//! fails if anything is missing; `--test` makes it short.
+//! can be kept up. One slow phase of the machine decides such a search, so there are three: the best shows
+//! what can be kept up, and the median how often. `--soak GIB` records so much at half the highest rate that
+//! was found, or `--at RATE`, and fails if anything is missing; `--test` makes it short.
 
 use std::fs::File;
 use std::io::{Read, Write};

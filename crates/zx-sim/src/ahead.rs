@@ -1,5 +1,5 @@
-//! Long files that are written faster than a disk is used to: work that would stop the writer for a moment later
-//! is begun in advance.
+//! Long files that are written faster than a disk is used to: work that would stop the writer for a moment
+//! later is begun in advance.
 
 use crate::sys;
 use rustix::fs::{FallocateFlags, fallocate, fstatfs};
@@ -16,9 +16,9 @@ const EXT4: u64 = 0xef53;
 
 /// A file that is written from its beginning on, without gaps.
 ///
-/// The disk writes the data as it comes, not when there is so much of it that all writers have to wait. On ext4,
-/// blocks are reserved behind the end of the file: it finds them for each page otherwise, which takes longer than
-/// copying the page does.
+/// The disk writes the data as it comes, not when there is so much of it that all writers have to wait. On
+/// ext4, blocks are reserved behind the end of the file: it finds them for each page otherwise, which takes
+/// longer than copying the page does.
 #[derive(Debug)]
 pub struct Ahead {
     /// Blocks are reserved up to here; none if that is not possible, or no gain.

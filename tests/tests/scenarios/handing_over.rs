@@ -127,8 +127,8 @@ fn a_file_that_is_handed_over_is_written_by_the_manager() {
     scene.assert_alive();
 }
 
-/// A descriptor that the manager could not write as the client could, or that could hold it up, is not used: the
-/// archive comes through the socket, with every event.
+/// A descriptor that the manager could not write as the client could, or that could hold it up, is not used:
+/// the archive comes through the socket, with every event.
 //= docs/protocol.md#files-that-are-handed-over
 #[test]
 fn what_is_no_plain_file_of_the_clients_is_not_written() {
@@ -225,8 +225,8 @@ fn a_client_that_breaks_off_gets_its_file_back() {
     assert_honest(&recording.stop().0, 1, "afterwards");
 }
 
-/// The manager reaches a limit of the size of its files: it lives, the client names the cause, and what is not
-/// in the file can be recovered.
+/// The manager reaches a limit of the size of its files: it lives, the client names the cause, and what is
+/// not in the file can be recovered.
 //= docs/recovery.md#a-sessions-directory
 #[test]
 fn a_limit_of_the_managers_is_an_error_of_the_recording() {

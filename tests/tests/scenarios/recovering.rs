@@ -218,8 +218,8 @@ fn a_half_that_was_given_in_part_is_recovered() {
     scene.check("streaming", &["recovered.fxt"], &counted);
 }
 
-/// What the client's socket had taken, and what stands behind it, is not lost with the client. Of a file that was
-/// handed over, nothing waits for the client.
+/// What the client's socket had taken, and what stands behind it, is not lost with the client. Of a file that
+/// was handed over, nothing waits for the client.
 //= docs/recovery.md#what-is-recovered
 //= docs/protocol.md#files-that-are-handed-over
 #[test]

@@ -147,8 +147,8 @@ fn smallest(mode: BufferMode, is_enough: &dyn Fn(&Layout) -> bool) -> Option<u64
 }
 
 /// Bytes that a provider of a stream would have recorded in all, if it was faster than they could be written
-/// and not just for a moment. However large the halves are, both are full sooner or later then, unless they hold
-/// everything.
+/// and not just for a moment. However large the halves are, both are full sooner or later then, unless they
+/// hold everything.
 fn overload(provider: &ProviderStats, mode: BufferMode, refused: u64) -> Option<u64> {
     let generated = provider.records_generated.filter(|_| mode == BufferMode::Streaming)?;
     let is_momentary = refused.saturating_mul(MOMENTARY) <= generated;
@@ -270,7 +270,8 @@ mod tests {
         }
     }
 
-    /// A stream that is faster than what writes it needs a buffer for everything, whatever was short of a half.
+    /// A stream that is faster than what writes it needs a buffer for everything, whatever was short of a
+    /// half.
     //= docs/recording.md#advice
     #[test]
     fn an_overloaded_stream_loses_nothing_only_if_everything_fits() {

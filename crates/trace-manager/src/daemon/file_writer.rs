@@ -1,7 +1,7 @@
 //! Writes an archive into a file, on a thread of its own: a disk may be slow, and the manager must not block.
 //!
-//! Batches go to the thread through a queue of limited length, and counts of written bytes come back through a
-//! socket, which wakes the manager's loop. Nothing is copied in between.
+//! Batches go to the thread through a queue of limited length, and counts of written bytes come back through
+//! a socket, which wakes the manager's loop. Nothing is copied in between.
 
 use std::fs::File;
 use std::io::{self, Cursor};
@@ -80,8 +80,8 @@ impl FileWriter {
         Ok((Self { batches, emptied: reusable, counts: ours, shared }, writing))
     }
 
-    /// Starts to write a client's file. The client's socket stays open until the file is not used any more. None
-    /// if too many threads do this, or there can be no other.
+    /// Starts to write a client's file. The client's socket stays open until the file is not used any more.
+    /// None if too many threads do this, or there can be no other.
     pub fn for_client(file: Handle, client: Socket) -> Option<Self> {
         let place = Place::take()?;
         let (start, started) = channel::<(Writing, Socket)>();

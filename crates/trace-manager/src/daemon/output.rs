@@ -1,8 +1,8 @@
 //! The client's end of the archive: a socket that is never waited for, or a file that a thread writes.
 //!
 //! The queue takes one batch at a time: a transfer goes on only when the socket has taken everything, so a
-//! client that reads slowly holds up its own session and nothing else, and memory stays at one batch. The thread
-//! that writes a file takes a limited number of batches.
+//! client that reads slowly holds up its own session and nothing else, and memory stays at one batch. The
+//! thread that writes a file takes a limited number of batches.
 //!
 //! Data that the socket has accepted may be lost with the client. A client that confirms reports how many
 //! bytes of the archive it has written, and only these count. Of a file, what its thread has written counts.
@@ -247,8 +247,8 @@ impl Output {
         Ok(Flushed::Drained)
     }
 
-    /// Reads what is written, from the client or from the thread that writes its file. An error means that the
-    /// client has gone, that its confirmation is impossible, or that the file cannot be written.
+    /// Reads what is written, from the client or from the thread that writes its file. An error means that
+    /// the client has gone, that its confirmation is impossible, or that the file cannot be written.
     //= docs/protocol.md#confirmations
     pub fn read_confirmations(&mut self) -> Result<(), String> {
         let Some(confirmations) = &mut self.confirmations else {

@@ -1,7 +1,7 @@
 //! Reads slabs in batches, and hands on the sound records in them.
 //!
-//! Slabs that no thread writes any more are read straight into the output, those that are side by side at once.
-//! What is not to be handed on is then closed up, so nothing is moved where slabs are full and sound.
+//! Slabs that no thread writes any more are read straight into the output, those that are side by side at
+//! once. What is not to be handed on is then closed up, so nothing is moved where slabs are full and sound.
 
 use super::{BufferError, BufferReader, Fault, Read, RegionName, Source, is_whole_run, read_exact, validate};
 use std::ops::Range;
@@ -76,8 +76,8 @@ impl<S: Source> BufferReader<S> {
         Ok(self.next_slab < self.slabs.len())
     }
 
-    /// The same while the part may be written: slabs are copied one by one, and the definitions behind them, so
-    /// that they hold every one that the slabs use.
+    /// The same while the part may be written: slabs are copied one by one, and the definitions behind them,
+    /// so that they hold every one that the slabs use.
     fn read_live_batch(&mut self, out: &mut Vec<u8>) -> Result<bool, BufferError> {
         let mut batch = Vec::new();
         let mut extents = Vec::new();
@@ -183,9 +183,9 @@ impl<S: Source> BufferReader<S> {
             && is_whole_run(&self.header.layout, slab, &words))
     }
 
-    /// Checks the records of one slab, whose bytes have the numbers from `begin` on, and notes those to hand on.
-    /// The walk ends at a zero word, or at an impossible size: then nothing more is read of this slab. Returns
-    /// the number of processed bytes.
+    /// Checks the records of one slab, whose bytes have the numbers from `begin` on, and notes those to hand
+    /// on. The walk ends at a zero word, or at an impossible size: then nothing more is read of this slab.
+    /// Returns the number of processed bytes.
     fn walk_slab(&mut self, slab_offset: u64, slab: &[u8], begin: usize, out: &mut Sound) -> usize {
         let mut rest = slab;
         // Where the sound records begin that are not handed on yet, and their number.
