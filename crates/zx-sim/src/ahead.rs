@@ -31,7 +31,7 @@ impl Ahead {
     /// For a file of which nothing is written yet. May take as long as its file system wants, as all of this.
     #[must_use]
     pub fn new(file: &File) -> Self {
-        let is_ext4 = fstatfs(file).is_ok_and(|stat| stat.f_type.cast_unsigned() as u64 == EXT4);
+        let is_ext4 = fstatfs(file).is_ok_and(|stat| u64::try_from(stat.f_type) == Ok(EXT4));
         Self { reserved: is_ext4.then_some(0), begun: 0 }
     }
 
