@@ -3,8 +3,9 @@
 //!
 //! Real processes: `trace record`, its manager, and a program that writes events of 32 bytes at a rate. The
 //! rate is doubled until something is lost, and then halved in on, ten seconds each, so that what is found
-//! can be kept up. `--soak GIB` records so much at half the highest rate that was found, or `--at RATE`, and
-//! fails if anything is missing; `--test` makes it short.
+//! can be kept up. One slow phase of the machine decides such a search, so there are three: the best shows
+//! what can be kept up, and the median how often. `--soak GIB` records so much at half the highest rate that
+//! was found, or `--at RATE`, and fails if anything is missing; `--test` makes it short.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -131,16 +132,24 @@ fn main() -> ExitCode {
     let bench = Bench { directory, runtime, programs };
     let mut rate = number("--at");
     if rate.is_none() {
-        let (first, seconds, steps, copied) =
-            if is_test { (100_000, 0.05, 1, 64 << 20) } else { (4_000_000, 10.0, 4, 4 << 30) };
+        let (first, seconds, steps, copied, searches) =
+            if is_test { (100_000, 0.05, 1, 64 << 20, 1) } else { (4_000_000, 10.0, 4, 4 << 30, 3) };
         let floor = copy_rate(bench.directory.path(), copied);
         println!("copying through a socket into a file: {:.0} MB/s\n", floor / 1e6);
-        println!("| threads | events/s without a loss | MB/s | of the copy | manager, s per GB |");
-        println!("|---|---|---|---|---|");
+        println!("| threads | events/s without a loss | median | MB/s | of the copy | manager, s per GB |");
+        println!("|---|---|---|---|---|---|");
         for threads in [1, 2] {
-            let (each, cost) = search(&bench, threads, first / threads, seconds, steps);
+            let mut found: Vec<_> =
+                (0..searches).map(|_| search(&bench, threads, first / threads, seconds, steps)).collect();
+            found.sort_by_key(|(each, _)| *each);
+            let median = threads * found[found.len() / 2].0;
+            let (each, cost) = *found.last().expect("there was a search");
             let (events, bytes) = (threads * each, (threads * each * EVENT_BYTES) as f64);
-            println!("| {threads} | {events} | {:.0} | {:.2} | {cost:.2} |", bytes / 1e6, bytes / floor);
+            println!(
+                "| {threads} | {events} | {median} | {:.0} | {:.2} | {cost:.2} |",
+                bytes / 1e6,
+                bytes / floor
+            );
             rate = rate.or(Some(each / 2));
         }
     }

@@ -1,8 +1,8 @@
 //! `kill -9` in each mode: of any process that takes part, at random times and around the ends of programs
 //! and recordings; and of the program, the manager and both, right before and after each of their system
-//! calls.
+//! calls, those of the thread that writes the client's file included.
 //!
-//! `KILLS` says how many trials there are in all, 30 if nothing is said: each way to kill once. `KILLS_SEED`
+//! `KILLS` says how many trials there are in all, 36 if nothing is said: each way to kill once. `KILLS_SEED`
 //! is a word that decides when they happen; the gate takes the commit's hash. A failing trial names itself.
 #![forbid(unsafe_code)]
 
@@ -29,7 +29,7 @@ enum Way {
 }
 
 const MODES: [&str; 3] = ["oneshot", "circular", "streaming"];
-const WAYS: [Way; 10] = [
+const WAYS: [Way; 12] = [
     Way::AnyProcess,
     Way::AtCall(Traced::Program, Side::Before),
     Way::AnyProcess,
@@ -40,8 +40,10 @@ const WAYS: [Way; 10] = [
     Way::AtCall(Traced::Both, Side::Before),
     Way::AnyProcess,
     Way::AtCall(Traced::Both, Side::After),
+    Way::AtCall(Traced::Writer, Side::Before),
+    Way::AtCall(Traced::Writer, Side::After),
 ];
-const KILLS: u64 = 30;
+const KILLS: u64 = 36;
 
 /// The trials of a mode.
 fn kill_all(mode: &str) {
@@ -81,6 +83,8 @@ fn kill_all(mode: &str) {
 enum Traced {
     Program,
     Manager,
+    /// The manager, at a call of the thread that writes the file which the client has handed over.
+    Writer,
     /// The manager, and the program is killed first.
     Both,
 }
@@ -108,7 +112,8 @@ fn kill_at(mode: &str, traced: Traced, call: u64, side: Side) -> Result<u64, u64
     };
     let is_program = traced == Traced::Program;
     let manager = spawn("trace", &["manager"], !is_program);
-    let mut tracer = (!is_program).then(|| Tracer::new(&manager, "trace"));
+    let thread = if traced == Traced::Writer { "trace-writer" } else { "trace" };
+    let mut tracer = (!is_program).then(|| Tracer::new(&manager, thread));
     let mut found = None;
     // A condition that a manager has to be let go on for, if it stands at each call.
     let mut wait_while_traced = |what: &str, is_true: &mut dyn FnMut() -> bool| {
@@ -168,7 +173,7 @@ fn kill_at(mode: &str, traced: Traced, call: u64, side: Side) -> Result<u64, u64
     let least = match traced {
         // It was not recorded.
         _ if !has_started => vec![0; counted.len()],
-        Traced::Manager => before,
+        Traced::Manager | Traced::Writer => before,
         Traced::Program | Traced::Both => counted,
     };
     let what = format!("{mode} {traced:?} {side:?} call {call} ({number})");

@@ -24,6 +24,7 @@ mod scenarios {
     mod first_events;
     mod forking;
     mod full;
+    mod handing_over;
     mod hostile;
     mod imported;
     mod joining;

@@ -57,7 +57,15 @@ impl Confirmer {
         true
     }
 
-    fn is_reported(&self) -> bool {
+    /// Writes a first count, of 0.
+    pub fn accept(&mut self, socket: &Socket) {
+        self.rest = 0_u64.to_le_bytes().to_vec();
+        self.confirm(socket, 0);
+    }
+
+    /// The socket has taken the last count.
+    #[must_use]
+    pub fn is_reported(&self) -> bool {
         self.rest.is_empty() && self.reported == self.written
     }
 }

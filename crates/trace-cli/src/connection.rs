@@ -2,13 +2,14 @@
 
 use crate::exit::{ALREADY_RUNNING, Failure};
 use rustix::fs::{Access, Mode};
+use std::os::fd::BorrowedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use trace_protocol::controller::{
-    ProvisionerRequest, ProvisionerResponse, SessionRequest, SessionResponse, TraceConfig,
+    FileCount, ProvisionerRequest, ProvisionerResponse, SessionRequest, SessionResponse, TraceConfig,
 };
 use trace_protocol::names::{PROVISIONER, REGISTRY, RUNTIME_NAME, RUNTIME_VARIABLE};
 use trace_protocol::registry::RECORDING_PREFIX;
@@ -169,10 +170,21 @@ impl Connection {
         }
     }
 
-    /// Sets up a session; its archive arrives through the socket.
-    pub fn initialize(&self, config: TraceConfig) -> Result<(SessionChannel, Socket), Failure> {
+    /// Sets up a session; its archive arrives through the socket. A manager that can writes it into `file`
+    /// instead.
+    //= docs/protocol.md#files-that-are-handed-over
+    pub fn initialize(
+        &self,
+        config: TraceConfig,
+        file: Option<BorrowedFd<'_>>,
+    ) -> Result<(SessionChannel, Socket), Failure> {
         let (session, their_session) = Channel::pair().map_err(|error| system(&error))?;
         let (output, their_output) = Socket::pair().map_err(|error| system(&error))?;
+        if let Some(file) = file {
+            output
+                .write_with(&FileCount::Written(0).value().to_le_bytes(), file)
+                .map_err(|error| system(&error))?;
+        }
         let request = ProvisionerRequest::InitializeTracing {
             session: their_session.into_handle(),
             config,

@@ -1,6 +1,7 @@
 //! `trace record`: from the first message to the summary.
 
 pub mod destination;
+mod lending;
 mod limited;
 mod recording;
 mod status_line;

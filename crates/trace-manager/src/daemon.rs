@@ -7,6 +7,7 @@ mod clients;
 mod dying;
 mod ends;
 mod entrances;
+mod file_writer;
 mod io;
 mod key;
 mod log;
@@ -34,6 +35,7 @@ use snapshot::Snapshot;
 use std::num::NonZeroU64;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use task::{Effects, Requester, Tasks};
 use trace_archive::transfer::Transfer;
@@ -115,6 +117,8 @@ pub fn run(options: Options) -> Result<(), Error> {
         return Err(Error::AlreadyRunning { pid: runtime.lock_holder(LOCK), directory: options.runtime_dir });
     };
     zx_sim::distrust_peers();
+    // A file that reaches the limit of its size is an error of writing it, and does not end the manager.
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
     allow_many_descriptors();
     if options.on_demand {
         log::own_file();

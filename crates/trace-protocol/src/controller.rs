@@ -7,6 +7,7 @@
 pub mod alert;
 pub mod config;
 pub mod disposition;
+pub mod file_count;
 pub mod observer;
 pub mod progress;
 pub mod session;
@@ -16,6 +17,7 @@ pub mod task;
 pub use alert::Alert;
 pub use config::{ArchiveFile, EventCosts, ProviderSpec, TraceConfig};
 pub use disposition::ProviderDisposition;
+pub use file_count::FileCount;
 pub use observer::{Counts, FrameKind, ObserveError, ObserveOptions, ObservedProvider, Observing};
 pub use progress::ProviderProgress;
 pub use session::{

@@ -8,6 +8,7 @@
 //! from the second, and only if the slab's word is the same before and after.
 
 mod accounts;
+mod batches;
 mod durable;
 mod fast_path;
 mod plausible;
@@ -19,15 +20,12 @@ use std::io;
 use std::sync::atomic::{Ordering, fence};
 pub use trace_format::buffer::BUFFER_VERSION;
 use trace_format::buffer::{BufferHeader, BufferMode, HEADER_BYTES, HeaderError, Layout, field};
-use trace_format::record::RecordHeader;
 pub use trace_format::slab::Gap;
 use trace_format::slab::{Loss, LossReason, SlabState, SlabWord};
 use trace_format::units::TicksPerSecond;
 pub use validate::Fault;
 use validate::Validator;
 
-/// Slabs are read in batches of about this size.
-const BATCH_BYTES: usize = 256 << 10;
 /// How many bad records are kept with their place; the rest is only counted.
 const MAX_BAD_RECORDS: usize = 16;
 
@@ -364,53 +362,6 @@ impl<S: Source> BufferReader<S> {
         &self.findings
     }
 
-    /// Appends the valid records of the next batch to `out`, definitions before the records that use them.
-    /// False at the end.
-    ///
-    /// # Errors
-    /// The buffer cannot be read any further; what was appended before stays valid.
-    pub fn read_batch(&mut self, out: &mut Vec<u8>) -> Result<bool, BufferError> {
-        let layout = self.header.layout;
-        let mut batch = Vec::new();
-        let mut extents = Vec::new();
-        while batch.len() < BATCH_BYTES
-            && let Some((word, slab)) = self.slabs.get(self.next_slab).copied()
-        {
-            self.next_slab += 1;
-            let bytes = layout.slab_bytes as usize * word.run().max(1) as usize;
-            let start = batch.len();
-            batch.resize(start + bytes, 0);
-            if self.copy_slab(word, slab, &mut batch[start..])? {
-                extents.push((word, slab, start..start + bytes));
-            } else {
-                batch.truncate(start);
-            }
-        }
-        if !self.is_durable_read || self.is_live() {
-            // After the slabs, so that it holds every definition they use.
-            self.is_durable_read = true;
-            self.read_durable(out)?;
-        }
-        if self.header.end_ts.is_none() && self.is_live() {
-            self.refresh_end()?;
-        }
-        for (word, slab, range) in extents {
-            let sequence = word.sequence();
-            let mut read = self.read[slab as usize];
-            if read.sequence != sequence {
-                read = Read { sequence, ..Read::default() };
-            }
-            let known = read.bytes.min(range.len());
-            let before = self.seen_rolling();
-            let start = layout.slab(slab) + known as u64;
-            read.bytes = known + self.walk_slab(start, &batch[range.start + known..range.end], out);
-            read.records += self.seen_rolling() - before;
-            read.is_whole = word.state() == SlabState::Closed;
-            self.read[slab as usize] = read;
-        }
-        Ok(self.next_slab < self.slabs.len())
-    }
-
     /// Finds the slabs of the part, in the order they were claimed.
     //= docs/buffer.md#slab-words
     fn find_slabs(&mut self) -> Result<(), BufferError> {
@@ -445,38 +396,6 @@ impl<S: Source> BufferReader<S> {
         self.left = left.map(|word| word.sequence()).collect();
         self.slabs = slabs;
         Ok(())
-    }
-
-    /// Copies a slab or a run; false if it was claimed again meanwhile.
-    //= docs/buffer.md#reading
-    fn copy_slab(&self, word: SlabWord, slab: u32, bytes: &mut [u8]) -> Result<bool, BufferError> {
-        let offset = self.header.layout.slab(slab);
-        if !self.is_live() {
-            read_exact(&self.source, offset, bytes)?;
-            return Ok(true);
-        }
-        let mut first = vec![0; bytes.len()];
-        let is_before = self.is_still(word, slab)?;
-        fence(Ordering::SeqCst);
-        read_exact(&self.source, offset, &mut first)?;
-        fence(Ordering::SeqCst);
-        read_exact(&self.source, offset, bytes)?;
-        fence(Ordering::SeqCst);
-        if !is_before || !self.is_still(word, slab)? {
-            return Ok(false);
-        }
-        keep_committed(&first, bytes);
-        Ok(true)
-    }
-
-    /// Whether the words of a slab and of the rest of its run are unchanged. If it was closed meanwhile, it
-    /// holds the same records.
-    fn is_still(&self, word: SlabWord, slab: u32) -> Result<bool, BufferError> {
-        let words = self.slab_words(slab, word.run().max(1))?;
-        Ok(words[0].sequence() == word.sequence()
-            && words[0].run() == word.run()
-            && matches!(words[0].state(), SlabState::Open | SlabState::Closed)
-            && is_whole_run(&self.header.layout, slab, &words))
     }
 
     fn slab_words(&self, first: u32, count: u32) -> Result<Vec<SlabWord>, BufferError> {
@@ -522,59 +441,10 @@ impl<S: Source> BufferReader<S> {
         Ok(())
     }
 
-    /// Hands on the records of one slab. The walk ends at a zero word, or at an impossible size: then nothing
-    /// more is read of this slab. Returns the number of processed bytes.
-    fn walk_slab(&mut self, slab_offset: u64, slab: &[u8], out: &mut Vec<u8>) -> usize {
-        let mut rest = slab;
-        // Where the sound records begin that are not handed on yet, and their number.
-        let (mut sound, mut count) = (0, 0);
-        let latest = self.latest();
-        let walked = loop {
-            let walked = slab.len() - rest.len();
-            let offset = slab_offset + walked as u64;
-            let record = match next_record(rest) {
-                Next::End => break walked,
-                Next::BadSize(header) => {
-                    self.hand_on_all(&slab[sound..walked], count, out);
-                    let words = header.size().0 as u64;
-                    self.leave_out(RegionName::Rolling, offset, Fault::Size { words });
-                    return slab.len();
-                }
-                Next::Record(record, behind) => {
-                    rest = behind;
-                    record
-                }
-            };
-            match self.validator.check_rolling(record).and_then(|at| validate::check_time(record, at, latest))
-            {
-                Ok(emitted_at) if self.header.end_ts.is_none_or(|end| emitted_at <= Some(end)) => {
-                    self.findings.events += u64::from(emitted_at.is_some());
-                    count += 1;
-                    continue;
-                }
-                Ok(_) => self.findings.late_events += 1,
-                Err(fault) => self.leave_out(RegionName::Rolling, offset, fault),
-            }
-            self.hand_on_all(&slab[sound..walked], count, out);
-            (sound, count) = (walked + record.len(), 0);
-        };
-        self.hand_on_all(&slab[sound..walked], count, out);
-        walked
-    }
-
     /// Records of rolling regions that were found, sound or not.
     fn seen_rolling(&self) -> u64 {
         let findings = &self.findings;
         findings.rolling_records + findings.late_events + findings.bad_rolling_records
-    }
-
-    /// Hands on the given number of consecutive records of a rolling region.
-    fn hand_on_all(&mut self, records: &[u8], count: u64, out: &mut Vec<u8>) {
-        self.findings.rolling_bytes += records.len() as u64;
-        self.findings.rolling_records += count;
-        self.findings.records += count;
-        self.findings.bytes += records.len() as u64;
-        out.extend_from_slice(records);
     }
 
     fn hand_on(&mut self, record: &[u8], out: &mut Vec<u8>) {
@@ -589,44 +459,6 @@ impl<S: Source> BufferReader<S> {
         if self.findings.first_bad.len() < MAX_BAD_RECORDS {
             self.findings.first_bad.push(BadRecord { region, offset, fault });
         }
-    }
-}
-
-/// The record at the beginning of some bytes.
-enum Next<'a> {
-    /// A zero word, or the end of the bytes.
-    End,
-    /// A header with an impossible size.
-    BadSize(RecordHeader),
-    /// A record, and the bytes after it.
-    Record(&'a [u8], &'a [u8]),
-}
-
-fn next_record(bytes: &[u8]) -> Next<'_> {
-    let Some(word) = bytes.first_chunk::<8>() else {
-        return Next::End;
-    };
-    let header = RecordHeader(u64::from_le_bytes(*word));
-    let size = header.size().bytes();
-    match bytes.split_at_checked(size) {
-        _ if header.0 == 0 => Next::End,
-        Some((record, rest)) if size > 0 => Next::Record(record, rest),
-        _ => Next::BadSize(header),
-    }
-}
-
-/// Zeroes the header of the first record in `second` that was not committed yet in `first`.
-fn keep_committed(first: &[u8], second: &mut [u8]) {
-    let mut offset = 0;
-    while let Some(header) = first.get(offset..).and_then(|rest| rest.first_chunk::<8>()) {
-        let size = RecordHeader(u64::from_le_bytes(*header)).size().bytes();
-        if *header == [0; 8] || size == 0 {
-            if let Some(header) = second.get_mut(offset..offset + 8) {
-                header.fill(0);
-            }
-            return;
-        }
-        offset += size;
     }
 }
 

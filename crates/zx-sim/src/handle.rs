@@ -1,6 +1,6 @@
 //! A descriptor of unknown kind, as it comes out of a message.
 
-use rustix::fs::{AtFlags, FileType, SealFlags, StatxFlags};
+use rustix::fs::{AtFlags, FileType, OFlags, SealFlags, StatxFlags};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, RecvMsg, ReturnFlags, Shutdown,
     SocketType, sockopt,
@@ -42,11 +42,27 @@ impl Handle {
     /// Device and inode, if it is a regular file. Makes no request that its file system would have to answer.
     #[must_use]
     pub fn file(&self) -> Option<(u64, u64)> {
+        self.file_and_owner().map(|(file, _)| file)
+    }
+
+    /// The same, with the user that the file belongs to.
+    fn file_and_owner(&self) -> Option<((u64, u64), u32)> {
         let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
-        let stat = rustix::fs::statx(self, c"", flags, StatxFlags::TYPE | StatxFlags::INO).ok()?;
+        let wanted = StatxFlags::TYPE | StatxFlags::INO | StatxFlags::UID;
+        let stat = rustix::fs::statx(self, c"", flags, wanted).ok()?;
         let is_file = FileType::from_raw_mode(stat.stx_mode.into()) == FileType::RegularFile;
         let device = rustix::fs::makedev(stat.stx_dev_major, stat.stx_dev_minor);
-        is_file.then_some((device, stat.stx_ino))
+        is_file.then_some(((device, stat.stx_ino), stat.stx_uid))
+    }
+
+    /// Device and inode, if it is a regular file of a user's that can be read, and written at any place.
+    #[must_use]
+    pub fn writable_file_of(&self, uid: u32) -> Option<(u64, u64)> {
+        let (file, owner) = self.file_and_owner()?;
+        let flags = rustix::fs::fcntl_getfl(self).ok()?;
+        let is_plain = (flags & OFlags::ACCMODE) == OFlags::RDWR
+            && !flags.intersects(OFlags::APPEND | OFlags::DIRECT | OFlags::PATH);
+        (owner == uid && is_plain).then_some(file)
     }
 
     /// Whether it is anonymous memory that no process can shrink: reading it never blocks.

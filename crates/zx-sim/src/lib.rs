@@ -21,6 +21,7 @@
 #![deny(unsafe_code)]
 
 mod activation;
+mod ahead;
 pub mod apart;
 pub mod channel;
 pub mod debuglog;
@@ -43,6 +44,7 @@ pub mod vmo;
 pub mod wait;
 pub mod wake;
 
+pub use ahead::Ahead;
 pub use channel::{Channel, Listener, Message, Peer};
 pub use error::{Error, Result};
 pub use fifo::Fifo;

@@ -3,7 +3,9 @@
 use crate::channel::{SEND, checked_socket, pair, receive};
 use crate::error::{Error, Result};
 use crate::handle::{Handle, receive_handles};
-use rustix::net::{RecvFlags, SocketType, sockopt};
+use rustix::net::{RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, Shutdown, SocketType, sockopt};
+use std::io::IoSlice;
+use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// How many bytes a writer may be ahead of its reader.
@@ -56,9 +58,38 @@ impl Socket {
     /// # Errors
     /// [`Error::ShouldWait`] when there is nothing yet.
     pub fn read(&self, bytes: &mut [u8]) -> Result<usize> {
+        self.read_with_handles(bytes).map(|(length, _)| length)
+    }
+
+    /// Writes bytes together with a descriptor of anything, which the reader gets with the first of them.
+    ///
+    /// # Errors
+    /// As [`Socket::write`].
+    pub fn write_with(&self, bytes: &[u8], descriptor: BorrowedFd<'_>) -> Result<usize> {
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut ancillary = SendAncillaryBuffer::new(&mut space);
+        let descriptors = [descriptor];
+        if !ancillary.push(SendAncillaryMessage::ScmRights(&descriptors)) {
+            return Err(Error::TooManyHandles { found: 1, limit: 0 });
+        }
+        rustix::net::sendmsg(&self.0, &[IoSlice::new(bytes)], &mut ancillary, SEND)
+            .map_err(|source| Error::of_transfer("cannot write to a socket", source))
+    }
+
+    /// As [`Socket::read`], with the handles that were written with the bytes.
+    ///
+    /// # Errors
+    /// As [`Socket::read`].
+    pub fn read_with_handles(&self, bytes: &mut [u8]) -> Result<(usize, Vec<Handle>)> {
         receive(|| receive_handles(&self.0, bytes, RecvFlags::empty()))
-            .map(|(received, _)| received.bytes)
+            .map(|(received, handles)| (received.bytes, handles))
             .map_err(|source| Error::of_transfer("cannot read from a socket", source))
+    }
+
+    /// Writes nothing more; the reader gets to the end, and this end can still be read.
+    pub fn end_writing(&self) {
+        // The other end may have gone.
+        let _ = rustix::net::shutdown(&self.0, Shutdown::Write);
     }
 
     /// A second handle of the same end.

@@ -12,6 +12,7 @@ use crate::error::{Error, Result};
 use rustix::ioctl::{Ioctl, IoctlOutput, Opcode, ioctl, opcode};
 use std::ffi::c_void;
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 /// Memory of data that was sent on a socket and not yet read at the other end, in bytes.
@@ -23,6 +24,15 @@ pub(crate) fn unread_by_peer(socket: &impl AsFd) -> Result<usize> {
         return Err(Error::io("cannot see how full a fifo is", io::Error::last_os_error()));
     }
     Ok(usize::try_from(bytes).unwrap_or(0))
+}
+
+/// Has the system begin to write a part of a file to its disk, without waiting for that to end.
+pub(crate) fn begin_writing_back(file: &impl AsFd, part: Range<u64>) {
+    let number = |value: u64| libc::off64_t::try_from(value).unwrap_or(libc::off64_t::MAX);
+    let (offset, length) = (number(part.start), number(part.end.saturating_sub(part.start)));
+    let file = file.as_fd().as_raw_fd();
+    // SAFETY: numbers, and a descriptor that is borrowed for the call (S1).
+    let _ = unsafe { libc::sync_file_range(file, offset, length, libc::SYNC_FILE_RANGE_WRITE) };
 }
 
 /// The wait status of a process that has ended and was reaped, from Linux 6.15 on: `PIDFD_GET_INFO` of

@@ -218,32 +218,37 @@ fn a_half_that_was_given_in_part_is_recovered() {
     scene.check("streaming", &["recovered.fxt"], &counted);
 }
 
-/// What the client's socket had taken, and what stands behind it, is not lost with the client.
+/// What the client's socket had taken, and what stands behind it, is not lost with the client. Of a file that
+/// was handed over, nothing waits for the client.
 //= docs/recovery.md#what-is-recovered
+//= docs/protocol.md#files-that-are-handed-over
 #[test]
 fn a_frozen_client_that_dies_loses_nothing() {
-    for mode in MODES {
+    let ways = [&["--max-size", "1GiB"][..], &[]];
+    for (mode, way) in MODES.iter().flat_map(|mode| ways.map(|way| (*mode, way))) {
+        let is_handed_over = way.is_empty();
         let sandbox = Sandbox::new();
         let emits = ["1", "500"];
         let output = sandbox.record(&["-o", "whole.fxt", "--buffering-mode", mode], "emit", &emits);
         assert!(output.status.success(), "{output:?}");
-        let recording = sandbox.spawn("trace", &["record", "--buffering-mode", mode]);
+        let recording = sandbox.spawn("trace", &[&["record", "--buffering-mode", mode], way].concat());
         wait_for("the recording", || recording.stderr_so_far().contains("press Ctrl-C").then_some(()));
         let mut program = sandbox.spawn("emit", &[&emits[..], &["--wait", "--on"]].concat());
         assert_eq!((program.line().parse(), program.line()), (Ok(program.pid()), "on".to_owned()));
         freeze(recording.pid());
         program.close_stdin();
         program.succeed();
-        // Its buffer is being read, and cannot be given up.
+        // Its buffer is being read, and cannot be given up where the client has to confirm it.
         let sessions = Scene::sessions_of(&sandbox);
         let [session] = &sessions[..] else { panic!("{sessions:?}") };
         let manifest = || fs::read_to_string(session.join("manifest.jsonl")).unwrap();
-        wait_for("the rest to be read", || manifest().contains("\"end\"").then_some(()));
+        let awaited = if is_handed_over { "\"archived\":{" } else { "\"end\"" };
+        wait_for("the rest to be read", || manifest().contains(awaited).then_some(()));
         recording.signal(Signal::KILL);
         recording.finish();
         wait_for("the session to end", || manifest().contains("\"ended\"").then_some(()));
-        assert!(session.join("provider-2").exists(), "{mode}: {}", manifest());
-        assert!(!manifest().contains("\"archived\":{"), "{mode}: {}", manifest());
+        assert_eq!(session.join("provider-2").exists(), !is_handed_over, "{mode}: {}", manifest());
+        assert_eq!(manifest().contains("\"archived\":{"), is_handed_over, "{mode}: {}", manifest());
         // What was recovered before stays.
         fs::copy(sandbox.file("whole.fxt"), sandbox.file("recovered.fxt")).unwrap();
         let output = sandbox.trace(["recover"]);

@@ -4,6 +4,7 @@
 //! During a recording, the archive is in a file of its own beside the output, with a name that marks it as
 //! partial. If anything fails before the output is complete, that file stays.
 
+use super::lending::Lending;
 use crate::args::format::{Compression, Format, of_name};
 use crate::args::record::Recording;
 use crate::convert::{self, Job};
@@ -11,6 +12,7 @@ use crate::exit::Failure;
 use crate::output::{OutputFile, TemporaryFile};
 use crate::stdio::{self, Stdout};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::fs::File;
 use std::io::{self, Write};
 use std::net::TcpStream;
 use std::os::fd::AsFd;
@@ -31,6 +33,8 @@ pub struct Destination {
     compression: Compression,
     /// The archive as it arrives, if the result has another format.
     archive: Option<TemporaryFile>,
+    /// Whether the manager writes the file.
+    lending: Lending,
 }
 
 enum Target {
@@ -151,8 +155,8 @@ pub fn default_name(stem: &str, number: u32, format: Format, compression: Compre
 
 /// The sink of an archive as it arrives.
 pub enum Sink<'a> {
-    /// A file.
-    File(&'a mut TemporaryFile),
+    /// A file, and whether the manager writes it; none if it must not.
+    File(&'a mut TemporaryFile, Option<Lending>),
     /// Standard output.
     Stdout(Stdout),
     /// A connection.
@@ -162,7 +166,7 @@ pub enum Sink<'a> {
 impl Write for Sink<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
-            Self::File(file) => file.file().write(bytes),
+            Self::File(file, _) => file.file().write(bytes),
             Self::Stdout(stdout) => stdout.write(bytes),
             Self::Connection(connection) => connection.write(bytes),
         }
@@ -177,7 +181,7 @@ impl Sink<'_> {
     /// Bytes in the pipe or connection that its reader has not taken.
     pub fn unread(&self) -> u64 {
         match self {
-            Self::File(_) => 0,
+            Self::File(..) => 0,
             Self::Stdout(stdout) => zx_sim::unread(stdout),
             Self::Connection(connection) => zx_sim::unread(connection),
         }
@@ -186,7 +190,7 @@ impl Sink<'_> {
     /// The pipe or connection has no reader any more.
     pub fn is_closed(&self) -> bool {
         match self {
-            Self::File(_) => false,
+            Self::File(..) => false,
             Self::Stdout(stdout) => has_no_reader(stdout),
             Self::Connection(connection) => has_no_reader(connection),
         }
@@ -195,14 +199,22 @@ impl Sink<'_> {
     /// Whether a file still has the bytes that were written into it.
     pub fn check(&mut self, written: u64) -> io::Result<()> {
         match self {
-            Self::File(file) => check_file(file.file(), written),
+            Self::File(file, _) => check_file(file.file(), written),
             Self::Stdout(_) | Self::Connection(_) => Ok(()),
+        }
+    }
+
+    /// The file, if the manager may write it.
+    pub fn to_lend(&mut self) -> Option<(&mut File, Lending)> {
+        match self {
+            Self::File(file, Some(lending)) => Some((file.file(), lending.clone())),
+            Self::File(_, None) | Self::Stdout(_) | Self::Connection(_) => None,
         }
     }
 
     /// From here on the archive is kept, even if something fails.
     pub fn keep(&mut self) {
-        if let Self::File(file) = self {
+        if let Self::File(file, _) = self {
             file.keep_unless_finished();
         }
     }
@@ -280,7 +292,7 @@ impl Destination {
             (false, Some(path)) => Some(archive(path)?),
             (false, None) => Some(TemporaryFile::anywhere(".fxt")?),
         };
-        Ok(Self { place, format, compression, archive })
+        Ok(Self { place, format, compression, archive, lending: Lending::default() })
     }
 
     /// The trace is written to stdout, where nothing else may be.
@@ -291,8 +303,8 @@ impl Destination {
     /// The sink of the archive as it arrives.
     pub fn sink(&mut self) -> Sink<'_> {
         match (&mut self.archive, &mut self.place) {
-            (Some(archive), _) => Sink::File(archive),
-            (None, Target::File(file)) => Sink::File(file.unfinished()),
+            (Some(archive), _) => Sink::File(archive, None),
+            (None, Target::File(file)) => Sink::File(file.unfinished(), Some(self.lending.clone())),
             (None, Target::Stdout) => Sink::Stdout(Stdout),
             (None, Target::Connection(connection, _)) => Sink::Connection(connection),
         }
@@ -338,6 +350,10 @@ impl Destination {
         };
         let path = archive.path().to_owned();
         let file = archive.file();
+        if self.lending.is_lent() {
+            // The manager may be writing it yet. Readers leave out an incomplete record at the end.
+            return Ok(Some(path));
+        }
         let cut =
             trace_reader::complete_records_end(file).and_then(|bytes| file.set_len(bytes).map(|()| bytes));
         match cut {
@@ -380,7 +396,7 @@ impl Destination {
     }
 
     fn make(self) -> Result<Finished, Failure> {
-        let Self { mut place, format, compression, archive } = self;
+        let Self { mut place, format, compression, archive, lending: _ } = self;
         let mut conversion = None;
         if let Some(archive) = &archive {
             let mut output: Box<dyn Write> = match &mut place {

@@ -1,24 +1,28 @@
 //! A running recording: handles everything that can happen during it, one event at a time, while the archive
-//! is written into its file.
+//! is written into its file, here or by the manager.
 
 use super::destination::Sink;
+use super::lending::{Arrival, Arrived, Lent};
 use super::limited::{LeftOut, Limited};
 use crate::command::RecordedCommand;
 use crate::connection::{Connection, Received, SessionChannel, system};
 use crate::exit::Failure;
 use crate::signals;
 use crate::verify::Expected;
+use rustix::process::{Resource, getrlimit};
 use signal_hook::consts::{SIGHUP, SIGTERM};
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::io::Write;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use trace_archive::confirm::Confirmer;
 use trace_format::shown::Shown;
-use trace_protocol::controller::{ProviderStats, SessionRequest, SessionResponse, TraceConfig, Untraced};
+use trace_protocol::controller::{
+    FileCount, ProviderStats, SessionRequest, SessionResponse, TraceConfig, Untraced,
+};
 use zx_sim::{Error, Event, ProcessFd, Signals, Socket, WaitSet};
 
 const KEY_SESSION: u64 = 0;
@@ -38,6 +42,9 @@ const SILENCE: Duration = Duration::from_secs(3);
 pub const ASK_INTERVAL: Duration = Duration::from_millis(500);
 /// How often to check how much of a pipe was read.
 const PIPE_INTERVAL: Duration = Duration::from_millis(10);
+
+/// Why nothing more comes, if there is no other reason.
+const MANAGER_GONE: &str = "the trace manager is gone";
 
 /// An event of a recording.
 #[derive(Debug)]
@@ -64,6 +71,7 @@ pub enum Happening {
 pub struct Recording<'a> {
     session: Option<SessionChannel>,
     output: Option<Socket>,
+    arrival: Arrival,
     sink: Sink<'a>,
     written: u64,
     /// The same without what was dropped.
@@ -73,6 +81,8 @@ pub struct Recording<'a> {
     confirmed: u64,
     /// The socket has no room for the last confirmation.
     is_confirmer_full: bool,
+    /// The manager has written all of the file.
+    is_complete: bool,
     /// Limits the size of the archive.
     limited: Option<Limited>,
     /// The requested categories, compared with those of programs.
@@ -96,6 +106,8 @@ pub struct Recording<'a> {
     /// Why writing the archive failed.
     failure: Option<String>,
     chunk: Vec<u8>,
+    /// The file, if the manager may be writing it. Dropped last: it waits until the manager does not.
+    lent: Option<Lent>,
 }
 
 impl<'a> Recording<'a> {
@@ -103,7 +115,7 @@ impl<'a> Recording<'a> {
     pub fn begin(
         connection: &Connection,
         config: TraceConfig,
-        sink: Sink<'a>,
+        mut sink: Sink<'a>,
         max_bytes: Option<u64>,
         expected: Expected,
     ) -> Result<Self, Failure> {
@@ -119,7 +131,18 @@ impl<'a> Recording<'a> {
             let writer = OwnedFd::from(writer.duplicate().map_err(failed)?);
             signal_hook::low_level::pipe::register(signal, writer).map_err(signal_failed)?;
         }
-        let (session, output) = connection.initialize(config)?;
+        // What is limited is counted here, limits of this process are not the manager's, and that writes only
+        // what is named.
+        let is_unlimited = max_bytes.is_none() && getrlimit(Resource::Fsize).current.is_none();
+        let to_lend = sink.to_lend().filter(|_| is_unlimited && config.file.is_some());
+        let file = to_lend.as_ref().map(|(file, _)| file.as_fd());
+        let (session, output) = connection.initialize(config, file)?;
+        let (arrival, lent) = match to_lend {
+            Some((_, lending)) => {
+                (Arrival::Unknown(Vec::new()), Some(lending.begin(output.duplicate().map_err(failed)?)))
+            }
+            None => (Arrival::Archive, None),
+        };
         let waits = WaitSet::new().map_err(failed)?;
         let wanted = Signals::READABLE | Signals::PEER_CLOSED;
         waits.add(&session, KEY_SESSION, wanted).map_err(failed)?;
@@ -130,12 +153,14 @@ impl<'a> Recording<'a> {
         Ok(Self {
             session: Some(session),
             output: Some(output),
+            arrival,
             sink,
             written: 0,
             in_sink: 0,
             confirmer: Confirmer::default(),
             confirmed: 0,
             is_confirmer_full: false,
+            is_complete: false,
             limited: max_bytes.map(Limited::new),
             expected,
             was_compared: false,
@@ -151,6 +176,7 @@ impl<'a> Recording<'a> {
             happened: VecDeque::new(),
             failure: None,
             chunk: vec![0; CHUNK_BYTES],
+            lent,
         })
     }
 
@@ -238,7 +264,7 @@ impl<'a> Recording<'a> {
         if self.confirmed < self.written && self.sink.is_closed() {
             self.fail("cannot write the trace: its reader is gone".to_owned());
         }
-        let Some(output) = &self.output else { return };
+        let (Some(output), Arrival::Archive) = (&self.output, &self.arrival) else { return };
         let is_full = !self.confirmer.confirm(output, self.confirmed);
         if is_full != self.is_confirmer_full {
             self.is_confirmer_full = is_full;
@@ -253,7 +279,7 @@ impl<'a> Recording<'a> {
     /// in the buffers.
     fn fail(&mut self, why: String) {
         self.failure.get_or_insert(why);
-        self.output = None;
+        self.close_output();
         self.session = None;
         self.happened.push_back(Happening::ManagerGone);
     }
@@ -305,31 +331,17 @@ impl<'a> Recording<'a> {
         self.happened.push_back(happening);
     }
 
-    /// Copies data from the archive's socket into the file.
+    /// Copies data from the archive's socket into the file, or reads how far the manager has written it.
     fn read_output(&mut self) -> Result<(), Failure> {
         for _ in 0..CHUNKS_AT_ONCE {
             let Some(output) = &self.output else {
                 return Ok(());
             };
             match output.read(&mut self.chunk) {
-                Ok(0) | Err(Error::PeerClosed) => {
-                    self.output = None;
-                    self.happened.push_back(Happening::OutputEnded);
-                }
+                Ok(0) | Err(Error::PeerClosed) => self.end_output(),
                 Ok(length) => {
-                    let chunk = Cow::Borrowed(&self.chunk[..length]);
-                    let chunk = match &mut self.limited {
-                        Some(limited) => Cow::Owned(limited.take(&chunk)),
-                        None => chunk,
-                    };
-                    let written = self.sink.check(self.in_sink).and_then(|()| self.sink.write_all(&chunk));
-                    self.in_sink += chunk.len() as u64;
-                    if let Err(error) = written {
-                        self.fail(format!("cannot write the trace: {error}"));
-                        return Ok(());
-                    }
                     self.silence = Duration::ZERO;
-                    self.written += length as u64;
+                    self.take_in(length);
                 }
                 Err(Error::ShouldWait) => break,
                 Err(error) => return Err(system(&error)),
@@ -337,6 +349,77 @@ impl<'a> Recording<'a> {
         }
         self.confirm();
         Ok(())
+    }
+
+    /// Nothing more comes out of the socket.
+    fn end_output(&mut self) {
+        if let Some(lent) = self.lent.take() {
+            lent.end();
+        }
+        if matches!(self.arrival, Arrival::Counts(_)) && !self.is_complete {
+            self.failure.get_or_insert(MANAGER_GONE.to_owned());
+        }
+        self.close_output();
+        self.happened.push_back(Happening::OutputEnded);
+    }
+
+    fn close_output(&mut self) {
+        if let Some(output) = self.output.take() {
+            // Another handle may keep it open.
+            let _ = self.waits.remove(&output);
+        }
+    }
+
+    /// Takes in what was read from the socket.
+    fn take_in(&mut self, length: usize) {
+        let chunk = &self.chunk[..length];
+        match self.arrival.take_in(chunk) {
+            Arrived::Nothing => {}
+            Arrived::More => self.write(None, length),
+            Arrived::First(bytes) => {
+                if let Some(lent) = self.lent.take() {
+                    lent.end();
+                }
+                let length = bytes.len();
+                self.write(Some(bytes), length);
+            }
+            Arrived::Counts(counts) => counts.into_iter().for_each(|count| self.take_count(count)),
+        }
+    }
+
+    /// Writes bytes of the archive into its file, those given or those in the chunk.
+    fn write(&mut self, bytes: Option<Vec<u8>>, length: usize) {
+        let bytes = bytes.map_or(Cow::Borrowed(&self.chunk[..length]), Cow::Owned);
+        let bytes = match &mut self.limited {
+            Some(limited) => Cow::Owned(limited.take(&bytes)),
+            None => bytes,
+        };
+        let written = self.sink.check(self.in_sink).and_then(|()| self.sink.write_all(&bytes));
+        self.in_sink += bytes.len() as u64;
+        match written {
+            Ok(()) => self.written += length as u64,
+            Err(error) => self.fail(format!("cannot write the trace: {error}")),
+        }
+    }
+
+    /// The manager reports how far it has written the file.
+    //= docs/protocol.md#files-that-are-handed-over
+    fn take_count(&mut self, count: FileCount) {
+        let (bytes, is_complete) = match count {
+            FileCount::Written(bytes) => (bytes, false),
+            FileCount::Complete(bytes) => (bytes, true),
+            FileCount::Failed { errno } => {
+                // What is wrong with the file shows here, too.
+                let error = match (self.sink.check(self.in_sink), i32::try_from(errno)) {
+                    (Err(error), _) => error,
+                    (Ok(()), Ok(errno @ 1..)) => std::io::Error::from_raw_os_error(errno),
+                    (Ok(()), _) => std::io::Error::other("the trace manager does not write it any more"),
+                };
+                return self.fail(format!("cannot write the trace: {error}"));
+            }
+        };
+        (self.written, self.in_sink, self.confirmed) = (bytes, bytes, bytes);
+        self.is_complete |= is_complete;
     }
 
     fn read_signals(&mut self) {
@@ -383,7 +466,7 @@ impl<'a> Recording<'a> {
 
     /// Why nothing more comes, after [`Happening::ManagerGone`].
     pub fn why_gone(&self) -> &str {
-        self.failure.as_deref().unwrap_or("the trace manager is gone")
+        self.failure.as_deref().unwrap_or(MANAGER_GONE)
     }
 
     /// Ends the session and reads the rest of the archive. Returns the dropped records, and removes them from

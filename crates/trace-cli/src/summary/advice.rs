@@ -17,6 +17,9 @@ const MOST_MIB: u64 = 1024;
 /// Margin for differences between runs: the number of threads that have begun a slab, and the order in which
 /// they come.
 const MARGIN_PERCENT: u64 = 25;
+/// A stream that has lost less than one record of so many was held up for a moment, which a larger buffer
+/// outlasts.
+const MOMENTARY: u64 = 50;
 
 /// Whether wanted events are missing.
 pub fn is_loss(lost: &Lost) -> bool {
@@ -77,8 +80,13 @@ impl Need {
         if refused > 0
             && let Some(bytes) = provider.needed_rolling_bytes
         {
-            let bytes = bytes.saturating_add(bytes / 100 * MARGIN_PERCENT);
-            let fits = move |layout: &Layout| rolling_bytes(layout) >= bytes;
+            let with_margin = |bytes: u64| bytes.saturating_add(bytes / 100 * MARGIN_PERCENT);
+            let everything = overload(provider, mode, refused).map(with_margin);
+            let bytes = with_margin(bytes);
+            let fits = move |layout: &Layout| match everything {
+                Some(everything) => layout.rolling_bytes.saturating_mul(2) >= everything,
+                None => rolling_bytes(layout) >= bytes,
+            };
             if smallest(mode, &fits).is_some() {
                 is_enough.push(Box::new(fits));
                 kept += refused;
@@ -136,6 +144,17 @@ fn rolling_bytes(layout: &Layout) -> u64 {
 /// The smallest sufficient buffer, in MiB. If one is sufficient, all larger ones are.
 fn smallest(mode: BufferMode, is_enough: &dyn Fn(&Layout) -> bool) -> Option<u64> {
     (1..=MOST_MIB).find(|size| Layout::new(size << 20, mode).is_ok_and(|layout| is_enough(&layout)))
+}
+
+/// Bytes that a provider of a stream would have recorded in all, if it was faster than they could be written
+/// and not just for a moment. However large the halves are, both are full sooner or later then, unless they
+/// hold everything.
+fn overload(provider: &ProviderStats, mode: BufferMode, refused: u64) -> Option<u64> {
+    let generated = provider.records_generated.filter(|_| mode == BufferMode::Streaming)?;
+    let is_momentary = refused.saturating_mul(MOMENTARY) <= generated;
+    let kept = generated.saturating_sub(refused).max(1);
+    let bytes = u128::from(provider.bytes_archived?) * u128::from(generated) / u128::from(kept);
+    (!is_momentary).then(|| u64::try_from(bytes).unwrap_or(u64::MAX))
 }
 
 /// Advice for a provider that recorded more than any buffer holds.
@@ -238,22 +257,40 @@ mod tests {
         let b = full("b", LossReason::Full, 16 * MIB);
         assert_eq!(lines_of(&[a, b]), enough("--buffer-size 22MiB"));
         // Each half holds all of it.
-        let stream = ProviderStats {
+        assert_eq!(lines_of(&[stream(8 * MIB, 100_000_000, 20)]), enough("--buffer-size 22MiB"));
+    }
+
+    /// A stream that has lost so many of 1000 records more than it kept.
+    fn stream(needed: u64, bytes_archived: u64, lost: u64) -> ProviderStats {
+        ProviderStats {
             buffering_mode: Some(BufferingMode::Streaming),
-            ..full("s", LossReason::NotSaved, 8 * MIB)
-        };
-        assert_eq!(lines_of(&[stream]), enough("--buffer-size 22MiB"));
+            needed_rolling_bytes: Some(needed),
+            bytes_archived: Some(bytes_archived),
+            ..provider("s", &[(LossReason::NotSaved, lost)])
+        }
+    }
+
+    /// A stream that is faster than what writes it needs a buffer for everything, whatever was short of a
+    /// half.
+    //= docs/recording.md#advice
+    #[test]
+    fn an_overloaded_stream_loses_nothing_only_if_everything_fits() {
+        // 20 of 1020 are one in 51.
+        assert_eq!(lines_of(&[stream(8 * MIB, 64 * MIB, 20)]), enough("--buffer-size 22MiB"));
+        // 21 of 1021 are more than one in 50: 65.3 MiB, and a quarter more.
+        assert_eq!(lines_of(&[stream(8 * MIB, 64 * MIB, 21)]), enough("--buffer-size 84MiB"));
+        assert_eq!(lines_of(&[stream(8 * MIB, 64 * MIB, 1000)]), enough("--buffer-size 163MiB"));
+        let rates =
+            "s (pid 42) recorded 671 MB/s, and 336 MB/s could be written: no buffer is large enough for that";
+        assert_eq!(lines_of(&[stream(8 * MIB, 640 * MIB, 1000)]), [rates]);
     }
 
     //= docs/recording.md#advice
     #[test]
     fn where_no_buffer_helps_the_rates_say_why() {
-        let stream = ProviderStats {
-            buffering_mode: Some(BufferingMode::Streaming),
-            ..full("s", LossReason::NotSaved, 1024 * MIB)
-        };
+        let stream = ProviderStats { bytes_archived: Some(100_000_000), ..stream(1024 * MIB, 0, 1) };
         let rates =
-            "s (pid 42) recorded 100 MB/s, and 50 MB/s could be written: no buffer is large enough for that";
+            "s (pid 42) recorded 50 MB/s, and 50 MB/s could be written: no buffer is large enough for that";
         assert_eq!(lines_of(&[stream]), [rates]);
         let oneshot = full("a", LossReason::Full, 1600 * MIB);
         let size = "a (pid 42) would have needed a buffer of 2000 MiB; --buffering-mode streaming loses nothing \

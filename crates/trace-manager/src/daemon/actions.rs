@@ -23,10 +23,10 @@ impl Daemon {
                 self.clients.close(client, &self.io);
             }
             Action::BeginArchive { config, uid } => {
-                let Some(socket) = self.clients.take_output() else {
+                let Some(place) = self.clients.take_output() else {
                     return;
                 };
-                let mut output = Output::new(socket, &config, config.confirms);
+                let mut output = Output::of_session(place, &config, uid.0);
                 output.begin(&config, self.rate);
                 self.providers.begin_session(&config, uid, output.queue().clone());
                 self.output = Some(output);

@@ -39,7 +39,8 @@ impl Daemon {
             let Some(output) = &mut self.output else {
                 return false;
             };
-            let flushed = output.flush().and_then(|flushed| output.read_confirmations().map(|()| flushed));
+            // Counts first: a writer that is found full after that has more to report.
+            let flushed = output.read_confirmations().and_then(|()| output.flush());
             let flushed = match flushed {
                 Ok(flushed) => flushed,
                 Err(reason) => {
@@ -84,6 +85,9 @@ impl Daemon {
             self.io.events.push_back(Event::OutputFailed { reason });
         } else {
             log(&format!("an archive is not complete: {reason}"));
+        }
+        if let Some(output) = &mut self.output {
+            output.report_failure(0);
         }
         self.end_output(false);
     }

@@ -2,8 +2,10 @@
 
 mod queries;
 
+use super::file_writer::FileWriter;
 use super::io::Io;
 use super::memory::Dumps;
+use super::output::Place;
 use super::providers::Providers;
 use super::task::Requester;
 use super::wire::send;
@@ -43,7 +45,7 @@ pub(super) struct Clients {
     silent: BTreeSet<u32>,
     sessions: BTreeMap<u32, SessionChannel>,
     /// The outputs that came with InitializeTracing, until the core takes or refuses them, in that order.
-    new_outputs: VecDeque<Socket>,
+    new_outputs: VecDeque<Place>,
     queries: Vec<Query>,
     /// Queries for categories that wait for their turn.
     waiting_queries: VecDeque<Asking>,
@@ -347,12 +349,12 @@ impl Clients {
             reported: BTreeSet::new(),
         };
         self.sessions.insert(number, session);
-        self.new_outputs.push_back(output);
+        self.new_outputs.push_back(Place::Client(output));
         io.events.push_back(Event::Initialize { client: client_id(number), pid, uid, config });
     }
 
     /// The output of the client whose InitializeTracing was just accepted or refused.
-    pub fn take_output(&mut self) -> Option<Socket> {
+    pub fn take_output(&mut self) -> Option<Place> {
         self.new_outputs.pop_front()
     }
 
@@ -377,8 +379,8 @@ impl Clients {
     }
 
     /// The output of a task, as if it had come with an InitializeTracing.
-    pub fn push_output(&mut self, output: Socket) {
-        self.new_outputs.push_back(output);
+    pub fn push_output(&mut self, output: FileWriter) {
+        self.new_outputs.push_back(Place::Task(output));
     }
 
     /// Serves one request of a session channel; returns one for progress, which is answered elsewhere.

@@ -1,17 +1,20 @@
-//! The client's end of the archive: a socket that is never waited for.
+//! The client's end of the archive: a socket that is never waited for, or a file that a thread writes.
 //!
 //! The queue takes one batch at a time: a transfer goes on only when the socket has taken everything, so a
-//! client that reads slowly holds up its own session and nothing else, and memory stays at one batch.
+//! client that reads slowly holds up its own session and nothing else, and memory stays at one batch. The
+//! thread that writes a file takes a limited number of batches.
 //!
 //! Data that the socket has accepted may be lost with the client. A client that confirms reports how many
-//! bytes of the archive it has written, and only these count.
+//! bytes of the archive it has written, and only these count. Of a file, what its thread has written counts.
 
+use super::file_writer::{FileWriter, Problem};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
+use trace_archive::confirm::Confirmer;
 use trace_archive::{framing, session_info};
 use trace_format::mutants;
 use trace_format::units::{ProviderId, TicksPerSecond};
-use trace_protocol::controller::TraceConfig;
+use trace_protocol::controller::{FileCount, TraceConfig};
 use zx_sim::{Error, Signals, Socket, WaitSet};
 
 /// How long a client may take to read or write anything more when the session ends.
@@ -40,17 +43,15 @@ pub(super) struct Written {
 
 /// The output of an archive.
 pub(super) struct Output {
-    socket: Socket,
+    sink: Sink,
     queue: Vec<u8>,
     sent: usize,
-    /// Bytes of the archive that the socket has taken.
+    /// Bytes of the archive that the sink has taken.
     taken: u64,
     /// Its size at the last query for its growth.
     asked: u64,
     confirmations: Option<Confirmations>,
     has_metadata: bool,
-    /// The signals that the loop is woken for.
-    watched: Option<Signals>,
     /// Parts that were read, with their ends in the archive, until they are written.
     parts: VecDeque<(Written, u64)>,
     /// The end was queued.
@@ -59,18 +60,74 @@ pub(super) struct Output {
     moved: Instant,
 }
 
+/// Where an archive goes.
+enum Sink {
+    /// To a client.
+    Socket(Watched),
+    /// Into a file. Its client, if it has one, gets the counts.
+    File(FileWriter, Option<Signals>, Option<Reader>),
+}
+
+/// A socket, with the signals that the loop is woken for.
+struct Watched {
+    socket: Socket,
+    signals: Option<Signals>,
+}
+
+/// A client whose file is written here.
+struct Reader {
+    watched: Watched,
+    confirmer: Confirmer,
+    /// The last count is in the socket.
+    is_informed: bool,
+}
+
+/// What an archive is written into.
+pub(super) enum Place {
+    /// The socket of a client.
+    Client(Socket),
+    /// The file of a task.
+    Task(FileWriter),
+}
+
 impl Output {
-    /// The archive of a client that set up a session or asked for a snapshot.
+    /// The archive of a client that asked for a snapshot.
     pub fn new(socket: Socket, config: &TraceConfig, confirms: bool) -> Self {
+        let sink = Sink::Socket(Watched { socket, signals: None });
+        Self::into_sink(sink, config, confirms.then(Confirmations::default))
+    }
+
+    /// The archive of a session of a user's.
+    //= docs/protocol.md#files-that-are-handed-over
+    pub fn of_session(place: Place, config: &TraceConfig, uid: u32) -> Self {
+        let confirmations = Some(Confirmations::default());
+        let socket = match place {
+            Place::Task(writer) => {
+                return Self::into_sink(Sink::File(writer, None, None), config, confirmations);
+            }
+            Place::Client(socket) if !config.confirms => return Self::new(socket, config, false),
+            Place::Client(socket) => socket,
+        };
+        let Some(writer) = handed_over(&socket, config, uid) else {
+            return Self::new(socket, config, true);
+        };
+        let mut confirmer = Confirmer::default();
+        // There is room for a first count.
+        confirmer.accept(&socket);
+        let watched = Watched { socket, signals: None };
+        let reader = Reader { watched, confirmer, is_informed: false };
+        Self::into_sink(Sink::File(writer, None, Some(reader)), config, confirmations)
+    }
+
+    fn into_sink(sink: Sink, config: &TraceConfig, confirmations: Option<Confirmations>) -> Self {
         Self {
-            socket,
+            sink,
             queue: Vec::new(),
             sent: 0,
             taken: 0,
             asked: 0,
-            confirmations: confirms.then(Confirmations::default),
+            confirmations,
             has_metadata: config.metadata,
-            watched: None,
             parts: VecDeque::new(),
             is_ended: false,
             moved: Instant::now(),
@@ -110,9 +167,13 @@ impl Output {
         self.is_ended
     }
 
-    /// Everything that was queued is written.
+    /// Everything that was queued is written, and the client is informed of that.
     pub fn is_written(&self) -> bool {
-        self.written() >= self.position()
+        let is_informed = match &self.sink {
+            Sink::File(_, _, Some(reader)) => reader.is_informed,
+            Sink::Socket(_) | Sink::File(_, _, None) => true,
+        };
+        self.written() >= self.position() && is_informed
     }
 
     /// When the client must have made progress, once no other client wants to record.
@@ -153,10 +214,24 @@ impl Output {
         self.confirmations.as_ref().filter(believed).map_or(self.taken, |confirmations| confirmations.written)
     }
 
-    /// Writes as much to the socket as it accepts. An error means that the reader has gone.
+    /// Hands over as much as the sink accepts. An error means that it accepts nothing any more.
     pub fn flush(&mut self) -> Result<Flushed, String> {
+        let socket = match &self.sink {
+            Sink::Socket(watched) => &watched.socket,
+            Sink::File(writer, ..) => {
+                let length = self.queue.len() as u64;
+                if length > 0 {
+                    match writer.push(&mut self.queue) {
+                        Ok(true) => self.taken += length,
+                        Ok(false) => return Ok(Flushed::Blocked),
+                        Err(problem) => return Err(self.fail(&problem)),
+                    }
+                }
+                return Ok(Flushed::Drained);
+            }
+        };
         while self.sent < self.queue.len() {
-            match self.socket.write(&self.queue[self.sent..]) {
+            match socket.write(&self.queue[self.sent..]) {
                 Ok(written) => {
                     self.sent += written;
                     self.taken += written as u64;
@@ -172,46 +247,133 @@ impl Output {
         Ok(Flushed::Drained)
     }
 
-    /// Reads the client's confirmations. An error means that the client has gone, or that its confirmation is
-    /// impossible.
+    /// Reads what is written, from the client or from the thread that writes its file. An error means that
+    /// the client has gone, that its confirmation is impossible, or that the file cannot be written.
     //= docs/protocol.md#confirmations
     pub fn read_confirmations(&mut self) -> Result<(), String> {
         let Some(confirmations) = &mut self.confirmations else {
             return Ok(());
         };
+        let counts = match &self.sink {
+            Sink::Socket(watched) => &watched.socket,
+            Sink::File(writer, ..) => writer.counts(),
+        };
         let mut bytes = [0; CONFIRMATIONS_AT_ONCE * CONFIRMATION_BYTES];
-        match self.socket.read(&mut bytes) {
-            Err(Error::ShouldWait) => Ok(()),
-            Ok(0) | Err(Error::PeerClosed) => Err("the client does not write any more".to_owned()),
+        match counts.read(&mut bytes) {
+            Err(Error::ShouldWait) => {}
+            Ok(0) | Err(Error::PeerClosed) => {
+                return Err(match &self.sink {
+                    Sink::Socket(_) => "the client does not write any more".to_owned(),
+                    Sink::File(writer, ..) => {
+                        let problem = writer.problem();
+                        self.fail(&problem)
+                    }
+                });
+            }
             Ok(length) => {
                 self.moved = Instant::now();
-                confirmations.take_in(&bytes[..length], self.taken)
+                confirmations.take_in(&bytes[..length], self.taken)?;
             }
-            Err(error) => Err(format!("cannot read from the client: {error}")),
+            Err(error) => return Err(format!("cannot read from the client: {error}")),
+        }
+        self.inform_reader()
+    }
+
+    /// Reports to the client how much of its file is written.
+    //= docs/protocol.md#files-that-are-handed-over
+    fn inform_reader(&mut self) -> Result<(), String> {
+        let (count, is_complete) = (self.written(), self.is_ended && self.written() >= self.position());
+        let Sink::File(_, _, Some(reader)) = &mut self.sink else {
+            return Ok(());
+        };
+        let socket = &reader.watched.socket;
+        match socket.read(&mut [0; CONFIRMATION_BYTES]) {
+            Err(Error::ShouldWait) => {}
+            Ok(0) | Err(Error::PeerClosed) => return Err("the client does not wait any more".to_owned()),
+            Ok(_) => return Err("the client confirms what is written for it".to_owned()),
+            Err(error) => return Err(format!("cannot read from the client: {error}")),
+        }
+        let count = if is_complete { FileCount::Complete(count) } else { FileCount::Written(count) };
+        reader.is_informed = reader.confirmer.confirm(socket, count.value()) && is_complete;
+        Ok(())
+    }
+
+    /// Reports to the client why its file is not written any more, and returns that for the log.
+    fn fail(&mut self, problem: &Problem) -> String {
+        self.report_failure(problem.errno);
+        format!("cannot write the archive: {}", problem.text)
+    }
+
+    /// Reports to the client that its file is not written any more.
+    pub fn report_failure(&mut self, errno: u32) {
+        if let Sink::File(_, _, Some(reader)) = &mut self.sink {
+            let count = FileCount::Failed { errno }.value();
+            // A client that has not read for so long does not learn why.
+            reader.confirmer.confirm(&reader.watched.socket, count);
         }
     }
 
-    /// Wakes the loop when the client confirms something, and when the socket takes more if it has to.
+    /// Wakes the loop when something is confirmed, and when the socket takes more if it has to.
     pub fn watch(&mut self, waits: &WaitSet, key: u64, flushed: Flushed) {
         let mut wanted = Signals::empty();
         wanted.set(Signals::READABLE, self.confirmations.is_some());
-        wanted.set(Signals::WRITABLE, flushed == Flushed::Blocked);
-        if wanted.is_empty() {
-            self.unwatch(waits);
-        } else if self.watched != Some(wanted) {
-            let watched = match self.watched {
-                Some(_) => waits.modify(&self.socket, key, wanted),
-                None => waits.add(&self.socket, key, wanted),
-            };
-            self.watched = watched.is_ok().then_some(wanted);
+        match &mut self.sink {
+            Sink::Socket(Watched { socket, signals }) => {
+                wanted.set(Signals::WRITABLE, flushed == Flushed::Blocked);
+                watch(socket, signals, waits, key, wanted);
+            }
+            Sink::File(writer, signals, reader) => {
+                watch(writer.counts(), signals, waits, key, wanted);
+                if let Some(Reader { watched, confirmer, .. }) = reader {
+                    wanted.set(Signals::WRITABLE, !confirmer.is_reported());
+                    watch(&watched.socket, &mut watched.signals, waits, key, wanted);
+                }
+            }
         }
     }
 
     pub fn unwatch(&mut self, waits: &WaitSet) {
-        if self.watched.take().is_some() {
-            let _ = waits.remove(&self.socket);
+        match &mut self.sink {
+            Sink::Socket(Watched { socket, signals }) => unwatch(socket, signals, waits),
+            Sink::File(writer, signals, reader) => {
+                unwatch(writer.counts(), signals, waits);
+                if let Some(Reader { watched: Watched { socket, signals }, .. }) = reader {
+                    unwatch(socket, signals, waits);
+                }
+            }
         }
     }
+}
+
+fn watch(socket: &Socket, watched: &mut Option<Signals>, waits: &WaitSet, key: u64, wanted: Signals) {
+    if wanted.is_empty() {
+        unwatch(socket, watched, waits);
+    } else if *watched != Some(wanted) {
+        let result = match watched {
+            Some(_) => waits.modify(socket, key, wanted),
+            None => waits.add(socket, key, wanted),
+        };
+        *watched = result.is_ok().then_some(wanted);
+    }
+}
+
+fn unwatch(socket: &Socket, watched: &mut Option<Signals>, waits: &WaitSet) {
+    if watched.take().is_some() {
+        let _ = waits.remove(socket);
+    }
+}
+
+/// Begins to write the file that a client has handed over, if there is one that is suitable.
+//= docs/protocol.md#files-that-are-handed-over
+fn handed_over(socket: &Socket, config: &TraceConfig, uid: u32) -> Option<FileWriter> {
+    let mut count = [0; CONFIRMATION_BYTES];
+    let (length, handles) = socket.read_with_handles(&mut count).ok()?;
+    let [file] = <[_; 1]>::try_from(handles).ok()?;
+    let named = config.file.as_ref().map(|file| (file.device, file.inode))?;
+    let is_suitable = length == CONFIRMATION_BYTES
+        && count == [0; CONFIRMATION_BYTES]
+        && file.writable_file_of(uid) == Some(named);
+    FileWriter::for_client(is_suitable.then_some(file)?, socket.duplicate().ok()?)
 }
 
 /// A client's confirmations of how far its file is written: a running count of bytes, little endian, sent as

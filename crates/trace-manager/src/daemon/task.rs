@@ -4,6 +4,7 @@
 
 mod spool;
 
+use super::file_writer::FileWriter;
 use super::log::log;
 use crate::core::{ClientId, Event, Uid};
 use spool::Spool;
@@ -125,7 +126,7 @@ impl Tasks {
         self.current.as_ref().and_then(|task| task.deadline)
     }
 
-    /// Begins a task, whose archive is written into the socket.
+    /// Begins a task, whose archive goes to the writer.
     pub fn start(
         &mut self,
         requester: Requester,
@@ -133,7 +134,7 @@ impl Tasks {
         options: TaskOptions,
         file: Handle,
         effects: &mut Effects,
-    ) -> Option<Socket> {
+    ) -> Option<FileWriter> {
         let mut refuse = |error, reason: String| {
             effects.answers.push((requester, TaskResponse::Start(Err(failure(error, reason)))));
             None

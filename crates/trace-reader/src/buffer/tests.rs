@@ -1,3 +1,4 @@
+use super::batches::BATCH_BYTES;
 use super::*;
 use crate::testing::bytes;
 use proptest::prelude::*;
@@ -593,6 +594,7 @@ proptest! {
     }
 }
 
+mod batches;
 mod parts;
 mod plausible;
 mod runs;
