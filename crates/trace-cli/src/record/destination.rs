@@ -205,7 +205,7 @@ impl Sink<'_> {
     }
 
     /// The file, if the manager may write it.
-    pub fn to_lend(&mut self) -> Option<(&mut File, Lending)> {
+    pub fn lend(&mut self) -> Option<(&mut File, Lending)> {
         match self {
             Self::File(file, Some(lending)) => Some((file.file(), lending.clone())),
             Self::File(_, None) | Self::Stdout(_) | Self::Connection(_) => None,

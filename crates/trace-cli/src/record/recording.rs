@@ -134,10 +134,10 @@ impl<'a> Recording<'a> {
         // What is limited is counted here, limits of this process are not the manager's, and that writes only
         // what is named.
         let is_unlimited = max_bytes.is_none() && getrlimit(Resource::Fsize).current.is_none();
-        let to_lend = sink.to_lend().filter(|_| is_unlimited && config.file.is_some());
-        let file = to_lend.as_ref().map(|(file, _)| file.as_fd());
+        let lend = sink.lend().filter(|_| is_unlimited && config.file.is_some());
+        let file = lend.as_ref().map(|(file, _)| file.as_fd());
         let (session, output) = connection.initialize(config, file)?;
-        let (arrival, lent) = match to_lend {
+        let (arrival, lent) = match lend {
             Some((_, lending)) => {
                 (Arrival::Unknown(Vec::new()), Some(lending.begin(output.duplicate().map_err(failed)?)))
             }

@@ -19,7 +19,7 @@ const HIGHEST: u64 = 0x80 * EACH;
 /// later bytes may be set, too.
 #[inline]
 const fn special(eight: u64) -> u64 {
-    let (quote, backslash) = (eight ^ b'"' as u64 * EACH, eight ^ b'\\' as u64 * EACH);
+    let (quote, backslash) = (eight ^ (b'"' as u64 * EACH), eight ^ (b'\\' as u64 * EACH));
     let is_zero = quote.wrapping_sub(EACH) & !quote | backslash.wrapping_sub(EACH) & !backslash;
     (is_zero | eight.wrapping_sub(0x20 * EACH) & !eight) & HIGHEST
 }
