@@ -36,6 +36,8 @@ mod key {
 }
 
 const MAX_VARINT_BYTES: usize = 10;
+/// Larger packets are not usual. Decoded they may take a hundred times as much, which is kept.
+const MAX_BYTES: usize = 4096;
 
 /// Bytes of a message that were not decoded yet.
 struct Wire<'a>(&'a [u8]);
@@ -96,6 +98,9 @@ pub(super) struct Usual {
 impl Usual {
     /// Decodes a packet in place of the one before, if it is a usual one.
     pub fn decode(&mut self, bytes: &[u8]) -> Option<&TracePacket> {
+        if bytes.len() > MAX_BYTES {
+            return None;
+        }
         let packet = &mut self.packet;
         (packet.timestamp, packet.trusted_packet_sequence_id) = (None, None);
         (packet.sequence_flags, packet.timestamp_clock_id) = (None, None);
@@ -261,6 +266,10 @@ mod tests {
         assert_eq!(usual.decode(&[0x5a, 0, 0x5a, 0]), None);
         assert_eq!(usual.decode(&[0x5a, 2, 0x32, 0]), None);
         assert_eq!(usual.decode(&[0x12, 0, 0x5a, 0]), None);
+        // More than a usual one.
+        let large = TrackEvent { category_iids: vec![1; MAX_BYTES], ..TrackEvent::default() };
+        let large = TracePacket { track_event: Some(large), ..TracePacket::default() };
+        assert_eq!(usual.decode(&large.encode_to_vec()), None);
         // A text that is not UTF-8.
         assert_eq!(usual.decode(&[0x5a, 5, 0x22, 3, 0x32, 1, 0xff]), None);
     }
