@@ -51,8 +51,8 @@ fn query(sandbox: &Sandbox, trace: &str, sql: &str) -> Vec<Value> {
 }
 
 /// How often threads run, and for how long in all: when CPUs run them. Where the record of a switch is
-/// missing, a CPU seems to run a thread until its next one, though another CPU runs it by then. Rows come when
-/// CPUs stop running threads, and time that a row before has is not counted again.
+/// missing, a CPU seems to run a thread until its next one, though another CPU runs it by then. Rows come
+/// when CPUs stop running threads, and time that a row before has is not counted again.
 fn running(sandbox: &Sandbox, trace: &str) -> (u64, u64) {
     let (mut count, mut sum) = (0, 0);
     let mut ends = BTreeMap::new();
