@@ -54,11 +54,9 @@ impl Ahead {
 
     /// Nothing follows: gives back what was reserved behind the end.
     pub fn end(&mut self, file: &File) {
-        if self.reserved.take().is_some_and(|reserved| reserved > 0)
-            && let Ok(metadata) = file.metadata()
-        {
+        if self.reserved.take().is_some_and(|reserved| reserved > 0) {
             // Another process may have made it shorter.
-            let _ = file.set_len(metadata.len());
+            let _ = file.metadata().and_then(|metadata| file.set_len(metadata.len()));
         }
     }
 }
