@@ -7,6 +7,7 @@
 mod in_order;
 #[cfg(feature = "parquet")]
 mod inner_times;
+mod roots;
 
 pub use in_order::{InOrder, OutOfOrder, Places as HeldPlaces};
 #[cfg(feature = "parquet")]

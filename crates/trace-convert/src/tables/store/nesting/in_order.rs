@@ -4,6 +4,7 @@
 //! A slice that ends is around those that ended before and began after its begin. A stack for each thread has
 //! the slices that are in no other one yet, in the order of their times.
 
+use super::roots::{Root, Roots};
 use super::{Nested, Span, Spans};
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -18,27 +19,14 @@ const ENDLESS: i64 = i64::MIN;
 /// Slices in the order of their ends, with their places.
 #[derive(Debug, Default)]
 pub struct InOrder {
-    threads: HashMap<u64, Thread, foldhash::fast::RandomState>,
+    /// Slices by their rows.
+    threads: HashMap<u64, Roots<u64>, foldhash::fast::RandomState>,
     /// By row: the row of the slice around it, from 1.
     parents: Vec<u32>,
     depths: Vec<u32>,
     owns: Vec<i64>,
     unfinished: Vec<Span>,
-    beside: Vec<Root>,
-}
-
-#[derive(Debug, Default)]
-struct Thread {
-    roots: Vec<Root>,
-    last_end: i64,
-}
-
-/// A slice that is in no other one yet.
-#[derive(Clone, Copy, Debug)]
-struct Root {
-    row: u64,
-    ts: i64,
-    end: i64,
+    beside: Vec<Root<u64>>,
 }
 
 /// The slices are not in order, or too many.
@@ -58,7 +46,7 @@ impl Spans for InOrder {
         self.depths[rows - 1] = 0;
         match span.end {
             Some(end) if end >= span.ts => {
-                self.add(span.thread, Root { row: span.row, ts: span.ts, end }, end - span.ts)
+                self.add(span.thread, Root { ts: span.ts, end, of: span.row }, end - span.ts)
             }
             Some(_) => Err(OutOfOrder),
             None => {
@@ -71,26 +59,13 @@ impl Spans for InOrder {
 
 impl InOrder {
     #[inline]
-    fn add(&mut self, thread: u64, new: Root, mut own: i64) -> Result<(), OutOfOrder> {
-        let Thread { roots, last_end } = self.threads.entry(thread).or_default();
-        if new.end < *last_end {
-            return Err(OutOfOrder);
-        }
-        *last_end = new.end;
-        // Nothing is in a slice that begins where it ends.
-        while let Some(root) = roots.pop_if(|root| root.ts >= new.end) {
-            self.beside.push(root);
-        }
-        while let Some(inner) = roots.pop_if(|root| root.ts >= new.ts) {
-            self.parents[inner.row as usize] = new.row as u32 + 1;
+    fn add(&mut self, thread: u64, new: Root<u64>, mut own: i64) -> Result<(), OutOfOrder> {
+        let Self { threads, parents, owns, beside, .. } = self;
+        threads.entry(thread).or_default().add(new, beside, |inner| {
+            parents[inner.of as usize] = new.of as u32 + 1;
             own = own.saturating_sub(inner.end - inner.ts);
-        }
-        if roots.last().is_some_and(|before| before.end > new.ts) {
-            return Err(OutOfOrder);
-        }
-        roots.push(new);
-        roots.extend(self.beside.drain(..).rev());
-        self.owns[new.row as usize] = own.max(0);
+        })?;
+        owns[new.of as usize] = own.max(0);
         Ok(())
     }
 
@@ -100,7 +75,7 @@ impl InOrder {
         let mut unfinished = std::mem::take(&mut self.unfinished);
         unfinished.sort_by_key(|span| (Reverse(span.ts), span.row));
         for span in &unfinished {
-            self.add(span.thread, Root { row: span.row, ts: span.ts, end: i64::MAX }, 0)?;
+            self.add(span.thread, Root { ts: span.ts, end: i64::MAX, of: span.row }, 0)?;
             self.owns[span.row as usize] = ENDLESS;
         }
         let Self { parents, mut depths, owns, .. } = self;

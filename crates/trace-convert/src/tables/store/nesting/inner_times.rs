@@ -3,6 +3,7 @@
 //!
 //! Memory holds the slices that are in no other one yet, of which old ones are merged when there are many.
 
+use super::roots::{Root, Roots};
 use super::{OutOfOrder, Span, Spans};
 use crate::tables::store::spill::{Piece, Spill};
 use std::cmp::Reverse;
@@ -17,78 +18,62 @@ const MAX_ROOTS: usize = if cfg!(test) { 64 } else { 1 << 20 };
 const MERGED: usize = 64;
 
 /// Takes slices in the order of their ends.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct InnerTimes {
-    threads: HashMap<u64, Thread, foldhash::fast::RandomState>,
+    /// Slices, with the time of those that one stands for.
+    threads: HashMap<u64, Roots<i64>, foldhash::fast::RandomState>,
     roots: usize,
-    beside: Vec<Root>,
+    /// With more, some are merged.
+    max_roots: usize,
+    beside: Vec<Root<i64>>,
     unfinished: Vec<Span>,
     open: Vec<i64>,
     blocks: Vec<Option<Piece>>,
     spill: Spill,
 }
 
-#[derive(Debug, Default)]
-struct Thread {
-    roots: Vec<Root>,
-    last_end: i64,
-}
-
-/// A slice that is in no other one yet, or some behind each other.
-#[derive(Clone, Copy, Debug)]
-struct Root {
-    ts: i64,
-    end: i64,
-    /// The time of the slices.
-    time: i64,
-}
-
 impl InnerTimes {
     pub fn new(spill: Spill) -> Self {
-        Self { spill, ..Self::default() }
+        Self {
+            threads: HashMap::default(),
+            roots: 0,
+            max_roots: MAX_ROOTS,
+            beside: Vec::new(),
+            unfinished: Vec::new(),
+            open: Vec::new(),
+            blocks: Vec::new(),
+            spill,
+        }
     }
 
     #[inline]
     fn add(&mut self, thread: u64, ts: i64, end: i64) -> Result<i64, OutOfOrder> {
-        let Thread { roots, last_end } = self.threads.entry(thread).or_default();
-        if end < *last_end {
-            return Err(OutOfOrder);
-        }
-        *last_end = end;
-        let count = roots.len();
-        // Nothing is in a slice that begins where it ends.
-        while let Some(root) = roots.pop_if(|root| root.ts >= end) {
-            self.beside.push(root);
-        }
-        let mut inner = 0_i64;
-        while let Some(root) = roots.pop_if(|root| root.ts >= ts) {
-            inner = inner.saturating_add(root.time);
-        }
-        if roots.last().is_some_and(|before| before.end > ts) {
-            return Err(OutOfOrder);
-        }
-        roots.push(Root { ts, end, time: end - ts });
-        roots.extend(self.beside.drain(..).rev());
-        self.roots = self.roots + roots.len() - count;
-        if self.roots > MAX_ROOTS {
+        let roots = self.threads.entry(thread).or_default();
+        let (count, mut time) = (roots.slices.len(), 0_i64);
+        let new = Root { ts, end, of: end - ts };
+        roots.add(new, &mut self.beside, |inner| time = time.saturating_add(inner.of))?;
+        self.roots = self.roots + roots.slices.len() - count;
+        if self.roots > self.max_roots {
             self.merge();
         }
-        Ok(inner)
+        Ok(time)
     }
 
     /// Merges the older half of the slices of each thread.
     #[cold]
     fn merge(&mut self) {
         self.roots = 0;
-        for Thread { roots, .. } in self.threads.values_mut() {
-            let (old, new) = roots.split_at(roots.len() / 2);
+        for Roots { slices, .. } in self.threads.values_mut() {
+            let (old, new) = slices.split_at(slices.len() / 2);
             let merged = old.chunks(MERGED).filter_map(|some| {
-                let time = some.iter().fold(0, |sum: i64, root| sum.saturating_add(root.time));
-                Some(Root { ts: some.first()?.ts, end: some.last()?.end, time })
+                let time = some.iter().fold(0, |sum: i64, root| sum.saturating_add(root.of));
+                Some(Root { ts: some.first()?.ts, end: some.last()?.end, of: time })
             });
-            *roots = merged.chain(new.iter().copied()).collect();
-            self.roots += roots.len();
+            *slices = merged.chain(new.iter().copied()).collect();
+            self.roots += slices.len();
         }
+        // Threads with a slice each have none to merge: their next ones do not have all looked at again.
+        self.max_roots = MAX_ROOTS.max(2 * self.roots);
     }
 
     /// Keeps the time inside of the slice of a row. The rows between have none.
@@ -179,7 +164,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn own_times(spans: &[(u64, i64, Option<i64>)]) -> Result<Vec<Option<i64>>, OutOfOrder> {
-        let mut times = InnerTimes::default();
+        let mut times = InnerTimes::new(Spill::default());
         for (row, (thread, ts, end)) in (0..).zip(spans) {
             times.push(&Span { row: 3 * row, thread: *thread, ts: *ts, end: *end })?;
         }
@@ -212,6 +197,17 @@ mod tests {
                 prop_assert_eq!(own, expected);
             }
         }
+    }
+
+    /// Each is in no other one, and the only one of its thread: looking at all again and again finds nothing.
+    #[test]
+    fn slices_that_cannot_be_merged_are_not_looked_at_for_each_other_one() {
+        let mut times = InnerTimes::new(Spill::default());
+        for thread in 0..1000 {
+            times.push(&Span { row: thread, thread, ts: 5, end: Some(7) }).unwrap();
+        }
+        // They were looked at when there were 65, 131, 263 and 527.
+        assert_eq!((times.roots, times.max_roots), (1000, 1054));
     }
 
     /// More slices that are in no other one than are kept apart, and one around all of them or some.
