@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fs::File;
-use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 const RUN_BYTES: usize = 48 << 20;
 const READ_BYTES: usize = 64 << 10;
 const MIN_READ_BYTES: usize = 4 << 10;
-/// Before each record in the file: its time and its length.
+/// Before each record, also in the file: its time and its length.
 const HEAD_BYTES: usize = 16;
 
 /// Records on their way into the order of their times.
@@ -29,8 +29,8 @@ pub struct Sorter {
     error: Option<io::Error>,
 }
 
-/// Time and place of a record.
-type RecordPosition = (u64, Range<u32>);
+/// A record's time, and where its head begins.
+type RecordPosition = (u64, u32);
 
 impl Default for Sorter {
     fn default() -> Self {
@@ -49,7 +49,7 @@ impl Sorter {
     /// Takes a record; the order of those of one time stays. What would be too much for memory moves to the
     /// file first; where that fails, [`Sorter::check`] has the error, and records are dropped.
     pub fn push(&mut self, at: u64, record: &[u8]) {
-        let new = record.len() + size_of::<RecordPosition>();
+        let new = HEAD_BYTES + record.len() + size_of::<RecordPosition>();
         let used = self.used_bytes();
         if used > 0 && used + new > self.run_bytes && self.error.is_none() {
             self.error = self.spill().err();
@@ -58,18 +58,21 @@ impl Sorter {
             return;
         }
         let start = self.bytes.len();
-        let (Ok(from), Ok(to)) = (u32::try_from(start), u32::try_from(start + record.len())) else {
+        let length = HEAD_BYTES + record.len();
+        let (Ok(from), Ok(_)) = (u32::try_from(start), u32::try_from(start + length)) else {
             self.error = Some(io::ErrorKind::FileTooLarge.into());
             return;
         };
         // At most what is allowed, where doubling would be more.
-        if self.bytes.capacity() - start < record.len() {
+        if self.bytes.capacity() - start < length {
             let most = self.run_bytes.saturating_sub(self.used_bytes() - start);
-            let wanted = (2 * self.bytes.capacity()).min(most).max(start + record.len());
+            let wanted = (2 * self.bytes.capacity()).min(most).max(start + length);
             self.bytes.reserve_exact(wanted - start);
         }
+        self.bytes.extend_from_slice(&at.to_le_bytes());
+        self.bytes.extend_from_slice(&(record.len() as u64).to_le_bytes());
         self.bytes.extend_from_slice(record);
-        self.index.push((at, from..to));
+        self.index.push((at, from));
     }
 
     fn used_bytes(&self) -> usize {
@@ -92,12 +95,18 @@ impl Sorter {
         self.index.sort_by_key(|(at, _)| *at);
         let start = file.seek(SeekFrom::End(0))?;
         let mut writer = BufWriter::with_capacity(READ_BYTES, &mut *file);
-        for (at, place) in self.index.drain(..) {
-            let record = &self.bytes[place.start as usize..place.end as usize];
-            writer.write_all(&at.to_le_bytes())?;
-            writer.write_all(&(record.len() as u64).to_le_bytes())?;
-            writer.write_all(record)?;
+        // Records that are in order are one piece.
+        let mut piece = 0..0;
+        for (_, from) in self.index.drain(..) {
+            let from = from as usize;
+            let end = record_at(&self.bytes, from).map_or(from, |record| record.end);
+            if piece.end != from {
+                writer.write_all(self.bytes.get(piece).unwrap_or_default())?;
+                piece = from..from;
+            }
+            piece.end = end;
         }
+        writer.write_all(self.bytes.get(piece).unwrap_or_default())?;
         writer.flush()?;
         drop(writer);
         self.bytes.clear();
@@ -172,9 +181,10 @@ impl Sorted {
     /// The file cannot be read.
     pub fn advance(&mut self) -> io::Result<Option<&mut [u8]>> {
         match &mut self.source {
-            Source::Held { bytes, index } => {
-                Ok(index.next().map(|(_, place)| &mut bytes[place.start as usize..place.end as usize]))
-            }
+            Source::Held { bytes, index } => Ok(index.next().and_then(|(_, from)| {
+                let record = record_at(bytes, from as usize)?;
+                bytes.get_mut(record)
+            })),
             Source::Runs { runs, next, given } => {
                 if let Some(number) = given.take()
                     && let Some(at) = runs[number].advance()?
@@ -182,22 +192,40 @@ impl Sorted {
                     // Where runs hardly overlap, the same one goes on.
                     if next.peek().is_none_or(|Reverse(first)| (at, number) < *first) {
                         *given = Some(number);
-                        return Ok(Some(&mut runs[number].record));
+                        return Ok(Some(runs[number].record()));
                     }
                     next.push(Reverse((at, number)));
                 }
                 *given = next.pop().map(|Reverse((_, number))| number);
-                Ok(given.map(|number| &mut *runs[number].record))
+                Ok(given.map(|number| runs[number].record()))
             }
         }
     }
 }
 
+/// The word at a place.
+fn word(bytes: &[u8], at: usize) -> Option<u64> {
+    bytes.get(at..).and_then(<[u8]>::first_chunk).map(|word| u64::from_le_bytes(*word))
+}
+
+/// Where the record is whose head is at a place.
+fn record_at(bytes: &[u8], head: usize) -> Option<Range<usize>> {
+    let length = usize::try_from(word(bytes, head + 8)?).ok()?;
+    let start = head + HEAD_BYTES;
+    Some(start..start.checked_add(length)?)
+}
+
 /// One part of the file, read from its beginning.
 #[derive(Debug)]
 struct Run {
-    input: BufReader<Part>,
-    record: Vec<u8>,
+    input: Part,
+    /// What was read, and room behind it.
+    buffer: Vec<u8>,
+    /// Where the next head is, and what was read ends.
+    next: usize,
+    end: usize,
+    /// The last record.
+    record: Range<usize>,
 }
 
 #[derive(Debug)]
@@ -218,22 +246,47 @@ impl Read for Part {
 
 impl Run {
     fn new(file: &Arc<File>, range: Range<u64>, read_bytes: usize) -> Self {
-        let part = Part { file: file.clone(), range };
-        Self { input: BufReader::with_capacity(read_bytes, part), record: Vec::new() }
+        let input = Part { file: file.clone(), range };
+        Self { input, buffer: vec![0; read_bytes], next: 0, end: 0, record: 0..0 }
     }
 
     /// Goes to the next record, and gives its time.
     fn advance(&mut self) -> io::Result<Option<u64>> {
-        let mut head = [0; HEAD_BYTES];
-        match self.input.read_exact(&mut head) {
-            Ok(()) => {}
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
-            Err(error) => return Err(error),
+        if self.end - self.next < HEAD_BYTES && !self.fill(HEAD_BYTES)? {
+            return Ok(None);
         }
-        let word = |at: usize| u64::from_le_bytes(head[at..at + 8].try_into().unwrap_or_default());
-        self.record.resize(usize::try_from(word(8)).unwrap_or(0), 0);
-        self.input.read_exact(&mut self.record)?;
-        Ok(Some(word(0)))
+        let record = |run: &Self| record_at(&run.buffer, run.next).ok_or(io::ErrorKind::InvalidData);
+        let length = record(self)?.end - self.next;
+        if self.end - self.next < length && !self.fill(length)? {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let at = word(&self.buffer, self.next).unwrap_or(0);
+        self.record = record(self)?;
+        self.next = self.record.end;
+        Ok(Some(at))
+    }
+
+    fn record(&mut self) -> &mut [u8] {
+        self.buffer.get_mut(self.record.clone()).unwrap_or_default()
+    }
+
+    /// Reads until there are so many bytes; false if the part ends before.
+    fn fill(&mut self, wanted: usize) -> io::Result<bool> {
+        self.buffer.copy_within(self.next..self.end, 0);
+        self.end -= self.next;
+        self.next = 0;
+        if self.buffer.len() < wanted {
+            self.buffer.resize(wanted, 0);
+        }
+        while self.end < wanted {
+            match self.input.read(&mut self.buffer[self.end..]) {
+                Ok(0) => return Ok(false),
+                Ok(length) => self.end += length,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(true)
     }
 }
 
@@ -246,12 +299,12 @@ mod tests {
         let times: Vec<u64> = (0..10_000_u64).map(|number| number * 7919 % 1000).collect();
         let mut expected: Vec<(u64, u64)> = times.iter().copied().zip(0..).collect();
         expected.sort();
-        // 41 records of 8 bytes with places of 16 are a run of 1000 bytes.
-        for (run_bytes, runs) in [(1 << 20, 0), (1000, 10_000 / 41), (8, 9_999)] {
+        // 25 records of 8 bytes with heads and places of 16 each are a run of 1000 bytes.
+        for (run_bytes, runs) in [(1 << 20, 0), (1000, 10_000 / 25 - 1), (8, 9_999)] {
             let mut sorter = Sorter::with_runs_of(run_bytes);
             for (number, at) in times.iter().enumerate() {
                 sorter.push(*at, &(number as u64).to_le_bytes());
-                assert!(sorter.bytes.capacity() <= run_bytes.max(8));
+                assert!(sorter.bytes.capacity() <= run_bytes.max(HEAD_BYTES + 8));
             }
             assert_eq!(sorter.runs.len(), runs);
             let mut found = Vec::new();
