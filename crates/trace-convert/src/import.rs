@@ -1,6 +1,7 @@
 //! Converts other formats into Fuchsia trace archives.
 
 pub mod ftrace;
+mod hand_over;
 pub mod json;
 pub mod perfetto;
 mod room;

@@ -2,6 +2,7 @@
 //! or with numbers as text.
 //= docs/import.md#json
 
+mod batch;
 mod document;
 mod entry;
 mod mended;
@@ -12,22 +13,29 @@ mod plain;
 mod system;
 
 use super::ImportError;
+use super::hand_over::HandOver;
 use super::writer::Writer;
 use crate::Summary;
 use document::{Document, Stop};
 use entry::Importer;
 use std::io::{Read, Write};
+use std::sync::{Mutex, PoisonError};
 
 /// Converts a JSON trace into an archive.
 ///
 /// # Errors
 /// The input cannot be read, is no JSON or no trace, or the archive cannot be written.
-pub fn import(input: impl Read, output: impl Write) -> Result<Summary, ImportError> {
-    let mut importer = Importer::new(Writer::new(output, "json"));
-    let mut document = Document::new(input, &mut importer);
-    let result = document.read();
+pub fn import(input: impl Read, output: impl Write + Send) -> Result<Summary, ImportError> {
+    let importer = Mutex::new(Importer::new(Writer::new(output, "json")));
+    let (kind, result) = std::thread::scope(|scope| {
+        let mut over = HandOver::new(scope, &importer);
+        let (kind, result) = Document::new(input, &mut over).read();
+        // It failed at an earlier place of the document.
+        (kind, over.end().map_err(Stop::Failed).and(result))
+    });
+    let mut importer = importer.into_inner().unwrap_or_else(PoisonError::into_inner);
     let is_cut_off = matches!(result, Err(Stop::CutOff));
-    let other_file = document.other_file(is_cut_off);
+    let other_file = kind.other_file(importer.objects, importer.has_phases, is_cut_off);
     // The bytes were read before.
     let _ = importer.end();
     if is_cut_off {

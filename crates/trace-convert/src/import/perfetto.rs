@@ -1,17 +1,20 @@
 //! Perfetto's protobuf packets: track events, the kernel's events, names, logs.
 //= docs/import.md#perfetto
 
+mod batch;
 mod clocks;
 mod event;
 mod ftrace;
 mod inflating;
 mod packets;
 mod sequence;
+mod slice;
 mod tracks;
 mod usual;
 mod wire;
 
 use super::ImportError;
+use super::hand_over::HandOver;
 use super::room::{ENTRY_BYTES, Room};
 use super::waiting::Waiting;
 use super::writer::{Writer, thread_ref};
@@ -22,12 +25,14 @@ use crate::perfetto::messages::{
     TrackDescriptor, TrackEvent, Trigger,
 };
 use crate::perfetto::published;
+use batch::Batch;
 use clocks::Clocks;
 use foldhash::{HashMap, HashSet};
 use inflating::{Growth, Inflating};
 use packets::{Compressed, Contents, Packet, Packets};
 use sequence::{Sequence, sequence};
 use std::io::{Read, Write};
+use std::sync::{Mutex, PoisonError};
 use trace_format::argument::{Argument, ArgumentValue};
 use trace_format::event::{EventKind, Scope};
 use trace_format::log::Log;
@@ -36,7 +41,6 @@ use trace_format::units::{Koid, Ticks};
 use trace_linux::{Kernel, Records, inline};
 use trace_reader::Thread;
 use tracks::Tracks;
-use usual::Usual;
 
 pub use packets::is_perfetto;
 
@@ -84,30 +88,55 @@ const TRIGGER: &[u8] = b"trigger";
 ///
 /// # Errors
 /// The input cannot be read or is no such trace, or the archive cannot be written.
-pub fn import(input: impl Read, output: impl Write) -> Result<Summary, ImportError> {
-    let mut importer = Importer::new(output);
-    let mut packets = Packets::new(input);
-    let result = loop {
-        match packets.advance() {
-            Ok(Packet::Whole { offset, bytes }) => {
-                if let Err(error) = importer.packet(offset, bytes) {
-                    break Err(error);
-                }
-            }
-            Ok(Packet::CutOff) => {
-                importer.kernel.writer.cut_off();
-                break Ok(());
-            }
-            Ok(Packet::End) => break Ok(()),
-            Err(error) => break Err(error),
-        }
-    };
+pub fn import(input: impl Read, output: impl Write + Send) -> Result<Summary, ImportError> {
+    let importer = Mutex::new(Importer::new(output));
+    let result = std::thread::scope(|scope| {
+        let mut over = HandOver::new(scope, &importer);
+        let result = hand_packets(Packets::new(input), &mut over);
+        // It failed at an earlier packet.
+        over.end().and(result)
+    });
+    let mut importer = importer.into_inner().unwrap_or_else(PoisonError::into_inner);
+    if let Ok(Ended::CutOff) = result {
+        importer.kernel.writer.cut_off();
+    }
     importer.end();
     let summary = importer.kernel.writer.finish().map_err(ImportError::Write)?;
     match result {
-        Ok(()) => Ok(summary),
+        Ok(_) => Ok(summary),
         Err(error) => Err(error.after(summary)),
     }
+}
+
+/// How the packets end.
+enum Ended {
+    Whole,
+    CutOff,
+}
+
+/// Hands all packets over, also those before an error.
+fn hand_packets<W: Write + Send>(
+    mut packets: Packets<impl Read>,
+    over: &mut HandOver<'_, '_, Batch, Importer<W>>,
+) -> Result<Ended, ImportError> {
+    let mut batch = Batch::default();
+    let ended = loop {
+        match packets.advance() {
+            Ok(Packet::Whole { offset, bytes }) => {
+                if batch.is_full() {
+                    over.hand(&mut batch)?;
+                }
+                batch.push(offset, bytes);
+            }
+            Ok(Packet::CutOff) => break Ok(Ended::CutOff),
+            Ok(Packet::End) => break Ok(Ended::Whole),
+            Err(error) => break Err(error),
+        }
+    };
+    if !batch.is_empty() {
+        over.hand(&mut batch)?;
+    }
+    ended
 }
 
 struct Importer<W> {
@@ -129,7 +158,7 @@ struct Importer<W> {
     /// Texts that have replacement characters.
     mended_texts: u64,
     /// The last packets, usual and other ones, whose memory the next ones use.
-    usual: Option<Box<Usual>>,
+    usual: Option<Box<TracePacket>>,
     packet: Option<Box<TracePacket>>,
 }
 
@@ -163,28 +192,6 @@ impl<W: Write> Importer<W> {
         }
     }
 
-    fn packet(&mut self, offset: u64, bytes: &[u8]) -> Result<(), ImportError> {
-        if self.usual_packet(offset, bytes) {
-            return self.kernel.writer.flush_if_full().map_err(ImportError::Write);
-        }
-        match packets::contents(bytes) {
-            Contents::Compressed(compressed) => self.compressed(offset, compressed),
-            Contents::Plain(others, kernel_events) => self.plain(offset, &others, kernel_events.as_deref()),
-        }
-    }
-
-    /// A usual packet; false for all others.
-    fn usual_packet(&mut self, offset: u64, bytes: &[u8]) -> bool {
-        let mut usual = self.usual.take().unwrap_or_default();
-        let packet = usual.decode(bytes);
-        let is_usual = packet.is_some();
-        if let Some(packet) = packet {
-            self.decoded(offset, packet, bytes, None);
-        }
-        self.usual = Some(usual);
-        is_usual
-    }
-
     /// A packet without packets within it.
     fn plain(&mut self, offset: u64, others: &[u8], kernel_events: Option<&[u8]>) -> Result<(), ImportError> {
         if !wire::is_packet_decodable(others) {
@@ -194,7 +201,7 @@ impl<W: Write> Importer<W> {
             match wire::packet(others, &mut packet) {
                 Ok(texts) => {
                     self.mended_texts += texts;
-                    self.decoded(offset, &packet, others, kernel_events);
+                    self.decoded(offset, &packet, others, (kernel_events, None));
                 }
                 Err(error) => self.kernel.writer.undecodable(offset, "packet", &error),
             }
@@ -203,7 +210,14 @@ impl<W: Write> Importer<W> {
         self.kernel.writer.flush_if_full().map_err(ImportError::Write)
     }
 
-    fn decoded(&mut self, offset: u64, packet: &TracePacket, bytes: &[u8], kernel_events: Option<&[u8]>) {
+    /// A packet, its bytes, the kernel's events that were in it, and its time if it was determined before.
+    fn decoded(
+        &mut self,
+        offset: u64,
+        packet: &TracePacket,
+        bytes: &[u8],
+        (kernel_events, time): (Option<&[u8]>, Option<u64>),
+    ) {
         let id = packet.trusted_packet_sequence_id.unwrap_or(0);
         let flags = packet.sequence_flags.unwrap_or(0);
         let Some(sequence) = sequence(&mut self.sequences, &mut self.room, id) else { return };
@@ -228,6 +242,7 @@ impl<W: Write> Importer<W> {
         }
         // For every packet: a clock may count from the previous packet.
         let at = match packet.timestamp {
+            Some(_) if time.is_some() => time.ok_or(NO_TIME),
             Some(timestamp) => self.clocks.trace_time(id, clock, timestamp).ok_or(NO_RELATION),
             None => Err(NO_TIME),
         };

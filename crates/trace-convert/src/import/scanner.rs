@@ -3,10 +3,13 @@
 use super::ImportError;
 use memchr::{memchr_iter, memrchr};
 use std::io::Read;
+use std::sync::Arc;
 
 const CHUNK_BYTES: usize = 256 << 10;
 /// Maximum size of a value: an event, not a list of them.
 const MAX_VALUE_BYTES: usize = 64 << 20;
+/// How many buffers are kept that batches may still have.
+const MAX_BUFFERS: usize = 4;
 /// Some programs begin UTF-8 text with it.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
@@ -17,10 +20,33 @@ pub(super) struct SourcePosition {
     pub column: u64,
 }
 
+impl Default for SourcePosition {
+    /// The beginning of a file.
+    fn default() -> Self {
+        Self { line: 1, column: 1 }
+    }
+}
+
+impl SourcePosition {
+    /// The position behind some text.
+    pub fn after(self, text: &[u8]) -> Self {
+        let length = text.len() as u64;
+        match memrchr(b'\n', text) {
+            None => Self { column: self.column + length, ..self },
+            Some(last) => Self {
+                line: self.line + memchr_iter(b'\n', text).count() as u64,
+                column: length - last as u64,
+            },
+        }
+    }
+}
+
 pub(super) struct Scanner<R> {
     input: R,
-    /// What was read, and room behind it, which has any contents.
-    buffer: Vec<u8>,
+    /// What was read, and room behind it, which has any contents. Batches may have it, too.
+    buffer: Arc<Vec<u8>>,
+    /// Earlier ones, as long as batches have them, and then for the next ones.
+    earlier: Vec<Arc<Vec<u8>>>,
     /// Bytes before it have been processed.
     start: usize,
     /// Bytes before it have been read.
@@ -41,8 +67,9 @@ enum Extent {
 
 impl<R: Read> Scanner<R> {
     pub fn new(input: R) -> Self {
-        let place = SourcePosition { line: 1, column: 1 };
-        Self { input, buffer: Vec::new(), start: 0, end: 0, is_at_end: false, place, placed: 0 }
+        let place = SourcePosition::default();
+        let (buffer, earlier) = (Arc::default(), Vec::new());
+        Self { input, buffer, earlier, start: 0, end: 0, is_at_end: false, place, placed: 0 }
     }
 
     pub fn error(&mut self, problem: impl Into<String>) -> ImportError {
@@ -56,15 +83,15 @@ impl<R: Read> Scanner<R> {
             return Ok(false);
         }
         self.place();
-        self.buffer.copy_within(self.start..self.end, 0);
-        self.end -= self.start;
-        (self.start, self.placed) = (0, 0);
+        self.begin_again();
         let room = self.end + CHUNK_BYTES;
-        if self.buffer.len() < room {
-            self.buffer.resize(room, 0);
+        // It is the scanner's own.
+        let buffer = Arc::make_mut(&mut self.buffer);
+        if buffer.len() < room {
+            buffer.resize(room, 0);
         }
         let read = loop {
-            match self.input.read(&mut self.buffer[self.end..room]) {
+            match self.input.read(&mut buffer[self.end..room]) {
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
                 read => break read,
             }
@@ -75,19 +102,47 @@ impl<R: Read> Scanner<R> {
         Ok(length > 0)
     }
 
-    /// The place of the next byte.
-    fn place(&mut self) -> SourcePosition {
-        let passed = &self.buffer[self.placed..self.start];
-        let length = passed.len() as u64;
-        match memrchr(b'\n', passed) {
-            None => self.place.column += length,
-            Some(last) => {
-                self.place.line += memchr_iter(b'\n', passed).count() as u64;
-                self.place.column = length - last as u64;
+    /// Moves what is left to the beginning of the buffer, or of another one if a batch has this one.
+    fn begin_again(&mut self) {
+        if let Some(buffer) = Arc::get_mut(&mut self.buffer) {
+            buffer.copy_within(self.start..self.end, 0);
+        } else {
+            let free = self.earlier.iter_mut().position(|buffer| Arc::get_mut(buffer).is_some());
+            let mut next = free.map(|place| self.earlier.swap_remove(place)).unwrap_or_default();
+            let room = Arc::make_mut(&mut next);
+            // One that had to be larger for a value is not kept.
+            if room.len() > 2 * CHUNK_BYTES {
+                *room = Vec::new();
             }
+            let rest = &self.buffer[self.start..self.end];
+            if room.len() < rest.len() {
+                room.resize(rest.len(), 0);
+            }
+            room[..rest.len()].copy_from_slice(rest);
+            if self.earlier.len() == MAX_BUFFERS {
+                self.earlier.remove(0);
+            }
+            self.earlier.push(std::mem::replace(&mut self.buffer, next));
         }
+        self.end -= self.start;
+        (self.start, self.placed) = (0, 0);
+    }
+
+    /// The position of the next byte.
+    pub fn place(&mut self) -> SourcePosition {
+        self.place = self.place.after(&self.buffer[self.placed..self.start]);
         self.placed = self.start;
         self.place
+    }
+
+    /// The buffer, whose contents stay as they are as long as a batch has it.
+    pub fn buffer(&self) -> &Arc<Vec<u8>> {
+        &self.buffer
+    }
+
+    /// Where the next byte is in it.
+    pub fn start(&self) -> usize {
+        self.start
     }
 
     /// Bytes that were read and not consumed.
@@ -306,7 +361,7 @@ mod tests {
         let mut scanner =
             Scanner::new(b"\"".chain(std::io::repeat(b'x').take(bytes as u64)).chain(&b"\",7"[..]));
         assert!(scanner.pass_value().unwrap());
-        assert!(scanner.buffer.capacity() < 4 * CHUNK_BYTES);
+        assert!(scanner.buffer.len() < 4 * CHUNK_BYTES);
         assert_eq!(scanner.peek().unwrap(), Some(b','));
     }
 }

@@ -32,11 +32,11 @@ struct Open {
 #[derive(Default)]
 pub(super) struct Timeline {
     /// By the thread's number, which is one in the whole system.
-    spans: HashMap<[u8; 8], Vec<Open>>,
+    spans: HashMap<u64, Vec<Open>>,
     open_spans: usize,
-    operations: HashMap<[u8; 8], Vec<Open>>,
+    operations: HashMap<u64, Vec<Open>>,
     open_operations: usize,
-    flows: HashSet<[u8; 8]>,
+    flows: HashSet<u64>,
 }
 
 /// A reference of 16 bits is inline if its highest bit is set, and empty if it is 0.
@@ -55,7 +55,7 @@ impl Timeline {
                 self.begin(record);
             }
             Some(EventType::DurationEnd) => {
-                let spans = self.spans.get_mut(&part::<8>(record, 24));
+                let spans = self.spans.get_mut(&thread(record));
                 let Some((spans, open)) = spans.and_then(|spans| spans.pop().map(|open| (spans, open)))
                 else {
                     return Outcome::Dropped(END_WITHOUT_BEGIN);
@@ -111,14 +111,14 @@ impl Timeline {
         if self.spans.len() > 2 * MAX_REMEMBERED {
             self.spans.retain(|_, spans| !spans.is_empty());
         }
-        let spans = self.spans.entry(part(record, 24)).or_default();
+        let spans = self.spans.entry(thread(record)).or_default();
         if spans.len() < MAX_DEPTH {
             spans.push(Open { process: part(record, 16), strings: part(record, 4) });
             self.open_spans += 1;
         }
     }
 
-    fn flow(&mut self, id: [u8; 8]) {
+    fn flow(&mut self, id: u64) {
         if self.flows.len() >= MAX_REMEMBERED {
             self.flows.clear();
         }
@@ -134,8 +134,13 @@ fn name(record: &mut [u8], open: Open) {
 }
 
 /// An operation's or flow's id is the last word.
-fn id(record: &[u8]) -> [u8; 8] {
-    part(record, record.len() - 8)
+fn id(record: &[u8]) -> u64 {
+    u64::from_le_bytes(part(record, record.len() - 8))
+}
+
+/// The thread's number.
+fn thread(record: &[u8]) -> u64 {
+    u64::from_le_bytes(part(record, 24))
 }
 
 fn part<const N: usize>(record: &[u8], at: usize) -> [u8; N] {

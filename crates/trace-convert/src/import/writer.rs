@@ -206,6 +206,32 @@ impl<W: Write> Writer<W> {
         self.warn(what);
     }
 
+    /// Writes an event whose category and name are references, or counts it if it is larger than the format
+    /// allows.
+    #[inline]
+    pub fn event_of(
+        &mut self,
+        at: u64,
+        thread: Thread,
+        (category, name): (StringRef<'_>, StringRef<'_>),
+        kind: EventKind,
+        arguments: &[Argument<'_>],
+    ) {
+        let event = Event {
+            timestamp: Ticks(at),
+            thread: thread_ref(thread),
+            category,
+            name,
+            kind,
+            arguments: Arguments::from_slice(arguments),
+        };
+        self.events += 1;
+        if !self.at(at, &Record::Event(event)) {
+            self.events -= 1;
+            self.skip("events that are too large");
+        }
+    }
+
     /// Writes out waiting records, if there are many.
     pub fn flush_if_full(&mut self) -> io::Result<()> {
         if let Order::Sorted(sorter, _) = &mut self.order {
@@ -336,19 +362,7 @@ impl<W: Write> Records for Writer<W> {
         arguments: &[Argument<'_>],
     ) {
         let (category, name) = (self.string(category), self.string(name));
-        let event = Event {
-            timestamp: Ticks(at),
-            thread: thread_ref(thread),
-            category,
-            name,
-            kind,
-            arguments: Arguments::from_slice(arguments),
-        };
-        self.events += 1;
-        if !self.at(at, &Record::Event(event)) {
-            self.events -= 1;
-            self.skip("events that are too large");
-        }
+        self.event_of(at, thread, (category, name), kind, arguments);
     }
 
     fn object(&mut self, object_type: u8, koid: Koid, name: &[u8], arguments: &[Argument<'_>]) {

@@ -2,16 +2,14 @@
 //! in one of its members.
 //= docs/import.md#json
 
+use super::batch::{Batch, Step, syntax_error};
 use super::entry::Importer;
-use super::mended::{MAX_MENDED_BYTES, mended};
 use super::other_files::ObjectMembers;
+use super::plain::{self, Keys, Span};
 use crate::import::ImportError;
+use crate::import::hand_over::HandOver;
 use crate::import::scanner::{Scanner, SourcePosition};
-use serde_json::Value;
 use std::io::{Read, Write};
-
-/// How many bytes of an error's context are shown.
-const SHOWN_BYTES: usize = 40;
 
 /// Why reading a document stops.
 pub(super) enum Stop {
@@ -26,26 +24,59 @@ impl From<ImportError> for Stop {
     }
 }
 
-pub(super) struct Document<'a, R, W> {
+pub(super) type Over<'scope, 'env, W> = HandOver<'scope, 'env, Batch, Importer<W>>;
+
+pub(super) struct Document<'a, 'scope, 'env, R, W> {
     scanner: Scanner<R>,
-    importer: &'a mut Importer<W>,
+    /// Where the steps of the batch go.
+    over: &'a mut Over<'scope, 'env, W>,
+    batch: Batch,
+    /// Those that an event is expected to have.
+    keys: Keys,
     /// Members of the outermost object, until one of them shows that it is a trace.
     members: ObjectMembers,
     /// A list of events, or of the scheduler's events, was found.
     has_events: bool,
 }
 
-impl<'a, R: Read, W: Write> Document<'a, R, W> {
-    pub fn new(input: R, importer: &'a mut Importer<W>) -> Self {
-        let members = ObjectMembers::default();
-        Self { scanner: Scanner::new(input), importer, members, has_events: false }
+/// What kind of document it was.
+pub(super) struct Kind {
+    members: ObjectMembers,
+    has_events: bool,
+}
+
+impl Kind {
+    /// The kind of a file that is no trace, if so many objects were in lists of events, with or without
+    /// phases.
+    pub fn other_file(&self, objects: u64, has_phases: bool, is_cut_off: bool) -> Option<String> {
+        if self.has_events {
+            let is_other = objects > 0 && !has_phases;
+            return is_other.then(|| format!("objects in a list, {objects} of them, without a phase (`ph`)"));
+        }
+        let likeness = self.members.kind().map(|kind| format!("what looks like {kind}"));
+        likeness.or_else(|| (!is_cut_off).then(|| self.members.to_string()))
+    }
+}
+
+impl<'a, 'scope, 'env, R: Read, W: Write + Send + 'scope> Document<'a, 'scope, 'env, R, W> {
+    pub fn new(input: R, over: &'a mut Over<'scope, 'env, W>) -> Self {
+        let (batch, keys, members) = (Batch::default(), Keys::default(), ObjectMembers::default());
+        Self { scanner: Scanner::new(input), over, batch, keys, members, has_events: false }
     }
 
-    /// Reads it.
+    /// Reads it, and hands everything over.
     ///
     /// # Errors
-    /// The file is cut off, cannot be read, or is no JSON outside of the events.
-    pub fn read(&mut self) -> Result<(), Stop> {
+    /// The file is cut off, cannot be read, or is no JSON outside of the events; or the archive cannot be
+    /// written.
+    pub fn read(mut self) -> (Kind, Result<(), Stop>) {
+        let result = self.whole();
+        // What comes before an error is a part of the archive.
+        let result = self.hand().map_err(Stop::Failed).and(result);
+        (Kind { members: self.members, has_events: self.has_events }, result)
+    }
+
+    fn whole(&mut self) -> Result<(), Stop> {
         self.scanner.pass_byte_order_mark()?;
         match self.scanner.peek()? {
             Some(b'[') => self.events(),
@@ -55,15 +86,24 @@ impl<'a, R: Read, W: Write> Document<'a, R, W> {
         }
     }
 
-    /// The kind of a file that is no trace.
-    pub fn other_file(&self, is_cut_off: bool) -> Option<String> {
-        let Importer { objects, has_phases, .. } = *self.importer;
-        if self.has_events {
-            let is_other = objects > 0 && !has_phases;
-            return is_other.then(|| format!("objects in a list, {objects} of them, without a phase (`ph`)"));
+    /// Hands the batch over, if it has anything.
+    fn hand(&mut self) -> Result<(), ImportError> {
+        if self.batch.is_empty() { Ok(()) } else { self.over.hand(&mut self.batch) }
+    }
+
+    /// Adds a step in the text that the scanner has; a place that is not behind it, and its position.
+    fn add(&mut self, step: Step, first: (usize, SourcePosition)) -> Result<(), Stop> {
+        self.make_room()?;
+        if self.batch.is_empty() {
+            self.batch.begin(self.scanner.buffer(), first);
         }
-        let likeness = self.members.kind().map(|kind| format!("what looks like {kind}"));
-        likeness.or_else(|| (!is_cut_off).then(|| self.members.to_string()))
+        self.batch.push(step);
+        Ok(())
+    }
+
+    /// Hands the batch over if it has no room for what the scanner has.
+    fn make_room(&mut self) -> Result<(), ImportError> {
+        if self.batch.has_room(self.scanner.buffer()) { Ok(()) } else { self.hand() }
     }
 
     /// The next byte that is no white space; it is not consumed.
@@ -133,9 +173,11 @@ impl<'a, R: Read, W: Write> Document<'a, R, W> {
                 let (place, text) = self.scanner.value()?.ok_or(Stop::CutOff)?;
                 let list: String =
                     serde_json::from_slice(text).map_err(|error| syntax_error(place, text, &error))?;
-                let mut inner = Document::new(list.as_bytes(), self.importer);
                 self.has_events = true;
-                inner.events()
+                self.hand()?;
+                let mut inner = Document::new(list.as_bytes(), self.over);
+                let result = inner.events();
+                inner.hand().map_err(Stop::Failed).and(result)
             }
             //= docs/import.md#beside-the-events
             ("systemTraceEvents", b'{') => {
@@ -144,7 +186,8 @@ impl<'a, R: Read, W: Write> Document<'a, R, W> {
             }
             _ => {
                 self.members.push(name);
-                self.importer.member(name);
+                let first = (self.scanner.start(), self.scanner.place());
+                self.add(Step::Member(name.into()), first)?;
                 self.pass_value()
             }
         }
@@ -167,44 +210,34 @@ impl<'a, R: Read, W: Write> Document<'a, R, W> {
     }
 
     fn event(&mut self) -> Result<(), Stop> {
-        if let Some(length) = self.importer.plain_event(self.scanner.buffered()) {
-            self.scanner.pass(length);
-            return self.importer.writer.flush_if_full().map_err(|error| ImportError::Write(error).into());
+        self.make_room()?;
+        let Self { scanner, batch, keys, .. } = self;
+        let Some(event) = plain::event(scanner.buffered(), scanner.start(), keys, &mut batch.arguments)
+        else {
+            return self.parsed(Step::Event);
+        };
+        let length = event.text.range().len();
+        if batch.is_empty() {
+            let first = (scanner.start(), scanner.place());
+            batch.begin(scanner.buffer(), first);
         }
-        self.parsed(Importer::event)
+        batch.push(Step::Plain(event));
+        scanner.pass(length);
+        Ok(())
     }
 
     fn system_event(&mut self) -> Result<(), Stop> {
-        self.parsed(Importer::system_event)
+        self.parsed(Step::SystemEvent)
     }
 
-    /// An event of either kind. Invalid JSON within it drops at most this event.
-    fn parsed(
-        &mut self,
-        take: fn(&mut Importer<W>, &[u8]) -> Result<(), serde_json::Error>,
-    ) -> Result<(), Stop> {
-        let (place, text) = self.scanner.value()?.ok_or(Stop::CutOff)?;
-        if let Err(error) = take(self.importer, text) {
-            let is_kept = mended(text).is_some_and(|text| take(self.importer, text.as_bytes()).is_ok());
-            // An error within a part has its position relative to the part, but one of the whole has it in
-            // the whole.
-            let of_all =
-                (text.len() <= MAX_MENDED_BYTES).then(|| serde_json::from_slice::<Value>(text).err());
-            let error = of_all.flatten().unwrap_or(error);
-            self.importer.malformed(&syntax_error(place, text, &error), is_kept);
+    /// An event of either kind, of any form.
+    fn parsed(&mut self, step: fn(Span) -> Step) -> Result<(), Stop> {
+        let (position, text) = self.scanner.value()?.ok_or(Stop::CutOff)?;
+        let length = text.len();
+        let end = self.scanner.start();
+        match Span::new(end - length..end) {
+            Some(text) => self.add(step(text), (end - length, position)),
+            None => Err(self.scanner.error("a value of more than 64 MiB").into()),
         }
-        self.importer.writer.flush_if_full().map_err(|error| ImportError::Write(error).into())
     }
-}
-
-/// An error inside a value, with its position in the file.
-fn syntax_error(value: SourcePosition, text: &[u8], error: &serde_json::Error) -> ImportError {
-    // Line and column within the value count from 1 and 0.
-    let line = error.line().max(1) as u64;
-    let column = error.column().max(1) as u64;
-    let column = if line == 1 { value.column + column - 1 } else { column };
-    let message = error.to_string();
-    let problem = message.split(" at line ").next().unwrap_or_default();
-    let start = String::from_utf8_lossy(&text[..text.len().min(SHOWN_BYTES)]);
-    ImportError::Syntax { line: value.line + line - 1, column, problem: format!("{problem} in {start:?}") }
 }

@@ -3,7 +3,7 @@
 
 use super::number::{id, nanos};
 use super::open_slices::OpenSlices;
-use super::plain::Places;
+use super::plain::{PlainEvent, Span};
 use super::system::NamedThreads;
 use crate::import::ImportError;
 use crate::import::waiting::Waiting;
@@ -12,6 +12,7 @@ use crate::{THREAD_DUR, THREAD_TS};
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
+use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::fmt;
 use std::io::Write;
@@ -47,7 +48,7 @@ pub(super) enum Args<'a> {
     /// Of an event without escapes in its values.
     Plain {
         text: &'a str,
-        places: &'a Places,
+        places: &'a [(Span, Span)],
     },
     Parsed(Vec<(Cow<'a, str>, &'a RawValue)>),
 }
@@ -65,7 +66,8 @@ impl Args<'_> {
         match self {
             Self::Plain { text, places } => {
                 let (name, value) = places.get(number)?;
-                Some((text.get(name.start + 1..name.end - 1)?, text.get(value.clone())?))
+                let name = name.range();
+                Some((text.get(name.start + 1..name.end - 1)?, text.get(value.range())?))
             }
             Self::Parsed(args) => args.get(number).map(|(name, value)| (&**name, value.get())),
         }
@@ -228,14 +230,15 @@ impl<'a> Texts<'a> {
     }
 }
 
+/// Most events have no more.
+type Few<T> = SmallVec<[T; 6]>;
+
 pub(super) struct Importer<W> {
     pub writer: Writer<W>,
     /// Ends of flows that go to their thread's next slice.
     waiting: Waiting,
     open_slices: OpenSlices,
     pub named_threads: NamedThreads,
-    /// Those of the last plain event's arguments, whose memory the next one uses.
-    places: Places,
     /// Objects in lists of events so far.
     pub objects: u64,
     /// At least one of them is an event.
@@ -251,7 +254,6 @@ impl<W: Write> Importer<W> {
             waiting: Waiting::default(),
             open_slices: OpenSlices::default(),
             named_threads: NamedThreads::default(),
-            places: Places::default(),
             objects: 0,
             has_phases: false,
             has_any: false,
@@ -278,13 +280,9 @@ impl<W: Write> Importer<W> {
         self.event_at(text_of_event, None)
     }
 
-    /// An event at the beginning of some bytes if it is of the usual form; returns its length.
-    pub fn plain_event(&mut self, bytes: &[u8]) -> Option<usize> {
-        let mut places = std::mem::take(&mut self.places);
-        let found = super::plain::event(bytes, &mut places)
-            .and_then(|(entry, length)| self.entry(&entry, &bytes[..length], None).ok().map(|()| length));
-        self.places = places;
-        found
+    /// An event of the usual form; false if it is none, and nothing was done.
+    pub fn plain_event(&mut self, event: &PlainEvent, text: &[u8], arguments: &[(Span, Span)]) -> bool {
+        event.entry(text, arguments).is_some_and(|entry| self.entry(&entry, text, None).is_ok())
     }
 
     /// An event, at its time or at another.
@@ -387,7 +385,7 @@ impl<W: Write> Importer<W> {
     fn write(&mut self, at: u64, thread: Thread, texts: &Texts<'_>, kind: EventKind, entry: &Entry<'_>) {
         let is_counter = matches!(kind, EventKind::Counter { .. });
         let count = entry.args.len().min(MAX_ARGUMENTS);
-        let mut arguments = Vec::with_capacity(count + 2);
+        let mut arguments = Few::new();
         for place in 0..count {
             let Some((name, raw)) = entry.args.get(place) else { break };
             let name = self.writer.string(name.as_bytes());
@@ -412,7 +410,7 @@ impl<W: Write> Importer<W> {
 
     /// The times of the thread's clock become arguments.
     //= docs/import.md#thread-times
-    fn thread_times(&mut self, entry: &Entry<'_>, is_counter: bool, arguments: &mut Vec<Argument<'_>>) {
+    fn thread_times(&mut self, entry: &Entry<'_>, is_counter: bool, arguments: &mut Few<Argument<'_>>) {
         for (name, raw) in [(THREAD_TS, entry.tts), (THREAD_DUR, entry.tdur)] {
             let Some(raw) = raw else { continue };
             match nanos(raw) {

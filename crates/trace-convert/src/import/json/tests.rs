@@ -134,6 +134,7 @@ fn slices_may_have_flows() {
     );
 }
 
+mod batches;
 mod damaged;
 mod round_trip;
 mod system;

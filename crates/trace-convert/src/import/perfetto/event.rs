@@ -39,7 +39,7 @@ struct Flat<'a> {
 }
 
 fn lookup<'a>(names: &'a Names, iid: Option<u64>, text: Option<&'a str>) -> &'a str {
-    text.or_else(|| names.get(&iid?).map(|name| &**name)).unwrap_or_default()
+    text.or_else(|| names.get(&iid?).map(|name| &*name.text)).unwrap_or_default()
 }
 
 /// Categories with commas between, cut at the limit of a text.
@@ -65,7 +65,7 @@ struct Resolved<'a> {
 impl<'a> Resolved<'a> {
     fn new(sequence: &'a Sequence, event: &'a TrackEvent) -> Self {
         let interned = event.category_iids.iter().filter_map(|iid| sequence.categories.get(iid));
-        let categories = interned.map(|name| &**name).chain(event.categories.iter().map(String::as_str));
+        let categories = interned.map(|name| &*name.text).chain(event.categories.iter().map(String::as_str));
         // More do not fit, as there is a comma between two.
         let categories: Vec<&str> = categories.take(MAX_STRING_BYTES).collect();
         let category = match categories.as_slice() {
@@ -119,7 +119,7 @@ fn flatten<'a>(
         return;
     }
     let text = annotation.string_value.as_deref().or(annotation.legacy_json_value.as_deref());
-    let interned = || sequence.argument_texts.get(&annotation.string_value_iid?).map(|text| &**text);
+    let interned = || sequence.argument_texts.get(&annotation.string_value_iid?).map(|name| &*name.text);
     let value = if let Some(value) = annotation.bool_value {
         ArgumentValue::Bool(value)
     } else if let Some(value) = annotation.uint_value {

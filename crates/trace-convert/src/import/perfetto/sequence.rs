@@ -7,10 +7,17 @@ use crate::perfetto::messages::{
 use foldhash::HashMap;
 use std::collections::hash_map::Entry;
 use std::mem::size_of;
+use trace_format::units::StringIndex;
 use trace_linux::cut;
 use trace_reader::Thread;
 
-pub(super) type Names = HashMap<u64, Box<str>>;
+pub(super) type Names = HashMap<u64, Name>;
+
+/// A text, and its index in the archive's table of strings if it is known.
+pub(super) struct Name {
+    pub text: Box<str>,
+    pub index: Option<StringIndex>,
+}
 
 /// Sums of differences, by track.
 #[derive(Default)]
@@ -76,9 +83,9 @@ fn intern(names: &mut Names, taken_bytes: &mut usize, room: &mut Room, iid: u64,
         return;
     }
     *taken_bytes += bytes;
-    if let Some(old) = names.insert(iid, text.into()) {
-        room.give_back(old.len() + ENTRY_BYTES);
-        *taken_bytes -= old.len() + ENTRY_BYTES;
+    if let Some(old) = names.insert(iid, Name { text: text.into(), index: None }) {
+        room.give_back(old.text.len() + ENTRY_BYTES);
+        *taken_bytes -= old.text.len() + ENTRY_BYTES;
     }
 }
 

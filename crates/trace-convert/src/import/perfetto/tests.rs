@@ -10,6 +10,7 @@ mod clocks;
 mod damage;
 mod kernel;
 mod older;
+mod usual;
 
 /// A trace of packets.
 fn trace(packets: &[TracePacket]) -> Vec<u8> {
@@ -218,7 +219,7 @@ fn compressed_damaged_and_truncated_packets_are_reported() {
     assert_eq!(summary.warnings, 2);
     assert_eq!((&*summary.first_warnings[0], summary.is_cut_off), ("the file is cut off", true));
 
-    let error = import(&[0x0a, 0, 0x13][..], &mut Vec::new()).unwrap_err();
+    let error = import(&[0x0a, 0, 0x13][..], Vec::new()).unwrap_err();
     assert_eq!(error.to_string(), "byte 2: expected a packet");
     for other in [&b"\n[{}]"[..], b"{}", b"\n\n# tracer", b"", &0x0016_5478_4604_0010_u64.to_le_bytes()] {
         assert!(!is_perfetto(other, true), "{other:?}");
