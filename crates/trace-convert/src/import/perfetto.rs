@@ -41,6 +41,7 @@ use trace_format::units::{Koid, Ticks};
 use trace_linux::{Kernel, Records, inline};
 use trace_reader::Thread;
 use tracks::Tracks;
+use usual::UsualPackets;
 
 pub use packets::is_perfetto;
 
@@ -315,8 +316,14 @@ impl<W: Write> Importer<W> {
     fn compressed(&mut self, offset: u64, compressed: Compressed<'_>) -> Result<(), ImportError> {
         let inflating = Inflating::new(compressed, self.growth).map_err(ImportError::Read)?;
         let mut inner = Packets::new(inflating);
+        let mut usual = UsualPackets::default();
         loop {
             match inner.advance() {
+                Ok(Packet::Whole { bytes, .. }) if usual.push(bytes) => {
+                    usual.iter().for_each(|packet| self.usual(offset, packet));
+                    usual.clear();
+                    self.kernel.writer.flush_if_full().map_err(ImportError::Write)?;
+                }
                 // Compressed packets within compressed ones are not decompressed.
                 Ok(Packet::Whole { bytes, .. }) => match packets::contents(bytes) {
                     Contents::Compressed(_) => {

@@ -116,6 +116,8 @@ fn keys_are_not_mistaken_for_those_of_the_event_before() {
             .to_owned(),
         format!(r#"{{"ph":"i","ts":4,"tid":2,"pid":1,"name":"four","args":{{"{long}1":1,"{long}":2}}}}"#),
         format!(r#"{{"ph":"i","ts":5,"tid":2,"pid":1,"name":"five","args":{{"{long}2":1,"{long}":2}}}}"#),
+        r#"{"ph":"i","ts":5,"tid":2,"pid":1,"name":"x","args":{"abcdefghijklmnop":1,"c":2}}"#.to_owned(),
+        r#"{"ph":"i","ts":5,"tid":2,"pid":1,"name":"y","args":{"abcdefghijklmno":123,"c":2}}"#.to_owned(),
         r#"{"ph":"i","ts":6,"tid" : 2,"pid":1,"name":"six","ts2":7,"args":"none"}"#.to_owned(),
     ];
     let (found, _) = events_of(&events.join(","));
@@ -125,6 +127,8 @@ fn keys_are_not_mistaken_for_those_of_the_event_before() {
         r#"0.000003000 instant 1/2 "" "three" scope=thread {abcdefghijklmnop=1i32}"#.to_owned(),
         format!(r#"0.000004000 instant 1/2 "" "four" scope=thread {{{long}1=1i32, {long}=2i32}}"#),
         format!(r#"0.000005000 instant 1/2 "" "five" scope=thread {{{long}2=1i32, {long}=2i32}}"#),
+        r#"0.000005000 instant 1/2 "" "x" scope=thread {abcdefghijklmnop=1i32, c=2i32}"#.to_owned(),
+        r#"0.000005000 instant 1/2 "" "y" scope=thread {abcdefghijklmno=123i32, c=2i32}"#.to_owned(),
         r#"0.000006000 instant 1/2 "" "six" scope=thread"#.to_owned(),
     ];
     assert_eq!(found, expected);

@@ -1,6 +1,8 @@
 //! Usual packets, and the same ones with a field that leaves them to the library.
 
 use super::*;
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
 use proptest::prelude::*;
 use trace_reader::Reader;
 use trace_reader::dump::Line;
@@ -145,6 +147,11 @@ proptest! {
             false => unusual(packet),
         });
         prop_assert!(archive(first.iter().cloned().chain(mixed)) == usual);
+        let mut compressor = ZlibEncoder::new(Vec::new(), Compression::fast());
+        compressor.write_all(&trace(&packets)).unwrap();
+        let compressed_packets = Some(compressor.finish().unwrap());
+        let compressed = TracePacket { compressed_packets, ..TracePacket::default() }.encode_to_vec();
+        prop_assert!(archive(first.into_iter().chain([compressed])) == usual);
     }
 }
 
