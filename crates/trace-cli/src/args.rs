@@ -627,9 +627,18 @@ fn whole_number(text: &str) -> Result<usize, String> {
     text.parse().map_err(|_| "expected a whole number, such as 1000".to_owned())
 }
 
+/// More runs of a comparison would need too much memory.
+const MAX_RUNS: usize = 100_000;
+
 fn positive_number(text: &str) -> Result<usize, String> {
     let number = text.parse().ok().filter(|number| *number > 0);
     number.ok_or_else(|| "expected a whole number above 0, such as 24".to_owned())
+}
+
+/// A number of runs that a comparison can have.
+fn number_of_runs(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|number| (1..=MAX_RUNS).contains(number));
+    number.ok_or_else(|| format!("expected a whole number from 1 to {MAX_RUNS}, such as 30"))
 }
 
 fn days(text: &str) -> Result<u32, String> {

@@ -22,8 +22,8 @@ missing or there are too few runs or names; 2 if the command line is wrong or a 
 /// Options of `ab`.
 #[derive(Debug, Args)]
 pub struct Ab {
-    /// Record each command at most this often; even numbers only make whole blocks (default: 30)
-    #[arg(long, value_name = "COUNT", value_parser = super::positive_number, conflicts_with = "from")]
+    /// Record each command at most this often; an odd number is rounded up, to whole blocks (default: 30)
+    #[arg(long, value_name = "COUNT", value_parser = super::number_of_runs, conflicts_with = "from")]
     pub runs: Option<usize>,
     /// Run each command this many times beforehand, without counting these runs
     #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = super::whole_number)]

@@ -2,6 +2,7 @@
 
 use super::ImportError;
 use memchr::{memchr_iter, memrchr};
+use serde::de::IgnoredAny;
 use std::io::Read;
 use std::sync::Arc;
 
@@ -10,6 +11,11 @@ const CHUNK_BYTES: usize = 256 << 10;
 const MAX_VALUE_BYTES: usize = 64 << 20;
 /// How many buffers are kept that batches may still have.
 const MAX_BUFFERS: usize = 4;
+/// A value without an end in so many bytes may have lost it.
+const DOUBTFUL_BYTES: usize = 1 << 20;
+/// How many places are tried where the next value may begin, and how much of each.
+const MAX_CANDIDATES: usize = 64;
+const CANDIDATE_BYTES: usize = 16 << 10;
 /// Some programs begin UTF-8 text with it.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
@@ -213,6 +219,46 @@ impl<R: Read> Scanner<R> {
         Ok(Some((place, &self.buffer[start..start + length])))
     }
 
+    /// The next value of a list. If that is no JSON, or the text ends within it, it is what is before the next
+    /// value that the function accepts, if there is one: then it has lost its end.
+    pub fn value_of_list(
+        &mut self,
+        is_value: impl Fn(&[u8]) -> bool,
+    ) -> Result<Option<(SourcePosition, &[u8])>, ImportError> {
+        if self.peek()?.is_none() {
+            return Ok(None);
+        }
+        let place = self.place();
+        let mut state = State::default();
+        let mut is_tried = false;
+        let length = loop {
+            let bytes = self.buffered();
+            match state.go_on(bytes, self.is_at_end) {
+                Some(Extent::Whole(length)) => {
+                    let value = &bytes[..length];
+                    let is_json = serde_json::from_slice::<IgnoredAny>(value).is_ok();
+                    let next = if is_json { None } else { next_of_list(value, &is_value) };
+                    break next.unwrap_or(length);
+                }
+                Some(Extent::Cut) => match next_of_list(bytes, &is_value) {
+                    Some(length) => break length,
+                    None => return Ok(None),
+                },
+                None => {
+                    if bytes.len() > DOUBTFUL_BYTES && !std::mem::replace(&mut is_tried, true) {
+                        if let Some(length) = next_of_list(bytes, &is_value) {
+                            break length;
+                        }
+                    }
+                    self.fill_value()?;
+                }
+            }
+        };
+        let start = self.start;
+        self.pass(length);
+        Ok(Some((place, &self.buffer[start..start + length])))
+    }
+
     /// Skips the next value, of any size; false if the text ends before the value does.
     pub fn pass_value(&mut self) -> Result<bool, ImportError> {
         if self.peek()?.is_none() {
@@ -243,6 +289,18 @@ impl<R: Read> Scanner<R> {
         }
         self.fill().map(|_| ())
     }
+}
+
+/// Where another value of a list begins, after a comma.
+fn next_of_list(bytes: &[u8], is_value: impl Fn(&[u8]) -> bool) -> Option<usize> {
+    let is_after_comma = |at: &usize| bytes[..*at].trim_ascii_end().ends_with(b",");
+    memchr_iter(b'{', bytes).filter(is_after_comma).take(MAX_CANDIDATES).find(|at| {
+        let part = &bytes[*at..bytes.len().min(at + CANDIDATE_BYTES)];
+        match State::default().go_on(part, false) {
+            Some(Extent::Whole(length)) => is_value(&part[..length]),
+            _ => false,
+        }
+    })
 }
 
 /// The state of scanning a value.

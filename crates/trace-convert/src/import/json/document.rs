@@ -3,7 +3,7 @@
 //= docs/import.md#json
 
 use super::batch::{Batch, Step, syntax_error};
-use super::entry::Importer;
+use super::entry::{self, Importer};
 use super::other_files::ObjectMembers;
 use super::plain::{self, Keys, Span};
 use crate::import::ImportError;
@@ -33,11 +33,16 @@ pub(super) struct Document<'a, 'scope, 'env, R, W> {
     batch: Batch,
     /// Those that an event is expected to have.
     keys: Keys,
+    /// How many events have lost their end.
+    without_end: u32,
     /// Members of the outermost object, until one of them shows that it is a trace.
     members: ObjectMembers,
     /// A list of events, or of the scheduler's events, was found.
     has_events: bool,
 }
+
+/// After so many events that have lost their end, the next one is the last: each is looked for.
+const MAX_WITHOUT_END: u32 = 1000;
 
 /// What kind of document it was.
 pub(super) struct Kind {
@@ -61,7 +66,8 @@ impl Kind {
 impl<'a, 'scope, 'env, R: Read, W: Write + Send + 'scope> Document<'a, 'scope, 'env, R, W> {
     pub fn new(input: R, over: &'a mut Over<'scope, 'env, W>) -> Self {
         let (batch, keys, members) = (Batch::default(), Keys::default(), ObjectMembers::default());
-        Self { scanner: Scanner::new(input), over, batch, keys, members, has_events: false }
+        let scanner = Scanner::new(input);
+        Self { scanner, over, batch, keys, without_end: 0, members, has_events: false }
     }
 
     /// Reads it, and hands everything over.
@@ -232,11 +238,17 @@ impl<'a, 'scope, 'env, R: Read, W: Write + Send + 'scope> Document<'a, 'scope, '
 
     /// An event of either kind, of any form.
     fn parsed(&mut self, step: fn(Span) -> Step) -> Result<(), Stop> {
-        let (position, text) = self.scanner.value()?.ok_or(Stop::CutOff)?;
-        let length = text.len();
-        let end = self.scanner.start();
-        match Span::new(end - length..end) {
-            Some(text) => self.add(step(text), (end - length, position)),
+        let may_be_without = self.without_end < MAX_WITHOUT_END;
+        let is_event = |text: &[u8]| may_be_without && entry::is_event(text);
+        let value = self.scanner.value_of_list(is_event)?;
+        let (position, text) = value.ok_or(Stop::CutOff)?;
+        let (length, has_end) = (text.len(), text.ends_with(b"}"));
+        // The comma and the space behind what has lost its end are not a part of it.
+        let own = if has_end { length } else { text.trim_ascii_end().len() - 1 };
+        self.without_end += u32::from(!has_end);
+        let start = self.scanner.start() - length;
+        match Span::new(start..start + own) {
+            Some(text) => self.add(step(text), (start, position)),
             None => Err(self.scanner.error("a value of more than 64 MiB").into()),
         }
     }

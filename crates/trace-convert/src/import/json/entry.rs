@@ -9,7 +9,7 @@ use crate::import::ImportError;
 use crate::import::waiting::Waiting;
 use crate::import::writer::{FLOW, Writer};
 use crate::{THREAD_DUR, THREAD_TS};
-use serde::de::{MapAccess, Visitor};
+use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use smallvec::SmallVec;
@@ -140,6 +140,20 @@ impl<'a> RawEntry<'a> {
             args: Args::Parsed(args),
         })
     }
+}
+
+/// Whether a text is an event: it has a phase, and a time or a process.
+pub(super) fn is_event(text: &[u8]) -> bool {
+    #[derive(Deserialize)]
+    struct Event<'a> {
+        #[serde(borrow)]
+        ph: Cow<'a, str>,
+        ts: Option<IgnoredAny>,
+        pid: Option<IgnoredAny>,
+    }
+
+    serde_json::from_slice::<Event<'_>>(text)
+        .is_ok_and(|event| !event.ph.is_empty() && (event.ts.is_some() || event.pid.is_some()))
 }
 
 /// The members of an object, in order.

@@ -69,6 +69,46 @@ fn bad_json_outside_of_the_events_is_named_with_its_place_and_what_came_before_i
     }
 }
 
+/// A quote or a bracket too few: the event has no end, and the next one begins within it.
+//= docs/import.md#what-is-no-json
+#[test]
+fn an_event_without_its_end_costs_only_that_event() {
+    let event = |ts: u32, more: &str| format!(r#"{{"ph":"i","ts":{ts},"pid":5,"tid":6{more}}}"#);
+    let line = |ts: u32| format!(r#"0.00000{ts}000 instant 5/6 "" "" scope=thread"#);
+    for broken in [
+        r#"{"ph":"i","ts":2,"name":"oops,"pid":5,"tid":6}"#,
+        r#"{"ph":"i","ts":2,"name":"C:\dir\","pid":5,"tid":6}"#,
+        r#"{"ph":"i","ts":2,"name":"5" pipe","pid":5,"tid":6}"#,
+        r#"{"ph":"i","ts":2,"args":{"a":1},"pid":5,"args":{"b":{"c":2}"#,
+        r#"{"ph":"i","ts":2,"args":{"a":[1}}"#,
+        r#"{"ph":"i","ts":2,"name":a{b}"#,
+    ] {
+        let (found, summary) = events_of(&[event(1, ""), broken.to_owned(), event(3, "")].join(",\n "));
+        assert_eq!(found, [line(1), line(3)], "{broken}");
+        assert_eq!((summary.malformed, summary.is_cut_off), (1, false), "{broken}");
+        assert!(summary.first_warnings[0].starts_with("line 2, column "), "{:?}", summary.first_warnings);
+        // The next event is not a usual one.
+        let nested = r#","args":{"a":{"b":[1]}}"#;
+        let (found, _) = events_of(&[broken.to_owned(), event(3, nested), event(4, "")].join(","));
+        assert_eq!(found.len(), 2, "{broken}");
+        // Nothing comes after it: the file ends within it.
+        let (_, summary) = imported(&format!("[{},{broken}", event(1, "")));
+        assert_eq!((summary.malformed, summary.is_cut_off), (0, true), "{broken}");
+    }
+    // The file is large, and has many of them.
+    let text: Vec<String> = (0..20_000)
+        .map(|number| match number % 100 {
+            7 => r#"{"ph":"i","ts":1,"name":"oops,"pid":5}"#.to_owned(),
+            _ => event(
+                number % 10,
+                r#","args":{"text":"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"}"#,
+            ),
+        })
+        .collect();
+    let (_, summary) = events_of(&text.join(","));
+    assert_eq!((summary.events, summary.malformed), (19_800, 200));
+}
+
 //= docs/import.md#what-is-no-json
 #[test]
 fn bad_json_within_an_event_costs_at_most_that_event() {
