@@ -18,7 +18,7 @@ use trace_format::units::{Koid, ProviderId, TicksPerSecond};
 use trace_protocol::BufferingMode;
 use trace_protocol::controller::{ProviderDisposition, ProviderStats};
 use trace_reader::buffer::Period;
-use trace_reader::complete_records_end;
+use trace_reader::{FileKind, Plain, complete_records, complete_records_end};
 use zx_sim::{ProcessFd, Vmo, ticks};
 
 /// The beginning of an archive is small.
@@ -33,8 +33,10 @@ pub enum ClientFile {
     Found {
         /// Its name.
         path: PathBuf,
-        /// Bytes of it.
+        /// Bytes of the archive in it.
         bytes: u64,
+        /// It is compressed, and this was cut off.
+        is_cut_off: bool,
     },
     /// It is missing, was replaced, or cannot be read, and it held this many bytes of the recording.
     Missing {
@@ -67,8 +69,7 @@ impl Leftover {
         let mut joined = 0;
         match (&client, file) {
             (ClientFile::Found { bytes, .. }, Some(mut file)) if *bytes > 0 => {
-                file.rewind().map_err(failed)?;
-                joined = io::copy(&mut file.take(*bytes), out).map_err(failed)?;
+                joined = copy_records(&mut file, *bytes, out).map_err(failed)?;
             }
             _ => out.write_all(&head).map_err(failed)?,
         }
@@ -110,10 +111,10 @@ impl Leftover {
             return (ClientFile::Unknown, None);
         };
         let path = PathBuf::from(&output.path);
-        match open_output(output).and_then(|mut file| Ok((complete_records_end(&mut file)?, file))) {
-            Ok((whole, file)) => {
+        match open_output(output).and_then(|mut file| Ok((whole_records(&mut file)?, file))) {
+            Ok(((whole, is_cut_off), file)) => {
                 let bytes = manifest.whole_parts(whole);
-                (ClientFile::Found { path, bytes }, Some(file))
+                (ClientFile::Found { path, bytes, is_cut_off }, Some(file))
             }
             Err(error) => {
                 let (bytes, why) = (manifest.written_bytes(), error.to_string());
@@ -216,6 +217,25 @@ fn end_of(stats: &ProviderStats) -> Option<ProviderEnd> {
         at: None,
         how: stats.disposition.clone(),
     })
+}
+
+/// Bytes of whole records in the client's file, decompressed; and whether that is compressed and cut off.
+fn whole_records(file: &mut File) -> io::Result<(u64, bool)> {
+    match Plain::open(&*file)? {
+        (archive, FileKind::Zstd) => complete_records(archive).map(|(whole, is_end)| (whole, !is_end)),
+        // Of another kind there are no records in it.
+        _ => complete_records_end(file).map(|whole| (whole, false)),
+    }
+}
+
+/// Copies so many of these bytes.
+fn copy_records(file: &mut File, bytes: u64, out: &mut impl Write) -> io::Result<u64> {
+    file.rewind()?;
+    if let (archive, FileKind::Zstd) = Plain::open(&*file)? {
+        return io::copy(&mut archive.take(bytes), out);
+    }
+    file.rewind()?;
+    io::copy(&mut file.take(bytes), out)
 }
 
 /// Opens the client's file, if it is the one that was written.
