@@ -295,6 +295,7 @@ fn a_file_that_ends_in_the_middle_of_a_block_is_joined_and_a_damaged_one_is_not(
     replace(&[&bytes[..], &[0xff]].concat());
     let output = scene.recover();
     assert!(output.status.success(), "{output:?}");
+    assert!(stderr(&output).contains("whose compressed data is cut off"), "{output:?}");
     scene.check("streaming", &["recovered.fxt"], &counted);
 }
 

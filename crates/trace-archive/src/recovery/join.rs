@@ -11,7 +11,7 @@ use rustix::time::{ClockId, clock_gettime};
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::num::NonZeroU64;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use trace_format::units::{Koid, ProviderId, TicksPerSecond};
@@ -21,6 +21,8 @@ use trace_reader::buffer::Period;
 use trace_reader::{FileKind, Plain, complete_records, complete_records_end};
 use zx_sim::{ProcessFd, Vmo, ticks};
 
+/// The last bytes of a file in zstd's seekable format.
+const SEEKABLE_MAGIC: [u8; 4] = 0x8F92_EAB1_u32.to_le_bytes();
 /// The beginning of an archive is small.
 const MAX_HEAD_BYTES: u64 = 1 << 20;
 
@@ -222,9 +224,21 @@ fn end_of(stats: &ProviderStats) -> Option<ProviderEnd> {
 /// Bytes of whole records in the client's file, decompressed; and whether that is compressed and cut off.
 fn whole_records(file: &mut File) -> io::Result<(u64, bool)> {
     match Plain::open(&*file)? {
-        (archive, FileKind::Zstd) => complete_records(archive).map(|(whole, is_end)| (whole, !is_end)),
+        (archive, FileKind::Zstd) => {
+            let (whole, is_end) = complete_records(archive)?;
+            Ok((whole, !is_end || !has_table(file)?))
+        }
         // Of another kind there are no records in it.
         _ => complete_records_end(file).map(|whole| (whole, false)),
+    }
+}
+
+/// Whether a compressed file has the table that is written last.
+fn has_table(file: &File) -> io::Result<bool> {
+    let mut end = [0; SEEKABLE_MAGIC.len()];
+    match file.metadata()?.len().checked_sub(end.len() as u64) {
+        None => Ok(false),
+        Some(place) => file.read_exact_at(&mut end, place).map(|()| end == SEEKABLE_MAGIC),
     }
 }
 
