@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::io::{ErrorKind, Read};
 use std::path::Path;
 use trace_format::event::EventKind;
 use trace_format::loss::{LedgerRecord, LossCode, LossRecord};
 use trace_format::slab::LossReason;
 use trace_format::units::{Koid, Nanos, ProviderId, Ticks, TicksPerSecond};
 use trace_reader::item::{Scheduling, ThreadState};
-use trace_reader::{Item, Reader};
+use trace_reader::{Item, Plain, Reader};
 
 /// The id of the manager's own provider.
 pub const MANAGER: ProviderId = ProviderId(0);
@@ -218,14 +219,21 @@ impl Archive {
         Self::without_flaw(file)
     }
 
-    /// Reads an archive that may break off anywhere.
+    /// Reads an archive that may break off anywhere, also before its beginning, compressed or not.
     ///
     /// # Panics
     /// If the file is no archive, or anything in it is wrong.
     #[must_use]
     pub fn read_prefix(path: &Path) -> Self {
         let file = File::open(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        Self::read_items(file).0
+        let (mut plain, _) = Plain::open(file).expect("the file can be read");
+        let mut bytes = Vec::new();
+        match plain.read_to_end(&mut bytes) {
+            Err(error) if error.kind() != ErrorKind::UnexpectedEof => panic!("{}: {error}", path.display()),
+            // A client that was killed before it wrote anything leaves such a file.
+            _ if bytes.is_empty() => Self::default(),
+            _ => Self::of_prefix(&bytes),
+        }
     }
 
     /// As [`Archive::read`], of bytes.

@@ -1,8 +1,9 @@
 //! `kill -9` in each mode: of any process that takes part, at random times and around the ends of programs
 //! and recordings; and of the program, the manager and both, right before and after each of their system
-//! calls, those of the thread that writes the client's file included.
+//! calls, those of the thread that writes the client's file included; and of the client at those of the
+//! thread that compresses its file.
 //!
-//! `KILLS` says how many trials there are in all, 36 if nothing is said: each way to kill once. `KILLS_SEED`
+//! `KILLS` says how many trials there are in all, 42 if nothing is said: each way to kill once. `KILLS_SEED`
 //! is a word that decides when they happen; the gate takes the commit's hash. A failing trial names itself.
 #![forbid(unsafe_code)]
 
@@ -28,8 +29,11 @@ enum Way {
     AtCall(Traced, Side),
 }
 
+/// Where what was recorded may be in the end, the best first.
+const FILES: [&str; 5] =
+    ["recovered.fxt", "trace.fxt", "trace.partial.fxt", "trace.fxt.zst", "trace.partial.fxt.zst"];
 const MODES: [&str; 3] = ["oneshot", "circular", "streaming"];
-const WAYS: [Way; 12] = [
+const WAYS: [Way; 14] = [
     Way::AnyProcess,
     Way::AtCall(Traced::Program, Side::Before),
     Way::AnyProcess,
@@ -42,8 +46,10 @@ const WAYS: [Way; 12] = [
     Way::AtCall(Traced::Both, Side::After),
     Way::AtCall(Traced::Writer, Side::Before),
     Way::AtCall(Traced::Writer, Side::After),
+    Way::AtCall(Traced::Compressor, Side::Before),
+    Way::AtCall(Traced::Compressor, Side::After),
 ];
-const KILLS: u64 = 36;
+const KILLS: u64 = 42;
 
 /// The trials of a mode.
 fn kill_all(mode: &str) {
@@ -87,6 +93,36 @@ enum Traced {
     Writer,
     /// The manager, and the program is killed first.
     Both,
+    /// The client, at a call of the thread that compresses its file.
+    Compressor,
+}
+
+impl Traced {
+    /// The thread whose calls count.
+    fn thread(self) -> &'static str {
+        match self {
+            Self::Program => "trace-dispatch",
+            Self::Manager | Self::Both => "trace",
+            Self::Writer => "trace-writer",
+            Self::Compressor => "trace-zstd",
+        }
+    }
+}
+
+/// Waits for a condition, for which a process that stands at each call has to be let go on.
+fn wait_while_traced(
+    traced: (&mut Option<Tracer>, &mut Option<u64>),
+    (call, side): (u64, Side),
+    what: &str,
+    is_true: &mut dyn FnMut() -> bool,
+) {
+    let (tracer, found) = traced;
+    if let (Some(tracer), None) = (tracer, &found) {
+        *found = tracer.run_to(call, side, &mut *is_true);
+    }
+    if found.is_none() {
+        wait_for(what, || is_true().then_some(()));
+    }
 }
 
 /// Events of each thread of a program that comes to its end: all fit into a oneshot buffer, others are used
@@ -95,8 +131,8 @@ fn limit(mode: &str) -> u64 {
     if mode == "oneshot" { 1500 } else { 7000 }
 }
 
-/// A manager, a client that records, and a program that ends by itself; one of the former two stands still at
-/// a call, and is killed. The number of the call that was reached, or how many there were.
+/// A manager, a client that records, and a program that ends by itself; one of them stands still at a call,
+/// and is killed. The number of the call that was reached, or how many there were.
 fn kill_at(mode: &str, traced: Traced, call: u64, side: Side) -> Result<u64, u64> {
     let sandbox = Sandbox::new();
     let page = sandbox.file("page");
@@ -110,39 +146,39 @@ fn kill_at(mode: &str, traced: Traced, call: u64, side: Side) -> Result<u64, u64
         command.process_group(0);
         Sandbox::spawn_command(command)
     };
-    let is_program = traced == Traced::Program;
-    let manager = spawn("trace", &["manager"], !is_program);
-    let thread = if traced == Traced::Writer { "trace-writer" } else { "trace" };
-    let mut tracer = (!is_program).then(|| Tracer::new(&manager, thread));
+    let (is_program, is_client) = (traced == Traced::Program, traced == Traced::Compressor);
+    let is_manager = !is_program && !is_client;
+    let manager = spawn("trace", &["manager"], is_manager);
+    let mut tracer = is_manager.then(|| Tracer::new(&manager, traced.thread()));
     let mut found = None;
-    // A condition that a manager has to be let go on for, if it stands at each call.
-    let mut wait_while_traced = |what: &str, is_true: &mut dyn FnMut() -> bool| {
-        if let (Some(tracer), None) = (&mut tracer, found) {
-            found = tracer.run_to(call, side, &mut *is_true);
-        }
-        if found.is_none() {
-            wait_for(what, || is_true().then_some(()));
-        }
-    };
+    let at = (call, side);
     let socket = sandbox.runtime_dir().join("provisioner");
-    wait_while_traced("the manager to listen", &mut || socket.exists());
-    let options = ["record", "--buffering-mode", mode, "--buffer-size", "1"];
-    let mut recording = spawn("trace", &options, false);
+    wait_while_traced((&mut tracer, &mut found), at, "the manager to listen", &mut || socket.exists());
+    let name = if is_client { "trace.fxt.zst" } else { "trace.fxt" };
+    let options = ["record", "--buffering-mode", mode, "--buffer-size", "1", "-o", name];
+    let recording = spawn("trace", &options, is_client);
+    if is_client {
+        tracer = Some(Tracer::new(&recording, traced.thread()));
+    }
     let has_begun = |recording: &Process| recording.stderr_so_far().contains("press Ctrl-C");
-    wait_while_traced("the recording to begin", &mut || has_begun(&recording) || !recording.is_running());
+    // Only one process may wait for one that is traced.
+    let is_running = |recording: &Process| !is_dead(recording.pid());
+    wait_while_traced((&mut tracer, &mut found), at, "the recording to begin", &mut || {
+        has_begun(&recording) || !is_running(&recording)
+    });
     let limit = limit(mode);
     let arguments = [page.to_str().unwrap(), &limit.to_string(), "10"];
     let burst = spawn("burst", &arguments, is_program);
-    let mut tracer = tracer.unwrap_or_else(|| Tracer::new(&burst, "trace-dispatch"));
+    let mut tracer = tracer.unwrap_or_else(|| Tracer::new(&burst, traced.thread()));
     let mut is_interrupted = false;
-    let mut is_over = |burst: &Process, recording: &mut Process| {
+    let mut is_over = |burst: &Process, recording: &Process| {
         if is_dead(burst.pid()) && !is_interrupted && has_begun(recording) {
             is_interrupted = true;
             recording.signal(Signal::INT);
         }
-        !recording.is_running()
+        !is_running(recording)
     };
-    let found = found.or_else(|| tracer.run_to(call, side, || is_over(&burst, &mut recording)));
+    let found = found.or_else(|| tracer.run_to(call, side, || is_over(&burst, &recording)));
     let before = counted(&sandbox);
     let has_started = has_started(&sandbox) && was_recorded(&sandbox);
     if traced == Traced::Both {
@@ -155,16 +191,19 @@ fn kill_at(mode: &str, traced: Traced, call: u64, side: Side) -> Result<u64, u64
         return Err(calls);
     };
     tracer.kill();
-    let victim = if is_program { burst.pid() } else { manager.pid() };
-    wait_for_death(victim);
-    wait_for("the client to end", || is_over(&burst, &mut recording).then_some(()));
+    let victim = match traced {
+        Traced::Program => &burst,
+        Traced::Compressor => &recording,
+        Traced::Manager | Traced::Writer | Traced::Both => &manager,
+    };
+    wait_for_death(victim.pid());
+    wait_for("the client to end", || is_over(&burst, &recording).then_some(()));
     let scene = Scene::of(sandbox, recording, manager.pid(), burst.pid());
     wait_for("the program to end", || is_dead(burst.pid()).then_some(()));
     let output = scene.recover();
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() || text.contains("nothing to recover"), "{text}");
-    let names = ["recovered.fxt", "trace.fxt", "trace.partial.fxt"];
-    let file = names.into_iter().find(|name| scene.sandbox.file(name).exists());
+    let file = FILES.into_iter().find(|name| scene.sandbox.file(name).exists());
     let files: Vec<&str> = file.into_iter().collect();
     let counted = counted(&scene.sandbox);
     let most: Vec<u64> = counted.iter().map(|counted| (counted + 1).min(limit)).collect();
@@ -173,7 +212,7 @@ fn kill_at(mode: &str, traced: Traced, call: u64, side: Side) -> Result<u64, u64
     let least = match traced {
         // It was not recorded.
         _ if !has_started => vec![0; counted.len()],
-        Traced::Manager | Traced::Writer => before,
+        Traced::Manager | Traced::Writer | Traced::Compressor => before,
         Traced::Program | Traced::Both => counted,
     };
     let what = format!("{mode} {traced:?} {side:?} call {call} ({number})");

@@ -15,6 +15,7 @@ mod scenarios {
     mod collection;
     mod comparing;
     mod completing;
+    mod compressing;
     mod converting;
     mod cut_off;
     mod descriptors;

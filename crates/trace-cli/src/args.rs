@@ -47,7 +47,9 @@ pub enum Command {
     #[command(after_help = "Examples:
   trace record -- ./app             until the program ends
   trace record --duration 5s        all running programs, for five seconds
-  trace record --categories 'gfx,net:*,-net:noise' -o app.fxt.zst -- ./app
+  trace record --categories 'gfx,net:*,-net:noise' -- ./app
+  trace record -o app.fxt.zst -- ./app                     compressed while it is recorded
+  trace record --compress=zstd:3 --max-size 10GiB -- ./app
   trace record --buffering-mode circular --buffer-size 64MiB --trigger stall:stop
   trace record --buffering-mode streaming --max-size 2GiB -- ./app
   trace record -o - -- ./app | trace dump -

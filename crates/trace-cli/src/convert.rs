@@ -8,6 +8,7 @@ mod tables;
 
 use crate::args::format::{Compression, Format, Target, of_name};
 use crate::args::{Container, Convert, Stacks};
+use crate::compressor::Manner;
 use crate::counted::Counted;
 use crate::exit::Failure;
 use crate::input::{self, ImportReport, is_stdin, open};
@@ -23,7 +24,7 @@ use std::io::{self, BufReader, Write};
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use trace_convert::catapult::{self, Dialect};
-use trace_convert::{ConvertError, Filter, Jobs, Stopped, Summary, folded, perfetto};
+use trace_convert::{ConvertError, Filter, Jobs, Stopped, Summary, folded, perfetto, seekable};
 use trace_reader::ReadError;
 use trace_reader::tail::{Tail, TailError};
 
@@ -34,6 +35,8 @@ pub struct Job<'a> {
     pub to: Format,
     /// Its compression.
     pub compression: Compression,
+    /// The level of zstd; none for the default.
+    pub level: Option<i32>,
     /// The container of Chrome's events.
     container: Option<Container>,
     filter: Filter,
@@ -109,7 +112,8 @@ pub fn run(options: &Convert) -> Result<(), Failure> {
         None => {
             let (to, roots) = (to.unwrap_or_default(), profiles::roots(options));
             let (container, jobs) = (options.container, jobs(options.jobs));
-            let job = Job { to, compression, container, filter, system_output, jobs, roots };
+            let level = None;
+            let job = Job { to, compression, level, container, filter, system_output, jobs, roots };
             convert(input, job, output)
         }
     };
@@ -362,7 +366,9 @@ fn convert(input: &Path, job: Job<'_>, output: &mut dyn Write) -> Result<Convert
     let archive = input::as_reported_archive(progress::reading(file, &bar));
     let (archive, import) = archive.map_err(|error| Problem::of_read(input, &error))?;
     let reader = BufReader::new(archive);
-    let mut encoder = Encoder::new(job.compression, output).map_err(Problem::of_write)?;
+    let manner =
+        Manner { level: job.level.unwrap_or(seekable::DEFAULT_LEVEL), has_records: job.to == Format::Fxt };
+    let mut encoder = Encoder::new(job.compression, manner, output).map_err(Problem::of_write)?;
     let container = match job.container {
         Some(Container::Array) => catapult::Container::Array,
         Some(Container::Object) | None => catapult::Container::Object,

@@ -8,6 +8,7 @@ mod assert;
 mod check;
 mod command;
 mod completion;
+mod compressor;
 mod connection;
 mod convert;
 mod counted;

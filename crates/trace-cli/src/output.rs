@@ -38,12 +38,15 @@ const MAX_PARTIALS: u32 = 1000;
 
 /// The name of an output's archive while it is recorded.
 fn partial_name(name: &OsStr, number: u32) -> OsString {
-    let stem = name.as_bytes().strip_suffix(b".fxt").filter(|stem| !stem.is_empty());
-    let mut partial = OsStr::from_bytes(stem.unwrap_or(name.as_bytes())).to_owned();
+    let strip = |suffix: &'static str| Some((name.as_bytes().strip_suffix(suffix.as_bytes())?, suffix));
+    let found = strip(".fxt").or_else(|| strip(".fxt.zst")).filter(|(stem, _)| !stem.is_empty());
+    let (stem, suffix) = found.unwrap_or((name.as_bytes(), ".fxt"));
+    let mut partial = OsStr::from_bytes(stem).to_owned();
     if number > 0 {
         partial.push(format!("-{number}"));
     }
-    partial.push(".partial.fxt");
+    partial.push(".partial");
+    partial.push(suffix);
     partial
 }
 
@@ -167,6 +170,11 @@ impl TemporaryFile {
     /// The open file.
     pub fn file(&mut self) -> &mut File {
         &mut self.file
+    }
+
+    /// The same, without writing through this.
+    pub fn file_ref(&self) -> &File {
+        &self.file
     }
 
     /// Its temporary name.
@@ -305,6 +313,9 @@ mod tests {
             ("trace.fxt", 0, "trace.partial.fxt"),
             ("trace.fxt", 2, "trace-2.partial.fxt"),
             ("trace.json", 0, "trace.json.partial.fxt"),
+            ("trace.fxt.zst", 0, "trace.partial.fxt.zst"),
+            ("trace.fxt.zst", 1, "trace-1.partial.fxt.zst"),
+            ("trace.fxt.gz", 0, "trace.fxt.gz.partial.fxt"),
             (".fxt", 0, ".fxt.partial.fxt"),
         ] {
             assert_eq!(partial_name(OsStr::new(name), number), partial);

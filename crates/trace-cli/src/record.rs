@@ -151,7 +151,7 @@ fn record(
     let start_timeout = Duration::from_millis(config.start_timeout_milliseconds);
     let stdout_is_ours = destination.is_stdout() || is_json;
     let max_bytes = options.max_size.map(|size| size.0);
-    let mut recording = Recording::begin(connection, config, destination.sink(), max_bytes, expected)?;
+    let mut recording = Recording::begin(connection, config, destination.sink()?, max_bytes, expected)?;
     removing.close();
     let command = start(&mut recording, start_timeout)
         .and_then(|()| RecordedCommand::spawn(&command_of(options), connection.directory(), stdout_is_ours));

@@ -221,8 +221,9 @@ fn report(all: &[Recovered], client: &ClientFile, path: &Path, is_json: bool) ->
     stdio::report(&summary.text());
     match client {
         ClientFile::Unknown => {}
-        ClientFile::Found { path, bytes } => {
-            say!("trace: {bytes} bytes of it come from {}", path.display());
+        ClientFile::Found { path, bytes, is_cut_off } => {
+            let how = if *is_cut_off { ", whose compressed data is cut off" } else { "" };
+            say!("trace: {bytes} bytes of it come from {}{how}", path.display());
         }
         // Reported at the end.
         ClientFile::Missing { .. } => {}

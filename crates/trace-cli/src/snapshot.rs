@@ -34,7 +34,7 @@ pub fn run(options: &Snapshot) -> Result<(), Failure> {
     let ended = stats.iter().filter_map(|stats| Some((ProviderId(stats.id), stats.ended_ticks?))).collect();
     let since = Tail { now, ended, last: options.last.map(|last| last.0) };
     let coverage = {
-        let mut sink = destination.sink();
+        let mut sink = destination.sink()?;
         let coverage = since.copy(&whole, &mut sink);
         let flushed = sink.flush();
         let failed =

@@ -3,7 +3,7 @@
 
 use crate::args::format::{Compression, Format, of_name};
 use crate::args::record::Recording;
-use crate::args::values::Action;
+use crate::args::values::{Action, Compress};
 use crate::args::{Flush, Machinery, Start, Stop};
 use crate::connection::{self, Connection, NOTHING_RECORDED, with_remedy};
 use crate::convert;
@@ -66,6 +66,9 @@ pub fn start(options: &Start) -> Result<(), Failure> {
     if settings.spec.as_ref().is_some_and(|spec| !spec.measure.is_empty()) {
         return refuse("--spec-file: measurements are for trace record, or for trace measure afterwards");
     }
+    if options.record.recording.compress.is_some_and(|compress| compress != Compress::No) {
+        return refuse("--compress is for trace record; trace stop -o trace.fxt.zst compresses at the end");
+    }
     let config = trace_config(&settings)?;
     // A file name on start's command line takes precedence.
     let named = options.record.recording.output_file.as_deref();
@@ -118,7 +121,7 @@ fn create(named: Option<&Path>) -> Result<(File, PathBuf), Failure> {
     let names: Vec<PathBuf> = match named {
         Some(path) => {
             if of_name(path) != (Some(Format::Fxt), Compression::None) {
-                let text = "-o: the manager writes .fxt; trace stop -o converts it to other formats";
+                let text = "-o: the manager writes .fxt; trace stop -o converts it to other formats, and compresses it";
                 return Err(Failure::usage(text));
             }
             vec![path.to_owned()]
@@ -194,7 +197,7 @@ pub fn stop(options: &Stop) -> Result<(), Failure> {
         let unreadable = |error: io::Error| Failure::new(format!("cannot move {}: {error}", task.file));
         {
             let mut file = File::open(&path).map_err(unreadable)?;
-            io::copy(&mut file, &mut destination.sink()).map_err(unreadable)?;
+            io::copy(&mut file, &mut destination.sink()?).map_err(unreadable)?;
         }
         let finished = destination.finish()?;
         if let Some(conversion) = &finished.conversion {

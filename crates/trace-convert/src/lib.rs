@@ -3,7 +3,7 @@
 //! [`catapult`] writes the JSON that Catapult (chrome://tracing) reads, as Fuchsia's own exporter does or as
 //! Chrome does; [`perfetto`] writes Perfetto's protobuf packets; [`folded`] has a line for each stack of a
 //! profile or of slices; [`speedscope`] and [`firefox`] write what profilers read; [`tables`] has a row for
-//! each event, for databases; [`import`] makes archives of other formats.
+//! each event, for databases; [`import`] makes archives of other formats; [`seekable`] compresses.
 #![deny(unsafe_code)]
 
 pub mod catapult;
@@ -18,6 +18,7 @@ mod losses;
 mod output;
 pub mod perfetto;
 mod profile;
+pub mod seekable;
 mod source;
 pub mod speedscope;
 pub mod tables;

@@ -54,7 +54,7 @@ pub use reader::{ByType, Reader, Unknown};
 pub use records::{Gap, Leftover, RawRecord, ReadError, Records};
 pub use thread_numbers::ThreadNumbers;
 pub use trace_format::buffer::BUFFER_VERSION;
-pub use truncate::complete_records_end;
+pub use truncate::{complete_records, complete_records_end};
 pub use warning::{Warning, WarningKind, Warnings};
 
 /// Revision of the trace format that is read and written.

@@ -43,6 +43,8 @@ enum When {
 struct Trial {
     mode: &'static str,
     by: By,
+    /// The file of a client; the manager's is not compressed.
+    output: &'static str,
     /// Of the events of both programs: `macros`, or `tracing`.
     events_by: &'static str,
     when: When,
@@ -73,8 +75,10 @@ impl Trial {
             let (_, victim) = victims.swap_remove(random.below(victims.len() as u64) as usize);
             order.push((victim, Duration::from_micros(random.below(2048))));
         }
+        let is_compressed = by == By::Client && random.below(2) == 0;
+        let output = if is_compressed { "trace.fxt.zst" } else { "trace.fxt" };
         let events_by = if random.below(2) == 0 { "macros" } else { "tracing" };
-        Self { mode, by, events_by, when, victims: order }
+        Self { mode, by, output, events_by, when, victims: order }
     }
 
     /// Events of each thread of the first program.
@@ -148,7 +152,7 @@ impl Stage {
         let endless = u64::MAX.to_string();
         let pause = if trial.mode == "oneshot" { "100" } else { "10" };
         let burst = trace_tests::build::program("burst").to_str().unwrap();
-        let options = ["--buffering-mode", trial.mode, "--buffer-size", "1", "-o", "trace.fxt"];
+        let options = ["--buffering-mode", trial.mode, "--buffer-size", "1", "-o", trial.output];
         let mut processes = Vec::new();
         let (client, pid) = match trial.by {
             By::Client => {
@@ -300,8 +304,7 @@ impl Stage {
         let output = self.sandbox.trace(["recover", "-o", "recovered.fxt"]);
         let said = scene::stderr(&output);
         assert!(output.status.success() || said.contains("nothing to recover"), "{trial:?}: {said}");
-        let names = ["recovered.fxt", "trace.fxt", "trace.partial.fxt"];
-        let file = names.into_iter().find(|name| self.sandbox.file(name).exists());
+        let file = super::FILES.into_iter().find(|name| self.sandbox.file(name).exists());
         for program in &self.programs {
             let counted = program.counted();
             let least = if program.is_exact { &counted } else { &program.before };

@@ -322,10 +322,10 @@ fn a_full_disk_ends_a_recording_with_whole_records() {
 }
 
 /// A file system of a mebibyte.
-struct SmallDisk<'a>(&'a Path);
+pub struct SmallDisk<'a>(&'a Path);
 
 impl<'a> SmallDisk<'a> {
-    fn mount(path: &'a Path) -> Self {
+    pub fn mount(path: &'a Path) -> Self {
         let mut mount = Command::new("mount");
         mount.args(["-t", "tmpfs", "-o", "size=1m,mode=700", "none"]).arg(path);
         assert!(mount.status().unwrap().success());

@@ -11,16 +11,18 @@ use rustix::time::{ClockId, clock_gettime};
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::num::NonZeroU64;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use trace_format::units::{Koid, ProviderId, TicksPerSecond};
 use trace_protocol::BufferingMode;
 use trace_protocol::controller::{ProviderDisposition, ProviderStats};
 use trace_reader::buffer::Period;
-use trace_reader::complete_records_end;
+use trace_reader::{FileKind, Plain, complete_records, complete_records_end};
 use zx_sim::{ProcessFd, Vmo, ticks};
 
+/// The last bytes of a file in zstd's seekable format.
+const SEEKABLE_MAGIC: [u8; 4] = 0x8F92_EAB1_u32.to_le_bytes();
 /// The beginning of an archive is small.
 const MAX_HEAD_BYTES: u64 = 1 << 20;
 
@@ -33,8 +35,10 @@ pub enum ClientFile {
     Found {
         /// Its name.
         path: PathBuf,
-        /// Bytes of it.
+        /// Bytes of the archive in it.
         bytes: u64,
+        /// It is compressed, and this was cut off.
+        is_cut_off: bool,
     },
     /// It is missing, was replaced, or cannot be read, and it held this many bytes of the recording.
     Missing {
@@ -67,8 +71,7 @@ impl Leftover {
         let mut joined = 0;
         match (&client, file) {
             (ClientFile::Found { bytes, .. }, Some(mut file)) if *bytes > 0 => {
-                file.rewind().map_err(failed)?;
-                joined = io::copy(&mut file.take(*bytes), out).map_err(failed)?;
+                joined = copy_records(&mut file, *bytes, out).map_err(failed)?;
             }
             _ => out.write_all(&head).map_err(failed)?,
         }
@@ -110,10 +113,10 @@ impl Leftover {
             return (ClientFile::Unknown, None);
         };
         let path = PathBuf::from(&output.path);
-        match open_output(output).and_then(|mut file| Ok((complete_records_end(&mut file)?, file))) {
-            Ok((whole, file)) => {
+        match open_output(output).and_then(|mut file| Ok((whole_records(&mut file)?, file))) {
+            Ok(((whole, is_cut_off), file)) => {
                 let bytes = manifest.whole_parts(whole);
-                (ClientFile::Found { path, bytes }, Some(file))
+                (ClientFile::Found { path, bytes, is_cut_off }, Some(file))
             }
             Err(error) => {
                 let (bytes, why) = (manifest.written_bytes(), error.to_string());
@@ -216,6 +219,37 @@ fn end_of(stats: &ProviderStats) -> Option<ProviderEnd> {
         at: None,
         how: stats.disposition.clone(),
     })
+}
+
+/// Bytes of whole records in the client's file, decompressed; and whether that is compressed and cut off.
+fn whole_records(file: &mut File) -> io::Result<(u64, bool)> {
+    match Plain::open(&*file)? {
+        (archive, FileKind::Zstd) => {
+            let (whole, is_end) = complete_records(archive)?;
+            Ok((whole, !is_end || !has_table(file)?))
+        }
+        // Of another kind there are no records in it.
+        _ => complete_records_end(file).map(|whole| (whole, false)),
+    }
+}
+
+/// Whether a compressed file has the table that is written last.
+fn has_table(file: &File) -> io::Result<bool> {
+    let mut end = [0; SEEKABLE_MAGIC.len()];
+    match file.metadata()?.len().checked_sub(end.len() as u64) {
+        None => Ok(false),
+        Some(place) => file.read_exact_at(&mut end, place).map(|()| end == SEEKABLE_MAGIC),
+    }
+}
+
+/// Copies so many of these bytes.
+fn copy_records(file: &mut File, bytes: u64, out: &mut impl Write) -> io::Result<u64> {
+    file.rewind()?;
+    if let (archive, FileKind::Zstd) = Plain::open(&*file)? {
+        return io::copy(&mut archive.take(bytes), out);
+    }
+    file.rewind()?;
+    io::copy(&mut file.take(bytes), out)
 }
 
 /// Opens the client's file, if it is the one that was written.

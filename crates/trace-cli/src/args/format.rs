@@ -74,6 +74,17 @@ pub enum Compression {
     Zstd,
 }
 
+impl Compression {
+    /// What it adds to names of files.
+    pub fn suffix(self) -> &'static str {
+        match self {
+            Self::None => "",
+            Self::Gzip => ".gz",
+            Self::Zstd => ".zst",
+        }
+    }
+}
+
 impl Format {
     /// Whether the output is binary rather than text.
     pub fn is_binary(self) -> bool {

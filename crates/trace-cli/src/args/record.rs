@@ -2,7 +2,9 @@
 //! test specification; so each may be absent here.
 
 use super::format::Format;
-use super::values::{BufferSize, CategoryList, FileSize, Mode, Pieces, ProviderBufferSize, Span, Trigger};
+use super::values::{
+    BufferSize, CategoryList, Compress, FileSize, Mode, Pieces, ProviderBufferSize, Span, Trigger,
+};
 use crate::completion;
 use clap::Args;
 use clap_complete::ArgValueCompleter;
@@ -55,8 +57,8 @@ pub struct Recording {
     pub detailed_memory_dumps: Option<bool>,
     /// Write the trace to this file, to stdout (`-`) or to a connection (`tcp:HOST:PORT`). The ending of the
     /// name selects the format: .fxt, .fxt.gz, .fxt.zst, .json (Chrome's), .json.gz, .pftrace, .folded.
-    /// Formats other than .fxt are converted at the end and need disk space for both files. Default:
-    /// trace.fxt, or trace-1.fxt if that exists
+    /// Formats other than .fxt and .fxt.zst are converted at the end and need disk space for both files.
+    /// Default: trace.fxt, or trace-1.fxt if that exists
     #[arg(long, short = 'o', value_name = "FILE", help_heading = "Output")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_file: Option<PathBuf>,
@@ -68,10 +70,11 @@ pub struct Recording {
     #[arg(long, hide = true, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL", hide_possible_values = true, help_heading = "Output")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub binary: Option<bool>,
-    /// Compress the trace with gzip
-    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL", hide_possible_values = true, help_heading = "Output")]
+    /// Compress the trace with gzip at the end, or with zstd while it is recorded: `=zstd`, or `=zstd:LEVEL`
+    /// with a level from -7 (fastest) to 19 (smallest). Default: 1, for a name that ends in .fxt.zst
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "HOW", help_heading = "Output")]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub compress: Option<bool>,
+    pub compress: Option<Compress>,
     /// In streaming mode, write out the buffers of programs that record little this often (default: 1s)
     #[arg(long, value_name = "TIME", help_heading = "Output")]
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -4,11 +4,14 @@ use clap::ValueEnum;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::time::Duration;
 use trace_protocol::BufferingMode;
 use trace_protocol::limits::{MAX_ALERT_NAME_BYTES, MAX_CATEGORY_NAME_BYTES, MAX_PROVIDER_NAME_BYTES};
 
+/// Levels of zstd: higher ones need a window that not every decoder has.
+const ZSTD_LEVELS: RangeInclusive<i32> = -7..=19;
 /// Largest buffer in MiB: its slabs are addressed with 32 bits of offset.
 const MAX_BUFFER_MIB: u32 = 4096;
 
@@ -65,6 +68,17 @@ pub struct CategoryList(pub Vec<String>);
 /// Pieces of a command line, separated by commas.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pieces(pub Vec<String>);
+
+/// Whether a trace is compressed, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compress {
+    /// It is not.
+    No,
+    /// With gzip, which Fuchsia's tool uses.
+    Gzip,
+    /// With zstd, and perhaps a level of it.
+    Zstd(Option<i32>),
+}
 
 /// How a program uses its buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -281,6 +295,38 @@ impl fmt::Display for Trigger {
     }
 }
 
+impl FromStr for Compress {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "true" | "gzip" => return Ok(Self::Gzip),
+            "false" => return Ok(Self::No),
+            "zstd" => return Ok(Self::Zstd(None)),
+            _ => {}
+        }
+        let level = text.strip_prefix("zstd:").and_then(|level| level.parse().ok());
+        let level = level.filter(|level| *level != 0 && ZSTD_LEVELS.contains(level));
+        level.map(|level| Self::Zstd(Some(level))).ok_or_else(|| {
+            let (fastest, smallest) = (ZSTD_LEVELS.start(), ZSTD_LEVELS.end());
+            format!(
+                "expected gzip, zstd, zstd:LEVEL (from {fastest}, the fastest, to {smallest}), true or false"
+            )
+        })
+    }
+}
+
+impl fmt::Display for Compress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::No => f.write_str("false"),
+            Self::Gzip => f.write_str("gzip"),
+            Self::Zstd(None) => f.write_str("zstd"),
+            Self::Zstd(Some(level)) => write!(f, "zstd:{level}"),
+        }
+    }
+}
+
 impl FromStr for CategoryList {
     type Err = String;
 
@@ -336,13 +382,14 @@ fn check_category(entry: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Text or a number, in a file.
+/// Text, a number or a truth value, in a file.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Scalar {
     Text(String),
     Integer(i64),
     Float(f64),
+    Truth(bool),
 }
 
 impl Scalar {
@@ -351,6 +398,7 @@ impl Scalar {
             Self::Text(text) => text,
             Self::Integer(number) => number.to_string(),
             Self::Float(number) => number.to_string(),
+            Self::Truth(truth) => truth.to_string(),
         }
     }
 }
@@ -374,7 +422,7 @@ macro_rules! as_text {
     };
 }
 
-as_text! { Span BufferSize FileSize ProviderBufferSize Trigger }
+as_text! { Span BufferSize FileSize ProviderBufferSize Trigger Compress }
 
 /// One text with commas, or a list.
 #[derive(Deserialize)]

@@ -1,23 +1,56 @@
 //! Compression of output.
 
 use crate::args::format::Compression;
+use crate::compressor::{Compressor, Manner, Place};
 use std::io::{self, Write};
+use std::sync::mpsc::{Receiver, channel};
+
+/// How much is handed over to the thread that compresses.
+const CHUNK_BYTES: usize = 256 << 10;
 
 /// Writes through a compressor, or none.
 pub(super) enum Encoder<'a> {
     Plain(&'a mut dyn Write),
     Gzip(flate2::write::GzEncoder<&'a mut dyn Write>),
-    Zstd(zstd::Encoder<'static, &'a mut dyn Write>),
+    Zstd(Zstd<'a>),
+}
+
+/// Has a second thread compress.
+pub(super) struct Zstd<'a> {
+    compressor: Compressor,
+    chunk: Vec<u8>,
+    compressed: Receiver<Vec<u8>>,
+    output: &'a mut dyn Write,
+}
+
+impl<'a> Zstd<'a> {
+    fn new(manner: Manner, output: &'a mut dyn Write) -> io::Result<Self> {
+        let (back, compressed) = channel();
+        let compressor = Compressor::start(Place::Back(back), manner, false)?;
+        Ok(Self { compressor, chunk: Vec::new(), compressed, output })
+    }
+
+    fn push(&mut self) -> io::Result<()> {
+        self.compressor.push(&mut self.chunk)?;
+        self.compressed.try_iter().try_for_each(|piece| self.output.write_all(&piece))
+    }
+
+    fn finish(mut self) -> io::Result<()> {
+        self.push()?;
+        self.compressor.finish()?;
+        self.compressed.try_iter().try_for_each(|piece| self.output.write_all(&piece))?;
+        self.output.flush()
+    }
 }
 
 impl<'a> Encoder<'a> {
-    pub fn new(compression: Compression, output: &'a mut dyn Write) -> io::Result<Self> {
+    pub fn new(compression: Compression, manner: Manner, output: &'a mut dyn Write) -> io::Result<Self> {
         Ok(match compression {
             Compression::None => Self::Plain(output),
             Compression::Gzip => {
                 Self::Gzip(flate2::write::GzEncoder::new(output, flate2::Compression::default()))
             }
-            Compression::Zstd => Self::Zstd(zstd::Encoder::new(output, 0)?),
+            Compression::Zstd => Self::Zstd(Zstd::new(manner, output)?),
         })
     }
 
@@ -25,7 +58,7 @@ impl<'a> Encoder<'a> {
         match self {
             Self::Plain(output) => output.flush(),
             Self::Gzip(encoder) => encoder.finish()?.flush(),
-            Self::Zstd(encoder) => encoder.finish()?.flush(),
+            Self::Zstd(encoder) => encoder.finish(),
         }
     }
 }
@@ -35,7 +68,15 @@ impl Write for Encoder<'_> {
         match self {
             Self::Plain(output) => output.write(bytes),
             Self::Gzip(encoder) => encoder.write(bytes),
-            Self::Zstd(encoder) => encoder.write(bytes),
+            Self::Zstd(encoder) => {
+                // What is too long for a chunk comes again.
+                let part = bytes.len().min(CHUNK_BYTES - encoder.chunk.len());
+                encoder.chunk.extend_from_slice(&bytes[..part]);
+                if encoder.chunk.len() == CHUNK_BYTES {
+                    encoder.push()?;
+                }
+                Ok(part)
+            }
         }
     }
 
@@ -43,7 +84,8 @@ impl Write for Encoder<'_> {
         match self {
             Self::Plain(output) => output.flush(),
             Self::Gzip(encoder) => encoder.flush(),
-            Self::Zstd(encoder) => encoder.flush(),
+            // Only the end of the output is waited for.
+            Self::Zstd(encoder) => encoder.output.flush(),
         }
     }
 }

@@ -5,11 +5,12 @@ use super::encoder::Encoder;
 use super::{Converted, Problem};
 use crate::args::format::{Compression, Target};
 use crate::args::{Convert, Stacks};
+use crate::compressor::Manner;
 use crate::input;
 use std::io::Write;
 use std::path::Path;
 use trace_convert::folded::{Roots, convert_slices};
-use trace_convert::{Filter, firefox, speedscope};
+use trace_convert::{Filter, firefox, seekable, speedscope};
 
 /// What is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,7 +88,8 @@ pub(super) fn convert(
     if let Some(name) = input.file_name().filter(|_| !input::is_stdin(input)) {
         trace.name = name.to_string_lossy().into_owned();
     }
-    let mut encoder = Encoder::new(compression, output).map_err(Problem::of_write)?;
+    let manner = Manner { level: seekable::DEFAULT_LEVEL, has_records: false };
+    let mut encoder = Encoder::new(compression, manner, output).map_err(Problem::of_write)?;
     let summary = match to {
         Profile::Speedscope => speedscope::convert(trace, &mut encoder, filter),
         Profile::Firefox => firefox::convert(trace, &mut encoder, filter),

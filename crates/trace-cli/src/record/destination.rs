@@ -2,26 +2,31 @@
 //! several formats.
 //!
 //! During a recording, the archive is in a file of its own beside the output, with a name that marks it as
-//! partial. If anything fails before the output is complete, that file stays.
+//! partial. If anything fails before the output is complete, that file stays. It is compressed as it arrives
+//! if the output is an archive compressed with zstd.
 
 use super::lending::Lending;
 use crate::args::format::{Compression, Format, of_name};
 use crate::args::record::Recording;
+use crate::args::values::Compress;
+use crate::compressor::{Compressor, Manner, Place};
 use crate::convert::{self, Job};
 use crate::exit::Failure;
 use crate::output::{OutputFile, TemporaryFile};
 use crate::stdio::{self, Stdout};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, Seek, Write};
 use std::net::TcpStream;
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use trace_archive::confirm::check_file;
-use trace_convert::Summary;
+use trace_convert::{Summary, seekable};
 use trace_protocol::controller::ArchiveFile;
 use trace_protocol::limits::MAX_PATH_BYTES;
+use trace_reader::{FileKind, Plain};
+use zx_sim::Socket;
 
 /// How many names are tried if none is given.
 pub const MAX_DEFAULT_NAMES: u32 = 1000;
@@ -31,6 +36,8 @@ pub struct Destination {
     place: Target,
     format: Format,
     compression: Compression,
+    /// The level of zstd, if one was requested.
+    level: Option<i32>,
     /// The archive as it arrives, if the result has another format.
     archive: Option<TemporaryFile>,
     /// Whether the manager writes the file.
@@ -102,11 +109,15 @@ fn wanted(recording: &Recording, path: &Path, has_format: bool) -> Result<(Forma
         (None, None) => Format::Fxt,
     };
     let compression = match (recording.compress, compression) {
-        (Some(true), Compression::Zstd) => {
+        (Some(Compress::Gzip), Compression::Zstd) => {
             return conflict("--compress is gzip, and the name ends in .zst; leave one of them out");
         }
-        (Some(true), _) => Compression::Gzip,
-        (Some(false), Compression::Gzip | Compression::Zstd) => {
+        (Some(Compress::Zstd(_)), Compression::Gzip) => {
+            return conflict("--compress is zstd, and the name ends in .gz; leave one of them out");
+        }
+        (Some(Compress::Gzip), _) => Compression::Gzip,
+        (Some(Compress::Zstd(_)), _) => Compression::Zstd,
+        (Some(Compress::No), Compression::Gzip | Compression::Zstd) => {
             return conflict("--compress=false, and the name is that of a compressed file");
         }
         (_, compression) => compression,
@@ -145,12 +156,7 @@ pub fn unused_names(
 //= docs/recording.md#where-the-trace-goes
 pub fn default_name(stem: &str, number: u32, format: Format, compression: Compression) -> PathBuf {
     let number = if number == 0 { String::new() } else { format!("-{number}") };
-    let compression = match compression {
-        Compression::None => "",
-        Compression::Gzip => ".gz",
-        Compression::Zstd => ".zst",
-    };
-    PathBuf::from(format!("{stem}{number}.{}{compression}", format.suffix()))
+    PathBuf::from(format!("{stem}{number}.{}{}", format.suffix(), compression.suffix()))
 }
 
 /// The sink of an archive as it arrives.
@@ -161,6 +167,8 @@ pub enum Sink<'a> {
     Stdout(Stdout),
     /// A connection.
     Connection(&'a mut TcpStream),
+    /// One of these, through a thread that compresses; and bytes that it gets next.
+    Compressed(Box<Sink<'a>>, Compressor, Vec<u8>),
 }
 
 impl Write for Sink<'_> {
@@ -169,6 +177,10 @@ impl Write for Sink<'_> {
             Self::File(file, _) => file.file().write(bytes),
             Self::Stdout(stdout) => stdout.write(bytes),
             Self::Connection(connection) => connection.write(bytes),
+            Self::Compressed(_, compressor, chunk) => {
+                chunk.extend_from_slice(bytes);
+                compressor.push(chunk).map(|()| bytes.len())
+            }
         }
     }
 
@@ -177,13 +189,49 @@ impl Write for Sink<'_> {
     }
 }
 
-impl Sink<'_> {
-    /// Bytes in the pipe or connection that its reader has not taken.
+impl<'a> Sink<'a> {
+    /// What is written is compressed on its way into this sink.
+    fn compressed(self, level: i32) -> io::Result<Self> {
+        let place = match &self {
+            Self::File(file, _) => Place::File(file.file_ref().try_clone()?, 0),
+            Self::Connection(connection) => Place::Connection(connection.try_clone()?),
+            Self::Stdout(_) | Self::Compressed(..) => Place::Stdout(Stdout),
+        };
+        let compressor = Compressor::start(place, Manner { level, has_records: true }, true)?;
+        Ok(Self::Compressed(Box::new(self), compressor, Vec::new()))
+    }
+
+    /// Ends what is compressed.
+    pub fn finish(&mut self) -> io::Result<()> {
+        match self {
+            Self::Compressed(_, compressor, _) => compressor.finish(),
+            Self::File(..) | Self::Stdout(_) | Self::Connection(_) => Ok(()),
+        }
+    }
+
+    /// A socket that is readable when something was compressed and written, or cannot be.
+    pub fn news(&self) -> Option<&Socket> {
+        match self {
+            Self::Compressed(_, compressor, _) => Some(compressor.news()),
+            Self::File(..) | Self::Stdout(_) | Self::Connection(_) => None,
+        }
+    }
+
+    /// Takes note of that.
+    pub fn take_news(&self) -> io::Result<()> {
+        match self {
+            Self::Compressed(_, compressor, _) => compressor.take_news(),
+            Self::File(..) | Self::Stdout(_) | Self::Connection(_) => Ok(()),
+        }
+    }
+
+    /// Bytes in the pipe or connection that its reader has not taken, and those that are being compressed.
     pub fn unread(&self) -> u64 {
         match self {
             Self::File(..) => 0,
             Self::Stdout(stdout) => zx_sim::unread(stdout),
             Self::Connection(connection) => zx_sim::unread(connection),
+            Self::Compressed(sink, compressor, _) => compressor.pending(|| sink.unread()),
         }
     }
 
@@ -193,6 +241,7 @@ impl Sink<'_> {
             Self::File(..) => false,
             Self::Stdout(stdout) => has_no_reader(stdout),
             Self::Connection(connection) => has_no_reader(connection),
+            Self::Compressed(sink, ..) => sink.is_closed(),
         }
     }
 
@@ -200,7 +249,8 @@ impl Sink<'_> {
     pub fn check(&mut self, written: u64) -> io::Result<()> {
         match self {
             Self::File(file, _) => check_file(file.file(), written),
-            Self::Stdout(_) | Self::Connection(_) => Ok(()),
+            // The thread checks it.
+            Self::Stdout(_) | Self::Connection(_) | Self::Compressed(..) => Ok(()),
         }
     }
 
@@ -208,14 +258,16 @@ impl Sink<'_> {
     pub fn lend(&mut self) -> Option<(&mut File, Lending)> {
         match self {
             Self::File(file, Some(lending)) => Some((file.file(), lending.clone())),
-            Self::File(_, None) | Self::Stdout(_) | Self::Connection(_) => None,
+            Self::File(_, None) | Self::Stdout(_) | Self::Connection(_) | Self::Compressed(..) => None,
         }
     }
 
     /// From here on the archive is kept, even if something fails.
     pub fn keep(&mut self) {
-        if let Self::File(file, _) = self {
-            file.keep_unless_finished();
+        match self {
+            Self::File(file, _) => file.keep_unless_finished(),
+            Self::Compressed(sink, ..) => sink.keep(),
+            Self::Stdout(_) | Self::Connection(_) => {}
         }
     }
 }
@@ -254,11 +306,12 @@ impl Destination {
         let path = match named {
             // Fuchsia's tool does the same.
             Some(path)
-                if recording.compress == Some(true)
+                if matches!(recording.compress, Some(Compress::Gzip | Compress::Zstd(_)))
                     && of_name(path).1 == Compression::None
-                    && path != Path::new("-") =>
+                    && path != Path::new("-")
+                    && !path.to_string_lossy().starts_with("tcp:") =>
             {
-                PathBuf::from(format!("{}.gz", path.display()))
+                PathBuf::from(format!("{}{}", path.display(), compression.suffix()))
             }
             Some(path) => path.to_owned(),
             None => {
@@ -268,7 +321,13 @@ impl Destination {
             }
         };
         let text = path.to_string_lossy();
-        let is_archive = (format, compression) == (Format::Fxt, Compression::None);
+        // A snapshot is there as a whole before it is written.
+        let is_archive = format == Format::Fxt
+            && (compression == Compression::None || has_format && compression == Compression::Zstd);
+        let level = match recording.compress {
+            Some(Compress::Zstd(level)) => level,
+            Some(Compress::No | Compress::Gzip) | None => None,
+        };
         let (place, beside) = if text == "-" {
             if stdio::is_stdout_terminal() {
                 return Err(Failure::usage("-o -: stdout is a terminal; redirect it, or name a file"));
@@ -292,7 +351,7 @@ impl Destination {
             (false, Some(path)) => Some(archive(path)?),
             (false, None) => Some(TemporaryFile::anywhere(".fxt")?),
         };
-        Ok(Self { place, format, compression, archive, lending: Lending::default() })
+        Ok(Self { place, format, compression, level, archive, lending: Lending::default() })
     }
 
     /// The trace is written to stdout, where nothing else may be.
@@ -301,13 +360,18 @@ impl Destination {
     }
 
     /// The sink of the archive as it arrives.
-    pub fn sink(&mut self) -> Sink<'_> {
-        match (&mut self.archive, &mut self.place) {
-            (Some(archive), _) => Sink::File(archive, None),
+    pub fn sink(&mut self) -> Result<Sink<'_>, Failure> {
+        let sink = match (&mut self.archive, &mut self.place) {
+            (Some(archive), _) => return Ok(Sink::File(archive, None)),
             (None, Target::File(file)) => Sink::File(file.unfinished(), Some(self.lending.clone())),
             (None, Target::Stdout) => Sink::Stdout(Stdout),
             (None, Target::Connection(connection, _)) => Sink::Connection(connection),
+        };
+        if self.compression == Compression::None {
+            return Ok(sink);
         }
+        let failed = |error| Failure::new(format!("cannot compress the trace: {error}"));
+        sink.compressed(self.level.unwrap_or(seekable::FAST_LEVEL)).map_err(failed)
     }
 
     /// The file with the archive as it arrives; none if it does not go into a file.
@@ -354,9 +418,7 @@ impl Destination {
             // The manager may be writing it yet. Readers leave out an incomplete record at the end.
             return Ok(Some(path));
         }
-        let cut =
-            trace_reader::complete_records_end(file).and_then(|bytes| file.set_len(bytes).map(|()| bytes));
-        match cut {
+        match cut(file) {
             Ok(0) => {
                 archive.discard();
                 Ok(None)
@@ -396,7 +458,7 @@ impl Destination {
     }
 
     fn make(self) -> Result<Finished, Failure> {
-        let Self { mut place, format, compression, archive, lending: _ } = self;
+        let Self { mut place, format, compression, level, archive, lending: _ } = self;
         let mut conversion = None;
         if let Some(archive) = &archive {
             let mut output: Box<dyn Write> = match &mut place {
@@ -404,7 +466,9 @@ impl Destination {
                 Target::Stdout => Box::new(Stdout),
                 Target::Connection(connection, _) => Box::new(connection),
             };
-            conversion = convert::transform(archive.path(), Job::new(format, compression), &mut output)?;
+            let mut job = Job::new(format, compression);
+            job.level = level;
+            conversion = convert::transform(archive.path(), job, &mut output)?;
         }
         let (place, path) = match place {
             Target::File(file) => {
@@ -424,6 +488,18 @@ impl Destination {
             finished.archive = Some(Archive::Temporary(archive));
         }
         Ok(finished)
+    }
+}
+
+/// Cuts an archive to whole records, and returns their bytes. A compressed one was cut by what wrote it.
+fn cut(file: &mut File) -> io::Result<u64> {
+    file.rewind()?;
+    match Plain::open(&*file)? {
+        (archive, FileKind::Zstd) => trace_reader::complete_records(archive).map(|(bytes, _)| bytes),
+        _ => {
+            let bytes = trace_reader::complete_records_end(file)?;
+            file.set_len(bytes).map(|()| bytes)
+        }
     }
 }
 
@@ -450,9 +526,14 @@ mod tests {
         assert_eq!(of("a", &nothing), Ok((Format::Fxt, Compression::None)));
         assert_eq!(of("a.json", &|r| r.format = Some(Format::Fxt)), Ok((Format::Fxt, Compression::None)));
         assert_eq!(of("a.fxt", &|r| r.binary = Some(false)), Ok((Format::Catapult, Compression::None)));
-        assert_eq!(of("a.fxt", &|r| r.compress = Some(true)), Ok((Format::Fxt, Compression::Gzip)));
-        assert!(of("a.fxt.zst", &|r| r.compress = Some(true)).unwrap_err().contains("--compress is gzip"));
-        assert!(of("a.fxt.gz", &|r| r.compress = Some(false)).is_err());
+        assert_eq!(of("a.fxt", &|r| r.compress = Some(Compress::Gzip)), Ok((Format::Fxt, Compression::Gzip)));
+        let zstd = Some(Compress::Zstd(Some(3)));
+        assert_eq!(of("a.fxt", &|r| r.compress = zstd), Ok((Format::Fxt, Compression::Zstd)));
+        assert_eq!(of("a.json.zst", &|r| r.compress = zstd), Ok((Format::Chrome, Compression::Zstd)));
+        let clash = |name: &str, compress| of(name, &|r| r.compress = Some(compress)).unwrap_err();
+        assert!(clash("a.fxt.zst", Compress::Gzip).contains("--compress is gzip"));
+        assert!(clash("a.fxt.gz", Compress::Zstd(None)).contains("--compress is zstd"));
+        assert!(clash("a.fxt.gz", Compress::No).contains("--compress=false"));
         let both = |r: &mut Recording| {
             r.binary = Some(true);
             r.format = Some(Format::Catapult);

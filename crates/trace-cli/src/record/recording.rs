@@ -30,6 +30,7 @@ const KEY_OUTPUT: u64 = 1;
 const KEY_SIGNAL: u64 = 2;
 const KEY_COMMAND: u64 = 3;
 const KEY_NEWS: u64 = 4;
+const KEY_COMPRESSED: u64 = 5;
 const CHUNK_BYTES: usize = 256 << 10;
 /// Chunks read at once, so that no other source waits long.
 const CHUNKS_AT_ONCE: usize = 16;
@@ -150,6 +151,9 @@ impl<'a> Recording<'a> {
         waits.add(&signals, KEY_SIGNAL, Signals::READABLE).map_err(failed)?;
         let news = Socket::pair().map_err(failed)?;
         waits.add(&news.0, KEY_NEWS, Signals::READABLE).map_err(failed)?;
+        if let Some(compressed) = sink.news() {
+            waits.add(compressed, KEY_COMPRESSED, Signals::READABLE).map_err(failed)?;
+        }
         Ok(Self {
             session: Some(session),
             output: Some(output),
@@ -236,6 +240,8 @@ impl<'a> Recording<'a> {
                     KEY_OUTPUT => self.read_output()?,
                     KEY_SIGNAL => self.read_signals(),
                     KEY_NEWS => self.read_news(),
+                    // It is confirmed already.
+                    KEY_COMPRESSED => {}
                     // Closed with it, it is no longer waited for.
                     _ if self.command.take().is_some() => self.happened.push_back(Happening::CommandEnded),
                     _ => {}
@@ -259,6 +265,11 @@ impl<'a> Recording<'a> {
     /// Confirms how much of the archive is written.
     //= docs/protocol.md#confirmations
     fn confirm(&mut self) {
+        if let Err(error) = self.sink.take_news()
+            && self.output.is_some()
+        {
+            return self.fail(format!("cannot write the trace: {error}"));
+        }
         let read = self.written.saturating_sub(self.sink.unread());
         self.confirmed = self.confirmed.max(read);
         if self.confirmed < self.written && self.sink.is_closed() {
@@ -504,7 +515,7 @@ impl<'a> Recording<'a> {
         };
         if self.failure.is_none()
             && let Err(error) =
-                written.and_then(|()| self.sink.check(self.in_sink)).and_then(|()| self.sink.flush())
+                written.and_then(|()| self.sink.check(self.in_sink)).and_then(|()| self.sink.finish())
         {
             self.failure = Some(format!("cannot write the trace: {error}"));
         }
