@@ -245,10 +245,11 @@ impl<R: Read> Scanner<R> {
                     None => return Ok(None),
                 },
                 None => {
-                    if bytes.len() > DOUBTFUL_BYTES && !std::mem::replace(&mut is_tried, true) {
-                        if let Some(length) = next_of_list(bytes, &is_value) {
-                            break length;
-                        }
+                    if bytes.len() > DOUBTFUL_BYTES
+                        && !std::mem::replace(&mut is_tried, true)
+                        && let Some(length) = next_of_list(bytes, &is_value)
+                    {
+                        break length;
                     }
                     self.fill_value()?;
                 }
