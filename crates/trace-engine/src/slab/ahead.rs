@@ -10,9 +10,9 @@ const REST: Duration = Duration::from_millis(100);
 /// How often a step is backed that no thread needs yet …
 const IDLE_INTERVAL: Duration = Duration::from_millis(10);
 /// … and its size: so much of the buffer, but within these.
-const STEPS: u64 = 64;
-const LEAST_STEP_BYTES: u64 = 256 << 10;
-const MOST_STEP_BYTES: u64 = 1 << 20;
+const STEPS: u64 = 8;
+const LEAST_STEP_BYTES: u64 = 512 << 10;
+const MOST_STEP_BYTES: u64 = 4 << 20;
 /// How often the dispatcher tries to get memory that it was refused.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -125,7 +125,7 @@ mod tests {
         let (turns, end) = serve(&ahead, &slabs, begin);
         assert_eq!(backed.load(Ordering::Relaxed), CHUNKS);
         assert!((5..=9).contains(&turns), "{turns}");
-        assert!(end >= begin + REST + 6 * IDLE_INTERVAL);
+        assert!(end >= begin + REST + 3 * IDLE_INTERVAL);
         assert_eq!(ahead.service(&slabs, end), None);
     }
 
