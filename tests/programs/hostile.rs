@@ -168,6 +168,7 @@ fn register() -> Channel {
         parent: None,
         records_alerts: true,
         numbers_threads: false,
+        backs_buffer: false,
         answers_dumps: false,
         command_line: None,
     };

@@ -114,6 +114,7 @@ fn register_as(runtime: &Path, name: &str, release: Release) -> Option<(Channel,
         parent: None,
         records_alerts: release == Release::This,
         numbers_threads: false,
+        backs_buffer: false,
         answers_dumps: false,
         command_line: None,
     };

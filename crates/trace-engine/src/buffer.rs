@@ -1,5 +1,6 @@
 //! The shared buffer: its memory and header, records in it, definitions, and the ledger of losses.
 
+pub(crate) mod backing;
 pub(crate) mod definitions;
 pub(crate) mod durable;
 pub(crate) mod loss;
@@ -7,6 +8,7 @@ pub(crate) mod record_writer;
 pub(crate) mod region;
 pub(crate) mod strings;
 
+use crate::buffer::backing::Backing;
 use crate::buffer::record_writer::RecordWriter;
 use crate::buffer::region::Region;
 use crate::sync::{AtomicU64, Ordering, fence, process};
@@ -64,6 +66,11 @@ impl Buffer {
     /// The set of definitions in the durable region. Another one each time that they are cleared.
     pub fn generation(&self) -> u64 {
         self.generation.load(Ordering::Relaxed)
+    }
+
+    /// Which parts have memory; none if all of it has.
+    pub fn backing(&self) -> Option<&Backing> {
+        self.region.backing()
     }
 
     /// See [`Region::detach`].

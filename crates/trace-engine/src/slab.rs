@@ -3,6 +3,7 @@
 //! The thread that takes a slab's number out of a control block closes the slab: the owner itself, or the
 //! dispatcher when it takes the slab back.
 
+pub(crate) mod ahead;
 pub(crate) mod allocator;
 pub(crate) mod free_list;
 pub(crate) mod recall;
@@ -10,8 +11,9 @@ pub(crate) mod retirement;
 pub(crate) mod streaming;
 
 use crate::buffer::Buffer;
+use crate::buffer::backing::Backing;
 use crate::buffer::region::Region;
-use crate::slab::allocator::{Refusal, SlabAllocator, SlabWords};
+use crate::slab::allocator::{Claim, Refusal, SlabAllocator, SlabWords};
 use crate::slab::free_list::{FreeList, Leftover};
 use crate::slab::streaming::WakeHandler;
 use crate::sync::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
@@ -125,6 +127,7 @@ impl Slabs {
         self.floor_sequence.store(floor, Ordering::Relaxed);
         self.buffer.set_floor(floor);
         self.buffer.clear_slabs();
+        self.buffer.backing().into_iter().for_each(Backing::clear);
         self.free_list.clear();
     }
 
@@ -141,7 +144,75 @@ impl Slabs {
         let timestamp = ticks::now();
         self.buffer.end_at(timestamp);
         self.allocator.set_full();
-        self.count_loss(LossReason::Full, timestamp);
+        let reason = if self.is_short() { LossReason::NotBacked } else { LossReason::Full };
+        self.count_loss(reason, timestamp);
+    }
+
+    /// Whether a thread has not found memory for a slab since the buffer was cleared.
+    pub fn is_short(&self) -> bool {
+        self.buffer.backing().is_some_and(Backing::is_short)
+    }
+
+    /// Makes sure that there is memory behind slabs that were taken; otherwise gives them back.
+    //= docs/buffer.md#memory
+    fn back(&self, claim: Claim, run: u32) -> bool {
+        let Some(backing) = self.buffer.backing() else {
+            return true;
+        };
+        let start = self.layout().slab(claim.slab);
+        let part = start..start + u64::from(run) * self.layout().slab_bytes;
+        if backing.is_wake_due(&part) {
+            self.wake.wake();
+        }
+        let is_backed = backing.is_backed(&part) || backing.back(&part);
+        if !is_backed {
+            backing.note_short();
+            self.allocator.give_back(&self.buffer, claim.ticket, run);
+        }
+        is_backed
+    }
+
+    /// While a part of the buffer has no memory, that is the reason why there is no slab; also if it has got
+    /// some since the thread has skipped slabs for that.
+    fn reason_of(&self, refusal: Refusal, has_skipped: bool) -> Refusal {
+        match refusal {
+            Refusal::AllInUse | Refusal::NotSaved | Refusal::NotRetired
+                if has_skipped || self.buffer.backing().is_some_and(Backing::has_refused) =>
+            {
+                Refusal::NotBacked
+            }
+            refusal => refusal,
+        }
+    }
+
+    /// Whether a thread that is refused gets what others have left of their slabs.
+    fn may_recall(&self, refusal: Refusal) -> bool {
+        match refusal {
+            Refusal::AllClaimed | Refusal::AllInUse => true,
+            Refusal::NotBacked => self.layout().mode != BufferMode::Streaming,
+            _ => false,
+        }
+    }
+
+    /// Takes slabs that have memory behind them.
+    fn take_backed(&self, run: u32) -> Result<Claim, Refusal> {
+        let mut skipped = 0;
+        loop {
+            let taken = self.allocator.take(&self.buffer, run, |slab, word| self.forget(slab, word));
+            self.wake_dispatcher();
+            let claim = match taken {
+                Ok(claim) => claim,
+                Err(refusal) => return Err(self.reason_of(refusal, skipped > 0)),
+            };
+            if self.back(claim, run) {
+                return Ok(claim);
+            }
+            skipped += run;
+            // Tickets of a circular buffer do not end.
+            if skipped > self.layout().slab_count() {
+                return Err(Refusal::NotBacked);
+            }
+        }
     }
 
     /// Gives a thread a slab with room for `bytes`. Its first may be what an ended thread left; all others
@@ -162,11 +233,9 @@ impl Slabs {
             return Ok(());
         }
         loop {
-            let taken = self.allocator.take(&self.buffer, 1, |slab, word| self.forget(slab, word));
-            self.wake_dispatcher();
-            let claim = match taken {
+            let claim = match self.take_backed(1) {
                 Ok(claim) => claim,
-                Err(refusal @ (Refusal::AllClaimed | Refusal::AllInUse)) => {
+                Err(refusal) if self.may_recall(refusal) => {
                     return if self.claim_recalled(block, own, bytes)? { Ok(()) } else { Err(refusal) };
                 }
                 Err(refusal) => return Err(refusal),
@@ -234,9 +303,7 @@ impl Slabs {
     pub fn claim_run(&self, bytes: u64, timestamp: u64) -> Result<u32, Refusal> {
         let run = bytes.div_ceil(self.layout().slab_bytes) as u32;
         loop {
-            let taken = self.allocator.take(&self.buffer, run, |slab, word| self.forget(slab, word));
-            self.wake_dispatcher();
-            let claim = taken?;
+            let claim = self.take_backed(run)?;
             // Either the dispatcher finds the run in use when it looks for what stays behind, or the look
             // behind the fence finds that the half was retired.
             fence(Ordering::SeqCst);

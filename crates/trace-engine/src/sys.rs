@@ -120,6 +120,33 @@ pub(crate) unsafe fn unmap(mapping: *mut u8, bytes: usize) {
     unsafe { libc::munmap(mapping.cast(), bytes) };
 }
 
+/// `MADV_POPULATE_WRITE`, of Linux 5.14.
+const POPULATE_WRITE: libc::c_int = 23;
+
+/// Whether this kernel can [`populate`] mappings.
+pub(crate) fn can_populate() -> bool {
+    // SAFETY: no bytes of memory (S1).
+    unsafe { libc::madvise(core::ptr::null_mut(), 0, POPULATE_WRITE) == 0 }
+}
+
+/// Allocates the memory behind a part of a mapping that is made of whole pages; false if there is none, where
+/// a store would end the process, or if the kernel refuses the call. Leaves `errno` as it is.
+pub(crate) fn populate(address: usize, bytes: usize) -> bool {
+    let memory = core::ptr::without_provenance_mut(address);
+    // SAFETY: the calling thread's own variable; memory keeps what it holds (S1).
+    unsafe {
+        let errno = libc::__errno_location();
+        let before = *errno;
+        let mut is_backed = libc::madvise(memory, bytes, POPULATE_WRITE) == 0;
+        // A signal that ends the process, or a debugger, has interrupted it.
+        while !is_backed && *errno == libc::EINTR {
+            is_backed = libc::madvise(memory, bytes, POPULATE_WRITE) == 0;
+        }
+        *errno = before;
+        is_backed
+    }
+}
+
 /// Puts zeroed private memory in the place of a mapping.
 ///
 /// # Safety

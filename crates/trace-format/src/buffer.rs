@@ -9,6 +9,7 @@
 
 use crate::slab::{LOSS_ENTRY_BYTES, TALLY_BYTES};
 use core::fmt;
+use core::ops::Range;
 
 /// First word of a buffer; in memory the bytes `64 61 65 68 ee 66 75 62`.
 pub const BUFFER_MAGIC: u64 = 0x6275_66ee_6865_6164;
@@ -26,6 +27,9 @@ pub const MAX_BUFFER_BYTES: u64 = 1 << 32;
 pub const MAX_BUFFERED_RECORD_BYTES: u64 = 256 << 10;
 /// The value of `end_ts` until a oneshot buffer is full.
 pub const END_TS_NONE: u64 = u64::MAX;
+
+/// A buffer gets its memory in pieces that begin at multiples of this size.
+pub const CHUNK_BYTES: u64 = 64 << 10;
 
 const MAX_DURABLE_BYTES: u64 = 1 << 20;
 const LEDGER_ENTRIES: u64 = 16;
@@ -221,6 +225,22 @@ impl Layout {
     #[must_use]
     pub const fn gap(&self, index: u32) -> u64 {
         self.ledger + (LEDGER_ENTRIES + index as u64) * LOSS_ENTRY_BYTES
+    }
+
+    /// The parts of a buffer that have memory before it is recorded into, in whole chunks but at the end:
+    /// everything in front of the rolling regions, and the beginning of each of these.
+    //= docs/buffer.md#memory
+    #[must_use]
+    pub const fn first_parts(&self) -> [Range<u64>; 2] {
+        let second = self.rolling + (self.mode.halves() as u64 - 1) * self.rolling_bytes;
+        let whole = second / CHUNK_BYTES * CHUNK_BYTES;
+        [0..self.chunk_end(self.rolling), whole..self.chunk_end(second)]
+    }
+
+    /// The end of the chunk behind that in which a rolling region begins, or of the buffer.
+    const fn chunk_end(&self, start: u64) -> u64 {
+        let end = (start / CHUNK_BYTES + 2) * CHUNK_BYTES;
+        if end < self.total_bytes { end } else { self.total_bytes }
     }
 
     /// Largest record that fits, in bytes.

@@ -180,11 +180,13 @@ pub enum LossReason {
     DefinitionRefused = 11,
     /// The thread left the event by a jump, before its record was complete or after.
     LeftByJump = 12,
+    /// The file system had no memory left for the part of the buffer that was to be written next.
+    NotBacked = 13,
 }
 
 impl LossReason {
     /// All reasons, in the order of their entries.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Full,
         Self::Overwritten,
         Self::NotSaved,
@@ -198,6 +200,7 @@ impl LossReason {
         Self::KernelCommitOverrun,
         Self::DefinitionRefused,
         Self::LeftByJump,
+        Self::NotBacked,
     ];
 
     /// A few words for people.
@@ -217,6 +220,7 @@ impl LossReason {
             Self::KernelCommitOverrun => "kernel commit overrun",
             Self::DefinitionRefused => "no room for a definition",
             Self::LeftByJump => "left by a jump",
+            Self::NotBacked => "no memory for the buffer",
         }
     }
 }

@@ -25,6 +25,7 @@ const RECORDS_ALERTS: Field = Field::new(8, "records_alerts");
 const NUMBERS_THREADS: Field = Field::new(9, "numbers_threads");
 const ANSWERS_DUMPS: Field = Field::new(10, "answers_dumps");
 const COMMAND_LINE: Field = Field::new(11, "command line bytes");
+const BACKS_BUFFER: Field = Field::new(12, "backs_buffer");
 
 const STATUS: Field = Field::new(1, "status");
 const STARTED: Field = Field::new(2, "started");
@@ -71,6 +72,10 @@ pub struct Registration<H> {
     /// Its arguments, from its name on, separated by spaces; at most 2000 bytes, longer ones are cut.
     /// Providers of older releases do not report it.
     pub command_line: Option<String>,
+    /// It has the memory of its buffer allocated before it writes there. Providers of older releases, which
+    /// do not report it, write into memory that the manager has allocated.
+    //= docs/buffer.md#memory
+    pub backs_buffer: bool,
 }
 
 /// Name of a file that exists in the runtime directory while every program that may register there is being
@@ -152,6 +157,7 @@ impl<H> Message<H> for RegistryRequest<H> {
         }
         table.put_some(ANSWERS_DUMPS, registration.answers_dumps.then_some(&true));
         table.put_some(COMMAND_LINE, registration.command_line.as_ref());
+        table.put_some(BACKS_BUFFER, registration.backs_buffer.then_some(&true));
         method.encode(txid, table.finish(), vec![registration.provider])
     }
 
@@ -173,6 +179,7 @@ impl<H> Message<H> for RegistryRequest<H> {
             numbers_threads: table.find(NUMBERS_THREADS)?.unwrap_or(false),
             answers_dumps: table.find(ANSWERS_DUMPS)?.unwrap_or(false),
             command_line: table.string(COMMAND_LINE, MAX_PROVIDER_COMMAND_LINE_BYTES)?,
+            backs_buffer: table.find(BACKS_BUFFER)?.unwrap_or(false),
         };
         let request = if method.ordinal == REGISTER.ordinal {
             RegistryRequest::RegisterProvider(registration)

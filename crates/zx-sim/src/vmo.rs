@@ -1,8 +1,9 @@
 //! Memory of a fixed size that processes share.
 //!
 //! A VMO is a file that is backed in full before it is written to: a sparse file on a full tmpfs would kill
-//! the process that touches it. It is read with `pread`, which is at worst short when the other side shrinks
-//! the file; only the writing side maps it.
+//! the process that touches it. Only a process that has the memory allocated first may write to a
+//! [sparse](Backing::begin_sparse) one. It is read with `pread`, which is at worst short when the other side
+//! shrinks the file; only the writing side maps it.
 
 use crate::error::{Error, Result};
 use crate::handle::Handle;
@@ -10,10 +11,11 @@ use crate::sys;
 use memmap2::{MmapOptions, MmapRaw};
 use rustix::fs::{FallocateFlags, FileType, MemfdFlags, Mode, OFlags, SealFlags};
 use rustix::io::{Errno, retry_on_intr};
+use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
 use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 /// A fixed amount of shared memory.
@@ -233,16 +235,36 @@ impl Vmo {
         options.open(Path::new("/proc/thread-self/fd").join(self.file.as_raw_fd().to_string()))
     }
 
+    /// Bytes for which the file system has allocated memory, or space on a disk.
+    ///
+    /// # Errors
+    /// The operating system does not report it.
+    pub fn backed_bytes(&self) -> Result<u64> {
+        self.file
+            .metadata()
+            .map(|metadata| metadata.blocks().saturating_mul(STAT_BLOCK_BYTES))
+            .map_err(|source| Error::io("cannot examine a vmo", source))
+    }
+
     /// Maps all of it, shared and writable, with all pages present.
     ///
     /// # Errors
     /// The memory cannot be mapped.
     pub fn map(&self) -> Result<Mapping> {
-        let raw = MmapOptions::new()
-            .populate()
-            .map_raw(&self.file)
-            .map_err(|source| Error::io("cannot map a vmo", source))?;
-        Ok(Mapping(raw))
+        self.map_as(MmapOptions::new().populate())
+    }
+
+    /// As [`Vmo::map`], but allocates nothing. A store where the VMO is not backed ends the process if the
+    /// file system is full.
+    ///
+    /// # Errors
+    /// The memory cannot be mapped.
+    pub fn map_sparse(&self) -> Result<Mapping> {
+        self.map_as(&MmapOptions::new())
+    }
+
+    fn map_as(&self, options: &MmapOptions) -> Result<Mapping> {
+        options.map_raw(&self.file).map(Mapping).map_err(|source| Error::io("cannot map a vmo", source))
     }
 
     /// Marks the memory as in use by this process, for processes that find the file later. Several may do so.
@@ -307,8 +329,16 @@ fn check_size(size: u64) -> Result<()> {
     }
 }
 
+/// The unit of a file's blocks, whatever its file system's is.
+const STAT_BLOCK_BYTES: u64 = 512;
+/// `TMPFS_MAGIC` of `linux/magic.h`.
+const TMPFS: u64 = 0x0102_1994;
+
 /// Free bytes of the file system that a directory is on.
-fn available_in(directory: &Path) -> Result<u64> {
+///
+/// # Errors
+/// The operating system does not report them.
+pub fn available_in(directory: &Path) -> Result<u64> {
     let space = rustix::fs::statvfs(directory)
         .map_err(|source| Error::io(format!("cannot examine {}", directory.display()), source))?;
     // A tmpfs without a limit has no size at all.
@@ -333,7 +363,8 @@ pub struct Backing {
     vmo: Option<Vmo>,
     directory: PathBuf,
     size: u64,
-    done: u64,
+    /// What is still to be backed, in order.
+    parts: VecDeque<Range<u64>>,
 }
 
 impl Backing {
@@ -342,9 +373,42 @@ impl Backing {
     /// # Errors
     /// As for [`Vmo::create_in`]; room is checked, and not reserved yet.
     pub fn begin(directory: &Path, name: &str, size: u64) -> Result<Self> {
+        Self::begin_beside(directory, name, size, 0)
+    }
+
+    /// As [`Backing::begin`], for a VMO of which only some parts, in whole pages, are backed where the file
+    /// system is in memory; elsewhere, where that takes no time, all of it. The process that maps it has the
+    /// rest allocated.
+    ///
+    /// # Errors
+    /// As [`Backing::begin`].
+    pub fn begin_sparse(
+        directory: &Path,
+        name: &str,
+        size: u64,
+        parts: &[Range<u64>],
+        promised: u64,
+    ) -> Result<Self> {
+        let mut backing = Self::begin_beside(directory, name, size, promised)?;
+        let is_in_memory =
+            |vmo: &&Vmo| rustix::fs::fstatfs(vmo).is_ok_and(|stat| u64::try_from(stat.f_type) == Ok(TMPFS));
+        if let Some(vmo) = backing.vmo.as_ref().filter(is_in_memory) {
+            rustix::fs::ftruncate(vmo, size).map_err(|source| {
+                Error::io(format!("cannot create {}", directory.join(name).display()), source)
+            })?;
+            backing.parts = parts.iter().map(|part| part.start..part.end.min(size)).collect();
+        }
+        Ok(backing)
+    }
+
+    /// As [`Backing::begin`], on a file system of which so many free bytes are promised to others.
+    ///
+    /// # Errors
+    /// As [`Backing::begin`].
+    pub fn begin_beside(directory: &Path, name: &str, size: u64, promised: u64) -> Result<Self> {
         let path = directory.join(name);
         check_size(size)?;
-        let available = available_in(directory)?;
+        let available = available_in(directory)?.saturating_sub(promised);
         if available < size {
             return Err(Error::NoSpace { directory: directory.to_owned(), needed: size, available });
         }
@@ -352,7 +416,21 @@ impl Backing {
         let file = rustix::fs::open(&path, flags, Mode::RUSR | Mode::WUSR)
             .map_err(|source| Error::io(format!("cannot create {}", path.display()), source))?;
         let vmo = Vmo { file: file.into(), path: Some(path) };
-        Ok(Self { vmo: Some(vmo), directory: directory.to_owned(), size, done: 0 })
+        let parts = std::iter::once(0..size).collect();
+        Ok(Self { vmo: Some(vmo), directory: directory.to_owned(), size, parts })
+    }
+
+    /// Size of the VMO in bytes.
+    #[must_use]
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Bytes that are not backed yet, whether this does it or the process that maps the VMO.
+    #[must_use]
+    pub fn missing_bytes(&self) -> u64 {
+        let backed = self.vmo.as_ref().map_or(Ok(0), Vmo::backed_bytes);
+        self.size.saturating_sub(backed.unwrap_or(self.size))
     }
 
     /// Backs this many further bytes; returns the VMO when they were the last.
@@ -363,10 +441,20 @@ impl Backing {
         let Some(vmo) = &self.vmo else {
             return Ok(None);
         };
-        let end = self.size.min(self.done.saturating_add(bytes));
-        match back(vmo, self.done, end) {
-            Ok(()) if end == self.size => return Ok(self.vmo.take()),
-            Ok(()) => self.done = end,
+        let mut left = bytes;
+        let mut backed = Ok(());
+        while let (Some(part), Ok(()), 1..) = (self.parts.front_mut(), backed, left) {
+            let step = left.min(part.end - part.start);
+            backed = back(vmo, part.start, part.start + step);
+            left -= step;
+            part.start += step;
+            if part.is_empty() {
+                self.parts.pop_front();
+            }
+        }
+        match backed {
+            Ok(()) if self.parts.is_empty() => return Ok(self.vmo.take()),
+            Ok(()) => {}
             // Another process took it in between.
             Err(Errno::NOSPC | Errno::DQUOT) => {
                 let available = available_in(&self.directory)?;

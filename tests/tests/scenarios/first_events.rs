@@ -166,6 +166,7 @@ fn registration(provider: Channel) -> Registration<Handle> {
         parent: None,
         records_alerts: true,
         numbers_threads: false,
+        backs_buffer: false,
         answers_dumps: false,
         command_line: None,
     }

@@ -110,6 +110,7 @@ fn register_in_vain(sandbox: &Sandbox) -> Channel {
         parent: None,
         records_alerts: true,
         numbers_threads: false,
+        backs_buffer: false,
         answers_dumps: false,
         command_line: None,
     };

@@ -98,6 +98,7 @@ fn later(theirs: Channel, protocol: VersionRange, buffer_header: VersionRange) -
         parent: None,
         records_alerts: true,
         numbers_threads: false,
+        backs_buffer: false,
         answers_dumps: false,
         command_line: None,
     }

@@ -124,6 +124,13 @@ impl Need {
                 )),
             }
         }
+        if count(&[LossReason::NotBacked]) > 0 {
+            need.notes.push(format!(
+                "{}: its buffer had no more memory: the file system of the manager's directory was full; remove \
+                 files there, or record with a smaller --buffer-size",
+                label(provider)
+            ));
+        }
         if !is_enough.is_empty() {
             need.size = smallest(mode, &|layout| is_enough.iter().all(|is_enough| is_enough(layout)));
             need.left -= kept;
@@ -330,5 +337,9 @@ mod tests {
         assert_eq!(lines_of(&[definitions(500_000)]), enough("--buffer-size 8MiB"));
         let most = "definitions of a (pid 42) need 2000000 bytes; no buffer has more than 1048576 for them";
         assert_eq!(lines_of(&[definitions(2_000_000)]), [most]);
+        let unbacked = provider("a", &[(LossReason::NotBacked, 7)]);
+        let memory = "a (pid 42): its buffer had no more memory: the file system of the manager's directory was \
+                      full; remove files there, or record with a smaller --buffer-size";
+        assert_eq!(lines_of(&[unbacked]), [memory]);
     }
 }

@@ -9,11 +9,13 @@
 //!   there at any time.
 #![allow(unsafe_code)]
 
+use crate::buffer::backing::{Backing, Populate};
 use crate::buffer::record_writer::RecordWriter;
 use crate::sync::{AtomicU64, Ordering, assert_exclusive};
 use crate::sys;
 use core::any::Any;
 use core::ptr::NonNull;
+use trace_format::buffer::Layout;
 
 /// Memory that the engine writes a trace into.
 pub struct Region {
@@ -21,6 +23,8 @@ pub struct Region {
     bytes: usize,
     /// Whole pages of a mapping, which anonymous memory can be put over.
     is_mapping: bool,
+    /// None if all of the memory is there.
+    backing: Option<Backing>,
     _owner: Box<dyn Any + Send + Sync>,
 }
 
@@ -41,7 +45,50 @@ impl Region {
     pub unsafe fn from_mapping(base: *mut u8, bytes: usize, owner: Box<dyn Any + Send + Sync>) -> Self {
         assert!(base.addr() % 4096 == 0, "a mapping begins at a page");
         let base = NonNull::new(base.cast()).expect("a mapping has an address");
-        Self { base, bytes: bytes & !7, is_mapping: true, _owner: owner }
+        Self { base, bytes: bytes & !7, is_mapping: true, backing: None, _owner: owner }
+    }
+
+    /// As [`Region::from_mapping`], of a file whose memory is not there yet: the engine has the kernel
+    /// allocate it before it writes. Needs [`engine::can_populate`](crate::engine::can_populate).
+    ///
+    /// # Safety
+    /// As for [`Region::from_mapping`].
+    ///
+    /// # Panics
+    /// If `base` is not page-aligned.
+    pub unsafe fn from_sparse_mapping(
+        base: *mut u8,
+        bytes: usize,
+        owner: Box<dyn Any + Send + Sync>,
+    ) -> Self {
+        // SAFETY: as the caller promises.
+        let region = unsafe { Self::from_mapping(base, bytes, owner) };
+        let base = base.addr();
+        // Whole chunks, or the end of the mapping.
+        region.with_backing(Box::new(move |part| {
+            sys::populate(base + part.start as usize, (part.end - part.start) as usize)
+        }))
+    }
+
+    /// The same memory, of which each part is written to only after `populate` has returned true for it.
+    #[must_use]
+    pub fn with_backing(self, populate: Populate) -> Self {
+        let backing = Some(Backing::new(self.bytes as u64, populate));
+        Self { backing, ..self }
+    }
+
+    /// Has memory allocated for what is written before slabs are; false if there is none.
+    pub(crate) fn back_first(&self, layout: &Layout) -> bool {
+        let Some(backing) = &self.backing else {
+            return true;
+        };
+        let [control, beginnings] = layout.first_parts();
+        backing.back(&control) && backing.back(&beginnings)
+    }
+
+    /// Which parts have memory; none if all of it has.
+    pub(crate) fn backing(&self) -> Option<&Backing> {
+        self.backing.as_ref()
     }
 
     /// Takes memory of the caller's, which it gets back when `owner` is dropped.
@@ -57,7 +104,7 @@ impl Region {
         let base = NonNull::<AtomicU64>::new(base.cast()).expect("memory has an address");
         // Addresses of records are made of numbers.
         base.as_ptr().expose_provenance();
-        Self { base, bytes: bytes & !7, is_mapping: false, _owner: owner }
+        Self { base, bytes: bytes & !7, is_mapping: false, backing: None, _owner: owner }
     }
 
     /// A region of ordinary zeroed memory, for tests and measurements without a second process.
@@ -67,8 +114,8 @@ impl Region {
     pub fn on_heap(bytes: usize) -> (Self, HeapWords) {
         let words: std::sync::Arc<[AtomicU64]> = (0..bytes / 8).map(|_| AtomicU64::new(0)).collect();
         let base = NonNull::from(&words[0]);
-        let region =
-            Self { base, bytes: words.len() * 8, is_mapping: false, _owner: Box::new(words.clone()) };
+        let (bytes, owner) = (words.len() * 8, Box::new(words.clone()));
+        let region = Self { base, bytes, is_mapping: false, backing: None, _owner: owner };
         (region, HeapWords(words))
     }
 

@@ -14,7 +14,7 @@ use crate::slab::allocator::Refusal;
 use crate::sys;
 use crate::thread::block::ThreadBlock;
 use crate::thread::open_slab::OpenSlab;
-use trace_format::buffer::MAX_BUFFERED_RECORD_BYTES;
+use trace_format::buffer::{BufferMode, MAX_BUFFERED_RECORD_BYTES};
 use trace_format::record::MAX_RECORD_WORDS;
 use trace_format::slab::LossReason;
 
@@ -79,6 +79,11 @@ impl<'a> EventWriter<'a> {
         let thread_bits = block.thread_bits();
         let own = block.present_slab().ok_or(WriteError::Lost(LossReason::NestedTooDeep))?;
         Ok(Self { context, block, own, thread_bits })
+    }
+
+    /// Whether the buffer is one of a stream.
+    pub(crate) fn is_stream(&self) -> bool {
+        self.context.buffer().layout().mode == BufferMode::Streaming
     }
 
     /// How the site's strings stand in the record.
@@ -227,7 +232,10 @@ impl<'a> EventWriter<'a> {
         };
         let refused = |refusal| match refusal {
             Refusal::Full | Refusal::AllClaimed => {
-                buffer.add_short_record(LossReason::Full, bytes);
+                // A larger buffer is no help where there is no memory.
+                if !slabs.is_short() {
+                    buffer.add_short_record(LossReason::Full, bytes);
+                }
                 slabs.refuse();
                 WriteError::Ended
             }
@@ -239,6 +247,7 @@ impl<'a> EventWriter<'a> {
             }
             Refusal::NotSaved => lost(LossReason::NotSaved),
             Refusal::NotRetired => lost(LossReason::NotRetired),
+            Refusal::NotBacked => WriteError::Lost(LossReason::NotBacked),
             Refusal::Stopped => WriteError::Ended,
         };
         if bytes > buffer.layout().slab_bytes {

@@ -59,6 +59,8 @@ pub fn try_write_record(words: &[u64]) -> WriteResult {
         });
         match written {
             Err(WriteError::Lost(LossReason::NotSaved | LossReason::NotRetired)) => Ok(WriteResult::NotYet),
+            // Slabs that have memory come back.
+            Err(WriteError::Lost(LossReason::NotBacked)) if writer.is_stream() => Ok(WriteResult::NotYet),
             written => written.map(|()| WriteResult::Done),
         }
     });

@@ -7,6 +7,7 @@ use crate::session::category_filter::selects;
 use crate::session::config::{Categories, Config, Disposition};
 use crate::session::run::Run;
 use crate::slab::Slabs;
+use crate::slab::ahead::Ahead;
 use crate::slab::streaming::Streaming;
 use trace_format::buffer::Layout;
 
@@ -17,6 +18,8 @@ pub(crate) struct Context {
     definitions: Definitions,
     /// Only for the dispatcher.
     streaming: Streaming,
+    /// Only for the dispatcher.
+    ahead: Ahead,
     /// What is wanted beside what the configuration says.
     run: Run,
 }
@@ -28,6 +31,7 @@ impl Context {
             slabs: Slabs::new(region, layout, config.wake.clone()),
             definitions: Definitions::new(config.process),
             streaming: Streaming::default(),
+            ahead: Ahead::default(),
             run: Run::default(),
             config,
         };
@@ -58,6 +62,11 @@ impl Context {
     /// The stream of halves.
     pub fn streaming(&self) -> &Streaming {
         &self.streaming
+    }
+
+    /// Backs the buffer with memory.
+    pub fn ahead(&self) -> &Ahead {
+        &self.ahead
     }
 
     /// What is wanted in the present run.
@@ -102,6 +111,7 @@ impl Context {
     pub fn begin_run(&self, additional_categories: &[String]) {
         self.run.begin(additional_categories);
         self.buffer().begin_run();
+        self.ahead.begin();
         self.slabs.resume();
     }
 

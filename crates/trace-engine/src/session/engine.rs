@@ -58,15 +58,26 @@ pub fn prepare() {
     sys::register_membarrier();
 }
 
+/// Whether this kernel can allocate memory of a mapping before it is written to, which a
+/// [sparse](Region::from_sparse_mapping) buffer needs.
+#[must_use]
+pub fn can_populate() -> bool {
+    sys::can_populate()
+}
+
 /// Prepares a trace into `region`: writes the header and the first durable records. Nothing is recorded
 /// yet.
 ///
 /// # Errors
-/// A trace is initialized already; the region's size fits no buffer; or a thread is still inside an event
-/// of an earlier trace.
+/// A trace is initialized already; the region's size fits no buffer, or there is no memory for it; or a
+/// thread is still inside an event of an earlier trace.
 pub fn initialize(region: Region, mode: BufferMode, config: Config) -> Result<Engine, Error> {
     let layout = Layout::new(region.len_bytes() as u64, mode)?;
     begin_change(State::Idle)?;
+    if !region.back_first(&layout) {
+        end_change(State::Idle);
+        return Err(Error::NotBacked);
+    }
     fork::install_notices();
     sys::register_membarrier();
     // Which clock there is takes reading files to find out, which no event may do.
@@ -181,6 +192,18 @@ impl Engine {
             return None;
         }
         streaming(&Lease::counted()).ok().map(|context| context.streaming().service(context.slabs()))
+    }
+
+    /// Has memory allocated for what threads are about to write, if the buffer is
+    /// [sparse](Region::from_sparse_mapping). Returns when to call it again.
+    #[must_use]
+    pub fn back_ahead(&self) -> Option<Duration> {
+        if !matches!(state(), State::Started | State::Stopping) {
+            return None;
+        }
+        let lease = Lease::counted();
+        let context = lease.context()?;
+        context.ahead().service(context.slabs(), Instant::now())
     }
 
     /// The manager has saved a half: its space is used again.

@@ -23,6 +23,8 @@ pub enum Error {
     NotStreaming,
     /// The half that was saved is not the one that was handed over.
     NotHandedOver(u32),
+    /// There is no memory for the part of the buffer that is needed at once.
+    NotBacked,
 }
 
 impl fmt::Display for Error {
@@ -31,6 +33,7 @@ impl fmt::Display for Error {
             Self::BadState { expected, found } => write!(f, "engine is {found}, expected {expected}"),
             Self::BadSize(size) => size.fmt(f),
             Self::Straggler => f.write_str("a thread has not left its event of an earlier trace"),
+            Self::NotBacked => f.write_str("there is no memory for the buffer"),
             Self::NotStreaming => f.write_str("buffering mode is not streaming"),
             Self::NotHandedOver(number) => write!(f, "half {number} is not being saved"),
         }

@@ -53,6 +53,8 @@ pub(crate) enum Refusal {
     NotSaved,
     /// The other half waits to be handed over.
     NotRetired,
+    /// There is no memory for the slabs that are free.
+    NotBacked,
 }
 
 /// One or more slabs that are being taken.

@@ -37,6 +37,14 @@ pub(crate) fn map_wiped_on_fork(_bytes: usize) -> *mut u8 {
 /// None is needed: there are no mappings.
 pub(crate) unsafe fn unmap(_mapping: *mut u8, _bytes: usize) {}
 
+pub(crate) fn can_populate() -> bool {
+    false
+}
+
+pub(crate) fn populate(_address: usize, _bytes: usize) -> bool {
+    false
+}
+
 /// # Safety
 /// None is needed: there are no mappings.
 pub(crate) unsafe fn map_anew(_mapping: *mut u8, _bytes: usize) {}

@@ -12,6 +12,9 @@ mod oneshot;
 mod own_process;
 mod recall;
 mod runs;
+#[path = "../../../zx-sim/tests/conformance/skip.rs"]
+mod skip;
+mod sparse;
 mod streaming;
 mod support;
 mod tracks;

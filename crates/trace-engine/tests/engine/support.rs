@@ -30,7 +30,7 @@ const RATE: u64 = 1_000_000_000;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What the engine writes into.
-enum Memory {
+pub enum Memory {
     Heap(HeapWords),
     /// Shared with forked children, unless the engine sees to it that it is not.
     Shared(zx_sim::Vmo),
@@ -106,6 +106,11 @@ pub struct Read {
     _alone: MutexGuard<'static, ()>,
 }
 
+/// The engine for one test alone.
+pub fn alone() -> MutexGuard<'static, ()> {
+    ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl Trace {
     pub fn start(bytes: usize, categories: &[&str]) -> Self {
         let (region, words) = Region::on_heap(bytes);
@@ -127,9 +132,10 @@ impl Trace {
         Self::start_on(region, Memory::Shared(vmo), BufferMode::Oneshot, &[])
     }
 
-    fn start_on(region: Region, words: Memory, mode: BufferMode, categories: &[&str]) -> Self {
+    /// On any memory.
+    pub fn start_on(region: Region, words: Memory, mode: BufferMode, categories: &[&str]) -> Self {
         let bytes = region.len_bytes();
-        let alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        let alone = alone();
         let config = Config {
             process: u64::from(std::process::id()),
             process_name: "p".into(),

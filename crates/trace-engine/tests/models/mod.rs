@@ -19,6 +19,8 @@
 
 #[cfg(not(shuttle))]
 mod check;
+#[cfg(not(shuttle))]
+mod memory;
 #[cfg(shuttle)]
 mod mixes;
 #[cfg(not(shuttle))]

@@ -7,14 +7,14 @@ use crate::session::context::Context;
 use crate::site::Site;
 use crate::slab::Slabs;
 use crate::slab::streaming::WakeHandler;
-use crate::sync::{assert_shared, guard};
+use crate::sync::{Arc, AtomicU32, Ordering, assert_shared, guard};
 use crate::thread::block::ThreadBlock;
 use crate::thread::registry;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 use trace_format::buffer::{BufferMode, HEADER_BYTES, Layout};
 use trace_format::record::{MAX_RECORD_WORDS, RecordHeader};
-use trace_format::slab::{LOSS_ENTRY_BYTES, SlabState, TALLY_BYTES};
+use trace_format::slab::{LOSS_ENTRY_BYTES, LossReason, SlabState, TALLY_BYTES};
 
 /// A deadline that no model comes to: it ends when all threads have done what they do.
 pub fn never() -> Instant {
@@ -53,6 +53,8 @@ pub struct World {
     pub blocks: Vec<&'static ThreadBlock>,
     words: HeapWords,
     layout: Layout,
+    /// Of a sparse buffer.
+    pages: Option<Arc<Pages>>,
 }
 
 /// A record: the thread that wrote it, and its number on that thread.
@@ -73,8 +75,28 @@ impl World {
         Self::with(layout(BufferMode::Oneshot, 2, 16, 128), threads, WakeHandler::default())
     }
 
+    /// A buffer of one chunk, whose memory is refused so many times before it is allocated.
+    pub fn sparse(
+        mode: BufferMode,
+        slabs_per_half: u32,
+        slab_words: u64,
+        threads: usize,
+        refusals: u32,
+    ) -> Self {
+        let layout = layout(mode, slabs_per_half, slab_words, 64);
+        let pages = Some(Arc::new(Pages::new(refusals)));
+        Self::on_pages(layout, threads, WakeHandler::default(), pages)
+    }
+
     fn with(layout: Layout, threads: usize, wake: WakeHandler) -> Self {
-        let (region, words) = Region::on_heap(layout.total_bytes as usize);
+        Self::on_pages(layout, threads, wake, None)
+    }
+
+    fn on_pages(layout: Layout, threads: usize, wake: WakeHandler, pages: Option<Arc<Pages>>) -> Self {
+        let (mut region, words) = Region::on_heap(layout.total_bytes as usize);
+        if let Some(pages) = pages.clone() {
+            region = region.with_backing(Box::new(move |_| pages.allocate()));
+        }
         let config = Config { wake, ..Config::new(1, "", 1) };
         let context = Context::new(region, layout, config);
         context.begin_run(&[]);
@@ -86,7 +108,7 @@ impl World {
         guard((0..layout.slab_count()).map(|slab| context.buffer().slab_space(slab)));
         let site = Site::new("c", "n", &[]);
         site.switch_on();
-        Self { context, site, blocks, words, layout }
+        Self { context, site, blocks, words, layout, pages }
     }
 
     pub fn slabs(&self) -> &Slabs {
@@ -108,6 +130,7 @@ impl World {
             let written = write_inside(&self.context, block, true, &self.site, 1, |writer| {
                 let header = (words as u64) << 4 | (thread as u64) << 32 | number << 48;
                 writer.put(words, MAX_RECORD_WORDS, 1, header, |record| {
+                    self.pages.iter().for_each(|pages| pages.touch());
                     (1..words).for_each(|_| record.word(header));
                 })
             });
@@ -128,6 +151,11 @@ impl World {
         self.site.switch_off();
         self.slabs().stop();
         assert_eq!(self.slabs().retire_all(never()), 0, "no thread is stuck");
+    }
+
+    /// Records that were refused for a reason.
+    pub fn losses(&self, reason: LossReason) -> u64 {
+        self.read(self.layout.loss_entry(reason), 1)[0]
     }
 
     /// The bytes of the buffer, as words.
@@ -184,5 +212,31 @@ impl World {
         if self.layout.mode != BufferMode::Circular {
             assert_eq!(found.len(), kept.len(), "{found:?} of {kept:?}");
         }
+    }
+}
+
+/// What is allocated, and how often that is refused before.
+struct Pages {
+    is_there: AtomicU32,
+    refusals: AtomicU32,
+}
+
+impl Pages {
+    fn new(refusals: u32) -> Self {
+        Self { is_there: AtomicU32::new(0), refusals: AtomicU32::new(refusals) }
+    }
+
+    fn allocate(&self) -> bool {
+        let take = |left: u32| left.checked_sub(1);
+        let is_refused = self.refusals.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok();
+        if !is_refused {
+            self.is_there.store(1, Ordering::Relaxed);
+        }
+        !is_refused
+    }
+
+    /// The calling thread touches it.
+    fn touch(&self) {
+        assert_eq!(self.is_there.load(Ordering::Relaxed), 1, "the program would be killed");
     }
 }

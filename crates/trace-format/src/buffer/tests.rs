@@ -26,6 +26,33 @@ fn layouts_of_some_sizes() {
     assert_eq!((streaming.slab_bytes, streaming.slabs_per_half), (4096, 474));
 }
 
+//= docs/buffer.md#memory
+#[test]
+fn a_buffer_begins_with_its_control_area_and_a_part_of_each_region() {
+    for mode in [BufferMode::Oneshot, BufferMode::Circular, BufferMode::Streaming] {
+        for total in (12..=32).map(|bits| 1 << bits).chain([4096 * 1021, 4096 * 12_345]) {
+            let layout = Layout::new(total, mode).unwrap();
+            let [control, beginnings] = layout.first_parts();
+            let is_in = |offset: u64| control.contains(&offset) || beginnings.contains(&offset);
+            assert_eq!(control.start, 0);
+            for half in 0..u64::from(mode.halves()) {
+                let begin = layout.rolling + half * layout.rolling_bytes;
+                let least = layout.rolling_bytes.min(CHUNK_BYTES);
+                assert!((begin..begin + least).step_by(256).all(is_in), "{mode:?} {total}");
+                let behind = begin + 2 * CHUNK_BYTES;
+                let next = layout.rolling + (half + 1) * layout.rolling_bytes;
+                assert!(behind >= next / CHUNK_BYTES * CHUNK_BYTES || !is_in(behind), "{mode:?} {total}");
+            }
+            assert!(beginnings.start <= control.end || beginnings.start % CHUNK_BYTES == 0);
+            for end in [control.end, beginnings.end] {
+                assert!(end == total || end < total && end % CHUNK_BYTES == 0, "{mode:?} {total}: {end}");
+            }
+        }
+    }
+    let parts = Layout::new(4 << 20, BufferMode::Circular).unwrap().first_parts();
+    assert_eq!(parts.map(|part| part.start >> 10..part.end >> 10), [0..384, 2176..2304]);
+}
+
 #[test]
 fn regions_never_overlap_and_slabs_are_aligned() {
     for pages in (1..3000).chain([4096, 65_536, 1 << 20]) {

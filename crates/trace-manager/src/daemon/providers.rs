@@ -99,6 +99,8 @@ struct Provider {
     registered: u64,
     /// It records its alerts.
     records_alerts: bool,
+    /// Most of its buffer need not have memory.
+    backs_buffer: bool,
     /// Its pid namespace is another, and it can translate the numbers of its threads to the manager's.
     is_elsewhere: bool,
 }
@@ -122,6 +124,11 @@ struct Tracee {
 }
 
 impl Tracee {
+    /// Bytes of its buffer that have no memory yet.
+    fn missing_bytes(&self) -> u64 {
+        self.size.saturating_sub(self.vmo.backed_bytes().unwrap_or(self.size))
+    }
+
     fn usage(&self, rate: TicksPerSecond, saved_halves: u64) -> Option<Usage> {
         let source = VmoSource(self.vmo.duplicate().ok()?);
         let part = BufferPart::Rest(Activity::Live);

@@ -84,6 +84,7 @@ pub fn registration() -> Registration<H> {
         parent: None,
         records_alerts: false,
         numbers_threads: false,
+        backs_buffer: false,
         answers_dumps: false,
         command_line: None,
     }

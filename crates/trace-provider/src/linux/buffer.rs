@@ -5,12 +5,20 @@
 #![allow(unsafe_code)]
 
 use trace_engine::Region;
-use zx_sim::Mapping;
+use zx_sim::Vmo;
 
-/// The mapping as the engine's region, which unmaps it in the end.
-pub(crate) fn region(mapping: Mapping) -> Region {
+/// The buffer as the engine's region, which unmaps it in the end. Of a buffer that has its memory all pages
+/// are present.
+pub(crate) fn region(vmo: &Vmo) -> zx_sim::Result<Region> {
+    let is_sparse = vmo.backed_bytes()? < vmo.size()?;
+    let mapping = if is_sparse { vmo.map_sparse() } else { vmo.map() }?;
     let (base, bytes) = (mapping.as_ptr(), mapping.len());
     // SAFETY: a page-aligned shared mapping of so many bytes that lives as long as its owner, into which
     // nothing else holds references (M1).
-    unsafe { Region::from_mapping(base, bytes, Box::new(mapping)) }
+    Ok(unsafe {
+        match is_sparse {
+            true => Region::from_sparse_mapping(base, bytes, Box::new(mapping)),
+            false => Region::from_mapping(base, bytes, Box::new(mapping)),
+        }
+    })
 }

@@ -5,6 +5,7 @@ use crate::linux::fork;
 use rustix::fs::{Mode, OFlags};
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use trace_engine::engine;
 use trace_protocol::limits::{MAX_PROVIDER_COMMAND_LINE_BYTES, cut};
 use trace_protocol::names::{REGISTRY, RUNTIME_NAME, RUNTIME_VARIABLE};
 use trace_protocol::registry::{
@@ -124,6 +125,7 @@ fn register_with(registry: Channel, name: &str, is_answer_wanted: bool) -> Optio
         records_alerts: true,
         numbers_threads: true,
         command_line: command_line(),
+        backs_buffer: engine::can_populate(),
     };
     let (request, txid) = if is_answer_wanted {
         (RegistryRequest::RegisterProviderSynchronously(registration), Txid(1))

@@ -82,7 +82,7 @@ impl Session {
         } else {
             vmo.lock_live().map_err(mapped)?
         };
-        let mapping = vmo.map().map_err(mapped)?;
+        let region = buffer::region(&vmo).map_err(mapped)?;
         config::set_config(Some(config::Config { mode, categories: config.categories.clone() }));
         let process = config.process_koid.unwrap_or_else(zx_sim::process_koid);
         let thread_koids = thread_koids(process, namespace.map(PidNamespace::numbers));
@@ -96,11 +96,10 @@ impl Session {
             thread_time: config.thread_time,
             thread_koids,
         };
-        let engine =
-            engine::initialize(buffer::region(mapping), mode, config).map_err(|error| match error {
-                engine::Error::BadState { .. } => OTHER_PROVIDER.to_owned(),
-                error => error.to_string(),
-            })?;
+        let engine = engine::initialize(region, mode, config).map_err(|error| match error {
+            engine::Error::BadState { .. } => OTHER_PROVIDER.to_owned(),
+            error => error.to_string(),
+        })?;
         let unsent = VecDeque::new();
         Ok(Self { engine, fifo, live, state: State::Initialized, start_is_pending: false, unsent })
     }
@@ -155,8 +154,9 @@ impl Session {
             true => service.poll_after.min(DEAF_INTERVAL),
             false => service.poll_after,
         });
+        let back = self.engine.back_ahead();
         let look = self.start_is_pending.then_some(OBSERVER_INTERVAL);
-        [resend, poll, look].into_iter().flatten().min().map(|delay| Instant::now() + delay)
+        [resend, poll, look, back].into_iter().flatten().min().map(|delay| Instant::now() + delay)
     }
 
     /// Hands over what was recorded so far, in streaming mode.

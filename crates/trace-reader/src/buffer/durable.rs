@@ -36,7 +36,7 @@ impl Durable {
         while let Some(header) = header_at(bytes, offset) {
             let size = header.size().bytes();
             if header.0 == 0 {
-                offset += 8;
+                offset = behind_zeros(bytes, offset);
                 continue;
             }
             let Some(record) = bytes.get(offset..offset + size).filter(|_| size > 0) else {
@@ -64,6 +64,17 @@ fn header_at(region: &[u8], offset: usize) -> Option<RecordHeader> {
     Some(RecordHeader(u64::from_le_bytes(*region.get(offset..)?.first_chunk::<8>()?)))
 }
 
+/// A word of zeros stands at this offset: where the next that is something else may stand. What was not used
+/// of a region is long.
+fn behind_zeros(region: &[u8], mut offset: usize) -> usize {
+    const MANY: usize = 256;
+    offset += 8;
+    while region.get(offset..offset + MANY).is_some_and(|words| *words == [0; MANY]) {
+        offset += MANY;
+    }
+    offset
+}
+
 fn is_placeholder(header: RecordHeader) -> bool {
     header.0 & PLACEHOLDER_MASK == PLACEHOLDER
 }
@@ -74,7 +85,11 @@ pub(super) fn keep_committed(first: &[u8], second: &mut [u8]) {
     let mut offset = 0;
     while let (Some(earlier), Some(later)) = (header_at(first, offset), header_at(second, offset)) {
         let size = later.size().bytes();
-        if later.0 == 0 || size == 0 {
+        if later.0 == 0 {
+            offset = behind_zeros(second, offset);
+            continue;
+        }
+        if size == 0 {
             offset += 8;
             continue;
         }

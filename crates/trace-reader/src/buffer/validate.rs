@@ -1,6 +1,6 @@
 //! Checks the records of one provider before they are handed on.
 
-use super::fast_path::{self, Defined};
+use super::fast_path::{self, Common, Defined, STRING_WORDS};
 use trace_format::argument::{ArgumentValue, Arguments};
 use trace_format::error::DecodeError;
 use trace_format::event::EventKind;
@@ -68,17 +68,27 @@ pub enum Fault {
     Uninitialized,
 }
 
+impl Fault {
+    /// Whether the record would be sound if a definition came.
+    pub(super) fn is_missing_definition(&self) -> bool {
+        matches!(self, Self::String { .. } | Self::Thread { .. } | Self::Uninitialized)
+    }
+}
+
 /// The definitions a provider has made so far.
 pub(super) struct Validator {
     rate: TicksPerSecond,
     is_initialized: bool,
-    strings: Vec<u64>,
+    /// With the empty string, 0.
+    strings: Box<[u64; STRING_WORDS]>,
     threads: [u64; 4],
 }
 
 impl Validator {
     pub fn new(rate: TicksPerSecond) -> Self {
-        Self { rate, is_initialized: false, strings: vec![0; 0x8000 / 64], threads: [0; 4] }
+        let mut strings = Box::new([0; STRING_WORDS]);
+        strings[0] = 1;
+        Self { rate, is_initialized: false, strings, threads: [0; 4] }
     }
 
     /// Checks a record of the durable region and remembers its definition.
@@ -92,26 +102,28 @@ impl Validator {
                 self.is_initialized = true;
                 Ok(())
             }
-            Record::String(string) if string.index != 0 => define(&mut self.strings, string.index),
+            Record::String(string) if string.index != 0 => define(&mut self.strings[..], string.index),
             Record::Thread(thread) if thread.index != 0 => define(&mut self.threads, thread.index.into()),
             Record::KernelObject(object) => self.check_named(&object.name, &object.arguments),
             _ => Err(not_allowed(record)),
         }
     }
 
-    /// Checks a record of a rolling region. Returns when an event was written: a complete duration at its
-    /// end.
+    /// The definitions so far, for the common case; none before there is any record.
     #[inline]
-    pub fn check_rolling(&self, record: &[u8]) -> Result<Option<u64>, Fault> {
-        let defined = Defined { strings: &self.strings, threads: &self.threads };
-        match fast_path::emitted_at(record, defined) {
-            Some(emitted_at) if self.is_initialized => Ok(Some(emitted_at)),
-            _ => self.check_closely(record),
-        }
+    pub fn defined(&self) -> Option<Defined<'_>> {
+        self.is_initialized.then_some(Defined { strings: &self.strings, threads: &self.threads })
     }
 
-    /// Full validation for [`Validator::check_rolling`], for any record.
-    fn check_closely(&self, record: &[u8]) -> Result<Option<u64>, Fault> {
+    /// The event at the beginning of some words, if it is of the common case and sound.
+    #[inline(always)]
+    pub fn common(&self, words: &[[u8; 8]]) -> Option<Common> {
+        fast_path::common(words, self.defined()?)
+    }
+
+    /// Checks a record of a rolling region. Returns when an event was written: a complete duration at its
+    /// end.
+    pub fn check_rolling(&self, record: &[u8]) -> Result<Option<u64>, Fault> {
         let emitted_at = match Record::decode(record)? {
             Record::Event(event) => {
                 if let EventKind::Unknown { .. } = event.kind {
@@ -190,7 +202,7 @@ impl Validator {
 
     fn check_string(&self, string: &StringRef<'_>) -> Result<(), Fault> {
         match string {
-            StringRef::Index(index) if !is_defined(&self.strings, index.get()) => {
+            StringRef::Index(index) if !is_defined(&self.strings[..], index.get()) => {
                 Err(Fault::String { index: index.get() })
             }
             _ => Ok(()),
@@ -247,7 +259,7 @@ mod tests {
     fn validator() -> Validator {
         let mut validator = Validator::new(TicksPerSecond(core::num::NonZeroU64::MIN));
         validator.is_initialized = true;
-        validator.strings[0] = 0xfe;
+        validator.strings[0] = 0xff;
         validator.threads[0] = 0xe;
         validator
     }
@@ -288,11 +300,17 @@ mod tests {
         fn what_needs_no_closer_look_is_what_that_would_say(words in event()) {
             let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
             let validator = validator();
-            let defined = Defined { strings: &validator.strings, threads: &validator.threads };
-            if let Some(emitted_at) = fast_path::emitted_at(&bytes, defined) {
-                prop_assert_eq!(validator.check_closely(&bytes), Ok(Some(emitted_at)));
+            // What follows it in a slab is another record.
+            let behind: Vec<[u8; 8]> = bytes.as_chunks::<8>().0.iter().copied().chain([[0x24; 8]]).collect();
+            if let Some(common) = validator.common(&behind) {
+                let record = &behind.as_flattened()[..8 * common.words];
+                let checked = validator.check_rolling(record);
+                prop_assert_eq!(&checked, &Ok(Some(common.emitted_at)));
+                let latest = common.timestamp.max(common.emitted_at);
+                prop_assert_eq!(check_time(record, Some(common.emitted_at), latest), checked);
+                let late = Fault::Future { found: latest, latest: latest - 1 };
+                prop_assert_eq!(check_time(record, Some(common.emitted_at), latest - 1), Err(late));
             }
-            prop_assert_eq!(validator.check_rolling(&bytes), validator.check_closely(&bytes));
         }
     }
 
@@ -301,8 +319,10 @@ mod tests {
         let validator = validator();
         let defined = Defined { strings: &validator.strings, threads: &validator.threads };
         let emitted_at = |words: &[u64]| {
-            let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-            fast_path::emitted_at(&bytes, defined)
+            let words: Vec<[u8; 8]> = words.iter().map(|word| word.to_le_bytes()).collect();
+            let common = fast_path::common(&words, defined)?;
+            assert_eq!((common.words, common.timestamp), (words.len(), 77));
+            Some(common.emitted_at)
         };
         let header = |kind: u64, size: u64, arguments: u64| {
             4 | size << 4 | kind << 16 | arguments << 20 | 1 << 24 | 2 << 32 | 3 << 48

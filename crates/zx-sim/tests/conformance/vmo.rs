@@ -12,7 +12,7 @@ use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
-use zx_sim::{Channel, Error, Vmo};
+use zx_sim::{Backing, Channel, Error, Vmo, available_in};
 
 const MIB: u64 = 1 << 20;
 
@@ -230,6 +230,50 @@ fn a_full_file_system_is_an_error_and_not_a_signal() {
             assert_eq!(vmo.read_at(0, &mut bytes).unwrap(), bytes.len());
             assert!(bytes.iter().enumerate().all(|(offset, byte)| *byte == offset as u8));
         }
+        send_number(&channel, DONE);
+    }) else {
+        return;
+    };
+    finish_or_skip(child, test);
+}
+
+/// Of a sparse one only what was asked for, and of the rest no more is promised than there is.
+#[test]
+fn a_sparse_vmo_takes_only_what_it_begins_with() {
+    let test = "vmo::a_sparse_vmo_takes_only_what_it_begins_with";
+    let Some(child) = child::start(|channel| {
+        let directory = receive_path(&channel);
+        if small_file_system(&directory, c"size=1m").is_none() {
+            return send_number(&channel, NOT_PERMITTED);
+        }
+        let begin = |name: &str, size: u64, promised: u64| {
+            Backing::begin_sparse(&directory, name, size, &[0..8192, 100 << 10..1 << 30], promised)
+        };
+        let mut backing = begin("first", 128 << 10, 0).unwrap();
+        assert_eq!((backing.size(), backing.missing_bytes()), (128 << 10, 128 << 10));
+        assert!(backing.step(4096).unwrap().is_none());
+        assert_eq!(backing.missing_bytes(), 124 << 10);
+        assert!(backing.step(8192).unwrap().is_none());
+        let first = backing.step(u64::MAX).unwrap().expect("it is complete");
+        assert_eq!((first.size().unwrap(), first.backed_bytes().unwrap()), (128 << 10, 36 << 10));
+        assert_eq!(available_in(&directory).unwrap(), MIB - (36 << 10));
+        let mut bytes = [1; 4096];
+        assert_eq!(first.read_at(50 << 10, &mut bytes).unwrap(), 4096);
+        assert_eq!(bytes, [0; 4096], "what is not there reads as zero");
+        // Reading and mapping take nothing.
+        let mapping = first.map_sparse().unwrap();
+        assert_eq!((mapping.len(), first.backed_bytes().unwrap()), (128 << 10, 36 << 10));
+        assert_eq!(first.map().unwrap().len(), 128 << 10);
+        assert_eq!(first.backed_bytes().unwrap(), 128 << 10, "all pages are present");
+        let available = MIB - (128 << 10);
+        begin("second", available - 4096, 4096).unwrap();
+        match begin("second", available, 4096) {
+            Err(Error::NoSpace { needed, available: rest, .. }) => {
+                assert_eq!((needed, rest), (available, available - 4096));
+            }
+            other => panic!("{other:?}"),
+        }
+        assert!(!directory.join("second").exists());
         send_number(&channel, DONE);
     }) else {
         return;

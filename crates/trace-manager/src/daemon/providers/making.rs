@@ -7,15 +7,16 @@ use crate::daemon::Key;
 use crate::daemon::io::Io;
 use crate::daemon::session_dir::SessionDir;
 use crate::daemon::wire::send;
+use std::path::Path;
 use trace_archive::manifest::{BufferInfo, Entry};
 use trace_archive::transfer::Progress;
-use trace_format::buffer::BUFFER_VERSION;
+use trace_format::buffer::{BUFFER_VERSION, Layout};
 use trace_format::units::ProviderId;
 use trace_protocol::fifo::{FIFO_DEPTH, PACKET_BYTES};
 use trace_protocol::provider::{ProviderConfig, ProviderRequest};
 use trace_protocol::{BufferDisposition, BufferingMode, Message, Txid};
 use zx_sim::ticks;
-use zx_sim::{Backing, Error, Fifo, Handle, PidNamespace, Signals, Vmo};
+use zx_sim::{Backing, Error, Fifo, Handle, PidNamespace, Signals, Vmo, available_in};
 
 /// How much of a buffer is backed before everything else is checked.
 const BACKING_STEP_BYTES: u64 = 8 << 20;
@@ -35,6 +36,16 @@ pub(super) struct Unready {
 pub(super) enum Next {
     Start(BufferDisposition, Vec<String>),
     Send(ProviderRequest<Handle>),
+}
+
+impl Unready {
+    fn size(&self) -> u64 {
+        self.backing.size()
+    }
+
+    fn missing_bytes(&self) -> u64 {
+        self.backing.missing_bytes()
+    }
 }
 
 impl Providers {
@@ -64,9 +75,32 @@ impl Providers {
             command_line: provider.command_line.clone().filter(|_| self.has_metadata),
             registered: self.has_metadata.then_some(provider.registered),
         };
-        let backing = Backing::begin(session.path(), &info.file_name(), size).map_err(text)?;
+        let (directory, file) = (session.path().to_owned(), info.file_name());
+        let is_sparse = provider.backs_buffer;
+        let promised = self.promised(&directory, size).map_err(text)?;
+        let backing = if is_sparse {
+            let layout = Layout::new(size, mode.into()).map_err(|error| error.to_string())?;
+            Backing::begin_sparse(&directory, &file, size, &layout.first_parts(), promised)
+        } else {
+            Backing::begin_beside(&directory, &file, size, promised)
+        };
+        let backing = backing.map_err(text)?;
         self.unready.push_back(Unready { id, backing, info, mode, categories, next: Vec::new() });
         Ok(())
+    }
+
+    /// Bytes of the directory's file system that are still free and will be needed by buffers of this
+    /// session. 0 where so much is free that there is room for another buffer anyway.
+    //= docs/buffer.md#memory
+    fn promised(&self, directory: &Path, size: u64) -> zx_sim::Result<u64> {
+        let tracees = || self.providers.values().filter_map(|provider| provider.tracee.as_ref());
+        let sizes = tracees().map(|tracee| tracee.size).chain(self.unready.iter().map(Unready::size));
+        let most = sizes.fold(size, u64::saturating_add);
+        if available_in(directory)? >= most {
+            return Ok(0);
+        }
+        let made = tracees().map(Tracee::missing_bytes);
+        Ok(made.chain(self.unready.iter().map(Unready::missing_bytes)).fold(0, u64::saturating_add))
     }
 
     /// Backs a part of the buffer whose turn it is, and sends Initialize when it is complete. True if there
@@ -167,7 +201,8 @@ mod tests {
 
     /// Providers of a session, and their ends of the channels.
     fn providers(count: u32) -> (tempfile::TempDir, Providers, Vec<Channel>) {
-        let directory = tempfile::tempdir().unwrap();
+        // In memory, where there is such a directory.
+        let directory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
         let runtime = RuntimeDir::open_or_create(&directory.path().join("run")).unwrap();
         let mut providers = Providers::new(runtime, Clock::measure());
         providers.begin_session(&TraceConfig::default(), Uid(0), Vec::new());
@@ -221,6 +256,38 @@ mod tests {
         let names = std::fs::read_dir(session).unwrap().map(|entry| entry.unwrap().file_name());
         let names: Vec<String> = names.map(|name| name.into_string().unwrap()).filter(is_buffer).collect();
         assert_eq!(names, ["provider-1"]);
+    }
+
+    /// Programs of earlier releases write wherever they want, and find memory there.
+    //= docs/buffer.md#memory
+    #[test]
+    fn only_a_provider_that_backs_its_buffer_gets_a_sparse_one() {
+        const SIZE: u64 = 4 << 20;
+        // All in front of the rolling regions, and the beginning of each.
+        const FIRST: u64 = (384 << 10) + (128 << 10);
+        let (directory, mut providers, channels) = providers(2);
+        let mut io = Io::new().unwrap();
+        providers.providers.get_mut(&TWO).unwrap().backs_buffer = true;
+        for id in [ONE, TWO] {
+            providers.initialize(id, SIZE, BufferingMode::Circular, Vec::new()).unwrap();
+        }
+        let promised = |providers: &Providers| providers.promised(directory.path(), u64::MAX / 2).unwrap();
+        assert_eq!(promised(&providers), 2 * SIZE);
+        while providers.make_buffers(&mut io) {}
+        let buffers = channels.iter().map(|channel| match request(channel) {
+            Some(ProviderRequest::Initialize { config }) => Vmo::from_handle(config.buffer).unwrap(),
+            other => panic!("{other:?}"),
+        });
+        let buffers: Vec<Vmo> = buffers.collect();
+        assert!(buffers.iter().all(|buffer| buffer.size().unwrap() == SIZE));
+        assert!(buffers[0].backed_bytes().unwrap() >= SIZE);
+        if directory.path().starts_with("/dev/shm") {
+            assert_eq!(buffers[1].backed_bytes().unwrap(), FIRST);
+            assert_eq!(promised(&providers), SIZE - FIRST);
+            buffers[1].write_at(SIZE - 4096, &[1]).unwrap();
+            assert_eq!(promised(&providers), SIZE - FIRST - 4096, "what is there is not promised");
+            assert_eq!(providers.promised(directory.path(), SIZE).unwrap(), 0, "there is room enough");
+        }
     }
 
     #[test]

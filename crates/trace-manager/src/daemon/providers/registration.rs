@@ -137,6 +137,7 @@ impl Providers {
             command_line: registration.command_line.as_deref().map(plain_command_line),
             registered: ticks::now(),
             records_alerts: registration.records_alerts,
+            backs_buffer: registration.backs_buffer,
             is_elsewhere: registration.numbers_threads && making::is_elsewhere(process.pid, registration.pid),
         };
         self.providers.insert(id, provider);

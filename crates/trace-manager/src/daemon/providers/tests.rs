@@ -23,6 +23,7 @@ pub(super) fn provider() -> Provider {
         registered: 0,
         records_alerts: true,
         is_elsewhere: false,
+        backs_buffer: false,
     }
 }
 
@@ -56,6 +57,7 @@ fn a_user_can_have_so_many_providers_and_others_have_theirs() {
         command_line: None,
         records_alerts: true,
         numbers_threads: false,
+        backs_buffer: false,
     };
     let (one, other) = (Uid(1000), Uid(1001));
     for id in 0..MAX_PROVIDERS_OF_A_USER {
