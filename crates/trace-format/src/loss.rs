@@ -274,7 +274,8 @@ mod tests {
         assert_eq!(LossCode(10).text(), Some("kernel commit overrun"));
         assert_eq!(LossCode(11).text(), Some("no room for a definition"));
         assert_eq!(LossCode(12).text(), Some("left by a jump"));
-        assert_eq!(LossCode(13).text(), None);
+        assert_eq!(LossCode(13).text(), Some("no memory for the buffer"));
+        assert_eq!(LossCode(14).text(), None);
         assert_eq!(LossCode::MALFORMED.text(), Some("malformed"));
         assert_eq!(LossCode::SALVAGED_GAP.text(), Some("salvaged gap"));
     }

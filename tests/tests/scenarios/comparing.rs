@@ -173,7 +173,8 @@ fn what_is_wrong_is_refused() {
         (&["--from", "full"], "full: it has no recordings of trace ab --keep"),
         (&["--keep", "full", "--", "a", "--", "b"], "--keep full: the directory is not empty"),
         (&["--min-effect", "x", "--", "a", "--", "b"], "expected a percentage"),
-        (&["--runs", "0", "--", "a", "--", "b"], "expected a whole number above 0"),
+        (&["--runs", "0", "--", "a", "--", "b"], "expected a whole number from 1 to 100000, such as 30"),
+        (&["--runs", "99999999999", "--", "a", "--", "b"], "expected a whole number from 1 to 100000"),
         (&["--", "./none", "--", "true"], "warmup 1 of ./none (old): exit status 127"),
         (&["--warmup", "0", "--", "true", "--", "sh", "-c", "exit 7"], "run 1 of sh (new): exit status 7"),
     ] {

@@ -219,8 +219,8 @@ impl<R: Read> Scanner<R> {
         Ok(Some((place, &self.buffer[start..start + length])))
     }
 
-    /// The next value of a list. If that is no JSON, or the text ends within it, it is what is before the next
-    /// value that the function accepts, if there is one: then it has lost its end.
+    /// The next value of a list. If that is no JSON, or the text ends within it, it is what is before the
+    /// next value that the function accepts, if there is one: then it has lost its end.
     pub fn value_of_list(
         &mut self,
         is_value: impl Fn(&[u8]) -> bool,
