@@ -11,6 +11,8 @@ mod filter;
 pub mod firefox;
 mod flows;
 pub mod folded;
+#[cfg(test)]
+mod full;
 pub mod import;
 mod jobs;
 mod json;

@@ -3,6 +3,10 @@
 //!
 //! A program of its own: a filter takes the call away before the engine asks for it, or while a trace runs.
 
+#[path = "engine/refused_call.rs"]
+mod refused_call;
+
+use refused_call::refuse;
 use std::num::NonZeroU64;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -33,28 +37,9 @@ impl Source for Words {
 
 /// Lets `membarrier` fail as on a kernel that does not have it.
 fn take_membarrier_away() {
-    let statement = |code: u32, k: u32| libc::sock_filter { code: code as u16, jt: 0, jf: 0, k };
-    let is_membarrier = libc::sock_filter {
-        code: (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16,
-        jt: 0,
-        jf: 1,
-        k: libc::SYS_membarrier as u32,
-    };
-    let filter = [
-        // The number of the call.
-        statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0),
-        is_membarrier,
-        statement(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32),
-        statement(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW),
-    ];
-    let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_ptr().cast_mut() };
-    // SAFETY: a filter of four instructions, which the kernel copies.
-    unsafe {
-        assert_eq!(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
-        let mode = libc::SECCOMP_MODE_FILTER;
-        assert_eq!(libc::prctl(libc::PR_SET_SECCOMP, mode, &raw const program), 0);
-        assert_eq!(libc::syscall(libc::SYS_membarrier, 0, 0, 0), -1, "the filter works");
-    }
+    refuse(libc::SYS_membarrier, libc::ENOSYS);
+    // SAFETY: the command 0 only asks for others.
+    assert_eq!(unsafe { libc::syscall(libc::SYS_membarrier, 0, 0, 0) }, -1, "the filter works");
 }
 
 /// Says that the call is to be there at first.

@@ -235,10 +235,10 @@ impl<R: Read> Scanner<R> {
             let bytes = self.buffered();
             match state.go_on(bytes, self.is_at_end) {
                 Some(Extent::Whole(length)) => {
+                    // Few values have anything in them that looks like another one.
                     let value = &bytes[..length];
-                    let is_json = serde_json::from_slice::<IgnoredAny>(value).is_ok();
-                    let next = if is_json { None } else { next_of_list(value, &is_value) };
-                    break next.unwrap_or(length);
+                    let is_json = |_: &usize| serde_json::from_slice::<IgnoredAny>(value).is_ok();
+                    break next_of_list(value, &is_value).filter(|next| !is_json(next)).unwrap_or(length);
                 }
                 Some(Extent::Cut) => match next_of_list(bytes, &is_value) {
                     Some(length) => break length,

@@ -1,6 +1,7 @@
 //! What several threads write is what one writes, of any archive.
 
 use crate::catapult::{self, Container, Dialect, Options};
+use crate::full::Full;
 use crate::{Filter, Jobs, Summary, perfetto};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -292,16 +293,6 @@ fn a_large_blob_stands_between_the_events_around_it() {
 /// An output that fails ends all threads.
 #[test]
 fn output_that_fails_is_an_error_with_several_threads() {
-    struct Full(usize);
-    impl io::Write for Full {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0 = self.0.checked_sub(bytes.len()).ok_or(io::ErrorKind::StorageFull)?;
-            Ok(bytes.len())
-        }
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
     let mut bytes = Bytes::default();
     bytes.record(Record::Metadata(Metadata::TraceInfoMagic));
     (0..10_000).for_each(|number| write(&mut bytes, [20, number, 4, 1]));

@@ -11,6 +11,7 @@ mod oneshot;
 #[path = "../../src/own_process.rs"]
 mod own_process;
 mod recall;
+mod refused_call;
 mod runs;
 #[path = "../../../zx-sim/tests/conformance/skip.rs"]
 mod skip;

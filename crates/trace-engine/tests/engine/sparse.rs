@@ -1,6 +1,7 @@
 //! A buffer whose memory is allocated while it is written, and may not be there.
 
 use crate::own_process::is_own_process;
+use crate::refused_call::refuse;
 use crate::skip::skip;
 use crate::support::{Memory, Read, Trace, alone};
 use std::ffi::CString;
@@ -285,7 +286,7 @@ fn where_the_kernel_refuses_the_call_events_are_lost_and_counted() {
     }
     let trace = start_in_file(&vmo, BufferMode::Oneshot);
     let backed = vmo.backed_bytes().unwrap();
-    refuse_madvise();
+    refuse(libc::SYS_madvise, libc::EPERM);
     assert!(!engine::can_populate());
     write(0..EVENTS);
     assert_eq!(vmo.backed_bytes().unwrap(), backed);
@@ -293,29 +294,4 @@ fn where_the_kernel_refuses_the_call_events_are_lost_and_counted() {
     let kept = read.events.len() as u64;
     assert_eq!(losses(&read), [(LossReason::NotBacked, EVENTS - kept)]);
     assert!(kept > CHUNK_BYTES / EVENT_BYTES - 128, "{kept}");
-}
-
-/// Lets `madvise` fail for the calling thread.
-fn refuse_madvise() {
-    let statement = |code: u32, k: u32| libc::sock_filter { code: code as u16, jt: 0, jf: 0, k };
-    let is_madvise = libc::sock_filter {
-        code: (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16,
-        jt: 0,
-        jf: 1,
-        k: libc::SYS_madvise as u32,
-    };
-    let filter = [
-        // The number of the call.
-        statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0),
-        is_madvise,
-        statement(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32),
-        statement(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW),
-    ];
-    let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_ptr().cast_mut() };
-    // SAFETY: a filter of four instructions, which the kernel copies.
-    unsafe {
-        assert_eq!(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
-        let mode = libc::SECCOMP_MODE_FILTER;
-        assert_eq!(libc::prctl(libc::PR_SET_SECCOMP, mode, &raw const program), 0);
-    }
 }

@@ -1,6 +1,7 @@
 //! Documents of many batches, which one thread finds and another writes.
 
 use super::*;
+use crate::full::Full;
 use proptest::prelude::*;
 use std::fmt::Write as _;
 use std::io::{self, Read};
@@ -78,20 +79,6 @@ fn what_comes_before_an_error_is_in_the_archive() {
     assert_eq!(error.to_string(), "line 20002, column 1: expected an event, found '?'");
     assert_eq!(summary.events, 20_000 - 198);
     assert_eq!(lines(&archive).len() as u64, summary.events);
-}
-
-/// What fails after so many bytes.
-struct Full(usize);
-
-impl io::Write for Full {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0 = self.0.checked_sub(bytes.len()).ok_or(io::ErrorKind::StorageFull)?;
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 #[test]
