@@ -247,7 +247,7 @@ impl<R: Read> Scanner<R> {
                 None => {
                     if bytes.len() > DOUBTFUL_BYTES
                         && !std::mem::replace(&mut is_tried, true)
-                        && let Some(length) = next_of_list(bytes, &is_value)
+                        && let Some(length) = next_of_list(&bytes[..DOUBTFUL_BYTES], &is_value)
                     {
                         break length;
                     }
@@ -258,6 +258,13 @@ impl<R: Read> Scanner<R> {
         let start = self.start;
         self.pass(length);
         Ok(Some((place, &self.buffer[start..start + length])))
+    }
+
+    /// Where another value of a list begins, after a comma, if that is near.
+    pub fn next_of_list(&mut self, is_value: impl Fn(&[u8]) -> bool) -> Result<Option<usize>, ImportError> {
+        while self.buffered().len() < DOUBTFUL_BYTES && self.fill()? {}
+        let bytes = self.buffered();
+        Ok(next_of_list(&bytes[..bytes.len().min(DOUBTFUL_BYTES)], is_value))
     }
 
     /// Skips the next value, of any size; false if the text ends before the value does.

@@ -129,8 +129,11 @@ impl<'a, 'scope, 'env, R: Read, W: Write + Send + 'scope> Document<'a, 'scope, '
                     return Ok(());
                 }
                 other => {
-                    let problem = format!("expected an event, found {:?}", char::from(other));
-                    return Err(self.scanner.error(problem).into());
+                    // Of an event that ended too early, or where it had not begun.
+                    if !self.rest_of_event()? {
+                        let problem = format!("expected an event, found {:?}", char::from(other));
+                        return Err(self.scanner.error(problem).into());
+                    }
                 }
             }
         }
@@ -230,6 +233,24 @@ impl<'a, 'scope, 'env, R: Read, W: Write + Send + 'scope> Document<'a, 'scope, '
         batch.push(Step::Plain(event));
         scanner.pass(length);
         Ok(())
+    }
+
+    /// Adds what is before the next event, as an event that cannot be read; false if there is no other.
+    fn rest_of_event(&mut self) -> Result<bool, Stop> {
+        if self.without_end >= MAX_WITHOUT_END {
+            return Ok(false);
+        }
+        let position = self.scanner.place();
+        let Some(length) = self.scanner.next_of_list(entry::is_event)? else { return Ok(false) };
+        self.without_end += 1;
+        let start = self.scanner.start();
+        let text = self.scanner.buffered().get(..length).unwrap_or_default();
+        let own = text.trim_ascii_end().len() - 1;
+        self.scanner.pass(length);
+        match Span::new(start..start + own) {
+            Some(text) => self.add(Step::Event(text), (start, position)).map(|()| true),
+            None => Ok(false),
+        }
     }
 
     fn system_event(&mut self) -> Result<(), Stop> {

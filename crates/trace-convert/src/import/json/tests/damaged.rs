@@ -95,6 +95,12 @@ fn an_event_without_its_end_costs_only_that_event() {
         let (_, summary) = imported(&format!("[{},{broken}", event(1, "")));
         assert_eq!((summary.malformed, summary.is_cut_off), (0, true), "{broken}");
     }
+    // An event that has an end too much.
+    for more in ["}", "}}", "\"}", "x}"] {
+        let (found, summary) = events_of(&[event(1, "") + more, event(2, ""), event(3, "")].join(","));
+        assert_eq!(found, [line(1), line(2), line(3)], "{more}");
+        assert_eq!((summary.malformed, summary.is_cut_off), (1, false), "{more}");
+    }
     // The file is large, and has many of them.
     let text: Vec<String> = (0..20_000)
         .map(|number| match number % 100 {
