@@ -93,9 +93,13 @@ fn count(source: impl Event + Copy, thread: u32) -> io::Result<Counter> {
     build(true).or_else(|_| build(false))
 }
 
-/// A thread's counters, by their place in [`KINDS`], with the last reported value of each.
 #[derive(Debug, Default)]
-struct Thread(Vec<(usize, Counter, Option<u64>)>);
+struct Thread {
+    /// Its counters, by their place in [`KINDS`], with the last reported value of each.
+    counters: Vec<(usize, Counter, Option<u64>)>,
+    /// Its reported name, which changes when it executes another program.
+    name: Vec<u8>,
+}
 
 /// The counters of threads.
 pub struct CpuCounters {
@@ -178,8 +182,10 @@ impl CpuCounters {
                     Err(_) => {}
                 }
             }
-            self.threads.insert(*thread, Thread(counters));
-            processes::name_thread(&mut self.kernel, *thread);
+            let name = processes::thread_name(*thread);
+            let is_named = processes::name_thread(&mut self.kernel, *thread);
+            let name = if is_named { name } else { Vec::new() };
+            self.threads.insert(*thread, Thread { counters, name });
         }
         let gone: Vec<u32> = self.threads.keys().filter(|thread| !found.contains(thread)).copied().collect();
         for thread in gone {
@@ -191,15 +197,22 @@ impl CpuCounters {
 
     fn sample(&mut self) {
         for (thread, counters) in &mut self.threads {
-            counters.record(&mut self.kernel, *thread);
+            // Only one that has run may have another name.
+            if counters.record(&mut self.kernel, *thread) {
+                let name = processes::thread_name(*thread);
+                if name != counters.name && processes::name_thread(&mut self.kernel, *thread) {
+                    counters.name = name;
+                }
+            }
         }
     }
 }
 
 impl Thread {
-    /// Records the counts that have changed.
-    fn record(&mut self, kernel: &mut Kernel<EngineRecords>, thread: u32) {
-        for (kind, counter, recorded) in &mut self.0 {
+    /// Records the counts that have changed; false if none has.
+    fn record(&mut self, kernel: &mut Kernel<EngineRecords>, thread: u32) -> bool {
+        let mut has_changed = false;
+        for (kind, counter, recorded) in &mut self.counters {
             let Ok(read) = counter.read_count_and_time() else {
                 continue;
             };
@@ -215,6 +228,7 @@ impl Thread {
                 continue;
             }
             *recorded = Some(count);
+            has_changed = true;
             let name = KINDS[*kind].name();
             let value =
                 Argument { name: kernel.writer.string(b"value"), value: ArgumentValue::Uint64(count) };
@@ -223,6 +237,7 @@ impl Thread {
             let id = EventKind::Counter { id: thread.into() };
             kernel.writer.event(ticks::now(), koids, category, name.as_bytes(), id, &[value]);
         }
+        has_changed
     }
 }
 

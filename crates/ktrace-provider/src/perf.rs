@@ -85,7 +85,7 @@ impl Rings {
             refused += usize::from(kind.is_none());
         }
         if let Some(why) = why.filter(|_| refused > 0) {
-            report(&format!("{what}: {refused} threads are not followed: {why}"));
+            report(&format!("{what}: threads that are not followed: {refused}: {why}"));
         }
         Self { rings, cpus }
     }

@@ -16,8 +16,8 @@ pub fn scan<R: Records>(kernel: &mut Kernel<R>) {
     }
 }
 
-/// Reports a thread's name and its process.
-pub fn name_thread<R: Records>(kernel: &mut Kernel<R>, thread: u32) {
+/// Reports a thread's name and its process; false if its process is about to execute another program.
+pub fn name_thread<R: Records>(kernel: &mut Kernel<R>, thread: u32) -> bool {
     let status = fs::read_to_string(format!("/proc/{thread}/status")).unwrap_or_default();
     let process = status.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok());
     let comm = status.lines().find_map(|line| line.strip_prefix("Name:"));
@@ -25,9 +25,17 @@ pub fn name_thread<R: Records>(kernel: &mut Kernel<R>, thread: u32) {
         kernel.belongs(thread, process);
         kernel.rename(thread, comm.trim().as_bytes());
         if process == thread {
-            name(kernel, process);
+            // The kernel's own threads have no memory, and no program.
+            let is_program = status.lines().any(|line| line.starts_with("RssAnon:"));
+            return name(kernel, process) || !is_program;
         }
     }
+    true
+}
+
+/// A thread's name; empty if it has ended.
+pub fn thread_name(thread: u32) -> Vec<u8> {
+    fs::read(format!("/proc/{thread}/comm")).unwrap_or_default()
 }
 
 /// The number that a process has in its own pid namespace.
@@ -37,8 +45,8 @@ pub fn own_number(process: u32) -> Option<u32> {
     numbers.split_whitespace().last()?.parse().ok()
 }
 
-/// Names a process after its program.
-pub fn name<R: Records>(kernel: &mut Kernel<R>, process: u32) {
+/// Names a process after its program; false if it has no arguments, as one that is about to execute another.
+pub fn name<R: Records>(kernel: &mut Kernel<R>, process: u32) -> bool {
     // The kernel's own threads have none.
     let line = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
     let program = crate::format::cut(&line);
@@ -46,6 +54,7 @@ pub fn name<R: Records>(kernel: &mut Kernel<R>, process: u32) {
     if !name.is_empty() {
         kernel.name_process(process, name);
     }
+    !name.is_empty()
 }
 
 /// The entries of a directory that are numbers, in order.

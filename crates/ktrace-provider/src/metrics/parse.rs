@@ -148,6 +148,11 @@ pub fn resident(text: &str) -> Option<Resident> {
     })
 }
 
+/// The name of a process's first thread. From `status`.
+pub fn thread_name(text: &str) -> &str {
+    text.lines().find_map(|line| line.strip_prefix("Name:")).unwrap_or_default().trim()
+}
+
 /// Page faults of a process so far: all that needed no disk, and those that did. From `stat`.
 pub fn faults(text: &str) -> Option<(u64, u64)> {
     // The name may contain anything; after it come state, parent, group, session, terminal, its group, flags.

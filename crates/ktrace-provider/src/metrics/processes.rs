@@ -8,12 +8,14 @@ use trace_format::argument::ArgumentValue;
 use trace_format::units::{Koid, Thread};
 use trace_linux::{Kernel, Records};
 
-/// The last reported values of each process: unchanged ones are not repeated.
+/// The last reported name and values of each process: unchanged ones are not repeated.
 #[derive(Debug, Default)]
 pub struct Processes(BTreeMap<u32, Told>);
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Told {
+    /// The name of its first thread, which changes when it executes another program.
+    thread_name: String,
     resident: Option<Resident>,
     faults: Option<(u64, u64)>,
     pss: Option<u64>,
@@ -22,20 +24,25 @@ struct Told {
 impl Processes {
     /// Reports what has changed since the last time.
     pub fn sample(&mut self, at: u64, kernel: &mut Kernel<impl Records>, has_memory: bool, has_pss: bool) {
-        let before = std::mem::take(&mut self.0);
+        let mut before = std::mem::take(&mut self.0);
         for process in numbers("/proc") {
             let directory = format!("/proc/{process}");
-            let Some(resident) = parse::resident(&read(&format!("{directory}/status"))) else {
+            let status = read(&format!("{directory}/status"));
+            let Some(resident) = parse::resident(&status) else {
                 continue;
             };
-            let known = before.get(&process).copied();
-            if known.is_none() {
-                // A new process, or a thread of the kernel's until now.
+            let mut thread_name = parse::thread_name(&status);
+            let known = before.remove(&process);
+            if known.as_ref().is_none_or(|known| known.thread_name != thread_name) {
+                // Another program, a new process, or a thread of the kernel's until now.
                 kernel.belongs(process, process);
-                name(kernel, process);
+                if !name(kernel, process) {
+                    // The next time.
+                    thread_name = "";
+                }
             }
             let known = known.unwrap_or_default();
-            let mut current = known;
+            let mut current = Told { thread_name: thread_name.to_owned(), ..known };
             let koid = Koid(process.into());
             let thread = Thread { process: koid, thread: koid };
             let value = ArgumentValue::Uint64;
@@ -61,5 +68,47 @@ impl Processes {
             }
             self.0.insert(process, current);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Lines;
+    use std::io::{BufRead, BufReader, Write};
+    use std::process::{Command, Stdio};
+
+    /// A shell is seen before it executes a program, whose values are then those of the program.
+    //= docs/kernel.md#metrics
+    #[test]
+    fn a_process_has_the_name_of_the_program_that_it_executes() {
+        let mut shell = Command::new("sh")
+            .args(["-c", "echo ready; read go; exec tail -f"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (mut input, output) = (shell.stdin.take().unwrap(), shell.stdout.take().unwrap());
+        BufReader::new(output).read_line(&mut String::new()).unwrap();
+        let mut kernel = Kernel::new(Lines::default());
+        let mut processes = Processes::default();
+        let names = |kernel: &Kernel<Lines>| -> Vec<String> {
+            let start = format!("process {}: ", shell.id());
+            let lines = kernel.writer.0.iter();
+            lines.filter_map(|line| line.strip_prefix(&start)).map(str::to_owned).collect()
+        };
+        processes.sample(1, &mut kernel, true, false);
+        processes.sample(2, &mut kernel, true, false);
+        assert_eq!(names(&kernel), ["sh"]);
+        input.write_all(b"\n").unwrap();
+        let command_line = format!("/proc/{}/cmdline", shell.id());
+        while !read(&command_line).starts_with("tail") {
+            std::thread::yield_now();
+        }
+        processes.sample(3, &mut kernel, true, false);
+        processes.sample(4, &mut kernel, true, false);
+        assert_eq!(names(&kernel), ["sh", "tail"]);
+        shell.kill().unwrap();
+        shell.wait().unwrap();
     }
 }
