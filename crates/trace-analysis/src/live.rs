@@ -296,9 +296,14 @@ impl Live {
         }
     }
 
+    /// Forgets the counters of a provider that takes no more part.
+    pub fn forget_counters(&mut self, provider: ProviderId) {
+        self.counters.retain(|key, _| key.0 != provider);
+    }
+
     /// Forgets a provider that takes no more part, but for what is in the window.
     pub fn forget(&mut self, provider: ProviderId) {
-        self.counters.retain(|key, _| key.0 != provider);
+        self.forget_counters(provider);
         self.events.remove(&provider);
     }
 }

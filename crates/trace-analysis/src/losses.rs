@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use trace_format::loss::{LossCode, LossRecord};
 use trace_format::units::ProviderId;
 use trace_reader::check::REMARKS;
-use trace_reader::{Balance, Item, ReadError, Resolved, Warnings};
+use trace_reader::{Balance, Item, ReadError, Recordings, Resolved, Warnings};
 
 /// How many losses are distinguished; further ones are added to the last.
 const MAX_LOSSES: usize = 10_000;
@@ -46,6 +46,8 @@ pub struct Losses {
     pub unbalanced: Vec<String>,
     /// Problems of reading, by kind.
     pub problems: Vec<(&'static str, u64)>,
+    /// Recordings that have no end, at most 1000: the trace is cut off, or still being written.
+    pub unended: u64,
     /// Why the rest of the trace could not be read.
     pub stopped: Option<ReadError>,
 }
@@ -62,7 +64,7 @@ impl Losses {
     #[must_use]
     pub fn errors(&self) -> u64 {
         let problems: u64 = self.problems.iter().map(|(_, count)| count).sum();
-        problems + self.unbalanced.len() as u64 + u64::from(self.stopped.is_some())
+        problems + self.unbalanced.len() as u64 + self.unended + u64::from(self.stopped.is_some())
     }
 
     /// Whether losses may have happened that the trace does not report.
@@ -71,6 +73,7 @@ impl Losses {
         let is_harmful = |(kind, _): &(&str, u64)| !HARMLESS.contains(kind);
         self.problems.iter().any(is_harmful)
             || !self.unbalanced.is_empty()
+            || self.unended > 0
             || self.stopped.is_some()
             || self.reported.iter().any(|loss| loss.reason == LossCode::DAMAGED_COUNTERS)
     }
@@ -92,6 +95,9 @@ impl Losses {
         reasons.extend(self.unbalanced.iter().map(|text| format!("the records do not add up: {text}")));
         let problems = self.problems.iter().filter(|(kind, _)| !HARMLESS.contains(kind));
         reasons.extend(problems.map(|(kind, count)| format!("{kind}: {count}")));
+        reasons.extend((self.unended > 0).then(|| {
+            "the end of the recording is missing: the trace is cut off, or still being written".to_owned()
+        }));
         reasons.extend(self.stopped.as_ref().map(|_| "the rest of the trace could not be read".to_owned()));
         reasons
     }
@@ -101,6 +107,7 @@ impl Losses {
 #[derive(Debug, Default)]
 pub(crate) struct Counting {
     balance: Balance,
+    recordings: Recordings,
     losses: BTreeMap<(ProviderId, LossCode), u64>,
     names: BTreeMap<ProviderId, String>,
     found: Losses,
@@ -110,6 +117,7 @@ impl Counting {
     #[inline]
     pub fn record(&mut self, record: &Resolved<'_>) {
         let unbalanced = self.balance.record(record);
+        self.recordings.record(record);
         if matches!(record.item, Item::Event(_)) {
             return;
         }
@@ -143,6 +151,7 @@ impl Counting {
             .collect();
         let problems = warnings.by_kind().map(|(kind, count, _)| (kind, count));
         self.found.problems = problems.filter(|(kind, _)| !REMARKS.contains(kind)).collect();
+        self.found.unended = self.recordings.without_end().len() as u64;
         self.found.stopped = stopped;
         self.found
     }

@@ -72,6 +72,23 @@ impl Archive {
         event.encode(&mut self.0).unwrap();
     }
 
+    /// An instant of the manager's own provider; what follows is the program's again.
+    pub fn recording(mut self, name: &str) -> Self {
+        let info = |id, name| Record::Metadata(Metadata::ProviderInfo { id: ProviderId(id), name });
+        info(0, b"trace_manager").encode(&mut self.0).unwrap();
+        let event = Event {
+            timestamp: Ticks(0),
+            thread: ThreadRef::Inline { process: ProcessKoid(Koid(9)), thread: ThreadKoid(Koid(9)) },
+            category: StringRef::Inline(b"trace"),
+            name: StringRef::Inline(name.as_bytes()),
+            kind: INSTANT,
+            arguments: Arguments::from_slice(&[]),
+        };
+        event.encode(&mut self.0).unwrap();
+        Record::Metadata(Metadata::ProviderSection { id: ProviderId(1) }).encode(&mut self.0).unwrap();
+        self
+    }
+
     pub fn loss(mut self, count: u64) -> Self {
         let (first, last) = (Ticks(1), Ticks(2));
         let loss = LossRecord { provider: ProviderId(1), reason: LossCode(1), count, first, last };

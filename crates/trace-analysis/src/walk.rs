@@ -7,10 +7,7 @@ use crate::spans::{Open, Part, Span, Spans, Unfinished};
 use std::io::Read;
 use trace_format::event::EventKind;
 use trace_format::units::{Koid, Offset, ProviderId};
-use trace_reader::{Disorder, Event, Input, Item, ReadError, Reader, Resolved, Thread, Value};
-
-/// The manager's own provider.
-const MANAGER: ProviderId = ProviderId(0);
+use trace_reader::{Disorder, Event, Input, Item, MANAGER, ReadError, Reader, Resolved, Thread, Value};
 
 /// What is done with an archive's contents. Numbers of categories and names are those of [`Whats`], threads
 /// count from 0 in the order in which they occur, and times are nanoseconds.

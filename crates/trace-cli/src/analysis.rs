@@ -85,7 +85,8 @@ pub fn losses_json(losses: &Losses) -> serde_json::Value {
         "reported": reported.collect::<Vec<_>>(),
         "balance": balance,
         "problems": problems.collect::<Vec<_>>(),
-        "stopped": losses.stopped.as_ref().map(ToString::to_string),
+        "recordings_without_end": losses.unended,
+        "stopped": losses.stopped.as_ref().map(|error| problem(error)),
     })
 }
 

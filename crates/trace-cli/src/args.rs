@@ -299,6 +299,9 @@ pub struct Record {
     /// Print the summary as JSON on stdout. The command's own output goes to stderr
     #[arg(long)]
     pub json: bool,
+    /// End like by Ctrl-C when the process with this number, the parent, is gone
+    #[arg(long, hide = true, value_name = "PID")]
+    pub parent: Option<i32>,
     /// The options of the recording.
     #[command(flatten)]
     pub recording: Recording,

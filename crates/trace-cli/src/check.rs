@@ -3,14 +3,14 @@
 use crate::args::Check;
 use crate::counted::Counted;
 use crate::exit::{FAILURE, Failure, USAGE};
-use crate::input::{Scanned, name, problem, scan};
+use crate::input::{ImportReport, Scanned, name, problem, scan};
 use crate::stdio;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use trace_format::shown::Shown;
 use trace_reader::ByType;
-use trace_reader::check::{Finding, Limits, Problem, Report, Usage, check};
+use trace_reader::check::{Finding, Limits, Problem, Report, TRUNCATED, UNDECODABLE, Usage, check};
 use trace_reader::item::Nanos;
 
 /// How many events and context switches have their times compared; further ones are ignored.
@@ -34,11 +34,13 @@ pub fn run(options: &Check) -> Result<u8, Failure> {
     bar.finish_and_clear();
     let mut report = report.map_err(|error| unreadable(format!("{name}: {}", problem(&error))))?;
     report.problems.extend(import.problems());
+    report.bytes = import.bytes().unwrap_or(report.bytes);
+    let is_imported = import.bytes().is_some();
     let counted = |kind: &&str| !options.allow.iter().any(|allowed| allowed == kind);
     let has_problems = report.problems.iter().any(|problem| counted(&problem.kind));
     let text = match options.json {
-        true => machine(&report, &options.allow, options.clocks),
-        false => human(&name, &report, &options.allow, import.problem()),
+        true => machine(&report, options, is_imported),
+        false => human(&name, &report, &options.allow, &import),
     };
     let printed = if options.json { stdio::print_document(&text) } else { stdio::print(&text) };
     printed.map_err(|failure| unreadable(failure.text))?;
@@ -50,7 +52,8 @@ pub fn run(options: &Check) -> Result<u8, Failure> {
 
 /// A report for people.
 //= docs/check.md#report
-fn human(name: &str, report: &Report, allowed: &[String], unread: Option<String>) -> String {
+fn human(name: &str, report: &Report, allowed: &[String], import: &ImportReport) -> String {
+    let (is_imported, unread) = (import.bytes().is_some(), import.problem());
     let mut text = format!(
         "{}: {}, {}, {}",
         Shown(name),
@@ -98,7 +101,7 @@ fn human(name: &str, report: &Report, allowed: &[String], unread: Option<String>
     }
     for remark in &report.remarks {
         let _ = writeln!(text, "{}: {} (a remark)", remark.kind, remark.count);
-        report_places(&mut text, remark);
+        report_places(&mut text, remark, is_imported);
     }
     for (provider, clock) in &report.clocks {
         let _ = writeln!(
@@ -111,7 +114,7 @@ fn human(name: &str, report: &Report, allowed: &[String], unread: Option<String>
     for problem in &report.problems {
         let allowed = if allowed.iter().any(|kind| kind == problem.kind) { " (allowed)" } else { "" };
         let _ = writeln!(text, "{}: {}{allowed}", problem.kind, problem.count);
-        report_places(&mut text, problem);
+        report_places(&mut text, problem, is_imported);
     }
     let kinds = report.problems.len();
     let is_allowed = |problem: &Problem| allowed.iter().any(|kind| kind == problem.kind);
@@ -121,7 +124,7 @@ fn human(name: &str, report: &Report, allowed: &[String], unread: Option<String>
         false => "",
     };
     let _ = match report.problem_count() {
-        0 if unread.is_some() => Ok(()),
+        0 if unread.is_some() || report.error.is_some() => Ok(()),
         0 => writeln!(text, "clean"),
         1 => writeln!(text, "1 problem{all_allowed}"),
         count if kinds == 1 => writeln!(text, "{count} problems of 1 kind{all_allowed}"),
@@ -133,10 +136,21 @@ fn human(name: &str, report: &Report, allowed: &[String], unread: Option<String>
     text
 }
 
+/// Whether the places of a problem are those in the file: what an import has made is elsewhere.
+//= docs/check.md#report
+fn has_offsets(problem: &Problem, is_imported: bool) -> bool {
+    !is_imported || [TRUNCATED, UNDECODABLE].contains(&problem.kind)
+}
+
 /// The first places of a problem or a remark.
-fn report_places(text: &mut String, problem: &Problem) {
+fn report_places(text: &mut String, problem: &Problem, is_imported: bool) {
+    let has_offsets = has_offsets(problem, is_imported);
     for Finding { offset, provider, text: found } in &problem.first {
-        let _ = writeln!(text, "  byte {offset}, provider {provider}: {}", Shown(found));
+        let found = Shown(found);
+        let _ = match has_offsets {
+            true => writeln!(text, "  byte {offset}, provider {provider}: {found}"),
+            false => writeln!(text, "  {found}"),
+        };
     }
     let more = problem.count.saturating_sub(problem.first.len() as u64);
     if more > 0 {
@@ -146,7 +160,7 @@ fn report_places(text: &mut String, problem: &Problem) {
 
 /// A report for programs.
 //= docs/check.md#json
-fn machine(report: &Report, allowed: &[String], has_clocks: bool) -> String {
+fn machine(report: &Report, options: &Check, is_imported: bool) -> String {
     let times = |times: Option<(Nanos, Nanos)>| times.map(|(first, last)| [first.0, last.0]);
     let providers: Vec<_> = report
         .providers
@@ -162,16 +176,18 @@ fn machine(report: &Report, allowed: &[String], has_clocks: bool) -> String {
         })
         .collect();
     let places = |problem: &Problem| -> Vec<_> {
-        let first = problem.first.iter();
-        first
-            .map(|found| json!({"offset": found.offset.0, "provider": found.provider.0, "text": found.text}))
-            .collect()
+        let has_offsets = has_offsets(problem, is_imported);
+        let place = |found: &Finding| {
+            let offset = has_offsets.then_some(found.offset.0);
+            json!({"offset": offset, "provider": found.provider.0, "text": found.text})
+        };
+        problem.first.iter().map(place).collect()
     };
     let problems: Vec<_> = report
         .problems
         .iter()
         .map(|problem| {
-            let is_allowed = allowed.iter().any(|kind| kind == problem.kind);
+            let is_allowed = options.allow.iter().any(|kind| kind == problem.kind);
             let first = places(problem);
             json!({"kind": problem.kind, "count": problem.count, "allowed": is_allowed, "first": first})
         })
@@ -237,9 +253,9 @@ fn machine(report: &Report, allowed: &[String], has_clocks: bool) -> String {
         "problems": problems,
         "remarks": remarks,
         "losses": losses,
-        "error": report.error.as_ref().map(ToString::to_string),
+        "error": report.error.as_ref().map(|error| problem(error)),
     });
-    if has_clocks {
+    if options.clocks {
         document["clocks"] = clocks.into();
     }
     format!("{document:#}\n")

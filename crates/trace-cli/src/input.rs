@@ -184,6 +184,11 @@ impl ImportReport {
         problems.chain((malformed > 0).then_some((MALFORMED, malformed))).collect()
     }
 
+    /// The size of an imported input, decompressed, as far as it was read; none of an archive.
+    pub fn bytes(&self) -> Option<u64> {
+        self.summary.get().map(|_| self.end.load(Ordering::Relaxed))
+    }
+
     /// How many records were skipped.
     pub fn left_out(&self) -> u64 {
         self.summary.get().map_or(0, |summary| summary.skipped.iter().map(|(_, count)| count).sum())
@@ -588,7 +593,12 @@ impl Read for Imported {
         };
         for (kind, count) in &summary.skipped {
             let them = if *count == 1 { "it" } else { "them" };
-            say!("trace: {} skipped: an archive cannot express {them}", Counted(*count, kind));
+            let why = if kind == UNREADABLE {
+                String::new()
+            } else {
+                format!(": an archive cannot express {them}")
+            };
+            say!("trace: {} skipped{why}", Counted(*count, kind));
         }
         summary.first_warnings.iter().for_each(|warning| say!("trace: {warning}"));
         let more = summary.warnings - summary.first_warnings.len() as u64;

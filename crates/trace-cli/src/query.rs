@@ -113,6 +113,12 @@ fn sql_and_traces(options: &Query) -> Result<(Option<String>, Vec<&Path>), Failu
         .find(|other| begins_as_sql(other))
         .or_else(|| others().find(|other| other.contains(char::is_whitespace)))
         .or_else(|| others().next());
+    if let Some(sql) = sql.filter(|sql| !begins_as_sql(sql) && !sql.contains(char::is_whitespace)) {
+        return Err(Failure::usage(match sql.as_str() {
+            "" => "the SQL is empty".to_owned(),
+            word => format!("{} is no file, and no SQL either", Shown(word)),
+        }));
+    }
     match sql {
         Some(sql) if options.save.is_none() || sql.contains(char::is_whitespace) => {
             let traces = arguments.iter().filter(|argument| !std::ptr::eq(*argument, sql));

@@ -15,6 +15,7 @@ use crate::counted::Counted;
 use crate::exit::{self, Failure};
 use crate::output::{Removing, remove_on_signal, remove_on_signal_saying};
 use crate::settings::Settings;
+use crate::signals::end_with;
 use crate::stdio::{self, say};
 use crate::verify::{self, Expected};
 use crate::{convert, kernel, measure, report, stats, summary};
@@ -43,12 +44,13 @@ const TERM_WAIT: Duration = Duration::from_secs(5);
 
 /// Records, and returns the exit code.
 pub fn run(options: args::Record) -> Result<u8, Failure> {
-    let is_json = options.json;
+    let (is_json, parent) = (options.json, options.parent);
     let settings = Settings::resolve(options.recording, options.config.as_deref())?;
     let options = &settings.recording;
     let mut config = trace_config(&settings)?;
     // Handles a Ctrl-C before anything is recorded.
     let removing = remove_on_signal()?;
+    parent.map(end_with).transpose()?;
     let mut destination = Destination::create_partial(options)?;
     if destination.is_stdout() && options.trigger.iter().any(|trigger| trigger.is_snapshot()) {
         return Err(Failure::usage(

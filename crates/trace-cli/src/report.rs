@@ -153,6 +153,8 @@ fn written(input: &Path, form: Form, output: &mut dyn io::Write) -> Result<Summa
     let failed = |text: String| Problem::Failure(Failure::new(format!("{}: {text}", input::name(input))));
     let of_report = |error: ReportError| match error {
         ReportError::Write(error) | ReportError::Convert(ConvertError::Write(error)) => Problem::Write(error),
+        ReportError::Read(error) => failed(input::problem(&error)),
+        ReportError::Convert(error) => failed(input::problem(&error)),
         error => failed(input::problem(&error)),
     };
     let result = match form {

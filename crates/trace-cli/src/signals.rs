@@ -1,6 +1,9 @@
 //! Which signals end a command.
 
+use crate::exit::Failure;
+use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use std::io;
 
 /// Signals that end a recording: those of Ctrl-C, `kill`, a closed terminal, and Ctrl-\. If one of the last
 /// two is ignored when the program starts, as under `nohup`, it stays ignored.
@@ -9,6 +12,21 @@ pub fn ending() -> Vec<i32> {
     let ignored = ignored();
     let ends = |signal: &i32| matches!(*signal, SIGINT | SIGTERM) || !is_in(ignored, *signal);
     [SIGINT, SIGTERM, SIGHUP, SIGQUIT].into_iter().filter(ends).collect()
+}
+
+/// Has this program get SIGTERM when its parent ends, however that ends.
+///
+/// # Errors
+/// Its parent is not this process any more.
+pub fn end_with(parent: i32) -> Result<(), Failure> {
+    let failed = |why: &dyn std::fmt::Display| Failure::new(format!("cannot watch process {parent}: {why}"));
+    let watched = set_parent_process_death_signal(Some(Signal::TERM));
+    watched.map_err(|error| failed(&io::Error::from(error)))?;
+    // It may have ended just before.
+    match getppid().map(Pid::as_raw_pid) {
+        Some(found) if found == parent => Ok(()),
+        _ => Err(failed(&"it is not the parent of this one, or has ended")),
+    }
 }
 
 /// The set of ignored signals, as the kernel reports it; none if it does not.

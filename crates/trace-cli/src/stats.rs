@@ -76,6 +76,7 @@ fn summed_up(file: File, path: &Path, selection: &Selection) -> Result<Stats, Fa
     let read = |archive, disorder: &_| Stats::of(archive, disorder, selection);
     let (mut stats, report) = analysis::read_file(file, path, "reading", read)?;
     stats.walked.losses.problems.extend(report.counts());
+    stats.walked.bytes = report.bytes().unwrap_or(stats.walked.bytes);
     Ok(stats)
 }
 

@@ -30,8 +30,8 @@ use std::io::{self, Read, Write};
 use system::System;
 use trace_format::event::EventKind;
 use trace_format::kernel_object::{PROCESS_ARGUMENT, TYPE_CHANNEL, TYPE_PROCESS, TYPE_THREAD};
-use trace_format::units::{Koid, ProviderId};
-use trace_reader::{Event, Item, Resolved, Value};
+use trace_format::units::Koid;
+use trace_reader::{Event, Item, MANAGER, Resolved, Value};
 
 /// The dialect of a document.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -127,8 +127,6 @@ pub fn convert_with(
     Ok(summary)
 }
 
-/// The manager's own provider.
-const MANAGER: ProviderId = ProviderId(0);
 /// The remark about flows that end in several places.
 const FURTHER_ENDS: &str = "flows end once more: Catapult shows an arrow to the first end";
 /// Number of bytes to collect before they are written.
@@ -210,7 +208,7 @@ impl<W: Write> Exporter<W> {
         let lost = if self.events.is_chrome() { self.losses.record(record) } else { None };
         match &record.item {
             Item::Event(event) => {
-                if record.provider == recording::MANAGER && self.events.is_chrome() {
+                if record.provider == MANAGER && self.events.is_chrome() {
                     self.recording.learn(event);
                 }
                 return self.event(event, record);

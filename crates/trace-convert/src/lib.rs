@@ -17,6 +17,7 @@ pub mod import;
 mod jobs;
 mod json;
 mod losses;
+mod members;
 mod output;
 pub mod perfetto;
 mod profile;

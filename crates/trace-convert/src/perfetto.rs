@@ -8,6 +8,7 @@ mod exported;
 mod interned;
 mod losses;
 pub(crate) mod messages;
+mod numbers;
 mod profile;
 pub(crate) mod published;
 mod scheduling;
@@ -23,13 +24,14 @@ use crate::output::Output;
 use crate::{ConvertError, Summary, source};
 use interned::Interned;
 use messages::*;
+use numbers::short;
 use prost::Message;
 use sharing::Sharing;
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use trace_format::kernel_object::{TYPE_CHANNEL, TYPE_PROCESS, TYPE_THREAD};
-use trace_format::units::{Koid, ProviderId};
-use trace_reader::{Arguments, Event, Item, Names, Resolved, Text, TextKey, Thread, Time, Value};
+use trace_format::units::Koid;
+use trace_reader::{Arguments, Event, Item, MANAGER, Names, Resolved, Text, TextKey, Thread, Time, Value};
 use track_event::{End, Fields, packet};
 use tracks::Tracks;
 
@@ -41,8 +43,6 @@ const MAX_EARLY_BYTES: usize = 16 << 20;
 const SEQUENCE: u8 = 1;
 /// The field of a packet in a trace.
 const PACKET: u8 = 1;
-/// The manager's own provider, which records the wall clock.
-const MANAGER: ProviderId = ProviderId(0);
 const WALL_CLOCK: &str = "wall_clock_ns";
 
 /// Options of a conversion.
@@ -53,6 +53,9 @@ pub struct Options {
     /// The threads that convert.
     pub jobs: Jobs,
 }
+
+/// The remark about threads with a longer number than the format has.
+const LONG_NUMBERS: &str = "threads have numbers of more than 32 bits, which are replaced";
 
 /// Converts an archive.
 ///
@@ -92,7 +95,10 @@ pub fn convert_with(input: impl Read, output: impl Write, options: Options) -> R
     })?;
     exporter.release(0);
     exporter.finish().map_err(ConvertError::Write)?;
-    Ok(end.summary(exporter.events, exporter.skipped))
+    let mut summary = end.summary(exporter.events, exporter.skipped);
+    let long = exporter.tracks.long_numbers;
+    summary.remarks.extend((long > 0).then(|| (LONG_NUMBERS.to_owned(), long)));
+    Ok(summary)
 }
 
 struct Exporter<W> {
@@ -353,8 +359,8 @@ impl<W: Write> Exporter<W> {
         self.pass(at);
         self.events += 1;
         let event = LogEvent {
-            pid: Some(thread.process.0 as i32),
-            tid: Some(thread.thread.0 as i32),
+            pid: Some(short(thread.process) as i32),
+            tid: Some(short(thread.thread) as i32),
             timestamp: Some(at),
             tag: Some("trace".to_owned()),
             prio: Some(LOG_PRIO_INFO),

@@ -9,6 +9,7 @@ use crate::disorder::Disorder;
 use crate::input::Input;
 use crate::item::{Arguments, Event, Item, Resolved, Value};
 use crate::reader::{Reader, TABLE_BYTES, Unknown};
+use crate::recordings::{MANAGER, Recordings};
 use crate::records::ReadError;
 use crate::warning::MAX_KEPT;
 use clocks::Clocks;
@@ -195,6 +196,7 @@ pub struct Checker<'a> {
     spans: Spans<'a>,
     clocks: Clocks,
     balance: Balance,
+    recordings: Recordings,
     usages: Usages,
 }
 
@@ -242,6 +244,7 @@ impl<'a> Checker<'a> {
             spans: Spans::new(limits.open_spans, disorder),
             clocks: Clocks::new(limits.clock_times),
             balance: Balance::default(),
+            recordings: Recordings::default(),
             usages: Usages::new(limits.usage_bytes),
         }
     }
@@ -253,6 +256,7 @@ impl<'a> Checker<'a> {
             return;
         }
         self.report.records += 1;
+        self.recordings.record(record);
         self.clocks.record(record);
         self.usages.record(record);
         let time = match &record.item {
@@ -384,6 +388,11 @@ impl<'a> Checker<'a> {
                 }
             }
             Err(source) => self.report.error = Some(ReadError::Io { offset: Offset(0), source }),
+        }
+        for offset in self.recordings.without_end() {
+            self.problems.add("no-end", *offset, MANAGER, || {
+                "this recording has no end: the trace is cut off, or still being written".to_owned()
+            });
         }
         self.report.usage = self.usages.finish();
         self.report.clocks = self.clocks.finish();

@@ -16,6 +16,11 @@ export function count(value) {
   return value.toLocaleString('en-US').replace(/,/g, '\u202f');
 }
 
+/** A number of things: 1 slice, 2 slices. @param {number} value @param {string} thing */
+export function counted(value, thing) {
+  return `${count(value)} ${thing}${value === 1 ? '' : 's'}`;
+}
+
 /** A number with about four digits.
  * @param {number} value */
 export function short(value) {

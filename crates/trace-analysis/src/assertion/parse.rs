@@ -5,6 +5,8 @@ use crate::pattern::{Pattern, Piece};
 
 /// How deep parentheses may be nested.
 const MAX_DEPTH: usize = 64;
+/// How much of a line an error shows on each side of the place, in characters.
+const SHOWN_AROUND: usize = 200;
 /// How much of what was found an error shows, in characters.
 const MAX_FOUND: usize = 20;
 
@@ -26,15 +28,21 @@ pub struct ParseError {
 }
 
 impl ParseError {
-    /// The line, and a caret below the place.
+    /// The line, or of a long one what is around the place, and a caret below the place.
     #[must_use]
     pub fn shown(&self) -> String {
-        // Tabs stay, so that the caret stands where it should.
-        let before = self.text.chars().take(self.column - 1);
-        let blank: String = before.map(|char| if char == '\t' { '\t' } else { ' ' }).collect();
+        let place = self.column - 1;
+        let first = place.saturating_sub(SHOWN_AROUND);
+        let mut rest = self.text.chars().skip(first);
         // The line stays one line.
-        let is_odd = |char: char| char.is_control() && char != '\t';
-        format!("{}\n{blank}^", self.text.replace(is_odd, "\u{fffd}"))
+        let shown = |char: char| if char.is_control() && char != '\t' { '\u{fffd}' } else { char };
+        let around: String = rest.by_ref().take(place - first + SHOWN_AROUND).map(shown).collect();
+        // Tabs stay, so that the caret stands where it should.
+        let before = around.chars().take(place - first);
+        let blank: String = before.map(|char| if char == '\t' { '\t' } else { ' ' }).collect();
+        let (left, left_blank) = if first > 0 { ("...", "   ") } else { ("", "") };
+        let right = if rest.next().is_some() { "..." } else { "" };
+        format!("{left}{around}{right}\n{left_blank}{blank}^")
     }
 }
 
@@ -347,6 +355,10 @@ impl Parser {
             self.at = start;
             return self.fail("a number");
         };
+        if !text.contains('.') && whole > f64::DIGITS as usize {
+            self.at = start;
+            return self.fail("a whole number of at most 15 digits, because values are compared as doubles");
+        }
         self.blank();
         let unit = self.unit();
         let dimension = unit.map(|(_, unit)| unit.factor().0);

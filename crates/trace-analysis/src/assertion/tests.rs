@@ -61,6 +61,12 @@ fn what_is_wrong_is_shown_with_its_place() {
         ("p99(a) < ms", 10, "a number", "\"ms\""),
         ("p99(a) < 16", 12, "a unit of time: ns, us, ms or s", "the end"),
         ("p99(a) < 16 MB", 13, "a unit of time: ns, us, ms or s", "\"MB\""),
+        (
+            "lost == 1234567890123456",
+            9,
+            "a whole number of at most 15 digits, because values are compared as doubles",
+            "\"1234567890123456\"",
+        ),
         ("count(a) < 16ms", 14, "no unit: this value is a plain number", "\"ms\""),
         (
             "max(counter(a)) < 16ms",
@@ -83,6 +89,13 @@ fn what_is_wrong_is_shown_with_its_place() {
     assert_eq!(error.to_string(), "line 4, column 8: expected a number, found \">\"");
     assert_eq!(error.shown(), "\tlost <> 0\n\t      ^");
     assert_eq!(Assertion::parse("lost\n= 0").unwrap_err().shown(), "lost\u{fffd}= 0\n     ^");
+    // Of a long line there is what is around the place.
+    let long = format!("{}lost = 0{}", "(".repeat(3), " and lost == 0".repeat(100_000));
+    let error = Assertion::parse(&long).unwrap_err();
+    assert_eq!(error.shown(), format!("{}...\n        ^", &long[..208]));
+    let long = format!("{}lost = 0", "lost == 0 and ".repeat(100_000));
+    let error = Assertion::parse(&long).unwrap_err();
+    assert_eq!(error.shown(), format!("...{}\n{}^", &long[error.column - 201..], " ".repeat(203)));
     let deep = "(".repeat(100_000);
     assert_eq!(Assertion::parse(&deep).unwrap_err().expected, "fewer parentheses");
     let lines = Assertion::parse_all("# none\n\nlost == 0\n errors == 0 # at all\n").unwrap();
@@ -308,6 +321,20 @@ fn values_that_are_no_numbers_fulfill_nothing() {
             assert_eq!(verdict(&archive, text).0, expected, "{text} of {values:?}");
         }
     }
+}
+
+/// A trace that is cut off between two records looks whole.
+//= docs/stats.md#verdicts
+#[test]
+fn a_recording_without_an_end_may_have_had_what_was_asked_for() {
+    let cut_off = frames().recording("recording");
+    for (archive, expected) in [(&cut_off, Verdict::Incomplete), (&frames(), Verdict::Passed)] {
+        assert_eq!(verdict(archive, "lost == 0").0, expected);
+        assert_eq!(verdict(archive, "max(frame) < 1s").0, expected);
+    }
+    assert_eq!(verdict(&cut_off, "errors == 0").0, Verdict::Failed);
+    let whole = cut_off.recording("recording_end");
+    assert_eq!(verdict(&whole, "lost == 0 and errors == 0").0, Verdict::Passed);
 }
 
 #[test]

@@ -52,7 +52,7 @@ pub struct Convert {
     #[arg(long, value_name = "FILE", hide = true, conflicts_with = "input")]
     pub input_file: Option<PathBuf>,
     /// Alias of OUT
-    #[arg(long, value_name = "FILE", hide = true, conflicts_with = "output")]
+    #[arg(short = 'o', long, value_name = "FILE", hide = true, conflicts_with = "output")]
     pub output_file: Option<PathBuf>,
 }
 

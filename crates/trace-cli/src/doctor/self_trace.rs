@@ -45,7 +45,8 @@ fn record() -> Result<String, String> {
         command
     };
     let printed = directory.path().join("stderr");
-    let mut recorder = command(&["record", "--duration", "2s", "-o", "self.fxt"]);
+    let this = std::process::id().to_string();
+    let mut recorder = command(&["record", "--parent", &this, "--duration", "2s", "-o", "self.fxt"]);
     let mut recorder = recorder.stderr(File::create(&printed).map_err(text)?).spawn().map_err(text)?;
     // As under a recorder: each waits until it is recorded.
     let provider = || command(&["doctor-provider"]).env("TRACE_RECORD", "1").spawn().map_err(text);

@@ -4,16 +4,19 @@
 
 use super::frames::{Frames, Pending, Waiting};
 use crate::exit::Failure;
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use trace_analysis::live::{Live, Snapshot};
 use trace_format::units::{ProviderId, Ticks, TicksPerSecond};
-use trace_protocol::controller::Counts;
+use trace_protocol::controller::{Counts, ObservedProvider};
 use trace_reader::Reader;
 use zx_sim::{Error, Socket};
 
 /// Names of durations in a picture.
 const MAX_SPANS: usize = 100;
+/// Programs that have ended and are still in the picture; the first to end leave it.
+const MAX_ENDED: usize = 200;
 
 /// What is known at one moment.
 #[derive(Clone, Debug)]
@@ -86,10 +89,11 @@ fn read(socket: Socket, shared: &Shared, waker: &Socket) -> Result<(), String> {
         |error: trace_reader::ReadError| format!("what the trace manager sends cannot be read: {error}");
     let mut reader = Reader::new(Frames::new(Waiting(socket), pending.clone())).map_err(failed)?;
     let mut live = Live::default();
+    let mut ended = Ended::default();
     while let Some(record) = reader.next_item().map_err(failed)? {
         live.record(&record);
         while let Some(counts) = pending.take(reader.position().0) {
-            let picture = picture(&mut live, counts);
+            let picture = picture(&mut live, &mut ended, counts);
             *lock(&shared.picture) = Some(picture);
             // When it is full, the other side has enough to read.
             let _ = waker.write(&[0]);
@@ -101,13 +105,69 @@ fn read(socket: Socket, shared: &Shared, waker: &Socket) -> Result<(), String> {
     }
 }
 
+/// Programs that have ended: the manager names each once more, and it stays in the picture.
+#[derive(Default)]
+struct Ended(VecDeque<ObservedProvider>);
+
+impl Ended {
+    /// Adds those of earlier updates to the providers of this one. Returns those that are too many for the
+    /// next one.
+    //= docs/live.md#what-is-shown
+    fn add_to(&mut self, providers: &mut Vec<ObservedProvider>) -> Vec<ObservedProvider> {
+        let earlier = self.0.clone();
+        for provider in providers.iter().filter(|provider| provider.has_ended) {
+            self.0.push_back(provider.clone());
+        }
+        providers.extend(earlier);
+        let surplus = self.0.len().saturating_sub(MAX_ENDED);
+        self.0.drain(..surplus).collect()
+    }
+}
+
 /// The picture at the time of some counts.
-fn picture(live: &mut Live, counts: Counts) -> Picture {
+fn picture(live: &mut Live, ended: &mut Ended, mut counts: Counts) -> Picture {
     let rate =
         TicksPerSecond::new(counts.ticks_per_second).unwrap_or(TicksPerSecond(std::num::NonZeroU64::MIN));
     let snapshot = live.snapshot(Ticks(counts.ticks).to_nanos(rate).0, MAX_SPANS);
     for ended in counts.providers.iter().filter(|provider| provider.has_ended) {
-        live.forget(ProviderId(ended.progress.id));
+        live.forget_counters(ProviderId(ended.progress.id));
+    }
+    for gone in ended.add_to(&mut counts.providers) {
+        live.forget(ProviderId(gone.progress.id));
     }
     Picture { counts, snapshot }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn provider(id: u32, has_ended: bool) -> ObservedProvider {
+        let mut provider = ObservedProvider { has_ended, ..ObservedProvider::default() };
+        provider.progress.id = id;
+        provider
+    }
+
+    /// The ids of the picture's programs after an update with some.
+    fn update(ended: &mut Ended, programs: &[(u32, bool)]) -> Vec<u32> {
+        let mut providers = programs.iter().map(|(id, has_ended)| provider(*id, *has_ended)).collect();
+        let gone = ended.add_to(&mut providers);
+        assert!(gone.len() <= 1, "{gone:?}");
+        providers.iter().map(|provider| provider.progress.id).collect()
+    }
+
+    //= docs/live.md#what-is-shown
+    #[test]
+    fn what_has_ended_stays_in_the_picture() {
+        let mut ended = Ended::default();
+        assert_eq!(update(&mut ended, &[(1, false), (2, true)]), [1, 2]);
+        assert_eq!(update(&mut ended, &[(1, true)]), [1, 2]);
+        assert_eq!(update(&mut ended, &[]), [2, 1]);
+        // However many end, the last of them stay.
+        for id in 3..=1000 {
+            update(&mut ended, &[(id, true)]);
+        }
+        let last = (1001 - MAX_ENDED as u32)..=1000;
+        assert_eq!(update(&mut ended, &[]), last.collect::<Vec<_>>());
+    }
 }

@@ -41,7 +41,7 @@ fn record(arguments: &[OsString]) -> Result<Command, Failure> {
     let tool = std::env::current_exe()
         .map_err(|error| Failure::new(format!("cannot find the trace tool itself: {error}")))?;
     let mut command = Command::new(tool);
-    command.arg("record").args(arguments);
+    command.args(["record", "--parent", &std::process::id().to_string()]).args(arguments);
     Ok(command)
 }
 

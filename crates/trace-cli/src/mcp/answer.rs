@@ -11,7 +11,7 @@ use trace_format::shown::Shown;
 /// Most bytes of a response, with its end of line.
 pub const MAX_BYTES: usize = 8000;
 /// What is around the text: the object of the protocol with its longest id.
-const AROUND_BYTES: usize = 140 + MAX_ID_BYTES;
+const AROUND_BYTES: usize = 142 + MAX_ID_BYTES;
 /// What a text may have.
 const TEXT_BYTES: usize = MAX_BYTES - AROUND_BYTES;
 /// What closes the text: brackets, and the next cursor.
@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     fn response_bytes(text: &str) -> usize {
-        let id = "x".repeat(MAX_ID_BYTES - 2);
+        let id = "x".repeat(MAX_ID_BYTES);
         let result = serde_json::json!({"content": [{"type": "text", "text": text}], "isError": false,
             "resultType": "complete"});
         serde_json::json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string().len() + 1

@@ -37,7 +37,7 @@ const LOSSES: &str = "SELECT first_ts, last_ts, p.name, l.reason, l.count FROM l
 
 /// A trace.
 pub struct Archive {
-    /// Its path, as it was asked for first.
+    /// Its path, as it was asked for.
     path: String,
     identity: Identity,
     pub sha256: String,
@@ -102,7 +102,9 @@ impl Open {
         let named = |why: &dyn std::fmt::Display| format!("{}: {why}", shown(path, PATH_BYTES));
         let file = self.jail.file(path).map_err(|why| named(&why))?;
         let identity = Identity::of(&file).map_err(|why| named(&why))?;
-        let archive = match self.archives.iter().position(|archive| archive.identity == identity) {
+        // A link has an answer of its own, with its name.
+        let is_it = |archive: &Rc<Archive>| archive.identity == identity && archive.path == path;
+        let archive = match self.archives.iter().position(is_it) {
             Some(place) => self.archives.remove(place),
             None => {
                 self.archives.truncate(MAX_OPEN - 1);
@@ -196,6 +198,7 @@ impl Archive {
         }
         value["balance"] = match (losses.ledgers, losses.unbalanced.is_empty()) {
             (0, true) => "unknown: no program has counted its records".into(),
+            (1, true) => "the records of the provider add up".into(),
             (count, true) => format!("the records of {count} providers add up").into(),
             (_, false) => "the records do not add up".into(),
         };

@@ -29,7 +29,7 @@ const BUSY: i32 = -32000;
 pub const MAX_CALLS: usize = 16;
 /// Messages of a batch.
 const MAX_BATCH: usize = 50;
-/// Bytes of a request's id, as JSON.
+/// Bytes of a request's id, as JSON without quotes around it.
 pub const MAX_ID_BYTES: usize = 100;
 /// For how long a client may keep the list of tools.
 const LIST_TTL_MS: u64 = 3_600_000;
@@ -113,7 +113,7 @@ fn error(id: Value, refusal: Refusal) -> Value {
 fn id_of(message: &Map<String, Value>) -> Option<Value> {
     let id = message.get("id")?;
     let is_valid = match id {
-        Value::String(text) => text.len() <= MAX_ID_BYTES && id.to_string().len() <= MAX_ID_BYTES,
+        Value::String(_) => id.to_string().len() <= MAX_ID_BYTES + 2,
         Value::Number(number) => number.is_i64() || number.is_u64(),
         _ => false,
     };

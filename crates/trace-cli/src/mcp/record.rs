@@ -89,6 +89,8 @@ impl Recording {
             "-o",
             "-",
             "--return-child-result=false",
+            "--parent",
+            &std::process::id().to_string(),
             "--duration",
             &format!("{millis}ms"),
         ]);

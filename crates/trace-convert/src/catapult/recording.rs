@@ -3,11 +3,8 @@
 
 use crate::json::Json;
 use std::io::Write;
-use trace_format::units::ProviderId;
 use trace_reader::{Event, Value};
 
-/// The manager's own provider, which records it.
-pub(super) const MANAGER: ProviderId = ProviderId(0);
 /// The event that has it, and the members that its arguments become, with the names of the arguments.
 const EVENT: &str = "recording";
 const MEMBERS: [(&str, &str); 6] = [

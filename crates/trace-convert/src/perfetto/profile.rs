@@ -2,6 +2,7 @@
 //= docs/perfetto.md#profiles
 
 use super::messages::*;
+use super::numbers::short;
 use crate::profile::{Profile, is_of_kernel};
 use foldhash::HashMap;
 use prost::Message;
@@ -76,8 +77,8 @@ impl Samples {
             interned_data: (new.encoded_len() > 0).then(|| Box::new(new)),
             perf_sample: Some(Box::new(PerfSample {
                 cpu: None,
-                pid: Some(thread.process.0 as u32),
-                tid: Some(thread.thread.0 as u32),
+                pid: Some(short(thread.process)),
+                tid: Some(short(thread.thread)),
                 callstack_iid: Some(callstack),
                 cpu_mode: Some(if is_in_kernel { CPU_MODE_KERNEL } else { CPU_MODE_USER }),
             })),

@@ -2,7 +2,7 @@
 //= docs/perfetto.md#scheduling
 
 use super::track_event::message_key;
-use super::{PACKET, SEQUENCE};
+use super::{PACKET, SEQUENCE, numbers};
 use crate::output::Output;
 use trace_format::scheduling::{
     IDLE_WEIGHT, INCOMING_WEIGHT_ARGUMENT, OUTGOING_WEIGHT_ARGUMENT, ThreadState, WAKER_ARGUMENT,
@@ -36,9 +36,9 @@ fn weight(arguments: &Arguments<'_>, name: &str) -> Option<i32> {
     arguments.integer(name).and_then(|weight| i32::try_from(weight).ok())
 }
 
-/// A thread's number, which has 32 bits here; the idle one's is 0.
+/// A thread's number; the idle one's is 0.
 fn number(thread: Koid, weight: Option<i32>) -> i32 {
-    if weight == Some(IDLE_WEIGHT) { 0 } else { thread.0 as i32 }
+    if weight == Some(IDLE_WEIGHT) { 0 } else { numbers::short(thread) as i32 }
 }
 
 /// The idle thread has a usual thread's priority on Linux.
@@ -96,7 +96,7 @@ pub(super) fn write(
             // Perfetto's reader drops a wakeup without a waker; thread 0, which wakes no thread, stands for
             // none.
             let waker = match arguments.find(WAKER_ARGUMENT) {
-                Some(Value::Koid(waker)) => waker.0 as u32,
+                Some(Value::Koid(waker)) => numbers::short(waker),
                 _ => 0,
             };
             event(output, at, u32::from(*cpu), waker, |output| {

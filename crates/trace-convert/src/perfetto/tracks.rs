@@ -4,6 +4,7 @@
 use super::messages::{
     CounterDescriptor, ProcessDescriptor, TYPE_SLICE_BEGIN, TYPE_SLICE_END, ThreadDescriptor, TrackDescriptor,
 };
+use super::numbers::short;
 use foldhash::HashMap;
 use std::hash::{BuildHasher, Hash, RandomState};
 use trace_format::units::Koid;
@@ -49,6 +50,8 @@ const RECENT: usize = 256;
 
 pub(super) struct Tracks {
     last: u64,
+    /// Descriptions of processes and threads whose numbers are too long for the format.
+    pub long_numbers: u64,
     /// Different in each run.
     hashing: [RandomState; 2],
     processes: Remembered<Koid>,
@@ -71,6 +74,7 @@ impl Default for Tracks {
     fn default() -> Self {
         Self {
             last: 0,
+            long_numbers: 0,
             hashing: <_>::default(),
             processes: Remembered::default(),
             threads: Remembered::default(),
@@ -92,8 +96,7 @@ fn process_descriptor(uuid: u64, process: Koid, name: Option<Text<'_>>) -> Track
     TrackDescriptor {
         uuid: Some(uuid),
         process: Some(ProcessDescriptor {
-            // The format has 32 bits.
-            pid: Some(process.0 as i32),
+            pid: Some(short(process) as i32),
             process_name: name
                 .filter(|name| !name.as_bytes().is_empty())
                 .map(|name| name.to_str().into_owned()),
@@ -112,8 +115,8 @@ fn thread_descriptor(
         uuid: Some(uuid),
         parent_uuid: parent,
         thread: Some(ThreadDescriptor {
-            pid: Some(thread.process.0 as i32),
-            tid: Some(thread.thread.0 as i64),
+            pid: Some(short(thread.process) as i32),
+            tid: Some(short(thread.thread).into()),
             thread_name: name
                 .filter(|name| !name.as_bytes().is_empty())
                 .map(|name| name.to_str().into_owned()),
@@ -175,6 +178,8 @@ impl Tracks {
             return (*uuid, Vec::new());
         }
         let mut new = Vec::new();
+        let is_long = thread.process.0.max(thread.thread.0) > u32::MAX.into();
+        self.long_numbers += u64::from(is_long);
         let parent = match self.processes.get(&thread.process) {
             Some(parent) => *parent,
             None => {

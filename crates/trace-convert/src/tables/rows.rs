@@ -12,6 +12,7 @@ mod whose;
 use super::spans::{Ended, Late, Open, Spans};
 use super::{Cell, ColumnSet, KINDS, Kind, Rows};
 use crate::filter::Filter;
+use crate::members::distinct;
 use crate::{ConvertError, Summary, source};
 use arguments::{KnownTexts, Objects};
 use profile::Samples;
@@ -25,7 +26,9 @@ use std::io::{self, Read};
 use trace_format::event::{EventKind, Scope};
 use trace_format::kernel_object::{TYPE_CHANNEL, TYPE_PROCESS, TYPE_THREAD};
 use trace_format::units::{Koid, ProviderId, Ticks};
-use trace_reader::{Disorder, DisorderFinder, Event, Item, Names, Resolved, Text, Thread, Time, Value};
+use trace_reader::{
+    Disorder, DisorderFinder, Event, Item, MANAGER, Names, Resolved, Text, Thread, Time, Value,
+};
 use whose::Whose;
 
 /// Fills tables from an archive, after an earlier pass has found its disorder.
@@ -68,8 +71,6 @@ pub fn fill_in_order(
     if disorder.has_parts_in_order() { filler.finish(end).map(Ok) } else { Ok(Err(disorder)) }
 }
 
-/// The manager's own provider.
-const MANAGER: ProviderId = ProviderId(0);
 /// The remark about operations in more than one process.
 const CROSSING: &str = "asynchronous operations end in another process than they began in";
 
@@ -531,7 +532,8 @@ impl<'a, R: Rows> Filler<'a, R> {
             open.args = part.args;
         } else if !part.args.is_empty() {
             let first = open.args.strip_suffix('}').unwrap_or_default();
-            open.args = format!("{first},{}", &part.args[1..]).into();
+            let joined = format!("{first},{}", &part.args[1..]);
+            open.args = distinct(&joined).unwrap_or(joined).into();
         }
         Some((open, part.at))
     }

@@ -195,6 +195,19 @@ fn blobs_have_their_content() {
 }
 
 //= docs/tables.md#csv
+/// An argument of begin and end has the value of the end, as in Catapult.
+//= docs/tables.md#tables
+#[test]
+fn an_argument_of_begin_and_end_is_there_once() {
+    let slices = csv_of(
+        r#"[{"ph":"B","ts":1,"pid":1,"tid":2,"name":"n","args":{"a":1,"b":2}},
+            {"ph":"E","ts":2,"pid":1,"tid":2,"name":"n","args":{"c":3,"a":4}}]"#,
+    )
+    .remove(0);
+    let slices = String::from_utf8(slices).unwrap();
+    assert!(slices.contains(r#","{""b"":2,""c"":3,""a"":4}",1,"#), "{slices}");
+}
+
 #[test]
 fn csv_quotes_what_needs_it() {
     let mut bytes = csv_of(TRACE);

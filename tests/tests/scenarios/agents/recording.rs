@@ -8,7 +8,7 @@ use trace_tests::agent::Agent;
 use trace_tests::build::program;
 use trace_tests::sandbox::kill;
 use trace_tests::scene::wait_for_death;
-use trace_tests::{Sandbox, wait_for};
+use trace_tests::{Archive, Sandbox, wait_for};
 
 /// A command that says its pid in a file, and runs until it is ended.
 fn endless(sandbox: &Sandbox) -> Value {
@@ -35,7 +35,7 @@ fn a_command_is_recorded_and_its_trace_described() {
     assert_eq!(overview["trace"], "sub/a.fxt");
     let recorded = overview["recorded"].as_str().unwrap();
     assert!(recorded.contains("events of 1 provider"), "{recorded}");
-    assert_eq!(overview["losses"]["balance"], "the records of 1 providers add up");
+    assert_eq!(overview["losses"]["balance"], "the records of the provider add up");
     let output = sandbox.trace(["query", "--output", "csv", "SELECT count(*) FROM slices", "sub/a.fxt"]);
     let slices: u64 = String::from_utf8(output.stdout).unwrap().lines().last().unwrap().parse().unwrap();
     assert!(slices > 0);
@@ -118,4 +118,23 @@ fn a_recording_ends_with_the_server() {
         wait_for_death(command);
         assert_eq!(sandbox.files(), ["pid"]);
     }
+}
+
+/// Whatever ends the server, nothing of it goes on, and what was recorded is still there.
+//= docs/mcp.md#recording
+#[test]
+fn a_recording_ends_with_a_killed_server_and_what_it_has_is_kept() {
+    let sandbox = Sandbox::new();
+    let mut agent = Agent::new(&sandbox, &["--allow-record"]);
+    agent.request("tools/call", &json!({"name": "record", "arguments": endless(&sandbox)}));
+    let command = pid(&sandbox);
+    kill(agent.pid(), Signal::KILL);
+    assert_eq!(agent.end().code(), None);
+    wait_for_death(command);
+    let files = sandbox.files();
+    let partial = files.iter().find(|name| name.ends_with(".partial")).expect("what was recorded");
+    wait_for("the end of the recording", || {
+        let archive = Archive::read_prefix(&sandbox.file(partial));
+        archive.events.iter().any(|event| event.name() == "recording_end").then_some(())
+    });
 }

@@ -121,8 +121,11 @@ fn errors_have_their_codes() {
     ] {
         assert_eq!(code(&mut protocol, line), expected, "{line}");
     }
-    let long = format!(r#"{{"jsonrpc":"2.0","id":"{}","method":"ping"}}"#, "x".repeat(MAX_ID_BYTES));
-    assert_eq!(code(&mut protocol, &long), (-32600, Value::Null));
+    let of_length =
+        |length| format!(r#"{{"jsonrpc":"2.0","id":"{}","method":"nothing"}}"#, "x".repeat(length));
+    assert_eq!(code(&mut protocol, &of_length(MAX_ID_BYTES + 1)), (-32600, Value::Null));
+    let longest = json!("x".repeat(MAX_ID_BYTES));
+    assert_eq!(code(&mut protocol, &of_length(MAX_ID_BYTES)), (-32601, longest));
     let Step::Send(response) = &protocol.line(&Line::TooLong)[0] else { panic!() };
     assert!(response.contains("-32600"), "{response}");
     // What needs no answer has none.

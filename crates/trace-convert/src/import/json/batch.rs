@@ -6,6 +6,7 @@ use super::plain::{PlainEvent, Span};
 use crate::import::ImportError;
 use crate::import::hand_over::Worker;
 use crate::import::scanner::SourcePosition;
+use crate::members::distinct;
 use serde_json::Value;
 use std::io::Write;
 use std::sync::Arc;
@@ -104,7 +105,13 @@ impl<W: Write> Importer<W> {
     ) {
         let text = batch.text(span);
         if let Err(error) = take(self, text) {
-            let is_kept = mended(text).is_some_and(|text| take(self, text.as_bytes()).is_ok());
+            let mended = mended(text);
+            let mut try_again =
+                |text: Option<&str>| text.is_some_and(|text| take(self, text.as_bytes()).is_ok());
+            let is_kept = try_again(mended.as_deref()) || {
+                let text = mended.as_deref().or_else(|| std::str::from_utf8(text).ok());
+                try_again(text.and_then(distinct).as_deref())
+            };
             // An error within a part has its position relative to the part, but one of the whole has it in
             // the whole.
             let of_all =

@@ -84,11 +84,24 @@ impl<'a, 'scope, 'env, R: Read, W: Write + Send + 'scope> Document<'a, 'scope, '
 
     fn whole(&mut self) -> Result<(), Stop> {
         self.scanner.pass_byte_order_mark()?;
-        match self.scanner.peek()? {
-            Some(b'[') => self.events(),
-            Some(b'{') => self.object(Self::member),
-            Some(_) => Err(self.scanner.error("expected [ or {").into()),
-            None => Err(self.scanner.error("the file is empty").into()),
+        loop {
+            match self.scanner.peek()? {
+                Some(b'[') => self.events()?,
+                Some(b'{') => self.object(Self::member)?,
+                Some(_) => return Err(self.scanner.error("expected [ or {").into()),
+                None => return Err(self.scanner.error("the file is empty").into()),
+            }
+            match self.scanner.peek()? {
+                // What kind of file it is says more than what is behind its first value.
+                _ if !self.has_events => return Ok(()),
+                None => return Ok(()),
+                // Traces behind each other.
+                Some(b'[' | b'{') => {}
+                Some(other) => {
+                    let problem = format!("expected the end of the file, found {:?}", char::from(other));
+                    return Err(self.scanner.error(problem).into());
+                }
+            }
         }
     }
 
@@ -192,6 +205,10 @@ impl<'a, 'scope, 'env, R: Read, W: Write + Send + 'scope> Document<'a, 'scope, '
             ("systemTraceEvents", b'{') => {
                 self.has_events = true;
                 self.object(Self::system_member)
+            }
+            ("traceEvents", other) => {
+                let problem = format!("expected a list of events, found {:?}", char::from(other));
+                Err(self.scanner.error(problem).into())
             }
             _ => {
                 self.members.push(name);

@@ -8,13 +8,13 @@ use super::system::NamedThreads;
 use crate::import::ImportError;
 use crate::import::waiting::Waiting;
 use crate::import::writer::{FLOW, Writer};
+use crate::members::{Borrowed, Members};
 use crate::{THREAD_DUR, THREAD_TS};
-use serde::de::{IgnoredAny, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use smallvec::SmallVec;
 use std::borrow::Cow;
-use std::fmt;
 use std::io::Write;
 use trace_format::argument::{Argument, ArgumentValue, MAX_ARGUMENTS};
 use trace_format::event::{EventKind, Scope};
@@ -155,37 +155,6 @@ pub(super) fn is_event(text: &[u8]) -> bool {
     serde_json::from_slice::<Event<'_>>(text)
         .is_ok_and(|event| !event.ph.is_empty() && (event.ts.is_some() || event.pid.is_some()))
 }
-
-/// The members of an object, in order.
-struct Members<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
-
-impl<'de> Deserialize<'de> for Members<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct InOrder;
-
-        impl<'de> Visitor<'de> for InOrder {
-            type Value = Members<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut members = Vec::new();
-                while let Some(key) = map.next_key::<Borrowed<'de>>()? {
-                    members.push((key.0, map.next_value()?));
-                }
-                Ok(Members(members))
-            }
-        }
-
-        deserializer.deserialize_map(InOrder)
-    }
-}
-
-/// Text that is borrowed if it has no escapes.
-#[derive(Deserialize)]
-struct Borrowed<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// Text, or the text of another value.
 fn text(raw: &str) -> Result<Cow<'_, str>, serde_json::Error> {

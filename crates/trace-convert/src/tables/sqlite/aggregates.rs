@@ -26,7 +26,8 @@ fn number(context: &Context<'_>, place: usize) -> Result<Option<f64>> {
         ValueRef::Null => Ok(None),
         ValueRef::Integer(value) => Ok(Some(value as f64)),
         ValueRef::Real(value) => Ok(Some(value)),
-        other => Err(Error::InvalidFunctionParameterType(place, other.data_type())),
+        ValueRef::Text(_) => Err(user("percentile and hist: expected numbers, found text")),
+        ValueRef::Blob(_) => Err(user("percentile and hist: expected numbers, found bytes")),
     }
 }
 

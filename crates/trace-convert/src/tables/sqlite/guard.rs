@@ -10,6 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Tables that list views and indexes. SQLite refuses any other way to change them.
 const SCHEMAS: [&str; 2] = ["sqlite_master", "sqlite_temp_master"];
+/// Tables of SQLite's about its own file, which holds none of a trace's rows.
+const INTERNAL: [&str; 2] = ["dbstat", "sqlite_dbpage"];
 /// Functions that do more than compute.
 const FUNCTIONS: [&str; 2] = ["load_extension", "fts3_tokenizer"];
 
@@ -60,8 +62,8 @@ impl Guard {
 
 fn is_permitted(action: AuthAction<'_>, is_temporary: bool) -> bool {
     match action {
+        AuthAction::Read { table_name, .. } => !INTERNAL.contains(&table_name),
         AuthAction::Select
-        | AuthAction::Read { .. }
         | AuthAction::Recursive
         | AuthAction::CreateView { .. }
         | AuthAction::CreateTempView { .. }
@@ -111,6 +113,7 @@ fn name(action: AuthAction<'_>) -> String {
             format!("DROP TABLE {table_name}")
         }
         AuthAction::AlterTable { table_name, .. } => format!("ALTER TABLE {table_name}"),
+        AuthAction::Read { table_name, .. } => format!("reading {table_name}"),
         AuthAction::Insert { table_name } => format!("INSERT INTO {table_name}"),
         AuthAction::Update { table_name, .. } => format!("UPDATE {table_name}"),
         AuthAction::Delete { table_name } => format!("DELETE FROM {table_name}"),

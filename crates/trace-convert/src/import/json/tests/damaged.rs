@@ -60,6 +60,17 @@ fn bad_json_outside_of_the_events_is_named_with_its_place_and_what_came_before_i
         (String::new(), 0, "line 1, column 1: the file is empty"),
         (format!("{{\"traceEvents\" [{good}]}}"), 0, "line 1, column 16: expected : after \"traceEvents\""),
         (
+            format!("[{good}]\n[{good} {good}], x"),
+            3,
+            "line 2, column 112: expected the end of the file, found ','",
+        ),
+        (
+            format!("{{\"traceEvents\":[{good}]}}\nx"),
+            1,
+            "line 2, column 1: expected the end of the file, found 'x'",
+        ),
+        (r#"{"traceEvents":null}"#.to_owned(), 0, "line 1, column 16: expected a list of events, found 'n'"),
+        (
             format!("{{\"traceEvents\":[{good}],\n\n5}}"),
             1,
             "line 3, column 1: expected a member's name, found '5'",
@@ -120,7 +131,9 @@ fn an_event_without_its_end_costs_only_that_event() {
 fn bad_json_within_an_event_costs_at_most_that_event() {
     let event = |ts: u32, more: &str| format!(r#"{{"ph":"i","ts":{ts},"pid":5,"tid":6,"name":"n"{more}}}"#);
     let line = |ts: u32, more: &str| format!(r#"0.00000{ts}000 instant 5/6 "" "n" scope=thread{more}"#);
-    let cases: [(&[u8], Option<&str>, &str); 11] = [
+    let cases: [(&[u8], Option<&str>, &str); 13] = [
+        (br#","name":"n""#, Some(""), "column 50: duplicate field `name`"),
+        (br#","name":"m","name":"n","args":{"a":NaN}"#, Some(r#" {a="NaN"}"#), "column 79: expected value"),
         (br#","args":{"a":1,}"#, Some(" {a=1i32}"), "column 59: trailing comma"),
         (br#","args":{"a":NaN}"#, Some(r#" {a="NaN"}"#), "column 57: expected value"),
         (br#","args":{"a":Infinity}"#, Some(r#" {a="Infinity"}"#), "column 57: expected value"),
