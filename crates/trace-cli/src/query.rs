@@ -131,7 +131,10 @@ fn sql_and_traces(options: &Query) -> Result<(Option<String>, Vec<&Path>), Failu
 
 /// Whether an argument can hardly be the name of a trace that is missing.
 fn begins_as_sql(argument: &str) -> bool {
-    const WORDS: [&str; 8] = ["select", "with", "values", "explain", "create", "drop", "insert", "reindex"];
+    const WORDS: [&str; 20] = [
+        "select", "with", "values", "explain", "create", "drop", "insert", "reindex", "vacuum", "analyze",
+        "begin", "commit", "rollback", "pragma", "attach", "detach", "update", "delete", "alter", "replace",
+    ];
     let text = argument.trim_start();
     let (word, rest) =
         text.split_at(text.find(|letter: char| !letter.is_ascii_alphabetic()).unwrap_or(text.len()));

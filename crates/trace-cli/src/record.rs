@@ -376,8 +376,14 @@ fn report(
 /// This process's own command line, cut to the limit of a message.
 fn command_line() -> Vec<String> {
     let mut left = trace_protocol::limits::MAX_COMMAND_LINE_BYTES;
-    std::env::args_os()
-        .map(|argument| argument.to_string_lossy().into_owned())
+    let mut arguments: Vec<String> =
+        std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect();
+    // Commands of this program add it for themselves, before all others.
+    if arguments.get(2).is_some_and(|argument| argument == "--parent") {
+        arguments.drain(2..4.min(arguments.len()));
+    }
+    arguments
+        .into_iter()
         .take_while(|argument| {
             let fits = argument.len() <= left;
             left = left.saturating_sub(argument.len());

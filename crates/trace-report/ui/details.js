@@ -3,7 +3,7 @@ import {KIND, hasLength} from './decode.js';
 import {h, table} from './element.js';
 import {dataOf} from './model.js';
 import {countersIn, selfTime, sqlOf, sqlOfRange, sumsOf} from './stats.js';
-import {count, counted, short, shown, time} from './text.js';
+import {count, quantity, short, shown, time} from './text.js';
 
 /** @typedef {import('./model.js').Track} Track */
 /** @typedef {import('./draw.js').Item} Item */
@@ -42,7 +42,7 @@ const fact = (name, value) => h('div', {class: 'fact'}, h('dt', {}, name), h('dd
 function foldOf({model}, {track, i}) {
   const {ts, end, what, counts, sums} = dataOf(track);
   return [
-    h('header', {}, h('h2', {}, counted(counts?.[i] ?? 0, 'short slice'))),
+    h('header', {}, h('h2', {}, quantity(counts?.[i] ?? 0, 'short slice'))),
     h(
       'dl',
       {},
@@ -212,7 +212,7 @@ export function rangeOf(app, from, to) {
       h(
         'span',
         {class: 'dim'},
-        `from ${time(from)} to ${time(to)} · ${counted(total, 'slice')} of ${counted(sums.length, 'name')}`,
+        `from ${time(from)} to ${time(to)} · ${quantity(total, 'slice')} of ${quantity(sums.length, 'name')}`,
       ),
       h('button', {class: 'quiet', onclick: () => app.zoomTo(from, to)}, 'Zoom to it'),
     ),
@@ -236,7 +236,7 @@ export function rangeOf(app, from, to) {
 /** A few words beside the pointer. @param {any} app @param {Item} item */
 export function tipOf({model}, {track, i}) {
   const {ts, end, what, values, counts, sums} = dataOf(track);
-  if (counts) return [h('b', {}, counted(counts[i], 'short slice')), time(sums?.[i] ?? 0)];
+  if (counts) return [h('b', {}, quantity(counts[i], 'short slice')), time(sums?.[i] ?? 0)];
   if (values) return [h('b', {}, short(values[i])), shown(model.titleOf(track), 80)];
   const name = shown(model.labelOf(track, what[i]), 160) || '(no name)';
   const length = !hasLength(track.kind)

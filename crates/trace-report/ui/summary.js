@@ -2,7 +2,7 @@
 import {card, h, table} from './element.js';
 import {colourOf} from './colour.js';
 import {around} from './stats.js';
-import {bytes, count, counted, short, shown, time} from './text.js';
+import {bytes, count, quantity, short, shown, time} from './text.js';
 
 /** @typedef {import('./element.js').Child} Child */
 
@@ -91,9 +91,9 @@ function tilesOf(meta, app) {
         ? `${new Date(Number(session.start_utc) / 1e6).toISOString().replace('T', ' ').slice(0, 19)} UTC`
         : '',
     ),
-    tile(count(busy), busy === 1 ? 'process' : 'processes', counted(threads.length, 'thread')),
+    tile(count(busy), busy === 1 ? 'process' : 'processes', quantity(threads.length, 'thread')),
     tile(short(events), 'events', seconds > 0 ? `${short(Math.round(events / seconds))} per second` : ''),
-    tile(bytes(meta.bytes), 'trace', counted(meta.records, 'record')),
+    tile(bytes(meta.bytes), 'trace', quantity(meta.records, 'record')),
     session.host && tile(shown(session.host, 40), 'host', shown(session.kernel ?? '', 60)),
   );
 }
@@ -108,7 +108,7 @@ function costOf(meta) {
     'p',
     {},
     h('b', {}, `about ${time(cost)}`),
-    ` of processor time for ${counted(events, 'event')}, by what one cost when the recording began: an instant ${time(instant)}, a duration ${time(duration)}, a counter ${time(counter)}. That is `,
+    ` of processor time for ${quantity(events, 'event')}, by what one cost when the recording began: an instant ${time(instant)}, a duration ${time(duration)}, a counter ${time(counter)}. That is `,
     h('b', {}, `${part < 0.01 ? 'less than 0.01' : part.toFixed(2)} %`),
     ` of one processor over the ${time(length)}, and ${bytes(Math.round(meta.bytes / Math.max(length / 1e9, 1e-3)))} of memory traffic per second.`,
   );
@@ -153,7 +153,7 @@ function waitsOf(meta, app) {
   const parts = [];
   if (meta.ready.length > 0) {
     parts.push(
-      h('h3', {}, `For a processor: ready, but not running (${counted(n, 'time')}, ${time(sum / n)} on average)`),
+      h('h3', {}, `For a processor: ready, but not running (${quantity(n, 'time')}, ${time(sum / n)} on average)`),
       table(
         'Longest waits for a processor',
         ['thread', 'at', 'waited'],

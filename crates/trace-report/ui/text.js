@@ -17,7 +17,7 @@ export function count(value) {
 }
 
 /** A number of things: 1 slice, 2 slices. @param {number} value @param {string} thing */
-export function counted(value, thing) {
+export function quantity(value, thing) {
   return `${count(value)} ${thing}${value === 1 ? '' : 's'}`;
 }
 

@@ -123,7 +123,9 @@ fn programs_get_versioned_objects() {
         "bytes": bytes,
         "times_ns": [1000, 20000],
         "events_per_second": stats["events_per_second"].take(),
-        "losses": {"reported": [], "balance": "unknown", "problems": [], "stopped": null},
+        "losses": {
+            "reported": [], "balance": "unknown", "problems": [], "recordings_without_end": 0, "stopped": null,
+        },
         "tracing": null,
         "durations": {"by": "category", "rows": [
             row("render", 4, 19000, 11000.into(), [2000.0, 3000.0, 10000.0, 10000.0]),

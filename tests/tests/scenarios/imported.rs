@@ -287,7 +287,7 @@ fn what_could_be_read_of_malformed_json_is_written() {
     );
     let place = "trace: line 3, column 75: expected value in ";
     let malformed = "trace: bad.json: 1 event could not be read and was skipped";
-    let stops = format!("[{good}\n}}, {good}]");
+    let stops = format!("[{good}\n}}]");
     let stopped =
         "trace: bad.json: line 3, column 1: expected an event, found '}'; what comes before is converted";
     let cut = format!("{{\"traceEvents\":[{good},{}", &slice("c", 3, "")[..40]);

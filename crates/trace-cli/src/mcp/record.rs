@@ -86,11 +86,11 @@ impl Recording {
         let millis = (seconds * 1000.0).ceil();
         recorder.args([
             "record",
+            "--parent",
+            &std::process::id().to_string(),
             "-o",
             "-",
             "--return-child-result=false",
-            "--parent",
-            &std::process::id().to_string(),
             "--duration",
             &format!("{millis}ms"),
         ]);
