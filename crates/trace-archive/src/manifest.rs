@@ -317,6 +317,18 @@ impl Buffer {
             .next_back()
     }
 
+    /// Bytes of the archive up to the end of the last part that its file has for certain, so that the buffer
+    /// need not have it any more.
+    pub fn certain_bytes(&self) -> u64 {
+        let is_certain = |part: &&Part| {
+            let is_saved =
+                || part.info.half.is_some_and(|half| self.saved.is_some_and(|saved| half <= saved));
+            self.is_archived || is_saved()
+        };
+        let ends = self.parts.iter().filter(is_certain).filter_map(|part| part.end.as_ref());
+        ends.map(|(end, _)| *end).max().unwrap_or(0)
+    }
+
     /// A half or the rest is written: earlier parts are no longer needed.
     fn forget_before(&mut self, half: Option<u32>) {
         let is_it = |part: &Part| part.info.half == half && part.end.is_some();

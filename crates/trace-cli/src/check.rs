@@ -35,11 +35,10 @@ pub fn run(options: &Check) -> Result<u8, Failure> {
     let mut report = report.map_err(|error| unreadable(format!("{name}: {}", problem(&error))))?;
     report.problems.extend(import.problems());
     report.bytes = import.bytes().unwrap_or(report.bytes);
-    let is_imported = import.bytes().is_some();
     let counted = |kind: &&str| !options.allow.iter().any(|allowed| allowed == kind);
     let has_problems = report.problems.iter().any(|problem| counted(&problem.kind));
     let text = match options.json {
-        true => machine(&report, options, is_imported),
+        true => machine(&report, options, &import),
         false => human(&name, &report, &options.allow, &import),
     };
     let printed = if options.json { stdio::print_document(&text) } else { stdio::print(&text) };
@@ -160,7 +159,8 @@ fn report_places(text: &mut String, problem: &Problem, is_imported: bool) {
 
 /// A report for programs.
 //= docs/check.md#json
-fn machine(report: &Report, options: &Check, is_imported: bool) -> String {
+fn machine(report: &Report, options: &Check, import: &ImportReport) -> String {
+    let is_imported = import.bytes().is_some();
     let times = |times: Option<(Nanos, Nanos)>| times.map(|(first, last)| [first.0, last.0]);
     let providers: Vec<_> = report
         .providers
@@ -254,6 +254,7 @@ fn machine(report: &Report, options: &Check, is_imported: bool) -> String {
         "remarks": remarks,
         "losses": losses,
         "error": report.error.as_ref().map(|error| problem(error)),
+        "import": import.problem(),
     });
     if options.clocks {
         document["clocks"] = clocks.into();

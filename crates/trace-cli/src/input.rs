@@ -30,6 +30,19 @@ const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 const PROVIDER: ProviderId = ProviderId(1);
 /// The kind of problem of events that an import could not read, or not as they stand there.
 const MALFORMED: &str = "malformed";
+/// The kind of problem of events that an import has left out because they make no sense.
+const NOT_IMPORTED: &str = "not-imported";
+/// What an import calls these. Everything else that it skips is no event that could be in an archive.
+const LOST_EVENTS: [&str; 8] = [
+    "complete durations whose length cannot be expressed",
+    "events of other phases",
+    "events of phase \"\"",
+    "events that are too large",
+    "events without a time that can be expressed",
+    "packets that are too large",
+    "packets that refer to lost strings",
+    "track events without a type",
+];
 /// The first bytes of a file that zstd has compressed.
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 /// The first bytes of an archive.
@@ -181,7 +194,12 @@ impl ImportReport {
     pub fn counts(&self) -> Vec<(&'static str, u64)> {
         let problems = self.problems().into_iter().map(|problem| (problem.kind, problem.count));
         let malformed = self.summary.get().map_or(0, |summary| summary.malformed);
-        problems.chain((malformed > 0).then_some((MALFORMED, malformed))).collect()
+        let lost = self.summary.get().map_or(0, |summary| {
+            let kinds = summary.skipped.iter().filter(|(kind, _)| LOST_EVENTS.contains(&kind.as_str()));
+            kinds.map(|(_, count)| count).sum()
+        });
+        let found = [(MALFORMED, malformed), (NOT_IMPORTED, lost)];
+        problems.chain(found.into_iter().filter(|(_, count)| *count > 0)).collect()
     }
 
     /// The size of an imported input, decompressed, as far as it was read; none of an archive.

@@ -39,6 +39,8 @@ const WRITE_PERIOD: u64 = 1000;
 const GRACE: Duration = Duration::from_secs(10);
 /// How often the size of a size-limited recording is checked.
 const SIZE_INTERVAL: Duration = Duration::from_millis(20);
+/// How often the memory of programs is looked at, where it is a condition.
+const MEMORY_INTERVAL: Duration = Duration::from_millis(100);
 /// How long a command may take to end after a SIGTERM or a Ctrl-C.
 const TERM_WAIT: Duration = Duration::from_secs(5);
 
@@ -458,10 +460,11 @@ fn wait_for_end(
 ) -> Result<End, Failure> {
     let deadline = options.duration.map(|duration| Instant::now() + duration.0);
     let mut line = StatusLine::new(options.meant_buffering_mode());
-    if triggers.is_needed() {
+    if triggers.are_alerts_needed() {
         recording.request(SessionRequest::WatchAlert)?;
     }
     let interval = options.max_size.map(|_| SIZE_INTERVAL);
+    let interval = interval.or(triggers.is_progress_needed().then_some(MEMORY_INTERVAL));
     let interval = interval.or(line.as_ref().map(|_| status_line::INTERVAL));
     let mut next_look = interval.map(|interval| Instant::now() + interval);
     let end = loop {
@@ -485,6 +488,9 @@ fn wait_for_end(
                 if let Some(size) = options.max_size.filter(|size| all >= size.0) {
                     break End::MaxSize(size);
                 }
+                if triggers.handle_progress(&providers) {
+                    break End::Trigger;
+                }
                 if let Some(line) = &mut line {
                     line.show(&providers, recording.written());
                 }
@@ -495,7 +501,12 @@ fn wait_for_end(
                 }
                 recording.request(SessionRequest::WatchAlert)?;
             }
-            Happening::News => triggers.report(|text| say_above(line.as_ref(), text)),
+            Happening::News => {
+                if triggers.handle_signals() {
+                    break End::Trigger;
+                }
+                triggers.report(|text| say_above(line.as_ref(), text));
+            }
             Happening::Warning(text) => say_above(line.as_ref(), &text),
             _ => {}
         }
@@ -528,7 +539,7 @@ fn stop(
             Happening::Timeout => recording.request(SessionRequest::GetProgress)?,
             Happening::CommandEnded => drop(command.as_mut().map(|command| command.status())),
             Happening::Response(SessionResponse::StopTracing(Ok(result))) => {
-                if !triggers.is_needed() {
+                if !triggers.are_alerts_needed() {
                     return Ok(Some(result));
                 }
                 // The manager answers this only after it has sent the waiting alerts.

@@ -106,10 +106,11 @@ fn check(recording: &Recording, spec: Option<&SpecFile>) -> Result<(), Failure> 
     if let Some(name) = &recording.environment_name {
         say!("trace: --environment-name {name} is ignored: a command runs in the caller's environment");
     }
-    let mut alerts: Vec<&str> = recording.trigger.iter().map(|trigger| trigger.alert.as_str()).collect();
-    alerts.sort_unstable();
-    if let Some(twice) = alerts.windows(2).find(|pair| pair[0] == pair[1]) {
-        return refuse(&format!("--trigger: multiple trigger options for alert {:?}", twice[0]));
+    let conditions = recording.trigger.iter().map(|trigger| trigger.condition.to_string());
+    let mut conditions: Vec<String> = conditions.collect();
+    conditions.sort_unstable();
+    if let Some(twice) = conditions.windows(2).find(|pair| pair[0] == pair[1]) {
+        return refuse(&format!("--trigger: multiple trigger options for {:?}", twice[0]));
     }
     let has_measurements = spec.is_some_and(|spec| !spec.measure.is_empty());
     if recording.benchmark_results_file.is_some() && !has_measurements {
@@ -188,7 +189,7 @@ mod tests {
         assert!(refused(append).starts_with("--append-args needs a command"));
         let trigger = vec!["a:stop".parse().unwrap(), "a:snapshot".parse().unwrap()];
         let twice = Recording { trigger, ..Recording::default() };
-        assert_eq!(refused(twice), "--trigger: multiple trigger options for alert \"a\"");
+        assert_eq!(refused(twice), "--trigger: multiple trigger options for \"a\"");
         let results = Recording { benchmark_results_file: Some("x".into()), ..Recording::default() };
         assert!(refused(results).contains("needs a --spec-file with measurements"));
     }

@@ -3,7 +3,7 @@
 
 use crate::args::format::{Compression, Format, of_name};
 use crate::args::record::Recording;
-use crate::args::values::{Action, Compress};
+use crate::args::values::{Action, Compress, Condition};
 use crate::args::{Flush, Machinery, Start, Stop};
 use crate::connection::{self, Connection, NOTHING_RECORDED, with_remedy};
 use crate::convert;
@@ -61,7 +61,12 @@ pub fn start(options: &Start) -> Result<(), Failure> {
                 "--trigger: only stop is possible here; trace record --trigger can take snapshots and memory dumps",
             );
         }
-        triggers.push(Trigger { alert: trigger.alert.clone(), action: TriggerAction::Terminate });
+        let Condition::Alert(alert) = trigger.condition.clone() else {
+            return refuse(
+                "--trigger: only alerts are possible here; trace record --trigger also takes signals and rss()",
+            );
+        };
+        triggers.push(Trigger { alert, action: TriggerAction::Terminate });
     }
     if settings.spec.as_ref().is_some_and(|spec| !spec.measure.is_empty()) {
         return refuse("--spec-file: measurements are for trace record, or for trace measure afterwards");

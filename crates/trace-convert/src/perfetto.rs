@@ -55,7 +55,7 @@ pub struct Options {
 }
 
 /// The remark about threads with a longer number than the format has.
-const LONG_NUMBERS: &str = "threads have numbers of more than 32 bits, which are replaced";
+const LONG_NUMBERS: &str = "threads with numbers of more than 32 bits, which are replaced";
 
 /// Converts an archive.
 ///

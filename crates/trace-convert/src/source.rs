@@ -3,7 +3,7 @@
 use crate::{ConvertError, Stopped, Summary};
 use std::collections::BTreeMap;
 use std::io::{self, Read};
-use trace_reader::{ReadError, Reader, Resolved};
+use trace_reader::{ReadError, Reader, Recordings, Resolved};
 
 /// Maximum number of warnings that a summary repeats.
 const MAX_WARNINGS: usize = 5;
@@ -14,7 +14,12 @@ pub(crate) struct End {
     stopped: Option<ReadError>,
     warnings: u64,
     first_warnings: Vec<String>,
+    /// Recordings that have no end.
+    unended: u64,
 }
+
+/// The remark about them.
+const UNENDED: &str = "recordings without an end: the trace is cut off, or still being written";
 
 /// Passes on each record, until the end or the point where the rest cannot be read: compressed data is
 /// truncated or damaged, or the position in a damaged archive is lost.
@@ -24,11 +29,13 @@ pub(crate) fn for_each(
 ) -> Result<End, ConvertError> {
     let mut reader = Reader::new(input)?;
     let mut has_content = false;
+    let mut recordings = Recordings::default();
     let stopped = loop {
         match reader.next_item() {
             // Where it is: a copy of it would take a tenth of the time of reading.
             Ok(Some(ref record)) => {
                 has_content |= record.item.is_content();
+                recordings.record(record);
                 take(record).map_err(ConvertError::Write)?;
             }
             Ok(None) => break None,
@@ -43,6 +50,7 @@ pub(crate) fn for_each(
         stopped,
         warnings: warnings.count(),
         first_warnings: first.map(|warning| format!("byte {}: {}", warning.offset, warning.kind)).collect(),
+        unended: recordings.without_end().len() as u64,
     })
 }
 
@@ -66,6 +74,7 @@ impl End {
             skipped: skipped.into_iter().map(|(kind, count)| (kind.to_owned(), count)).collect(),
             warnings: self.warnings,
             first_warnings: self.first_warnings,
+            remarks: (self.unended > 0).then(|| (UNENDED.to_owned(), self.unended)).into_iter().collect(),
             stopped: self.stopped.map(Stopped::new),
             ..Summary::default()
         }

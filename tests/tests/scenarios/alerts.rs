@@ -190,3 +190,47 @@ fn every_alert_that_took_no_snapshot_is_counted() {
     let number = |line: &str| line.split(' ').find_map(|word| word.parse::<usize>().ok()).unwrap();
     assert_eq!(snapshots + counted.map(number).sum::<usize>(), 300, "{said}");
 }
+
+/// Each signal takes its action, and the recording goes on if that does not end it.
+//= docs/recording.md#triggers
+#[test]
+fn signals_take_snapshots_and_end_the_recording() {
+    let sandbox = Sandbox::new();
+    let options = ["--trigger", "SIGUSR2:snapshot", "--trigger", "SIGUSR1:stop", "--cooldown", "1h"];
+    let recording = record(&sandbox, &options);
+    let mut program = sandbox.spawn_recorded("stubborn", &["alert", "stall"]);
+    program.say("now");
+    assert_eq!(program.line(), "raised");
+    recording.signal(Signal::USR2);
+    wait_for("the snapshot", || {
+        recording.stderr_so_far().contains("trace: SIGUSR2: snapshot in trace-snapshot-1.fxt\n").then_some(())
+    });
+    let snapshot = Archive::read(&sandbox.file("trace-snapshot-1.fxt"));
+    assert_eq!(snapshot.events.iter().filter(|event| event.name() == "alert").count(), 1);
+    program.say("now");
+    assert_eq!(program.line(), "raised");
+    recording.signal(Signal::USR1);
+    let output = recording.finish();
+    assert!(output.status.success(), "{output:?}");
+    assert!(stderr(&output).contains("trace: SIGUSR1: stopping\n"), "{output:?}");
+    assert_eq!(checked(&sandbox).events.iter().filter(|event| event.name() == "alert").count(), 2);
+    program.close_stdin();
+    program.succeed();
+}
+
+/// A limit that no program reaches does nothing; one that a program exceeds ends the recording.
+//= docs/recording.md#triggers
+#[test]
+fn memory_beyond_a_limit_ends_the_recording() {
+    let sandbox = Sandbox::new();
+    let options = ["--trigger", "rss(stubborn)>100GB:snapshot", "--trigger", "rss(stubborn)>1KB:stop"];
+    let recording = record(&sandbox, &[&options[..], &["--trigger", "rss(other)>1KB:stop"]].concat());
+    let mut program = sandbox.spawn_recorded("stubborn", &["alert", "stall"]);
+    let output = recording.finish();
+    assert!(output.status.success(), "{output:?}");
+    let said = stderr(&output);
+    assert!(said.contains("trace: rss(stubborn)>1KB: stopping\n") && !said.contains("snapshot"), "{said}");
+    assert_eq!(checked(&sandbox).events.len(), 1);
+    program.close_stdin();
+    program.succeed();
+}

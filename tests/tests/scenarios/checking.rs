@@ -111,6 +111,7 @@ fn programs_get_one_object() {
             "last_ticks": 0x4444_5555_6666_u64,
         }],
         "error": null,
+        "import": null,
     });
     assert_eq!(report, expected);
     // What events take: two records of two words, and one of four.

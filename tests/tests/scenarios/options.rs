@@ -362,7 +362,7 @@ fn alerts_stop_a_recording_and_take_snapshots() {
     assert_eq!(sandbox.files(), ["trace-snapshot-1.fxt", "trace-snapshot-2.fxt", "trace.fxt"]);
     fails(&sandbox, &["record", "-o", "-", "--trigger", "a:snapshot"], 2, "stdout has no name");
     let twice = ["record", "--trigger", "a:stop", "--trigger", "a:snapshot"];
-    fails(&sandbox, &twice, 2, "multiple trigger options for alert \"a\"");
+    fails(&sandbox, &twice, 2, "multiple trigger options for \"a\"");
 }
 
 /// An alert that is raised again and again writes one file, and the rest is counted.

@@ -332,13 +332,31 @@ fn what_cannot_be_read_is_not_deleted() {
             let output = scene.sandbox.trace(["check", "nothing.fxt"]);
             assert!(stderr(&output).contains("a recording of burst was cut off"), "{output:?}");
         }
-        if path == buffer {
+        {
             let losses = Archive::read_prefix(&scene.sandbox.file("recovered.fxt")).losses;
             assert!(losses.iter().any(|loss| loss.reason == LossCode::DAMAGED_COUNTERS), "{losses:?}");
         }
         let _ = fs::remove_file(path);
         fs::rename(away(path), path).unwrap();
     }
+    // The recording's own file is cut, or damaged in the middle: what was behind that is nowhere else.
+    let whole = fs::read(&partial).unwrap();
+    let mut damaged = whole.clone();
+    let middle = whole.len() / 16 * 8;
+    damaged[middle..middle + 512].fill(0xff);
+    for spoiled in [&whole[..1000], &damaged] {
+        fs::write(&partial, spoiled).unwrap();
+        let output = scene.recover();
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        assert!(stderr(&output).contains("nothing was deleted"), "{output:?}");
+        // Which of its records is cut by the damage is left to chance.
+        let whys = ["bytes of the recording's own file can be read, which had", "finding of kind malformed"];
+        assert!(whys.iter().any(|why| stderr(&output).contains(why)), "{output:?}");
+        let losses = Archive::read_prefix(&scene.sandbox.file("recovered.fxt")).losses;
+        assert!(losses.iter().any(|loss| loss.reason == LossCode::DAMAGED_COUNTERS), "{losses:?}");
+        assert_eq!(fs::read(&partial).unwrap(), spoiled);
+    }
+    fs::write(&partial, &whole).unwrap();
     // Too few descriptors for all of it.
     let tool = trace_tests::build::program("trace").to_str().unwrap();
     let mut recover = std::process::Command::new("sh");

@@ -77,8 +77,18 @@ impl Leftover {
         }
         let mut ends = Vec::new();
         for buffer in self.session.manifest.buffers.values().filter(|buffer| buffer.is_started) {
-            let (stats, unread) =
+            let (stats, mut unread) =
                 self.recover_buffer(buffer, joined, has_metadata || joined > 0, out).map_err(failed)?;
+            let certain = buffer.certain_bytes();
+            if client != ClientFile::Unknown && joined < certain && unread.is_none() {
+                let mut lost = Vec::new();
+                let info = &buffer.provider;
+                framing::lost_without_number(ProviderId(info.id), &info.name, &mut lost);
+                out.write_all(&lost).map_err(failed)?;
+                unread = Some(format!(
+                    "only {joined} bytes of the recording's own file can be read, which had {certain} of them"
+                ));
+            }
             let halves_before =
                 if joined > 0 { (None, None) } else { (buffer.saved, buffer.saving.or(buffer.saved)) };
             ends.extend(end_of(&stats));

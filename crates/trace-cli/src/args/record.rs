@@ -28,12 +28,13 @@ pub struct Recording {
     #[arg(long, value_name = "TIME")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration: Option<Span>,
-    /// Stop, take a snapshot or request memory dumps when a program raises this alert: stall:stop,
-    /// stall:snapshot, stall:dump-memory. May be repeated
-    #[arg(long, value_name = "ALERT:ACTION")]
+    /// Stop, take a snapshot or request memory dumps when a program raises an alert (stall:stop,
+    /// stall:snapshot, stall:dump-memory), this command receives SIGUSR1 or SIGUSR2 (SIGUSR2:snapshot), or a
+    /// program holds much memory ('rss(app)>1GB:stop'). May be repeated
+    #[arg(long, value_name = "CONDITION:ACTION")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub trigger: Vec<Trigger>,
-    /// After a snapshot, ignore further snapshots of the same alert for this long (default: 10s)
+    /// After a snapshot, ignore further snapshots of the same condition for this long (default: 10s)
     #[arg(long, value_name = "TIME")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cooldown: Option<Span>,

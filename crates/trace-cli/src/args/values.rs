@@ -41,13 +41,37 @@ pub struct ProviderBufferSize {
     pub size: BufferSize,
 }
 
-/// `ALERT:ACTION`, split at the last colon.
+/// `CONDITION:ACTION`, split at the last colon.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trigger {
-    /// The alert's name.
-    pub alert: String,
-    /// The action that it triggers.
+    /// What triggers it.
+    pub condition: Condition,
+    /// The action.
     pub action: Action,
+}
+
+/// What triggers an action.
+//= docs/recording.md#triggers
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Condition {
+    /// A program raises the alert with this name.
+    Alert(String),
+    /// This command receives a signal.
+    Signal(UserSignal),
+    /// The processes of a program hold more memory than this.
+    Memory {
+        /// The name of the program.
+        program: String,
+        /// The limit.
+        limit: FileSize,
+    },
+}
+
+/// A signal that means nothing else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UserSignal {
+    Usr1,
+    Usr2,
 }
 
 /// The action that an alert triggers.
@@ -261,16 +285,12 @@ impl FromStr for Trigger {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (alert, action) = text
-            .rsplit_once(':')
-            .filter(|(alert, _)| !alert.is_empty())
-            .ok_or_else(|| "expected ALERT:ACTION, such as stall:stop".to_owned())?;
-        if alert.len() > MAX_ALERT_NAME_BYTES {
-            return Err(format!(
-                "the alert's name has {} bytes, at most {MAX_ALERT_NAME_BYTES}",
-                alert.len()
-            ));
-        }
+        let (condition, action) =
+            text.rsplit_once(':').filter(|(before, _)| !before.is_empty()).ok_or_else(|| {
+                "expected CONDITION:ACTION, such as stall:stop, SIGUSR2:snapshot or 'rss(app)>1GB:stop'"
+                    .to_owned()
+            })?;
+        let condition = condition.parse()?;
         let action = match action {
             // ffx uses this name.
             "stop" | "terminate" => Action::Stop,
@@ -280,7 +300,43 @@ impl FromStr for Trigger {
                 return Err(format!("the action is {other:?}, expected stop, snapshot or dump-memory"));
             }
         };
-        Ok(Self { alert: alert.to_owned(), action })
+        Ok(Self { condition, action })
+    }
+}
+
+impl FromStr for Condition {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "SIGUSR1" => return Ok(Self::Signal(UserSignal::Usr1)),
+            "SIGUSR2" => return Ok(Self::Signal(UserSignal::Usr2)),
+            _ => {}
+        }
+        if let Some(rest) = text.strip_prefix("rss(") {
+            let parts = rest.rsplit_once('>').and_then(|(program, limit)| {
+                let program = program.trim_end().strip_suffix(')').filter(|program| !program.is_empty())?;
+                Some((program.to_owned(), limit.trim_start().parse().ok()?))
+            });
+            let (program, limit) =
+                parts.ok_or_else(|| "expected rss(PROGRAM)>SIZE, such as 'rss(app)>1GB:stop'".to_owned())?;
+            return Ok(Self::Memory { program, limit });
+        }
+        if text.len() > MAX_ALERT_NAME_BYTES {
+            return Err(format!("the alert's name has {} bytes, at most {MAX_ALERT_NAME_BYTES}", text.len()));
+        }
+        Ok(Self::Alert(text.to_owned()))
+    }
+}
+
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Alert(name) => f.write_str(name),
+            Self::Signal(UserSignal::Usr1) => f.write_str("SIGUSR1"),
+            Self::Signal(UserSignal::Usr2) => f.write_str("SIGUSR2"),
+            Self::Memory { program, limit } => write!(f, "rss({program})>{limit}"),
+        }
     }
 }
 
@@ -291,7 +347,7 @@ impl fmt::Display for Trigger {
             Action::Snapshot => "snapshot",
             Action::DumpMemory => "dump-memory",
         };
-        write!(f, "{}:{action}", self.alert)
+        write!(f, "{}:{action}", self.condition)
     }
 }
 
@@ -556,7 +612,8 @@ mod tests {
         let size: ProviderBufferSize = "a:b:64MiB".parse().unwrap();
         assert_eq!((size.name.as_str(), size.size.0), ("a:b", 64));
         let trigger: Trigger = "a:b:snapshot".parse().unwrap();
-        assert_eq!((trigger.alert.as_str(), trigger.action), ("a:b", Action::Snapshot));
+        let condition = Condition::Alert("a:b".to_owned());
+        assert_eq!((trigger.condition, trigger.action), (condition, Action::Snapshot));
         let trigger: Trigger = "a:dump-memory".parse().unwrap();
         assert_eq!((trigger.to_string().as_str(), trigger.action), ("a:dump-memory", Action::DumpMemory));
         assert_eq!("x:terminate".parse::<Trigger>().unwrap().action, Action::Stop);
@@ -566,7 +623,25 @@ mod tests {
         assert!(wrong::<ProviderBufferSize>("app:x").starts_with("expected a size from 1"));
         assert!(wrong::<ProviderBufferSize>(&format!("{}:4", "x".repeat(101))).contains("101 bytes"));
         for text in ["", "stall", ":stop"] {
-            assert_eq!(wrong::<Trigger>(text), "expected ALERT:ACTION, such as stall:stop");
+            let expected =
+                "expected CONDITION:ACTION, such as stall:stop, SIGUSR2:snapshot or 'rss(app)>1GB:stop'";
+            assert_eq!(wrong::<Trigger>(text), expected);
+        }
+        for text in
+            ["SIGUSR1:stop", "SIGUSR2:snapshot", "rss(app)>1GB:stop", "rss(a:b (2))>64KiB:dump-memory"]
+        {
+            let trigger: Trigger = text.parse().unwrap();
+            assert!(!matches!(trigger.condition, Condition::Alert(_)), "{text}");
+            assert_eq!(trigger.to_string(), text);
+        }
+        let trigger: Trigger = "rss(app) > 1:stop".parse().unwrap();
+        let limit = FileSize(1 << 20);
+        assert_eq!(trigger.condition, Condition::Memory { program: "app".to_owned(), limit });
+        for text in
+            ["rss(app):stop", "rss()>1GB:stop", "rss(app>1GB:stop", "rss(app)>:stop", "rss(app)>0:stop"]
+        {
+            let expected = "expected rss(PROGRAM)>SIZE, such as 'rss(app)>1GB:stop'";
+            assert_eq!(wrong::<Trigger>(text), expected, "{text}");
         }
         assert_eq!(wrong::<Trigger>("a:go"), "the action is \"go\", expected stop, snapshot or dump-memory");
         assert_eq!(wrong::<Trigger>("fifteen_letters:stop"), "the alert's name has 15 bytes, at most 14");

@@ -192,6 +192,8 @@ impl Archive {
                 losses.unbalanced.iter().map(|text| format!("the records do not add up: {text}"));
             let stopped =
                 losses.stopped.iter().map(|why| format!("the rest cannot be read: {}", input::problem(why)));
+            let unended = (losses.unended > 0).then(|| "the end of the recording is missing".to_owned());
+            let stopped = stopped.chain(unended);
             let texts: Vec<String> =
                 stopped.chain(unbalanced).chain(problems).map(|text| shown(&text, 100)).collect();
             value["problems"] = shown_within(&texts.join("; "), 300).into();

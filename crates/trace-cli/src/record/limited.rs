@@ -11,11 +11,14 @@ use trace_format::refs::StringRef;
 use trace_format::sink::Sink;
 use trace_format::units::{ProviderId, Ticks};
 use trace_protocol::controller::{Lost, ProviderStats};
+use trace_reader::MANAGER;
 
 /// Records consist of words, and begin at multiples of their size.
 const WORD: usize = 8;
 /// How much of the archive is reserved for its loss records.
 const MAX_ACCOUNT_BYTES: u64 = 16 << 10;
+
+const MANAGER_SECTION: Metadata<'_> = Metadata::ProviderSection { id: MANAGER };
 
 /// Passes as many whole records as fit into an archive of a limited size, and counts the rest.
 #[derive(Debug)]
@@ -32,6 +35,8 @@ pub struct Limited {
     provider: ProviderId,
     providers: BTreeMap<ProviderId, Missing>,
     left_out: LeftOut,
+    /// What the manager says at the end of the recording, if it came behind the limit.
+    end: Vec<u8>,
 }
 
 /// What was dropped.
@@ -82,6 +87,7 @@ impl Limited {
             provider: ProviderId(0),
             providers: BTreeMap::new(),
             left_out: LeftOut::default(),
+            end: Vec::new(),
         }
     }
 
@@ -137,6 +143,10 @@ impl Limited {
             out.extend_from_slice(record);
         }
         if is_kept && !is_metadata {
+            return;
+        }
+        if self.provider == MANAGER && is_end(record) {
+            self.end = record.to_vec();
             return;
         }
         self.left_out.bytes += if is_kept { 0 } else { record.len() as u64 };
@@ -204,6 +214,16 @@ impl Limited {
                 out.extend(account);
             }
         }
+        // Without it, the archive would look cut off. There is room for it.
+        if !self.end.is_empty() {
+            let mut end = MAGIC_WORD.to_le_bytes().to_vec();
+            let _ = MANAGER_SECTION.encode(&mut Bytes(&mut end));
+            end.append(&mut self.end);
+            if self.written + end.len() as u64 <= self.limit {
+                self.written += end.len() as u64;
+                out.extend(end);
+            }
+        }
         out
     }
 
@@ -226,6 +246,14 @@ impl Limited {
             stats.losses.push(Lost { reason: LossCode::LEFT_OUT.0, records: missing.records });
         }
     }
+}
+
+/// Whether a record is the last one of a recording.
+fn is_end(record: &[u8]) -> bool {
+    let of = |event: &Event<'_>| {
+        event.category == StringRef::inline("trace") && event.name == StringRef::inline("recording_end")
+    };
+    matches!(Record::decode(record), Ok(Record::Event(event)) if of(&event))
 }
 
 fn is_named(blob: &Blob<'_>, name: &str) -> bool {
@@ -254,6 +282,33 @@ mod tests {
         }
         let size = (bytes.len() - begin) / events as usize;
         (bytes, size)
+    }
+
+    /// An archive that is not cut off has the end of its recording.
+    //= docs/check.md#problems
+    #[test]
+    fn the_end_of_the_recording_is_kept_behind_the_limit() {
+        let (mut bytes, size) = archive(100);
+        let begin = bytes.len() - 100 * size;
+        MANAGER_SECTION.encode(&mut Bytes(&mut bytes)).unwrap();
+        let before = bytes.len();
+        let thread = ThreadRef::Inline { process: ProcessKoid(Koid(1)), thread: ThreadKoid(Koid(2)) };
+        let (category, name) = (StringRef::inline("trace"), StringRef::inline("recording_end"));
+        let (kind, arguments) = (EventKind::Instant { scope: Scope::Global }, Arguments::from_slice(&[]));
+        let event = Event { timestamp: Ticks(7), thread, category, name, kind, arguments };
+        Record::Event(event).encode(&mut Bytes(&mut bytes)).unwrap();
+        let end = bytes[before..].to_vec();
+        let mut limited = Limited::new(2000);
+        let written = limited.take(&bytes);
+        let kept = (2000 - 250 - begin) / size;
+        assert_eq!(written, bytes[..begin + kept * size]);
+        assert_eq!(limited.left_out().records, (100 - kept) as u64);
+        let accounts = limited.accounts();
+        assert!(accounts.ends_with(&end) && written.len() + accounts.len() <= 2000, "{accounts:?}");
+        // Where it is within the limit, it stands there and not again.
+        let mut limited = Limited::new(20_000);
+        assert_eq!(limited.take(&bytes), bytes);
+        assert!(limited.accounts().is_empty());
     }
 
     //= docs/recording.md#how-a-recording-ends

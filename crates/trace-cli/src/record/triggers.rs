@@ -1,43 +1,57 @@
-//! Actions that alerts trigger while a recording runs.
+//! Actions that alerts, signals and the memory of programs trigger while a recording runs.
+//= docs/recording.md#triggers
 
 use super::destination::snapshot_name;
 use super::recording::Recording;
 use crate::args::record::Recording as Options;
-use crate::args::values::{Action, Span, Trigger};
+use crate::args::values::{Action, Condition, Span, Trigger, UserSignal};
 use crate::connection::Connection;
 use crate::counted::Counted;
 use crate::exit::Failure;
 use crate::output::OutputFile;
 use crate::stdio::say;
 use crate::{dump_memory, snapshot};
-use std::collections::BTreeMap;
+use signal_hook::consts::{SIGUSR1, SIGUSR2};
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use trace_protocol::controller::Alert;
+use trace_protocol::controller::{Alert, ProviderProgress};
 use trace_protocol::memory::MemoryDumpLevel;
 
-/// Maximum number of alerts that wait for their actions; further ones are ignored.
+/// Maximum number of conditions that wait for their actions; further ones are ignored.
 const MAX_WAITING: usize = 16;
 
 /// The cooldown when --cooldown is not given.
 const COOLDOWN: Duration = Duration::from_secs(10);
 
-/// An alert after its snapshot.
+/// A condition after its snapshot.
 #[derive(Debug, Default)]
 struct Resting {
     until: Option<Instant>,
-    /// Alerts that were raised before then.
+    /// How often it came true before then.
     skipped: u64,
+}
+
+/// A trigger, and what is known of its condition.
+struct Watched {
+    trigger: Trigger,
+    /// Its signal has come.
+    has_come: Arc<AtomicBool>,
+    /// Its limit of memory was exceeded when that was looked at last.
+    is_exceeded: bool,
 }
 
 /// The triggers of a recording. Their actions run in a thread of its own: the recording goes on.
 pub struct Triggers {
-    triggers: Vec<Trigger>,
-    /// How long further snapshots of the same alert are ignored.
+    watched: Vec<Watched>,
+    /// How long further snapshots of the same condition are ignored.
     cooldown: Duration,
-    /// By alert.
+    /// By condition.
     resting: BTreeMap<String, Resting>,
     /// Alerts that the manager has dropped.
     dropped: u64,
@@ -59,6 +73,8 @@ impl Triggers {
         let (wanted, orders) = sync_channel(MAX_WAITING);
         let (say, done) = channel();
         let news = recording.news()?;
+        let watched = options.trigger.iter().map(|trigger| Watched::begin(trigger, recording));
+        let watched = watched.collect::<Result<Vec<_>, _>>()?;
         let mut worker = Worker { output_file, snapshots: 0 };
         let work = move || {
             for trigger in orders {
@@ -72,29 +88,68 @@ impl Triggers {
         let thread = thread.map_err(|error| Failure::new(format!("cannot start a thread: {error}")))?;
         let cooldown = options.cooldown.map_or(COOLDOWN, |span| span.0);
         let resting = BTreeMap::new();
-        let triggers = options.trigger.clone();
-        Ok(Self { triggers, cooldown, resting, dropped: 0, wanted, done, thread })
+        Ok(Self { watched, cooldown, resting, dropped: 0, wanted, done, thread })
+    }
+
+    fn conditions(&self) -> impl Iterator<Item = &Condition> {
+        self.watched.iter().map(|watched| &watched.trigger.condition)
     }
 
     /// Whether any alert triggers an action.
-    pub fn is_needed(&self) -> bool {
-        !self.triggers.is_empty()
+    pub fn are_alerts_needed(&self) -> bool {
+        self.conditions().any(|condition| matches!(condition, Condition::Alert(_)))
+    }
+
+    /// Whether the memory of any program triggers an action.
+    pub fn is_progress_needed(&self) -> bool {
+        self.conditions().any(|condition| matches!(condition, Condition::Memory { .. }))
     }
 
     /// An alert was raised; true if recording ends.
     pub fn handle(&mut self, alert: &Alert) -> bool {
         self.dropped = self.dropped.saturating_add(alert.dropped);
-        let alert = alert.name.as_str();
-        let Some(trigger) = self.triggers.iter().find(|trigger| trigger.alert == alert) else {
-            return false;
-        };
+        let is_it = |watched: &&Watched| watched.is_alert(&alert.name);
+        match self.watched.iter().find(is_it).map(|watched| watched.trigger.clone()) {
+            Some(trigger) => self.fire(&trigger),
+            None => false,
+        }
+    }
+
+    /// Signals may have come; true if recording ends.
+    pub fn handle_signals(&mut self) -> bool {
+        let has_come = |watched: &&Watched| watched.has_come.swap(false, Ordering::Relaxed);
+        let came: Vec<Trigger> =
+            self.watched.iter().filter(has_come).map(|watched| watched.trigger.clone()).collect();
+        came.iter().any(|trigger| self.fire(trigger))
+    }
+
+    /// Looks at the memory of the programs; true if recording ends. A limit counts each time that it begins
+    /// to be exceeded.
+    pub fn handle_progress(&mut self, providers: &[ProviderProgress]) -> bool {
+        let mut came = Vec::new();
+        for watched in &mut self.watched {
+            let Condition::Memory { program, limit } = &watched.trigger.condition else { continue };
+            let of_program = providers.iter().filter(|provider| provider.name == *program);
+            let pids: BTreeSet<u64> = of_program.map(|provider| provider.pid).collect();
+            let held = pids.into_iter().filter_map(resident).fold(0, u64::saturating_add);
+            let was_exceeded = std::mem::replace(&mut watched.is_exceeded, held > limit.0);
+            if watched.is_exceeded && !was_exceeded {
+                came.push(watched.trigger.clone());
+            }
+        }
+        came.iter().any(|trigger| self.fire(trigger))
+    }
+
+    /// Begins the action of a trigger; true if recording ends.
+    fn fire(&mut self, trigger: &Trigger) -> bool {
+        let subject = subject(&trigger.condition);
         if trigger.action == Action::Stop {
-            say!("trace: alert {alert}: stopping");
+            say!("trace: {subject}: stopping");
             return true;
         }
         if trigger.is_snapshot() {
             let now = Instant::now();
-            let resting = self.resting.entry(alert.to_owned()).or_default();
+            let resting = self.resting.entry(subject.clone()).or_default();
             if resting.until.is_some_and(|until| now < until) {
                 resting.skipped += 1;
                 return false;
@@ -102,7 +157,7 @@ impl Triggers {
             resting.until = Some(now + self.cooldown);
         }
         if self.wanted.try_send(trigger.clone()).is_err() {
-            say!("trace: alert {alert}: ignored, as {MAX_WAITING} earlier alerts are still waiting");
+            say!("trace: {subject}: ignored, as {MAX_WAITING} earlier ones are still waiting");
         }
         false
     }
@@ -110,10 +165,8 @@ impl Triggers {
     /// Handles an alert that is received after the recording has ended.
     pub fn handle_late(&mut self, alert: &Alert) {
         self.dropped = self.dropped.saturating_add(alert.dropped);
-        if !self.triggers.iter().any(|trigger| trigger.alert == alert.name) {
-            return;
-        }
-        match self.resting.get_mut(&alert.name) {
+        let Some(watched) = self.watched.iter().find(|watched| watched.is_alert(&alert.name)) else { return };
+        match self.resting.get_mut(&subject(&watched.trigger.condition)) {
             Some(resting) if resting.until.is_some_and(|until| Instant::now() < until) => {
                 resting.skipped += 1
             }
@@ -132,10 +185,11 @@ impl Triggers {
         // A panic has been reported already.
         let _ = self.thread.join();
         self.done.try_iter().for_each(|text| say!("{text}"));
-        for (alert, Resting { skipped, .. }) in self.resting.iter().filter(|(_, resting)| resting.skipped > 0)
+        for (subject, Resting { skipped, .. }) in
+            self.resting.iter().filter(|(_, resting)| resting.skipped > 0)
         {
             let cooldown = Span(self.cooldown);
-            say!("trace: alert {alert}: {skipped} more within {cooldown} of a snapshot were ignored");
+            say!("trace: {subject}: {skipped} more within {cooldown} of a snapshot were ignored");
         }
         if let Some(text) = dropped(self.dropped) {
             say!("{text}");
@@ -143,12 +197,50 @@ impl Triggers {
     }
 }
 
+impl Watched {
+    /// A signal's handler is set, and tells the recording.
+    fn begin(trigger: &Trigger, recording: &Recording<'_>) -> Result<Self, Failure> {
+        let has_come = Arc::new(AtomicBool::new(false));
+        if let Condition::Signal(signal) = trigger.condition {
+            let signal = match signal {
+                UserSignal::Usr1 => SIGUSR1,
+                UserSignal::Usr2 => SIGUSR2,
+            };
+            let news = OwnedFd::from(recording.news()?);
+            // In the order in which they are called.
+            let set = signal_hook::flag::register(signal, has_come.clone());
+            set.and_then(|_| signal_hook::low_level::pipe::register(signal, news))
+                .map_err(|error| Failure::new(format!("cannot handle signals: {error}")))?;
+        }
+        Ok(Self { trigger: trigger.clone(), has_come, is_exceeded: false })
+    }
+
+    fn is_alert(&self, name: &str) -> bool {
+        matches!(&self.trigger.condition, Condition::Alert(alert) if alert == name)
+    }
+}
+
+/// What messages call a condition.
+fn subject(condition: &Condition) -> String {
+    match condition {
+        Condition::Alert(name) => format!("alert {name}"),
+        other => other.to_string(),
+    }
+}
+
+/// What a process holds of the memory, in bytes; none if it has ended.
+fn resident(pid: u64) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+}
+
 /// Reports alerts that the manager has dropped, once for all of them.
 fn dropped(alerts: u64) -> Option<String> {
     (alerts > 0).then(|| format!("trace: dropped {} that came too fast", Counted(alerts, "alerts")))
 }
 
-/// Runs the actions of alerts, one after the other.
+/// Runs the actions, one after the other.
 struct Worker {
     output_file: PathBuf,
     snapshots: u32,
@@ -157,7 +249,6 @@ struct Worker {
 impl Worker {
     /// Runs an action, and returns its result. A failure does not end the recording.
     fn obey(&mut self, trigger: &Trigger) -> String {
-        let alert = &trigger.alert;
         let done = match trigger.action {
             Action::Stop => return String::new(),
             Action::DumpMemory => {
@@ -172,7 +263,7 @@ impl Worker {
                 .map(|path| format!("snapshot in {}", path.display()))
                 .map_err(|failure| format!("no snapshot: {}", failure.text)),
         };
-        format!("trace: alert {alert}: {}", done.unwrap_or_else(|why| why))
+        format!("trace: {}: {}", subject(&trigger.condition), done.unwrap_or_else(|why| why))
     }
 
     fn snapshot(&mut self) -> Result<PathBuf, Failure> {

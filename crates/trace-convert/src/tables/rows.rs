@@ -280,7 +280,9 @@ impl<'a, R: Rows> Filler<'a, R> {
     fn finish(mut self, end: source::End) -> Result<Summary, ConvertError> {
         self.finish_rows().map_err(ConvertError::Write)?;
         let remarks = (self.crossing > 0).then(|| (CROSSING.to_owned(), self.crossing));
-        Ok(Summary { remarks: Vec::from_iter(remarks), ..end.summary(self.events, self.skipped) })
+        let mut summary = end.summary(self.events, self.skipped);
+        summary.remarks.extend(remarks);
+        Ok(summary)
     }
 
     fn skip(&mut self, kind: &'static str) {
