@@ -45,7 +45,7 @@ fn a_wrong_value_is_named_with_its_option_and_what_would_be_right() {
         ("record", "--start-timeout", "0", time),
         ("record", "--stop-timeout", "-1", time),
         ("record", "--max-size", "0", "expected a size above 0, such as 500 (mebibytes), 64KiB or 2GB"),
-        ("record", "--trigger", "stall", "expected ALERT:ACTION, such as stall:stop"),
+        ("record", "--trigger", "stall", "expected CONDITION:ACTION, such as stall:stop"),
         ("record", "--trigger", "stall:go", "expected stop, snapshot or dump-memory"),
         ("record", "--categories", "a b", "no blanks or quotes, and * only at the end"),
         ("record", "--categories", ",", "leave the option out to record all"),
