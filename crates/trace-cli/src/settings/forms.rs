@@ -1,6 +1,6 @@
-//! Configurations of other tools, by what is in them: Chrome's `TraceConfig` in JSON and Perfetto's in the text
-//! form of protocol buffers become options of a recording.
-//= docs/configurations.md
+//! Configurations of other tools: Chrome's `TraceConfig` in JSON and Perfetto's in the text form of protocol
+//! buffers become options of a recording.
+//= docs/configurations.md#chrome
 
 mod chrome;
 mod filter;

@@ -28,8 +28,8 @@ pub struct Filter {
 }
 
 impl Rules {
-    /// The rules of Chrome's lists: as soon as one category is included that is not disabled by default, others
-    /// have to be included, too.
+    /// The rules of Chrome's lists: as soon as one category is included that is not disabled by default,
+    /// others have to be included, too.
     pub fn of_chrome(included: Vec<(usize, String)>, excluded: Vec<(usize, String)>) -> Self {
         let mut disabled = excluded;
         if let Some((at, _)) = included.iter().find(|(_, name)| !name.starts_with(DISABLED_BY_DEFAULT)) {

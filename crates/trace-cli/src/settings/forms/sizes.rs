@@ -4,7 +4,8 @@ use super::tree::Wrong;
 use crate::args::values::{BufferSize, FileSize, MAX_BUFFER_MIB, Span};
 use std::time::Duration;
 
-/// A buffer of so many kibibytes, in whole mebibytes; what is larger than possible is reduced, with a message.
+/// A buffer of so many kibibytes, in whole mebibytes; what is larger than possible is reduced, with a
+/// message.
 pub fn buffer(at: usize, kibibytes: u64, notes: &mut Vec<Wrong>) -> BufferSize {
     let mebibytes = kibibytes.div_ceil(1024).max(1);
     let size = u32::try_from(mebibytes).unwrap_or(u32::MAX).min(MAX_BUFFER_MIB);
