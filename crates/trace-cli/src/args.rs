@@ -15,6 +15,7 @@ pub mod viewing;
 
 use crate::completion;
 use crate::settings::ConfigFile;
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::ArgValueCompleter;
 pub use convert::{Container, Convert, Stacks};
@@ -615,6 +616,14 @@ pub struct Manager {
     /// Exit after being idle for this long, without clients and recordings (default with --on-demand: 30s)
     #[arg(long, value_name = "TIME")]
     pub idle_timeout: Option<Span>,
+}
+
+/// A configuration for a recording beside the command, which has no stdin.
+fn config_path() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(|path| match path.as_os_str() == "-" {
+        true => Err("stdin cannot be read here: expected a file"),
+        false => Ok(path),
+    })
 }
 
 /// Completes names of traces.

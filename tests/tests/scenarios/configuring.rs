@@ -120,6 +120,29 @@ fn the_effective_options_are_shown_and_recorded_with() {
     assert!(!said.contains("which is not recorded"), "{said}");
 }
 
+//= docs/configurations.md#chrome
+#[test]
+fn memory_dumps_are_taken_as_chromes_configuration_says() {
+    let sandbox = Sandbox::new();
+    let text = r#"{ "included_categories": ["disabled-by-default-memory-infra"], "excluded_categories": ["*"],
+        "memory_dump_config": { "triggers": [{ "mode": "detailed", "periodic_interval_ms": 20 }] } }"#;
+    fs::write(sandbox.file("config"), text).unwrap();
+    let memory = program("memory").to_str().expect("a path in UTF-8");
+    let mut recording = sandbox.spawn("trace", &["record", "-c", "config", "--", memory, "one", "1000"]);
+    assert_eq!(recording.line(), "ready");
+    for _ in 0..3 {
+        assert!(recording.line().starts_with("dump "));
+    }
+    recording.close_stdin();
+    let output = recording.finish();
+    assert!(output.status.success(), "{output:?}");
+    let archive = Archive::read(&sandbox.file("trace.fxt"));
+    let count = |name: &str| archive.events.iter().filter(|event| event.event.name.to_str() == name).count();
+    assert!(count("cache") >= 3);
+    assert_eq!(count("cache/images"), count("cache"));
+    assert_eq!(counts(&sandbox).keys().collect::<Vec<_>>(), ["memory_dump"]);
+}
+
 //= docs/configurations.md#what-is-refused-and-what-is-reported
 #[test]
 fn what_is_no_configuration_records_nothing() {
@@ -154,4 +177,12 @@ fn what_is_no_configuration_records_nothing() {
     assert_eq!(sandbox.files(), ["config"]);
     let output = sandbox.trace(["record", "--txt"]);
     assert_eq!(output.status.code(), Some(2), "{output:?}");
+    // Their recordings are made beside them.
+    for command in [&["live"][..], &["view", "--live"]] {
+        let output = sandbox.trace([command, &["-c", "-"]].concat());
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        let said =
+            "trace: invalid value '-' for '--config <FILE>': stdin cannot be read here: expected a file; see --help\n";
+        assert_eq!(stderr(&output), said);
+    }
 }

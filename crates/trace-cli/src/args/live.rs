@@ -33,7 +33,7 @@ pub struct Live {
     pub interval: Span,
     /// Read options of a new recording from this file, as with trace record. Options of the command line
     /// override it
-    #[arg(long, short = 'c', value_name = "FILE")]
+    #[arg(long, short = 'c', value_name = "FILE", value_parser = super::config_path())]
     pub config: Option<PathBuf>,
     /// The options of a new recording.
     #[command(flatten)]

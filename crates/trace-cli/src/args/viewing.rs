@@ -27,7 +27,7 @@ pub struct View {
     #[arg(long, short = 'o', value_name = "FILE", requires = "live")]
     pub output_file: Option<PathBuf>,
     /// With `--live`: read further options of a new recording from this file, as with trace record
-    #[arg(long, short = 'c', value_name = "FILE", requires = "live")]
+    #[arg(long, short = 'c', value_name = "FILE", requires = "live", value_parser = super::config_path())]
     pub config: Option<PathBuf>,
     /// The trace
     #[arg(value_name = "FILE", required_unless_present = "live", add = traces())]

@@ -19,10 +19,19 @@ const AS_MUCH_AS_POSSIBLE: &str = "record-as-much-as-possible";
 const TO_CONSOLE: &str = "trace-to-console";
 const MODES: [&str; 4] = [UNTIL_FULL, CONTINUOUSLY, AS_MUCH_AS_POSSIBLE, TO_CONSOLE];
 const SYSTRACE_OPTION: &str = "enable-systrace";
-const ARGUMENT_OPTION: &str = "enable-argument-filter";
 /// Words of the options in one text.
-const OPTIONS: [&str; 6] =
-    [UNTIL_FULL, CONTINUOUSLY, AS_MUCH_AS_POSSIBLE, TO_CONSOLE, SYSTRACE_OPTION, ARGUMENT_OPTION];
+const OPTIONS: [&str; 8] = [
+    UNTIL_FULL,
+    CONTINUOUSLY,
+    AS_MUCH_AS_POSSIBLE,
+    TO_CONSOLE,
+    SYSTRACE_OPTION,
+    "enable-argument-filter",
+    "enable-sampling",
+    "sampling-frequency",
+];
+/// The category of memory dumps, without which none is recorded.
+const MEMORY_DUMP: &str = "memory_dump";
 
 const TRIGGER: &[Known] = &[
     key("mode", Expected::Word(&["background", "light", "detailed"])),
@@ -153,6 +162,8 @@ impl Chrome {
         }
         if let Some(value) = find(&fields, "options") {
             for word in value.text()?.split(',').map(str::trim).filter(|word| !word.is_empty()) {
+                // Some have a number.
+                let word = word.split_once('=').map_or(word, |(word, _)| word);
                 if !OPTIONS.contains(&word) {
                     return Err(Wrong::new(value.at, unknown("option", word, &OPTIONS)));
                 }
@@ -163,6 +174,9 @@ impl Chrome {
         chrome.buffer(config)?;
         if let Some(dumps) = find(config, "memory_dump_config") {
             chrome.memory_dumps(dumps.message()?)?;
+            if chrome.recording.memory_dump_interval.is_some() {
+                chrome.rules.enabled.push((dumps.at, MEMORY_DUMP.to_owned()));
+            }
         }
         chrome.recording.duration =
             number(&fields, "startup_duration")?.map(|seconds| sizes::span(seconds * 1000));

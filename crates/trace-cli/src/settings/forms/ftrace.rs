@@ -16,7 +16,7 @@ pub fn categories(event: &str) -> Option<Vec<String>> {
         (Some((_, point)), None) => point == name,
         (None, system) => system == Some(*point),
     };
-    let groups = GROUPS.iter().filter(|group| group.points.iter().any(|point| has(&point)));
+    let groups = GROUPS.iter().filter(|group| group.points.iter().any(has));
     let mut found: Vec<String> = groups.map(|group| group.name.to_owned()).collect();
     match system {
         Some(system) if name == "*" || found.is_empty() => found.push(format!("{POINT}{system}:{name}")),

@@ -362,15 +362,11 @@ impl<'a> Perfetto<'a> {
         };
         let mode = if buffer.is_ring { Mode::Circular } else { Mode::Oneshot };
         self.recording.buffering_mode = Some(if is_file { Mode::Streaming } else { mode });
-        let others =
-            self.of_kernel.filter(|_| self.of_programs.is_some_and(|of_programs| of_programs != first));
-        let others = others.or(self.of_kernel.filter(|of_kernel| *of_kernel != first));
-        if let Some(other) = others.and_then(|other| self.buffers.get(other)) {
-            if !is_file && other.is_ring != buffer.is_ring {
-                let policy = if buffer.is_ring { "RING_BUFFER" } else { "DISCARD" };
-                let message = format!("the buffers have different fill policies: {policy} is used for all");
-                self.notes.push(Wrong::new(other.at, message));
-            }
+        let other = self.of_kernel.and_then(|of_kernel| self.buffers.get(of_kernel));
+        if let Some(other) = other.filter(|other| !is_file && other.is_ring != buffer.is_ring) {
+            let policy = if buffer.is_ring { "RING_BUFFER" } else { "DISCARD" };
+            let message = format!("the buffers have different fill policies: {policy} is used for all");
+            self.notes.push(Wrong::new(other.at, message));
         }
         let mut size = |index: Option<usize>| -> Option<BufferSize> {
             let buffer = self.buffers.get(index?)?;

@@ -48,7 +48,7 @@ fn chromes_configuration_becomes_options() {
     options(
         text,
         &[
-            "categories = [\"cat1\", \"cat2*\", \"disabled-by-default-x\", \"-cat2noisy\"]",
+            "categories = [\"cat1\", \"cat2*\", \"disabled-by-default-x\", \"memory_dump\", \"-cat2noisy\"]",
             "memory-dump-interval = \"250ms\"",
             "detailed-memory-dumps = false",
             "buffer-size = \"65MiB\"",
@@ -93,10 +93,11 @@ fn chromes_configuration_becomes_options() {
 fn chromes_filter_strings_and_files_are_read() {
     options(
         r#"{"categories": "-*,devtools.timeline, cat2*,disabled-by-default-x",
-            "options": "record-until-full,enable-systrace", "transferMode": "ReturnAsStream"}"#,
+            "options": "record-until-full,sampling-frequency=10000,enable-systrace", "transferMode": "ReturnAsStream"}"#,
         &[
             "categories = [\"cat2*\", \"devtools.timeline\", \"disabled-by-default-x\", \"kernel:sched\"]",
             "buffering-mode = \"oneshot\"",
+            "line 2, column 24: the configuration asks for sampling-frequency, which is not recorded",
         ],
     );
     options(
@@ -233,6 +234,20 @@ fn perfettos_configuration_becomes_options() {
     );
     let ring = "buffers { size_kb: 4096 } data_sources { config { name: 'track_event' } producer_name_filter: 'one' }";
     options(ring, &["categories = [\"one/*\"]", "buffer-size = \"4MiB\"", "buffering-mode = \"circular\""]);
+    let two = "buffers { size_kb: 1024 } buffers { size_kb: 2048 fill_policy: DISCARD } data_sources { config { \
+        name: 'track_event' track_event_config { enabled_categories: 'a' disabled_categories: '*' } } } data_sources { \
+        config { name: 'linux.sys_stats' target_buffer: 1 sys_stats_config { psi_period_ms: 50 } } }";
+    options(
+        two,
+        &[
+            "categories = [\"a\", \"system_metrics:cpu\"]",
+            "buffer-size = \"1MiB\"",
+            "provider-buffer-size = [\"ktrace_provider:2MiB\"]",
+            "buffering-mode = \"circular\"",
+            "sample-interval = \"50ms\"",
+            "line 1, column 46: the buffers have different fill policies: RING_BUFFER is used for all",
+        ],
+    );
     let profile =
         "data_sources { config { name: 'linux.perf' perf_event_config { timebase { frequency: 99 } } } }";
     options(profile, &["categories = [\"ktrace_provider/profile\"]", "profile = 99"]);
