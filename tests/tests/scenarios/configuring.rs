@@ -181,8 +181,7 @@ fn what_is_no_configuration_records_nothing() {
     for command in [&["live"][..], &["view", "--live"]] {
         let output = sandbox.trace([command, &["-c", "-"]].concat());
         assert_eq!(output.status.code(), Some(2), "{output:?}");
-        let said =
-            "trace: invalid value '-' for '--config <FILE>': stdin cannot be read here: expected a file; see --help\n";
+        let said = "trace: invalid value '-' for '--config <FILE>': stdin cannot be read here: expected a file; see --help\n";
         assert_eq!(stderr(&output), said);
     }
 }
