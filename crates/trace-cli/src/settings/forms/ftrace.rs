@@ -2,11 +2,23 @@
 
 use ktrace_provider::categories::{ATRACE, GROUPS, POINT};
 
+/// Beginnings of events that may be named without their systems, and these.
+const SYSTEMS: [(&str, &str); 7] = [
+    ("sched_", "sched"),
+    ("binder_", "binder"),
+    ("block_", "block"),
+    ("ext4_", "ext4"),
+    ("f2fs_", "f2fs"),
+    ("clock_", "power"),
+    ("suspend_resume", "power"),
+];
+
 /// The categories of an event, as `system/event`, `system/*` or the event alone; none if its system is not
 /// known.
 pub fn categories(event: &str) -> Option<Vec<String>> {
     let (system, name) = event.split_once('/').map_or((None, event), |(system, name)| (Some(system), name));
-    if name == "print" && system.is_none_or(|system| system == "ftrace") {
+    let is_marker = name == "print" || name == "tracing_mark_write";
+    if is_marker && system.is_none_or(|system| system == "ftrace") {
         return Some(vec![ATRACE.to_owned()]);
     }
     // Both wake a thread up; the category has the one that is recorded where it is caused.
@@ -18,7 +30,8 @@ pub fn categories(event: &str) -> Option<Vec<String>> {
     };
     let groups = GROUPS.iter().filter(|group| group.points.iter().any(has));
     let mut found: Vec<String> = groups.map(|group| group.name.to_owned()).collect();
-    match system {
+    let known = SYSTEMS.iter().find(|(begin, _)| name.starts_with(begin)).map(|(_, system)| *system);
+    match system.or(known) {
         Some(system) if name == "*" || found.is_empty() => found.push(format!("{POINT}{system}:{name}")),
         _ => {}
     }
@@ -57,12 +70,15 @@ mod tests {
             ("oom/mark_victim", &["kernel:oom"]),
             ("power/cpu_idle", &["kernel:power"]),
             ("power/suspend_resume", &["kernel:tp:power:suspend_resume"]),
+            ("suspend_resume", &["kernel:tp:power:suspend_resume"]),
+            ("sched_process_fork", &["kernel:tp:sched:sched_process_fork"]),
+            ("tracing_mark_write", &["atrace"]),
             ("ftrace/print", &["atrace"]),
             ("print", &["atrace"]),
             ("mm_event/mm_event_record", &["kernel:tp:mm_event:mm_event_record"]),
         ] {
             assert_eq!(categories(event).unwrap(), expected, "{event}");
         }
-        assert_eq!(categories("suspend_resume"), None);
+        assert_eq!(categories("rss_stat_throttled"), None);
     }
 }

@@ -181,7 +181,7 @@ data_sources: <
     ftrace_config {
       ftrace_events: "sched/sched_switch"
       ftrace_events: "power/suspend_resume"
-      ftrace_events: "ftrace/print"
+      ftrace_events: "ftrace/print" ftrace_events: "rss_stat_throttled"
       atrace_apps: "*"
       buffer_size_kb: 2048
     }
@@ -195,6 +195,7 @@ data_sources { config { name: "linux.sys_stats" target_buffer: 1
 data_sources { config { name: "android.log" } }
 incremental_state_config { clear_period_ms: 5000 }
 unique_session_name: "mine"
+builtin_data_sources { disable_system_info: false }
 "#;
 
 //= docs/configurations.md#perfetto
@@ -212,6 +213,8 @@ fn perfettos_configuration_becomes_options() {
             "provider-buffer-size = [\"ktrace_provider:64MiB\"]",
             "buffering-mode = \"oneshot\"",
             "sample-interval = \"250ms\"",
+            "line 24, column 52: the configuration asks for event \"rss_stat_throttled\", which is not recorded: its \
+             system is missing, as in sched/sched_switch",
             "line 25, column 7: the configuration asks for atrace_apps, which is not recorded",
             "line 26, column 7: the configuration asks for buffer_size_kb, which is not recorded",
             "line 31, column 80: this is sampled every 250 ms instead of 1000, like everything else",

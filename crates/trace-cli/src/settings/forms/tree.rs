@@ -121,14 +121,14 @@ impl Value {
         list.iter().chain(alone)
     }
 
-    /// Whether it asks for nothing: zero, false, or empty.
+    /// Whether it asks for nothing: zero, false, empty, or only such fields.
     pub fn is_nothing(&self) -> bool {
         match &self.kind {
             Kind::Text(text) => text.is_empty(),
             Kind::Number(number) => number.parse() == Ok(0.0),
             Kind::Word(word) => ["false", "False", "f", "null"].contains(&word.as_str()),
             Kind::List(list) => list.is_empty(),
-            Kind::Message(_) => false,
+            Kind::Message(fields) => fields.iter().all(|field| field.value.is_nothing()),
         }
     }
 }
