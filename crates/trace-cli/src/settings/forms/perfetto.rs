@@ -119,7 +119,16 @@ impl<'a> Perfetto<'a> {
         let of = |name: &str| find(config, name).map_or(Ok(&[][..]), Value::message);
         match name {
             TRACK_EVENT => {
-                let filter = track_events(of("track_event_config")?)?.filter()?;
+                let rules = track_events(of("track_event_config")?)?;
+                let filter = rules.filter()?;
+                let ineffective = rules.enabled.iter().find(|(_, entry)| !filter.included.contains(entry));
+                if let Some((at, entry)) = ineffective {
+                    let message = format!(
+                        "other categories than {entry:?} are recorded, too: Perfetto records only those that are \
+                         enabled if disabled_categories has \"*\""
+                    );
+                    self.notes.push(Wrong::new(*at, message));
+                }
                 self.programs(programs, &filter, config, at)
             }
             CHROME => {

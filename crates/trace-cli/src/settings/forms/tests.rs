@@ -251,6 +251,16 @@ fn perfettos_configuration_becomes_options() {
             "line 1, column 46: the buffers have different fill policies: RING_BUFFER is used for all",
         ],
     );
+    let others =
+        "data_sources { config { name: 'track_event' track_event_config { enabled_categories: 'a' } } }";
+    options(
+        others,
+        &[
+            "categories = [\"*\"]",
+            "line 1, column 86: other categories than \"a\" are recorded, too: Perfetto records only those that are \
+             enabled if disabled_categories has \"*\"",
+        ],
+    );
     let profile =
         "data_sources { config { name: 'linux.perf' perf_event_config { timebase { frequency: 99 } } } }";
     options(profile, &["categories = [\"ktrace_provider/profile\"]", "profile = 99"]);
