@@ -1,7 +1,7 @@
 //! How fast a provider's buffer is read and checked, beside reading as many bytes, in one run.
 //!
-//! The buffer is a VMO, as that of a program, and full of what programs record: instants, scopes, counters with an argument,
-//! some text. `--test` makes it short.
+//! The buffer is a VMO, as that of a program, and full of what programs record: instants, scopes, counters
+//! with an argument, some text. `--test` makes it short.
 
 use std::num::NonZeroU64;
 use std::time::Instant;

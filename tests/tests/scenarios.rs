@@ -16,6 +16,7 @@ mod scenarios {
     mod comparing;
     mod completing;
     mod compressing;
+    mod configuring;
     mod converting;
     mod cut_off;
     mod descriptors;

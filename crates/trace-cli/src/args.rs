@@ -14,6 +14,8 @@ pub mod values;
 pub mod viewing;
 
 use crate::completion;
+use crate::settings::ConfigFile;
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::ArgValueCompleter;
 pub use convert::{Container, Convert, Stacks};
@@ -71,6 +73,7 @@ if the recording was aborted; 4 if events were lost (--fail-on-loss); 1 if a mea
     #[command(after_help = "Examples:
   trace config --buffer-size 64MiB > trace.toml
   trace record --config trace.toml -- ./app
+  trace config -c perfetto.cfg      what a configuration of another tool becomes
 
 Files, the first of which wins: that of --config, $XDG_CONFIG_HOME/trace/config.toml (by default \
 ~/.config/trace/config.toml), /etc/trace/config.toml.")]
@@ -293,9 +296,13 @@ $XDG_RUNTIME_DIR, is lost when the machine or the login session ends.")]
 /// Options of `record` and `config`.
 #[derive(Debug, Args)]
 pub struct Record {
-    /// Read options from this TOML file. Options of the command line override it
-    #[arg(long, value_name = "FILE")]
+    /// Read options from this file, or from stdin (`-`): TOML, Chrome's TraceConfig in JSON, or Perfetto's
+    /// configuration as text. Options of the command line override it
+    #[arg(long, short = 'c', value_name = "FILE")]
     pub config: Option<PathBuf>,
+    /// Read the file of --config as Perfetto's text form, instead of detecting its form
+    #[arg(long, requires = "config")]
+    pub txt: bool,
     /// Print the summary as JSON on stdout. The command's own output goes to stderr
     #[arg(long)]
     pub json: bool,
@@ -305,6 +312,13 @@ pub struct Record {
     /// The options of the recording.
     #[command(flatten)]
     pub recording: Recording,
+}
+
+impl Record {
+    /// The file that `--config` names.
+    pub fn config_file(&self) -> Option<ConfigFile<'_>> {
+        self.config.as_deref().map(|path| ConfigFile { path, is_text_proto: self.txt })
+    }
 }
 
 /// Options of `start`.
@@ -385,8 +399,8 @@ impl Machinery {
 /// Options of `list-category-groups`.
 #[derive(Debug, Args)]
 pub struct Groups {
-    /// Read further groups from this TOML file
-    #[arg(long, value_name = "FILE")]
+    /// Read further groups from this TOML file, or from stdin (`-`)
+    #[arg(long, short = 'c', value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// The output's format.
     #[command(flatten)]
@@ -602,6 +616,14 @@ pub struct Manager {
     /// Exit after being idle for this long, without clients and recordings (default with --on-demand: 30s)
     #[arg(long, value_name = "TIME")]
     pub idle_timeout: Option<Span>,
+}
+
+/// A configuration for a recording beside the command, which has no stdin.
+fn config_path() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(|path| match path.as_os_str() == "-" {
+        true => Err("stdin cannot be read here: expected a file"),
+        false => Ok(path),
+    })
 }
 
 /// Completes names of traces.

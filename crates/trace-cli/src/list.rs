@@ -7,7 +7,7 @@ use crate::counted::Counted;
 use crate::doctor::self_trace::CATEGORY;
 use crate::exit::Failure;
 use crate::json;
-use crate::settings::Settings;
+use crate::settings::{ConfigFile, Settings};
 use crate::stdio::{print, say};
 use std::time::{Duration, Instant};
 use trace_format::shown::Shown;
@@ -115,7 +115,7 @@ const CATEGORIES_IN_A_LINE: usize = 7;
 
 /// Lists the groups that `#name` stands for.
 pub fn category_groups(options: &Groups) -> Result<(), Failure> {
-    let settings = Settings::resolve(Recording::default(), options.config.as_deref())?;
+    let settings = Settings::resolve(Recording::default(), options.config.as_deref().map(ConfigFile::from))?;
     if options.machinery.is_json() {
         let map: serde_json::Map<_, _> =
             settings.groups.iter().map(|(name, members)| (name.to_owned(), members.into())).collect();

@@ -134,7 +134,7 @@ fn config(options: args::Record) -> Result<(), Failure> {
     if options.json {
         return Err(Failure::usage("--json is for trace record; trace config prints TOML"));
     }
-    let settings = settings::Settings::resolve(options.recording, options.config.as_deref())?;
+    let settings = settings::Settings::resolve(options.recording.clone(), options.config_file())?;
     stdio::print_document(&settings.to_toml()?)
 }
 

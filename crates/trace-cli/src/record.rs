@@ -47,7 +47,7 @@ const TERM_WAIT: Duration = Duration::from_secs(5);
 /// Records, and returns the exit code.
 pub fn run(options: args::Record) -> Result<u8, Failure> {
     let (is_json, parent) = (options.json, options.parent);
-    let settings = Settings::resolve(options.recording, options.config.as_deref())?;
+    let settings = Settings::resolve(options.recording.clone(), options.config_file())?;
     let options = &settings.recording;
     let mut config = trace_config(&settings)?;
     // Handles a Ctrl-C before anything is recorded.

@@ -2,6 +2,7 @@
 //! ones in this list override later ones.
 
 pub mod categories;
+mod forms;
 mod position;
 pub mod spec_file;
 
@@ -10,8 +11,13 @@ use crate::exit::Failure;
 use crate::stdio::say;
 use categories::Groups;
 use clap::Args;
+use forms::{Form, Translation};
 use spec_file::SpecFile;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+
+/// Longest configuration that is read.
+const MAX_CONFIG_BYTES: u64 = 4 << 20;
 
 /// All settings of a recording, including defaults.
 #[derive(Debug)]
@@ -24,16 +30,32 @@ pub struct Settings {
     pub spec: Option<SpecFile>,
 }
 
+/// The file that `--config` names.
+#[derive(Clone, Copy, Debug)]
+pub struct ConfigFile<'a> {
+    /// Its path; `-` is stdin.
+    pub path: &'a Path,
+    /// Whether it is in Perfetto's text form, whatever it looks like.
+    pub is_text_proto: bool,
+}
+
+impl<'a> From<&'a Path> for ConfigFile<'a> {
+    fn from(path: &'a Path) -> Self {
+        Self { path, is_text_proto: false }
+    }
+}
+
 impl Settings {
     /// Reads the files, and checks that the options are consistent.
-    pub fn resolve(command_line: Recording, config: Option<&Path>) -> Result<Self, Failure> {
+    pub fn resolve(command_line: Recording, config: Option<ConfigFile<'_>>) -> Result<Self, Failure> {
         let mut groups = Groups::built_in();
         // The lowest first.
         let mut layers = Vec::new();
         for path in standard_files().iter().rev().filter(|path| path.is_file()) {
             layers.push(read(path, &mut groups)?);
         }
-        let explicit = config.map(|path| read(path, &mut groups)).transpose()?;
+        let has_categories = command_line.categories.is_some();
+        let explicit = config.map(|file| file.read(&mut groups, has_categories)).transpose()?;
         let mut recording =
             explicit.map_or_else(|| command_line.clone(), |file| command_line.clone().over(file));
         let standard = layers.into_iter().rev().reduce(Recording::over).unwrap_or_default();
@@ -67,20 +89,71 @@ pub fn standard_files() -> Vec<PathBuf> {
     bases.map(|base| base.join("trace").join("config.toml")).collect()
 }
 
-/// Reads a configuration file: options at its top, and a table of groups, which are added to the known ones.
+impl ConfigFile<'_> {
+    /// Reads it, in whichever form it is, and reports what a recording does not do.
+    fn read(self, groups: &mut Groups, has_categories: bool) -> Result<Recording, Failure> {
+        let name = if self.path == Path::new("-") { "stdin".into() } else { self.path.display().to_string() };
+        let text = self.text().map_err(|why| failed(&name, &why))?;
+        let plain = text.strip_prefix('\u{feff}').unwrap_or(&text);
+        let place = |wrong: forms::Wrong| position::describe(plain, Some(wrong.at), &wrong.message);
+        let wrong = |wrong: forms::Wrong| failed(&name, &place(wrong));
+        let form = if self.is_text_proto { Form::TextProto } else { forms::detect(plain).map_err(wrong)? };
+        if form == Form::Toml {
+            return parse(&name, plain, groups);
+        }
+        let Translation { recording, notes, nothing } = forms::translate(plain, form).map_err(wrong)?;
+        for note in notes {
+            say!("trace: warning: {name}: {}", place(note));
+        }
+        match nothing.filter(|_| !has_categories) {
+            Some(nothing) => Err(failed(&name, &nothing)),
+            None => Ok(recording),
+        }
+    }
+
+    fn text(self) -> Result<String, String> {
+        let mut bytes = Vec::new();
+        let read = if self.path == Path::new("-") {
+            io::stdin().lock().take(MAX_CONFIG_BYTES + 1).read_to_end(&mut bytes)
+        } else {
+            std::fs::File::open(self.path)
+                .and_then(|file| file.take(MAX_CONFIG_BYTES + 1).read_to_end(&mut bytes))
+        };
+        let length = read.map_err(|error| error.to_string())?;
+        if u64::try_from(length).unwrap_or(u64::MAX) > MAX_CONFIG_BYTES {
+            return Err(format!("a configuration has at most {MAX_CONFIG_BYTES} bytes"));
+        }
+        String::from_utf8(bytes).map_err(|error| {
+            let at = error.utf8_error().valid_up_to();
+            format!(
+                "it is not text: byte {at} is not UTF-8; binary configurations of Perfetto cannot be read"
+            )
+        })
+    }
+}
+
+fn failed(name: &str, why: &str) -> Failure {
+    Failure::usage(format!("{name}: {}", why.trim_end().replace('\n', "; ")))
+}
+
+/// Reads a file of ours.
 fn read(path: &Path, groups: &mut Groups) -> Result<Recording, Failure> {
-    let failed =
-        |why: String| Failure::usage(format!("{}: {}", path.display(), why.trim_end().replace('\n', "; ")));
-    let text = std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
+    let name = path.display().to_string();
+    let text = std::fs::read_to_string(path).map_err(|error| failed(&name, &error.to_string()))?;
+    parse(&name, &text, groups)
+}
+
+/// Reads a text of ours: options at its top, and a table of groups, which are added to the known ones.
+fn parse(name: &str, text: &str, groups: &mut Groups) -> Result<Recording, Failure> {
     let position = |error: toml::de::Error| {
-        failed(position::describe(&text, error.span().map(|span| span.start), error.message()))
+        failed(name, &position::describe(text, error.span().map(|span| span.start), error.message()))
     };
-    let mut recording: Recording = toml::from_str(&text).map_err(position)?;
+    let mut recording: Recording = toml::from_str(text).map_err(position)?;
     let found = std::mem::take(&mut recording.category_groups);
     if let Some(option) = found.keys().find(|name| is_option(name)) {
-        return Err(failed(format!("{option} is an option: it has to stand above [category-groups]")));
+        return Err(failed(name, &format!("{option} is an option: it has to stand above [category-groups]")));
     }
-    groups.add(found).map_err(failed)?;
+    groups.add(found).map_err(|why| failed(name, &why))?;
     Ok(recording)
 }
 
@@ -139,7 +212,7 @@ mod tests {
         let config =
             write(directory.path(), "config.toml", &(text + "[category-groups]\nmine = ['a', 'b*']\n"));
         let command_line = Recording { buffer_size: Some(BufferSize(8)), ..Recording::default() };
-        let settings = Settings::resolve(command_line, Some(&config)).unwrap();
+        let settings = Settings::resolve(command_line, Some(config.as_path().into())).unwrap();
         let recording = &settings.recording;
         assert_eq!(recording.buffer_size, Some(BufferSize(8)));
         assert_eq!(recording.categories.as_ref().unwrap().0, ["file"]);
@@ -149,7 +222,7 @@ mod tests {
         assert!(settings.groups.get("default").is_some());
         let effective = settings.to_toml().unwrap();
         let again = write(directory.path(), "again.toml", &effective);
-        let again = Settings::resolve(Recording::default(), Some(&again)).unwrap();
+        let again = Settings::resolve(Recording::default(), Some(again.as_path().into())).unwrap();
         assert_eq!(again.recording, settings.recording);
         assert_eq!(again.to_toml().unwrap(), effective);
     }
@@ -159,7 +232,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let failure = |text: &str| {
             let config = write(directory.path(), "config.toml", text);
-            let failure = Settings::resolve(Recording::default(), Some(&config)).unwrap_err();
+            let failure = Settings::resolve(Recording::default(), Some(config.as_path().into())).unwrap_err();
             assert_eq!(failure.code, crate::exit::USAGE);
             failure.text.replace(&config.display().to_string(), "FILE")
         };
@@ -174,7 +247,7 @@ mod tests {
         let near = failure("cooldown = '1s'\n\nbufering_mode = 'oneshot'\n[category-groups]\nx = ['a']\n");
         assert_eq!(near, "FILE: line 3, column 1: unknown key bufering_mode; did you mean buffering-mode?");
         let missing = directory.path().join("missing.toml");
-        let failure = Settings::resolve(Recording::default(), Some(&missing)).unwrap_err();
+        let failure = Settings::resolve(Recording::default(), Some(missing.as_path().into())).unwrap_err();
         assert!(failure.text.contains("No such file"), "{}", failure.text);
     }
 

@@ -34,7 +34,7 @@ const ONLY: u64 = 0;
 
 /// Begins a recording.
 pub fn start(options: &Start) -> Result<(), Failure> {
-    let settings = Settings::resolve(options.record.recording.clone(), options.record.config.as_deref())?;
+    let settings = Settings::resolve(options.record.recording.clone(), options.record.config_file())?;
     let asked = &settings.recording;
     let refuse = |text: &str| Err(Failure::usage(text.to_owned()));
     if !asked.command.is_empty() {

@@ -31,8 +31,9 @@ pub struct Live {
     /// The interval between updates, from 50ms to 10s
     #[arg(long, value_name = "TIME", default_value = "500ms")]
     pub interval: Span,
-    /// Read options of a new recording from this TOML file. Options of the command line override it
-    #[arg(long, value_name = "FILE")]
+    /// Read options of a new recording from this file, as with trace record. Options of the command line
+    /// override it
+    #[arg(long, short = 'c', value_name = "FILE", value_parser = super::config_path())]
     pub config: Option<PathBuf>,
     /// The options of a new recording.
     #[command(flatten)]

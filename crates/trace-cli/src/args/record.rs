@@ -110,8 +110,8 @@ pub struct Recording {
     pub provider_buffer_size: Vec<ProviderBufferSize>,
     /// Select what a program does when its buffer is full: stop recording (oneshot), overwrite the oldest
     /// events (circular), or hand data over while it records (streaming). Default: streaming into a file,
-    /// oneshot otherwise
-    #[arg(long, value_name = "MODE", value_enum, help_heading = "Buffers")]
+    /// oneshot otherwise. Perfetto's names DISCARD and RING_BUFFER stand for oneshot and circular
+    #[arg(long, value_name = "MODE", value_enum, ignore_case = true, help_heading = "Buffers")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub buffering_mode: Option<Mode>,
     /// For snapshots, keep this much data of programs that have ended, the newest first (default: 64MiB)

@@ -13,7 +13,7 @@ use trace_protocol::limits::{MAX_ALERT_NAME_BYTES, MAX_CATEGORY_NAME_BYTES, MAX_
 /// Levels of zstd: higher ones need a window that not every decoder has.
 const ZSTD_LEVELS: RangeInclusive<i32> = -7..=19;
 /// Largest buffer in MiB: its slabs are addressed with 32 bits of offset.
-const MAX_BUFFER_MIB: u32 = 4096;
+pub const MAX_BUFFER_MIB: u32 = 4096;
 
 /// A time span: a number of seconds, or one with `ms`, `s`, `m` or `h`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,10 +108,10 @@ pub enum Compress {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Mode {
     /// Record until the buffer is full
-    #[value(alias = "o")]
+    #[value(alias = "o", alias = "DISCARD")]
     Oneshot,
     /// Keep the newest events
-    #[value(alias = "c")]
+    #[value(alias = "c", alias = "RING_BUFFER")]
     Circular,
     /// Write events out while recording continues
     #[value(alias = "s")]
@@ -507,7 +507,7 @@ impl Serialize for CategoryList {
 impl<'de> Deserialize<'de> for Mode {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        <Self as ValueEnum>::from_str(&text, false)
+        <Self as ValueEnum>::from_str(&text, true)
             .map_err(|_| D::Error::custom(format!("{text:?}, expected oneshot, circular or streaming")))
     }
 }

@@ -26,8 +26,8 @@ pub struct View {
     /// With `--live`: write the trace to this file (default: trace.fxt, or trace-1.fxt if that exists)
     #[arg(long, short = 'o', value_name = "FILE", requires = "live")]
     pub output_file: Option<PathBuf>,
-    /// With `--live`: read further options of a new recording from this TOML file
-    #[arg(long, value_name = "FILE", requires = "live")]
+    /// With `--live`: read further options of a new recording from this file, as with trace record
+    #[arg(long, short = 'c', value_name = "FILE", requires = "live", value_parser = super::config_path())]
     pub config: Option<PathBuf>,
     /// The trace
     #[arg(value_name = "FILE", required_unless_present = "live", add = traces())]
