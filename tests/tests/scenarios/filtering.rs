@@ -39,7 +39,7 @@ fn filtered(sandbox: &Sandbox, options: &[&str]) -> (Value, Vec<u8>) {
     assert_eq!(summary["version"], 1);
     assert_eq!(summary["file"], "public.fxt");
     let members = summary.as_object_mut().unwrap();
-    ["version", "file", "problems", "stopped", "not_imported"].map(|member| members.remove(member));
+    let _ = ["version", "file", "problems", "stopped", "not_imported"].map(|member| members.remove(member));
     (summary, [plain, compressed].concat())
 }
 
@@ -59,7 +59,7 @@ fn kinds(objects: &[Value]) -> BTreeMap<&str, usize> {
     for object in objects {
         *kinds.entry(object["kind"].as_str().unwrap()).or_default() += 1;
     }
-    ["magic", "provider-info", "provider-section", "string", "thread", "initialization"]
+    let _ = ["magic", "provider-info", "provider-section", "string", "thread", "initialization"]
         .map(|kind| kinds.remove(kind));
     kinds
 }
@@ -190,7 +190,7 @@ fn record_demo() -> (Sandbox, Vec<Value>) {
 }
 
 fn is_event(object: &Value) -> bool {
-    object["thread"].is_u64() && object["category"].is_string()
+    object["thread"].is_u64() && object["category"].is_string() && object["kind"] != "large-blob"
 }
 
 fn is_of_manager(object: &Value) -> bool {
@@ -231,7 +231,7 @@ fn a_process_is_kept_without_a_trace_of_the_others() {
     let (sandbox, before) = record_demo();
     let process_of = |name: &str| {
         let is_named = |object: &&Value| {
-            object["kind"] == "kernel-object" && object["type"] == 1 && object["name"] == name
+            object["kind"] == "kernel-object" && object["object_type"] == 1 && object["name"] == name
         };
         before.iter().find(is_named).unwrap_or_else(|| panic!("{name}"))["koid"].clone()
     };
@@ -292,7 +292,7 @@ fn a_category_is_kept_with_the_names_that_it_needs() {
     // Threads of which nothing is left have no name.
     let threads: BTreeSet<String> =
         after.iter().filter(|o| is_event(o)).map(|event| event["thread"].to_string()).collect();
-    let named = after.iter().filter(|object| object["kind"] == "kernel-object" && object["type"] == 2);
+    let named = after.iter().filter(|object| object["kind"] == "kernel-object" && object["object_type"] == 2);
     let named: BTreeSet<String> = named.map(|object| object["koid"].to_string()).collect();
     assert!(named.is_subset(&threads), "{named:?} {threads:?}");
     let ends =

@@ -247,7 +247,7 @@ fn step(writer: &mut Writer, open: &mut Open, number: u64, bytes: [u8; 6]) {
         thread(process, thread_koid)
     };
     let own_name = format!("{category}_event");
-    let mut written = |writer: &mut Writer, category: &str, name: &str, kind| {
+    let written = |writer: &mut Writer, category: &str, name: &str, kind| {
         let secret = format!("secret {}", argument_bits % 5);
         let key = writer.string("key", is_indexed);
         let value = ArgumentValue::String(writer.string(&secret, argument_bits & 8 == 8));
