@@ -288,6 +288,11 @@ fn stats() {
 }
 
 #[test]
+fn filter() {
+    follow_with_trace("docs/filter.md");
+}
+
+#[test]
 fn live() {
     follow("docs/live.md");
 }
