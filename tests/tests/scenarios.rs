@@ -23,6 +23,7 @@ mod scenarios {
     mod doctoring;
     mod ends;
     mod exact;
+    mod filtering;
     mod first_events;
     mod forking;
     mod full;

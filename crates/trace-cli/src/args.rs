@@ -4,6 +4,7 @@ pub mod ab;
 pub mod analysis;
 pub mod convert;
 pub mod dump_memory;
+pub mod filter;
 pub mod format;
 pub mod ktrace;
 pub mod live;
@@ -248,6 +249,9 @@ JSON trace is malformed, everything that could be read is written, and the exit 
 Records that the output format cannot express are counted and reported at the end; --strict makes them an error."
     )]
     Convert(Convert),
+    /// Write a trace with less in it, to pass it on: without arguments, texts, categories or processes
+    #[command(after_help = filter::HELP)]
+    Filter(filter::Filter),
     /// Query a trace with SQL
     #[cfg(feature = "query")]
     #[command(

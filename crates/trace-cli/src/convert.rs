@@ -1,6 +1,6 @@
 //! `trace convert`, and the conversion behind `record --output-file x.json`.
 
-mod encoder;
+pub mod encoder;
 #[cfg(feature = "parquet")]
 mod partition;
 mod profiles;

@@ -17,6 +17,7 @@ mod doctor;
 mod dump;
 mod dump_memory;
 mod exit;
+mod filter;
 mod input;
 
 mod install;
@@ -115,6 +116,7 @@ fn run() -> ExitCode {
         Command::Check(options) => check::run(&options),
         Command::Dump(options) => dump::run(&options).map(|()| 0),
         Command::Convert(options) => convert::run(&options).map(|()| 0),
+        Command::Filter(options) => filter::run(&options).map(|()| 0),
         #[cfg(feature = "query")]
         Command::Query(options) => query::run(&options).map(|()| 0),
         #[cfg(feature = "query")]

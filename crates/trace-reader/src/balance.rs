@@ -27,6 +27,24 @@ pub struct Balance {
 }
 
 impl Balance {
+    /// Whether a record is one of those that a ledger counts: neither the collector's nor a piece of one.
+    //= docs/format.md#ledger-blob
+    #[inline]
+    #[must_use]
+    pub const fn counts(item: &Item<'_>) -> bool {
+        !matches!(
+            item,
+            Item::Magic
+                | Item::ProviderInfo { .. }
+                | Item::ProviderSection
+                | Item::ProviderEvent { .. }
+                | Item::LargeBlobPart { .. }
+                | Item::Damage { .. }
+                | Item::Loss(_)
+                | Item::Ledger(_)
+        )
+    }
+
     /// Counts a record, and a loss or the ledger of a provider with it. Returns how a ledger differs from
     /// what was counted.
     //= docs/format.md#ledger-blob
@@ -36,18 +54,12 @@ impl Balance {
             self.settle(record.provider);
         }
         match &record.item {
-            Item::Magic
-            | Item::ProviderInfo { .. }
-            | Item::ProviderSection
-            | Item::ProviderEvent { .. }
-            | Item::LargeBlobPart { .. }
-            | Item::Damage { .. } => {}
             Item::Loss(loss) => self.loss(loss),
             Item::Ledger(ledger) => {
                 self.settle(record.provider);
                 return self.ledger(record.provider, ledger);
             }
-            _ => self.last.1 += 1,
+            item => self.last.1 += u64::from(Self::counts(item)),
         }
         Vec::new()
     }

@@ -83,6 +83,7 @@ fn what_programs_get_has_the_members_of_its_page() {
     found.push(("`time`", ask(&["time", "--json"])));
     found.push(("`convert`", ask(&["convert", "--json", "a.fxt", "a.pftrace"])));
     found.push(("`convert`", ask(&["convert", "--json", "--to", "csv", "a.fxt", "tables"])));
+    found.push(("`filter`", ask(&["filter", "--json", "--strip-args", "a.fxt", "b.fxt"])));
     fs::write(sandbox.file("spec.json"), SPEC).unwrap();
     found.push(("`measure`", ask(&["measure", "--json", "--spec-file", "spec.json", "a.fxt"])));
     found.push(("`check`", ask(&["check", "--json", "a.fxt"])));
@@ -110,6 +111,7 @@ fn what_programs_get_has_the_members_of_its_page() {
     for arguments in [
         &["convert", "--json", "missing.fxt", "b.json"][..],
         &["convert", "--json", "a.fxt", "-"],
+        &["filter", "--json", "--strip-args", "a.fxt", "-"],
         &["measure", "--json", "--spec-file", "spec.json", "missing.fxt"],
         &["check", "--json", "missing.fxt"],
         &["snapshot", "--json"],

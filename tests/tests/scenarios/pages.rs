@@ -19,6 +19,7 @@ const PAGES: [(&str, usize); 27] = [
     ("docs/check.md", 0),
     ("docs/configurations.md", 0),
     ("docs/cookbook.md", 3),
+    ("docs/filter.md", 0),
     ("docs/firefox.md", 0),
     ("docs/folded.md", 1),
     ("docs/getting-started.md", 1),
@@ -290,6 +291,11 @@ fn profilers() {
 #[test]
 fn stats() {
     follow_with_trace("docs/stats.md");
+}
+
+#[test]
+fn filter() {
+    follow_with_trace("docs/filter.md");
 }
 
 #[test]

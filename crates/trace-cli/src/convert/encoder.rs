@@ -9,14 +9,14 @@ use std::sync::mpsc::{Receiver, channel};
 const CHUNK_BYTES: usize = 256 << 10;
 
 /// Writes through a compressor, or none.
-pub(super) enum Encoder<'a> {
+pub enum Encoder<'a> {
     Plain(&'a mut dyn Write),
     Gzip(flate2::write::GzEncoder<&'a mut dyn Write>),
     Zstd(Zstd<'a>),
 }
 
 /// Has a second thread compress.
-pub(super) struct Zstd<'a> {
+pub struct Zstd<'a> {
     compressor: Compressor,
     chunk: Vec<u8>,
     compressed: Receiver<Vec<u8>>,

@@ -2,6 +2,7 @@
 
 use super::CUT_OFF;
 use super::timeline::{Outcome, Timeline};
+use crate::sink::Bytes;
 use crate::{Summary, Unread};
 use foldhash::{HashMap, HashMapExt};
 use std::collections::BTreeMap;
@@ -43,19 +44,6 @@ const MAX_RECENT_BYTES: usize = 32;
 pub(super) const FLOW: &[u8] = b"flow";
 /// The archive's only provider.
 const PROVIDER: ProviderId = ProviderId(1);
-
-struct Bytes(Vec<u8>);
-
-impl Sink for Bytes {
-    fn word(&mut self, word: u64) {
-        self.0.extend_from_slice(&word.to_le_bytes());
-    }
-
-    fn bytes(&mut self, bytes: &[u8]) {
-        self.0.extend_from_slice(bytes);
-        self.0.resize(self.0.len().next_multiple_of(8), 0);
-    }
-}
 
 /// A short string of the table.
 #[derive(Clone, Copy)]

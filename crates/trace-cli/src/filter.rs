@@ -1,0 +1,184 @@
+//! `trace filter`: an archive with less in it, for traces that are passed on.
+//= docs/filter.md#the-command
+
+use crate::args::filter::Filter;
+use crate::args::format::{Compression, Format, of_name};
+use crate::compressor::Manner;
+use crate::convert::encoder::Encoder;
+use crate::counted::Counted;
+use crate::exit::Failure;
+use crate::input::{self, ImportReport, again, is_stdin, open};
+use crate::json;
+use crate::output::{OutputFile, refuse_input, remove_on_signal};
+use crate::progress;
+use crate::stdio::{self, Stdout, say};
+use serde_json::json;
+use std::cell::Cell;
+use std::io::{self, BufReader, Read, Write};
+use std::path::Path;
+use trace_convert::filtered::{self, Filtered, Options};
+use trace_convert::{ConvertError, seekable};
+use trace_format::shown::Shown;
+
+/// Writes what remains of a trace.
+pub fn run(options: &Filter) -> Result<(), Failure> {
+    let Filter { input, output, .. } = options;
+    let wanted = wanted(options)?;
+    let is_stdout = is_stdin(output);
+    let (format, compression) = of_name(output);
+    if !is_stdout && !matches!(format, None | Some(Format::Fxt)) {
+        let path = output.display();
+        return Err(Failure::usage(format!(
+            "{path}: trace filter writes FXT: name the file .fxt, and convert it with: trace convert FILE {path}"
+        )));
+    }
+    if is_stdout && options.json {
+        return Err(Failure::usage("--json: the trace goes to stdout already"));
+    }
+    if is_stdout && stdio::is_stdout_terminal() {
+        return Err(Failure::usage("stdout is a terminal; redirect it, or name a file"));
+    }
+    refuse_input(input, output)?;
+    let _removing = remove_on_signal()?;
+    // The input first: without it, no output is created.
+    if !is_stdin(input) {
+        drop(open(input)?);
+    }
+    if is_stdout {
+        return match write(input, Compression::None, &wanted, &mut Stdout) {
+            Ok((filtered, import)) => report(input, &filtered, &import),
+            // A reader that closes its end early is no failure.
+            Err(Problem::Write(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            Err(problem) => Err(problem.into_failure(Path::new("stdout"))),
+        };
+    }
+    let mut file = OutputFile::create(output)?;
+    let written = write(input, compression, &wanted, file.file());
+    let (filtered, import) = written.map_err(|problem| problem.into_failure(output))?;
+    let path = file.finish()?;
+    let (kept, removed) = (filtered.summary.events, filtered.removed_events);
+    let shown = path.display().to_string();
+    say!("trace: {} in {}, {removed} removed", Counted(kept, "events"), Shown(&shown));
+    if options.json {
+        json::print(&machine(&shown, &filtered, &import))?;
+    }
+    report(input, &filtered, &import)
+}
+
+/// What the options remove.
+fn wanted(options: &Filter) -> Result<Options, Failure> {
+    let Filter { strip_args, keep_args, redact_strings, category, process, .. } = options;
+    let wanted = Options {
+        strips_arguments: *strip_args || !keep_args.is_empty(),
+        kept_arguments: keep_args.clone(),
+        redacts_texts: *redact_strings,
+        categories: category.clone(),
+        processes: process.clone(),
+    };
+    for (list, option) in [(keep_args, "--keep-args"), (category, "--category"), (process, "--process")] {
+        if list.iter().any(String::is_empty) {
+            return Err(Failure::usage(format!("{option}: a name is empty")));
+        }
+    }
+    if !(wanted.strips_arguments || wanted.redacts_texts || wanted.selects()) {
+        return Err(Failure::usage(
+            "nothing is to be removed: give --strip-args, --keep-args, --redact-strings, --category or --process",
+        ));
+    }
+    Ok(wanted)
+}
+
+enum Problem {
+    Failure(Failure),
+    /// The output cannot be written.
+    Write(io::Error),
+}
+
+impl Problem {
+    fn into_failure(self, output: &Path) -> Failure {
+        match self {
+            Self::Failure(failure) => failure,
+            Self::Write(error) => Failure::new(format!("cannot write {}: {error}", output.display())),
+        }
+    }
+}
+
+fn write(
+    input: &Path,
+    compression: Compression,
+    options: &Options,
+    output: &mut dyn Write,
+) -> Result<(Filtered, ImportReport), Problem> {
+    let failed = |text: String| Problem::Failure(Failure::new(format!("{}: {text}", input::name(input))));
+    let file = open(input).map_err(Problem::Failure)?;
+    let manner = Manner { level: seekable::DEFAULT_LEVEL, has_records: true };
+    let mut encoder = Encoder::new(compression, manner, output).map_err(Problem::Write)?;
+    let (result, import) = if options.selects() {
+        let (mut trace, import) = again(file, input, "filtering").map_err(Problem::Failure)?;
+        let open = || (trace.open)().map(BufReader::new);
+        (filtered::filter(open, &mut encoder, options), import)
+    } else {
+        let bar = progress::bar("filtering", file.metadata().map_or(0, |metadata| metadata.len()));
+        let archive = input::as_reported_archive(progress::reading(file, &bar));
+        let (archive, import) = archive.map_err(|error| failed(input::problem(&error)))?;
+        // It is opened once.
+        let archive = Cell::new(Some(archive));
+        let open =
+            || Ok(BufReader::new(archive.take().unwrap_or_else(|| Box::new(io::empty()) as Box<dyn Read>)));
+        let result = filtered::filter(open, &mut encoder, options);
+        bar.finish_and_clear();
+        (result, import)
+    };
+    let filtered = result.map_err(|error| match error {
+        ConvertError::Write(error) => Problem::Write(error),
+        error => failed(input::problem(&error)),
+    })?;
+    if let Some(name) = filtered.missing_processes.first() {
+        return Err(failed(format!(
+            "--process {}: the trace has no process of this name or number; it has the kernel objects of type 1 in trace dump",
+            Shown(name)
+        )));
+    }
+    encoder.finish().map_err(Problem::Write)?;
+    Ok((filtered, import))
+}
+
+/// What was written where, and what was removed.
+fn machine(file: &str, filtered: &Filtered, import: &ImportReport) -> serde_json::Value {
+    let summary = &filtered.summary;
+    let stopped = summary.stopped.as_ref().map(|stopped| stopped.error().to_string());
+    let skipped: Vec<_> =
+        summary.skipped.iter().map(|(kind, count)| json!({"kind": kind, "count": count})).collect();
+    json!({
+        "version": json::VERSION,
+        "file": file,
+        "events": summary.events,
+        "removed_events": filtered.removed_events,
+        "records": filtered.records,
+        "removed_records": filtered.removed_records,
+        "removed_arguments": filtered.removed_arguments,
+        "replaced_texts": filtered.replaced_texts,
+        "skipped": skipped,
+        "not_imported": import.left_out(),
+        "problems": summary.warnings,
+        "stopped": stopped.or_else(|| import.problem()),
+    })
+}
+
+/// Reports what is missing in the output; an error if the input could not be read to its end.
+fn report(input: &Path, filtered: &Filtered, import: &ImportReport) -> Result<(), Failure> {
+    let summary = &filtered.summary;
+    for (kind, count) in &summary.skipped {
+        let them = if *count == 1 { "it" } else { "them" };
+        say!("trace: {} skipped: trace filter cannot write {them}", Counted(*count, kind));
+    }
+    if summary.warnings > 0 {
+        let first = summary.first_warnings.join("; ");
+        say!("trace: {} in the trace: {first}", Counted(summary.warnings, "problems"));
+    }
+    if let Some(stopped) = &summary.stopped {
+        return Err(input::stopped(input, stopped.error(), "what comes before is filtered"));
+    }
+    let problem = import.problem();
+    problem.map_or(Ok(()), |why| Err(Failure::new(format!("{}: {why}", input::name(input)))))
+}

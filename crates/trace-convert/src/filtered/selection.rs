@@ -1,0 +1,126 @@
+//! Which records belong to the wanted categories and processes.
+
+use super::Options;
+use super::survey::Processes;
+use foldhash::{HashMap, HashMapExt};
+use trace_format::event::EventKind;
+use trace_format::function::KERNEL;
+use trace_format::units::{Koid, ProviderId};
+use trace_reader::item::Scheduling;
+use trace_reader::{Event, Item, MANAGER, Resolved, Thread};
+
+/// The category with which context switches and wakeups are recorded; they have none of their own.
+const SCHEDULING: &str = "kernel:sched";
+/// How many durations that have begun are remembered.
+const MAX_OPEN: usize = 1 << 20;
+
+/// Whether an event is one by which the manager describes a recording.
+//= docs/protocol.md#the-managers-own-provider
+pub(super) fn is_mark(provider: ProviderId, event: &Event<'_>) -> bool {
+    provider == MANAGER
+        && event.category == "trace"
+        && matches!(event.kind, EventKind::Instant { .. })
+        && matches!(event.name.as_bytes(), b"recording" | b"recording_end" | b"recovered")
+}
+
+/// Selects records, in the order of the file.
+pub(super) struct Selection<'a> {
+    options: &'a Options,
+    processes: &'a Processes,
+    /// Of the durations that are open on each thread, whether their begins were kept.
+    open: HashMap<Thread, Vec<bool>>,
+    open_count: usize,
+}
+
+impl<'a> Selection<'a> {
+    pub fn new(options: &'a Options, processes: &'a Processes) -> Self {
+        Self { options, processes, open: HashMap::new(), open_count: 0 }
+    }
+
+    /// Whether a record is kept, as far as itself and its thread are concerned. Objects, definitions and
+    /// what the collector has written are none of its business.
+    //= docs/filter.md#selection
+    pub fn keeps(&mut self, record: &Resolved<'_>) -> bool {
+        if !self.options.selects() {
+            return true;
+        }
+        let has_all_categories = self.options.categories.is_empty();
+        match &record.item {
+            Item::Event(event) => self.keeps_event(record.provider, event),
+            Item::Scheduling { kind, .. } => self.is_wanted(SCHEDULING.as_bytes()) && self.keeps_switch(kind),
+            Item::Log { thread, .. } | Item::Profiler { thread, .. } => {
+                has_all_categories && self.is_of(thread.process)
+            }
+            Item::Function(function) => {
+                has_all_categories && (function.process == KERNEL || self.is_of(function.process))
+            }
+            Item::LargeBlob { category, event, .. } => {
+                let is_of = match event {
+                    Some((_, thread, _)) => self.is_of(thread.process),
+                    None => self.is_at_home(record.provider),
+                };
+                is_of && self.is_wanted(category.as_bytes())
+            }
+            Item::Blob { .. } => has_all_categories && self.is_at_home(record.provider),
+            _ => true,
+        }
+    }
+
+    fn keeps_event(&mut self, provider: ProviderId, event: &Event<'_>) -> bool {
+        let is_kept = is_mark(provider, event)
+            || self.is_of(event.thread.process) && self.is_wanted(event.category.as_bytes());
+        if self.options.categories.is_empty() {
+            return is_kept;
+        }
+        match event.kind {
+            EventKind::DurationBegin => {
+                if self.open_count < MAX_OPEN {
+                    self.open.entry(event.thread).or_default().push(is_kept);
+                    self.open_count += 1;
+                }
+                is_kept
+            }
+            EventKind::DurationEnd => {
+                let begun = self.open.get_mut(&event.thread).and_then(|stack| {
+                    let begun = stack.pop();
+                    self.open_count -= usize::from(begun.is_some());
+                    begun
+                });
+                // Some writers leave the category out where a duration ends.
+                if event.category == "" { begun.unwrap_or(is_kept) } else { is_kept }
+            }
+            _ => is_kept,
+        }
+    }
+
+    fn keeps_switch(&self, kind: &Scheduling) -> bool {
+        let is_of = |thread: Koid| self.processes.is_of_wanted(thread);
+        self.options.processes.is_empty()
+            || match kind {
+                Scheduling::ContextSwitch { outgoing, incoming, .. } => is_of(*outgoing) || is_of(*incoming),
+                Scheduling::ThreadWakeup { thread, .. } => is_of(*thread),
+                Scheduling::LegacyContextSwitch { outgoing, incoming, .. } => {
+                    self.is_of(outgoing.process) || self.is_of(incoming.process)
+                }
+                // Its fibers belong to no thread that is known.
+                Scheduling::FiberSwitch { .. } => false,
+            }
+    }
+
+    fn is_wanted(&self, category: &[u8]) -> bool {
+        let wanted = &self.options.categories;
+        wanted.is_empty() || wanted.iter().any(|wanted| wanted.as_bytes() == category)
+    }
+
+    fn is_of(&self, process: Koid) -> bool {
+        self.options.processes.is_empty() || self.processes.wanted.contains(&process)
+    }
+
+    /// Whether a provider is that of a wanted process.
+    pub fn is_at_home(&self, provider: ProviderId) -> bool {
+        self.processes
+            .homes
+            .get(&provider)
+            .map_or(self.options.processes.is_empty(), |home| self.is_of(*home))
+    }
+}
