@@ -3,8 +3,8 @@
 //! [`catapult`] writes the JSON that Catapult (chrome://tracing) reads, as Fuchsia's own exporter does or as
 //! Chrome does; [`perfetto`] writes Perfetto's protobuf packets; [`folded`] has a line for each stack of a
 //! profile or of slices; [`speedscope`] and [`firefox`] write what profilers read; [`tables`] has a row for
-//! each event, for databases; [`import`] makes archives of other formats, [`filtered`] ones with less in them;
-//! [`seekable`] compresses.
+//! each event, for databases; [`import`] makes archives of other formats, [`filtered`] ones with less in
+//! them; [`seekable`] compresses.
 #![deny(unsafe_code)]
 
 pub mod catapult;
