@@ -152,6 +152,7 @@ fn no_command_prints_names_as_they_are() {
         commands.names(&["check", trace]);
         commands.names(&["convert", "--to", "chrome", trace, spoof!("out", ".json")]);
         commands.names(&["convert", "--to", "perfetto", trace, spoof!("out", ".pftrace")]);
+        commands.names(&["filter", "--strip-args", trace, spoof!("less", ".fxt")]);
         commands.names(&["query", "SELECT * FROM slices", trace]);
         commands.names(&["query", "SELECT 1 AS \"a\u{1b}]52;c;aGk=\u{7}\n\u{202e}spoofed line\"", trace]);
         // Its error shows the first statement, which ends before the name does.

@@ -85,9 +85,10 @@ impl Leftover {
                 let info = &buffer.provider;
                 framing::lost_without_number(ProviderId(info.id), &info.name, &mut lost);
                 out.write_all(&lost).map_err(failed)?;
-                unread = Some(format!(
-                    "only {joined} bytes of the recording's own file can be read, which had {certain} of them"
-                ));
+                // Of a file that cannot be read at all the caller knows why.
+                unread = matches!(client, ClientFile::Found { .. }).then(|| {
+                    format!("only {joined} bytes of the recording's own file can be read, which had {certain} of them")
+                });
             }
             let halves_before =
                 if joined > 0 { (None, None) } else { (buffer.saved, buffer.saving.or(buffer.saved)) };

@@ -4,7 +4,7 @@
 
 use super::frames::{Frames, Pending, Waiting};
 use crate::exit::Failure;
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use trace_analysis::live::{Live, Snapshot};
@@ -107,17 +107,17 @@ fn read(socket: Socket, shared: &Shared, waker: &Socket) -> Result<(), String> {
 
 /// Programs that have ended: the manager names each once more, and it stays in the picture.
 #[derive(Default)]
-struct Ended(VecDeque<ObservedProvider>);
+pub struct Ended(VecDeque<ObservedProvider>);
 
 impl Ended {
     /// Adds those of earlier updates to the providers of this one. Returns those that are too many for the
     /// next one.
     //= docs/live.md#what-is-shown
-    fn add_to(&mut self, providers: &mut Vec<ObservedProvider>) -> Vec<ObservedProvider> {
+    pub fn add_to(&mut self, providers: &mut Vec<ObservedProvider>) -> Vec<ObservedProvider> {
+        let ids: HashSet<u32> = providers.iter().map(|provider| provider.progress.id).collect();
+        self.0.retain(|ended| !ids.contains(&ended.progress.id));
         let earlier = self.0.clone();
-        for provider in providers.iter().filter(|provider| provider.has_ended) {
-            self.0.push_back(provider.clone());
-        }
+        self.0.extend(providers.iter().filter(|provider| provider.has_ended).cloned());
         providers.extend(earlier);
         let surplus = self.0.len().saturating_sub(MAX_ENDED);
         self.0.drain(..surplus).collect()
@@ -163,6 +163,8 @@ mod tests {
         assert_eq!(update(&mut ended, &[(1, false), (2, true)]), [1, 2]);
         assert_eq!(update(&mut ended, &[(1, true)]), [1, 2]);
         assert_eq!(update(&mut ended, &[]), [2, 1]);
+        // One that is named again is there once.
+        assert_eq!(update(&mut ended, &[(1, true)]), [1, 2]);
         // However many end, the last of them stay.
         for id in 3..=1000 {
             update(&mut ended, &[(id, true)]);

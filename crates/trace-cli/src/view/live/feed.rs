@@ -1,11 +1,11 @@
 //! The thread that reads what an observer gets, and makes updates for pages of it.
 
 use super::hub::Hub;
-use crate::live::feed::Picture;
+use crate::live::feed::{Ended, Picture};
 use crate::live::frames::{Frames, Pending, Waiting};
 use crate::live::machine;
 use serde_json::Value;
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use trace_format::units::{ProviderId, Ticks, TicksPerSecond};
 use trace_protocol::controller::Counts;
@@ -17,8 +17,6 @@ use zx_sim::{Socket, ticks};
 const MAX_SPANS: usize = 100;
 /// Counters with their last values.
 const MAX_COUNTERS: usize = 200;
-/// Programs that have ended and whose counters are shown.
-const MAX_ENDED: usize = 64;
 /// How often tables come.
 const TABLE_INTERVAL: Duration = Duration::from_millis(450);
 
@@ -51,8 +49,8 @@ struct Updates {
     last: Option<Counts>,
     /// When the last table was made, in ticks.
     table_at: u64,
-    /// Programs that have ended, whose counters are still shown.
-    ended: VecDeque<ProviderId>,
+    /// Programs that have ended and are still shown.
+    ended: Ended,
     /// What was lost and missed so far, by provider that still takes part.
     lost: HashMap<u32, (u64, u64)>,
 }
@@ -63,6 +61,9 @@ impl Updates {
             TicksPerSecond::new(counts.ticks_per_second).unwrap_or(TicksPerSecond(std::num::NonZeroU64::MIN));
         let now = Ticks(counts.ticks).to_nanos(rate).0;
         let losses = self.losses(&counts);
+        self.last = Some(counts.clone());
+        let mut counts = counts;
+        let gone = self.ended.add_to(&mut counts.providers);
         let passed = Ticks(counts.ticks.saturating_sub(self.table_at)).to_nanos(rate).0;
         let table = (is_last || u128::from(passed) >= TABLE_INTERVAL.as_nanos()).then(|| {
             self.table_at = counts.ticks;
@@ -78,13 +79,8 @@ impl Updates {
             shorten_texts(&mut table);
             table
         });
-        let ended = counts.providers.iter().filter(|provider| provider.has_ended);
-        self.ended.extend(ended.map(|provider| ProviderId(provider.progress.id)));
-        while self.ended.len() > MAX_ENDED
-            && let Some(ended) = self.ended.pop_front()
-        {
-            self.lost.remove(&ended.0);
-            self.drawer.forget(ended);
+        for gone in gone {
+            self.drawer.forget(ProviderId(gone.progress.id));
         }
         let message = self.drawer.message(Moment {
             now,
@@ -94,7 +90,6 @@ impl Updates {
             table: table.as_ref(),
         });
         hub.push(&message);
-        self.last = Some(counts);
     }
 
     /// What was dropped and missed since the last update.
