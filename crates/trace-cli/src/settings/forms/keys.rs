@@ -19,9 +19,9 @@ const TRACK_EVENT: &[Known] = &[
     idle("disable_incremental_timestamps"),
     idle("timestamp_unit_multiplier"),
     idle("timestamp_unit_multipler"),
-    idle("filter_debug_annotations"),
-    idle("filter_dynamic_event_names"),
-    idle("enable_thread_time_sampling"),
+    lacking("filter_debug_annotations"),
+    lacking("filter_dynamic_event_names"),
+    lacking("enable_thread_time_sampling"),
 ];
 
 const KPROBE: &[Known] = &[
