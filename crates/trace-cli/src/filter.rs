@@ -8,10 +8,10 @@ use crate::convert::encoder::Encoder;
 use crate::counted::Counted;
 use crate::exit::Failure;
 use crate::input::{self, ImportReport, again, is_stdin, open};
-use crate::json;
-use crate::output::{OutputFile, refuse_input, remove_on_signal};
+use crate::output::{OutputFile, Problem, refuse_input, remove_on_signal};
 use crate::progress;
 use crate::stdio::{self, Stdout, say};
+use crate::{convert, json};
 use serde_json::json;
 use std::cell::Cell;
 use std::io::{self, BufReader, Read, Write};
@@ -88,21 +88,6 @@ fn wanted(options: &Filter) -> Result<Options, Failure> {
     Ok(wanted)
 }
 
-enum Problem {
-    Failure(Failure),
-    /// The output cannot be written.
-    Write(io::Error),
-}
-
-impl Problem {
-    fn into_failure(self, output: &Path) -> Failure {
-        match self {
-            Self::Failure(failure) => failure,
-            Self::Write(error) => Failure::new(format!("cannot write {}: {error}", output.display())),
-        }
-    }
-}
-
 fn write(
     input: &Path,
     compression: Compression,
@@ -168,14 +153,7 @@ fn machine(file: &str, filtered: &Filtered, import: &ImportReport) -> serde_json
 /// Reports what is missing in the output; an error if the input could not be read to its end.
 fn report(input: &Path, filtered: &Filtered, import: &ImportReport) -> Result<(), Failure> {
     let summary = &filtered.summary;
-    for (kind, count) in &summary.skipped {
-        let them = if *count == 1 { "it" } else { "them" };
-        say!("trace: {} skipped: trace filter cannot write {them}", Counted(*count, kind));
-    }
-    if summary.warnings > 0 {
-        let first = summary.first_warnings.join("; ");
-        say!("trace: {} in the trace: {first}", Counted(summary.warnings, "problems"));
-    }
+    convert::report_summary(summary, "trace filter");
     if let Some(stopped) = &summary.stopped {
         return Err(input::stopped(input, stopped.error(), "what comes before is filtered"));
     }

@@ -302,6 +302,24 @@ pub fn create_new(path: &Path) -> Result<Option<(File, PathBuf)>, Failure> {
     }
 }
 
+/// Why an output was not made.
+pub enum Problem {
+    /// Something else than writing it.
+    Failure(Failure),
+    /// It cannot be written.
+    Write(io::Error),
+}
+
+impl Problem {
+    /// The error of an output with this name.
+    pub fn into_failure(self, output: &Path) -> Failure {
+        match self {
+            Self::Failure(failure) => failure,
+            Self::Write(error) => Failure::new(format!("cannot write {}: {error}", output.display())),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -157,6 +157,8 @@ fn record(
     let max_bytes = options.max_size.map(|size| size.0);
     let mut recording = Recording::begin(connection, config, destination.sink()?, max_bytes, expected)?;
     removing.close();
+    // Before it is announced: without a handler, a signal would end this program.
+    let mut triggers = Triggers::new(options, &recording)?;
     let command = start(&mut recording, start_timeout)
         .and_then(|()| RecordedCommand::spawn(&command_of(options), connection.directory(), stdout_is_ours));
     let mut command = match command {
@@ -170,7 +172,6 @@ fn record(
     recording.keep();
     recording.watch(command.as_mut())?;
     announce(options, command.is_some());
-    let mut triggers = Triggers::new(options, &recording)?;
     let end = wait_for_end(&mut recording, command.is_some(), options, &mut triggers)?;
     // Reap it: then its exit status is known, and the manager does not wait for that.
     command.as_mut().map(RecordedCommand::status);
@@ -458,6 +459,10 @@ fn wait_for_end(
     options: &Options,
     triggers: &mut Triggers,
 ) -> Result<End, Failure> {
+    // Some may have come while it started.
+    if triggers.handle_signals() {
+        return Ok(End::Trigger);
+    }
     let deadline = options.duration.map(|duration| Instant::now() + duration.0);
     let mut line = StatusLine::new(options.meant_buffering_mode());
     if triggers.are_alerts_needed() {

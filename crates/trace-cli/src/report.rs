@@ -7,7 +7,7 @@ use crate::convert;
 use crate::counted::Counted;
 use crate::exit::Failure;
 use crate::input::{self, again, is_stdin, open};
-use crate::output::{OutputFile, refuse_input, remove_on_signal};
+use crate::output::{OutputFile, Problem, refuse_input, remove_on_signal};
 use crate::stdio::{self, Stdout, say};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -125,20 +125,6 @@ fn show(path: &Path) {
         ["DISPLAY", "WAYLAND_DISPLAY", "BROWSER"].iter().any(|name| std::env::var_os(name).is_some());
     if has_display && open::that_detached(path).is_err() {
         say!("trace: no browser found; open the file in one");
-    }
-}
-
-enum Problem {
-    Failure(Failure),
-    Write(io::Error),
-}
-
-impl Problem {
-    fn into_failure(self, output: &Path) -> Failure {
-        match self {
-            Self::Failure(failure) => failure,
-            Self::Write(error) => Failure::new(format!("cannot write {}: {error}", output.display())),
-        }
     }
 }
 
