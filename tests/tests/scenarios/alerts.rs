@@ -226,6 +226,7 @@ fn memory_beyond_a_limit_ends_the_recording() {
     let options = ["--trigger", "rss(stubborn)>100GB:snapshot", "--trigger", "rss(stubborn)>1KB:stop"];
     let recording = record(&sandbox, &[&options[..], &["--trigger", "rss(other)>1KB:stop"]].concat());
     let mut program = sandbox.spawn_recorded("stubborn", &["alert", "stall"]);
+    wait_for("the limit", || recording.stderr_so_far().contains(": stopping\n").then_some(()));
     let output = recording.finish();
     assert!(output.status.success(), "{output:?}");
     let said = stderr(&output);
