@@ -57,6 +57,7 @@ mod scenarios {
     mod privileges;
     mod profilers;
     mod querying;
+    mod questions;
     mod readme;
     mod recovering;
     mod reloading;

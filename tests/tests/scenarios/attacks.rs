@@ -1,6 +1,7 @@
 //! Peers that try to freeze the manager, to fill its memory, or to use up its descriptors.
 
 use super::hostile::{Scene, assert_honest};
+use super::questions::answer_categories;
 use rustix::process::Signal;
 use std::fs;
 use std::os::fd::{AsFd, OwnedFd};
@@ -13,14 +14,14 @@ use trace_protocol::controller::{
     StopOptions, TraceConfig,
 };
 use trace_protocol::fifo::PACKET_BYTES;
-use trace_protocol::limits::{MAX_CATEGORY_DESCRIPTION_BYTES, MAX_KNOWN_CATEGORIES, MAX_UNANSWERED};
-use trace_protocol::provider::{ProviderRequest, ProviderResponse};
-use trace_protocol::{BufferingMode, KnownCategories, KnownCategory, Message, Txid};
+use trace_protocol::limits::MAX_UNANSWERED;
+use trace_protocol::provider::ProviderRequest;
+use trace_protocol::{BufferingMode, Message, Txid};
 use trace_tests::client::{Client, receive};
 use trace_tests::proxy::{register, try_register};
 use trace_tests::sandbox::{DEADLINE, Process, Sandbox};
 use trace_tests::wait_for;
-use zx_sim::{Channel, Handle, Socket, Vmo};
+use zx_sim::{Channel, Handle, Socket};
 
 /// Sends a request as a client that does not wait for the answer.
 fn send(channel: &Channel, request: ProvisionerRequest<Handle>, txid: Txid) -> zx_sim::Result<()> {
@@ -123,45 +124,6 @@ fn a_flood_of_packets_ends_with_the_channel() {
     }
     let grown = scene.peak_memory_kib() - before;
     assert!(grown < 16 << 10, "{grown} KiB");
-}
-
-/// As much as an answer may hold, of a provider that is asked again and again.
-fn answer_categories(channel: &Channel, txid: Txid) {
-    let category = |number| {
-        let name = format!("category-{number:08}");
-        KnownCategory { name, description: "x".repeat(MAX_CATEGORY_DESCRIPTION_BYTES) }
-    };
-    let listed = (0..MAX_KNOWN_CATEGORIES).map(category).collect();
-    let known = KnownCategories { listed, ..KnownCategories::default() };
-    let answer = Message::<Handle>::encode(ProviderResponse::KnownCategories(known), txid).unwrap();
-    let answer = answer.spill(Vmo::store).unwrap();
-    let _ = channel.write(&answer.bytes, answer.handles);
-}
-
-#[test]
-fn questions_for_categories_wait_for_their_turn() {
-    let mut scene = Scene::new();
-    let before = scene.peak_memory_kib();
-    let talkers: Vec<Channel> = (0..2).map(|_| register(&scene.sandbox.runtime_dir(), "talker").0).collect();
-    // One never answers: every question takes the whole of its time.
-    let (_silent, _) = register(&scene.sandbox.runtime_dir(), "silent");
-    let askers: Vec<Client> = (0..60).map(|_| Client::connect(&scene.sandbox)).collect();
-    for asker in &askers {
-        send(&asker.0, ProvisionerRequest::GetKnownCategories, Txid(1)).unwrap();
-    }
-    // Those at a time that the manager asks for.
-    for _ in 0..8 {
-        for talker in &talkers {
-            wait_for("a question", || talker.read().ok());
-            answer_categories(talker, Txid(1));
-        }
-    }
-    scene.assert_alive();
-    let answer = receive::<ProvisionerResponse>(&askers[0].0);
-    let Some(ProvisionerResponse::KnownCategories(categories)) = answer else { panic!("another answer") };
-    assert_eq!(categories.listed.len(), MAX_KNOWN_CATEGORIES);
-    let grown = scene.peak_memory_kib() - before;
-    assert!(grown < 64 << 10, "{grown} KiB");
 }
 
 #[test]

@@ -116,7 +116,7 @@ impl Recording {
 pub(super) fn assert_honest(archive: &Archive, count: usize, what: &str) {
     let honest: Vec<ProviderId> =
         archive.providers.iter().filter(|(_, name)| name.as_str() == "burst").map(|(id, _)| *id).collect();
-    assert_eq!(honest.len(), count, "{what}");
+    assert_eq!(honest.len(), count, "{what}: {:?}", archive.providers);
     for id in honest {
         for thread in 0..THREADS {
             let of_thread =

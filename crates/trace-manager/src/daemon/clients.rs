@@ -47,6 +47,8 @@ pub(super) struct Clients {
     /// The outputs that came with InitializeTracing, until the core takes or refuses them, in that order.
     new_outputs: VecDeque<Place>,
     queries: Vec<Query>,
+    /// The number of the last question to providers for their categories.
+    last_question: Txid,
     /// Queries for categories that wait for their turn.
     waiting_queries: VecDeque<Asking>,
     snapshots: Vec<WantedSnapshot>,
@@ -136,6 +138,7 @@ impl Clients {
             sessions: BTreeMap::new(),
             new_outputs: VecDeque::new(),
             queries: Vec::new(),
+            last_question: Txid::ONE_WAY,
             waiting_queries: VecDeque::new(),
             snapshots: Vec::new(),
             observers: Vec::new(),

@@ -36,7 +36,10 @@ use zx_sim::ticks::{self, Clock};
 use zx_sim::{Channel, Error, Fifo, Handle, ProcessFd, RuntimeDir, Vmo};
 
 /// Transaction id of a session's requests whose answers are ignored.
-const SESSION_TXID: Txid = Txid(u32::MAX);
+pub(super) const SESSION_TXID: Txid = Txid(u32::MAX);
+/// Maximum number of questions that a provider has not answered yet. It may be slow or stopped, and its
+/// channel has to have room for the requests of the recording.
+const MAX_UNANSWERED: usize = 16;
 /// Packets that count though the provider's channel is closed: an honest one has no more of them unread.
 const MAX_LAST_PACKETS: usize = 2 * FIFO_DEPTH;
 
@@ -88,6 +91,8 @@ struct Provider {
     channel: Option<Channel>,
     process: Option<Rc<ProcessFd>>,
     tracee: Option<Tracee>,
+    /// Questions that it has not answered yet.
+    unanswered: usize,
     /// It supports requests for memory dumps.
     dumps_memory: bool,
     answers_dumps: bool,
@@ -161,6 +166,13 @@ impl Provider {
         }
     }
 
+    /// Counts a question, unless too many are unanswered already.
+    fn may_be_asked(&mut self) -> bool {
+        let may_be = self.unanswered < MAX_UNANSWERED;
+        self.unanswered += usize::from(may_be);
+        may_be
+    }
+
     /// What is known of its program, if that is wanted.
     fn program_info(&self, is_wanted: bool) -> Option<ProgramInfo> {
         is_wanted.then(|| ProgramInfo {
@@ -226,8 +238,9 @@ impl Providers {
     }
 
     /// Reads a provider's channel: an answer about its categories, or its end.
-    pub fn read_channel(&mut self, id: ProviderId, io: &mut Io) -> Option<ProviderResponse> {
-        let channel = self.providers.get(&id)?.channel.as_ref()?;
+    pub fn read_channel(&mut self, id: ProviderId, io: &mut Io) -> Option<(Txid, ProviderResponse)> {
+        let provider = self.providers.get_mut(&id)?;
+        let channel = provider.channel.as_ref()?;
         let message = match channel.read() {
             Ok(message) => message,
             Err(Error::ShouldWait) => return None,
@@ -240,7 +253,10 @@ impl Providers {
         let response =
             encoded.ok().and_then(|encoded| ProviderResponse::decode(&encoded.bytes, encoded.handles).ok());
         match response {
-            Some((_, response)) => Some(response),
+            Some(response) => {
+                provider.unanswered = provider.unanswered.saturating_sub(1);
+                Some(response)
+            }
             None => {
                 log(&format!("provider {} broke the protocol", id.0));
                 self.close(id, io);
@@ -378,8 +394,11 @@ impl Providers {
         level: MemoryDumpLevel,
         answers: bool,
     ) -> Option<bool> {
-        let provider = self.providers.get(&id).filter(|provider| provider.dumps_memory)?;
+        let provider = self.providers.get_mut(&id).filter(|provider| provider.dumps_memory)?;
         let can_answer = provider.answers_dumps;
+        if answers && can_answer && !provider.may_be_asked() {
+            return None;
+        }
         self.send_request(id, ProviderRequest::DumpMemory { dump, level, answers: answers && can_answer });
         Some(can_answer)
     }
@@ -420,9 +439,13 @@ impl Providers {
     }
 
     /// Asks a provider for its categories; false if it cannot be asked.
-    pub fn ask_categories(&self, id: ProviderId, txid: Txid) -> bool {
-        let channel = self.providers.get(&id).and_then(|provider| provider.channel.as_ref());
-        channel.is_some_and(|channel| send(channel, ProviderRequest::GetKnownCategories.encode(txid)))
+    pub fn ask_categories(&mut self, id: ProviderId, txid: Txid) -> bool {
+        let Some(provider) = self.providers.get_mut(&id) else {
+            return false;
+        };
+        let question = ProviderRequest::GetKnownCategories.encode(txid);
+        let is_sent = |channel: &Channel| send(channel, question);
+        provider.may_be_asked() && provider.channel.as_ref().is_some_and(is_sent)
     }
 
     /// Asks a provider for its categories before it records, for the client of the session.

@@ -5,6 +5,7 @@ use crate::core::ClientId;
 use crate::daemon::log::log;
 use crate::daemon::memory::Taken;
 use crate::daemon::providers::Providers;
+use crate::daemon::providers::SESSION_TXID;
 use crate::daemon::wire::send;
 use std::collections::BTreeSet;
 use std::time::Instant;
@@ -20,6 +21,8 @@ use zx_sim::Handle;
 /// A query that providers are still answering.
 pub(super) struct Query {
     pub asking: Asking,
+    /// The transaction id of the question to providers, whose answers carry it.
+    question: Txid,
     waiting_for: BTreeSet<ProviderId>,
     answer: Answer,
     deadline: Instant,
@@ -44,33 +47,53 @@ impl Clients {
 
     /// Asks the providers that a user may see for their categories.
     pub fn begin_query(&mut self, asking: &Asking, seen: &[ProviderInfo], registered: &mut Providers) {
+        let question = self.next_question();
         let waiting_for = seen
             .iter()
             .map(|provider| ProviderId(provider.id))
-            .filter(|id| registered.ask_categories(*id, asking.txid))
+            .filter(|id| registered.ask_categories(*id, question))
             .collect();
-        self.await_answers(*asking, waiting_for, Answer::Categories(KnownCategories::default()));
+        self.await_answers(*asking, question, waiting_for, Answer::Categories(KnownCategories::default()));
+    }
+
+    /// A number that is neither that of messages without an answer nor the session's.
+    fn next_question(&mut self) -> Txid {
+        self.last_question = Txid(self.last_question.0 % (SESSION_TXID.0 - 1) + 1);
+        self.last_question
     }
 
     /// Waits for providers that were asked for a memory dump.
     pub(super) fn await_dump(&mut self, asking: Asking, taken: Taken) {
-        self.await_answers(asking, taken.answering, Answer::Dump(taken.dump));
+        self.await_answers(asking, Txid::ONE_WAY, taken.answering, Answer::Dump(taken.dump));
     }
 
-    fn await_answers(&mut self, asking: Asking, waiting_for: BTreeSet<ProviderId>, answer: Answer) {
+    fn await_answers(
+        &mut self,
+        asking: Asking,
+        question: Txid,
+        waiting_for: BTreeSet<ProviderId>,
+        answer: Answer,
+    ) {
         let deadline = Instant::now() + CATEGORIES_WAIT;
-        self.queries.push(Query { asking, waiting_for, answer, deadline });
+        self.queries.push(Query { asking, question, waiting_for, answer, deadline });
         self.finish_queries(Instant::now());
     }
 
     /// A provider has answered. `session` is the client of a session that wants to know categories.
-    pub fn handle_answer(&mut self, id: ProviderId, response: &ProviderResponse, session: Option<ClientId>) {
+    pub fn handle_answer(
+        &mut self,
+        id: ProviderId,
+        (txid, response): &(Txid, ProviderResponse),
+        session: Option<ClientId>,
+    ) {
         match response {
             ProviderResponse::KnownCategories(known) => {
                 log_unlisted(id, known);
                 self.report_categories(session, known);
                 for query in &mut self.queries {
+                    // An answer to an earlier question may lack what the program has named since.
                     if let Answer::Categories(merged) = &mut query.answer
+                        && query.question == *txid
                         && query.waiting_for.remove(&id)
                     {
                         // At once, so that the answers of many providers take no more memory than one.

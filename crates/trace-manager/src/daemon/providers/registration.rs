@@ -130,6 +130,7 @@ impl Providers {
             channel: Some(channel),
             process: ProcessFd::open(process.pid).ok().map(Rc::new),
             tracee: None,
+            unanswered: 0,
             dumps_memory: registration.dumps_memory,
             answers_dumps: registration.answers_dumps,
             // The peer reports it in its own pid namespace, which may be another.

@@ -118,8 +118,13 @@ fn answer_categories(channel: &Channel, txid: Txid) -> Option<()> {
     answer(channel, ProviderResponse::KnownCategories(categories), txid)
 }
 
+/// Answers a manager. One that asks faster than it reads loses answers, and not the program.
+//= docs/protocol.md#provider
 fn answer(channel: &Channel, response: ProviderResponse, txid: Txid) -> Option<()> {
     let reply = Message::<Handle>::encode(response, txid).ok()?;
     let reply = reply.spill(Vmo::store).ok()?;
-    channel.write(&reply.bytes, reply.handles).ok()
+    match channel.write(&reply.bytes, reply.handles) {
+        Ok(()) | Err(Error::ShouldWait) => Some(()),
+        Err(_) => None,
+    }
 }
