@@ -128,8 +128,8 @@ fn a_profile_shows_the_functions_that_a_program_is_in() {
     assert!((200..=400).contains(&times.len()), "{}", times.len());
     let mut spans: Vec<u64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
     spans.sort_unstable();
-    // Where it was alone on its CPU: others take a turn between two samples on a busy machine.
-    assert!((900_000..1_100_000).contains(&spans[spans.len() / 4]), "{spans:?}");
+    // A millisecond apart, and more where others had a turn on its CPU.
+    assert!(spans[spans.len() / 4] >= 900_000, "{spans:?}");
 
     let Some(found) = profile.converted(&[]) else { return };
     // What is before main and behind it is short.
