@@ -3,6 +3,7 @@
 pub mod destination;
 mod lending;
 mod limited;
+mod limits;
 mod recording;
 mod status_line;
 mod triggers;
@@ -460,7 +461,7 @@ fn wait_for_end(
     triggers: &mut Triggers,
 ) -> Result<End, Failure> {
     // Some may have come while it started.
-    if triggers.handle_signals() {
+    if triggers.handle_news() {
         return Ok(End::Trigger);
     }
     let deadline = options.duration.map(|duration| Instant::now() + duration.0);
@@ -507,7 +508,7 @@ fn wait_for_end(
                 recording.request(SessionRequest::WatchAlert)?;
             }
             Happening::News => {
-                if triggers.handle_signals() {
+                if triggers.handle_news() {
                     break End::Trigger;
                 }
                 triggers.report(|text| say_above(line.as_ref(), text));
