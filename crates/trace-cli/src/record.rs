@@ -11,7 +11,7 @@ mod triggers;
 use crate::args;
 use crate::args::record::Recording as Options;
 use crate::command::RecordedCommand;
-use crate::connection::{Connection, with_remedy};
+use crate::connection::{Connection, in_use, with_remedy};
 use crate::counted::Counted;
 use crate::exit::{self, Failure};
 use crate::output::{Removing, remove_on_signal, remove_on_signal_saying};
@@ -19,7 +19,7 @@ use crate::settings::Settings;
 use crate::signals::end_with;
 use crate::stdio::{self, say};
 use crate::verify::{self, Expected};
-use crate::{convert, kernel, measure, report, stats, summary};
+use crate::{convert, kernel, measure, own_manager, report, stats, summary};
 use destination::{Destination, Finished};
 use recording::{ASK_INTERVAL, Happening, Recording};
 use status_line::StatusLine;
@@ -84,7 +84,14 @@ pub fn run(options: args::Record) -> Result<u8, Failure> {
     let Recorded { stats, expected, has_command, code, is_cut } = match recorded {
         Ok(recorded) => recorded,
         Err(failure) if has_begun => return Err(keep(destination, failure)),
-        Err(failure) => return Err(failure),
+        // Of a command, only the programs that it starts are wanted.
+        Err(failure) => match in_use(&failure.text).filter(|_| !options.command.is_empty()) {
+            Some(reason) => {
+                drop((connection, destination));
+                return Err(own_manager::record_with_one(reason));
+            }
+            None => return Err(failure),
+        },
     };
     // The conversion may take longer than the user wants to wait.
     let kept = destination.separate_archive().map(|path| {

@@ -157,7 +157,9 @@ fn markers_are_written_while_a_recording_wants_them() {
     assert_eq!(said(&mut sandbox.command("marking")), expected(false));
     assert_eq!(said(sandbox.command("marking").env("TRACE_MARKERS", "always")), expected(true));
     let program = trace_tests::build::program("marking").to_str().unwrap();
-    for (categories, is_wanted) in [("app", false), ("app,atrace", true)] {
+    for (categories, is_wanted) in
+        [("app", false), ("app,atrace", true), ("marking/atrace", true), ("other/atrace", false)]
+    {
         let mut record = sandbox.command("trace");
         assert_eq!(
             said(record.args(["record", "--categories", categories, "--", program])),
