@@ -62,6 +62,7 @@ mod scenarios {
     mod recovering;
     mod reloading;
     mod reporting;
+    mod several;
     mod skew;
     mod snapshots;
     mod tasks;

@@ -7,6 +7,7 @@
 
 mod window;
 
+use crate::assertion::{Function, Selector};
 use crate::names::Whats;
 use crate::spans::{Open, Part, Span, Spans, Unfinished};
 use std::collections::BTreeMap;
@@ -294,6 +295,14 @@ impl Live {
             other_samples: self.other_samples,
             other_spans,
         }
+    }
+
+    /// A value of the durations in the window that ends at a time in nanoseconds, of all providers together;
+    /// none if there is none. Lengths are in nanoseconds. What is older than the window is forgotten.
+    pub fn value_of(&mut self, function: Function, selector: &Selector, now_ns: u64) -> Option<f64> {
+        self.window.forget_before(now_ns);
+        self.window
+            .value_of(function, |what| selector.matches(self.whats.category(what), self.whats.name(what)))
     }
 
     /// Forgets the counters of a provider that takes no more part.

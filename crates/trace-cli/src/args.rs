@@ -11,6 +11,7 @@ pub mod live;
 #[cfg(feature = "query")]
 pub mod mcp;
 pub mod record;
+pub mod trigger;
 pub mod values;
 pub mod viewing;
 

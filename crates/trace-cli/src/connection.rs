@@ -76,6 +76,14 @@ pub fn with_remedy(reason: &str) -> String {
     }
 }
 
+/// Which recording is in the way, if that is why none could begin.
+pub fn in_use(failure: &str) -> Option<&str> {
+    let (before, owner) = failure.split_once(" is in use by ")?;
+    let begin = before.rfind(": ").map_or(0, |colon| colon + 2);
+    let end = owner.rfind("; ").unwrap_or(owner.len());
+    failure.get(begin..failure.len() - owner.len() + end)
+}
+
 /// A connection to a manager.
 #[derive(Debug)]
 pub struct Connection {
@@ -374,5 +382,12 @@ mod tests {
         assert!(of("pid 7").ends_with("pid 7; kill -INT 7 ends it"));
         assert!(of("user 1000").ends_with("by user 1000"));
         assert_eq!(with_remedy("no room"), "no room");
+        let failure = format!("unable to start trace: {}", of(start));
+        assert_eq!(in_use(&failure), Some(&*format!("the trace manager is in use by {start}")));
+        assert_eq!(
+            in_use("the trace manager is in use by user 1"),
+            Some("the trace manager is in use by user 1")
+        );
+        assert_eq!(in_use("no room"), None);
     }
 }

@@ -11,7 +11,7 @@ use crate::input::{self, ImportReport, again, is_stdin, open};
 use crate::output::{OutputFile, Problem, refuse_input, remove_on_signal};
 use crate::progress;
 use crate::stdio::{self, Stdout, say};
-use crate::{convert, json};
+use crate::{convert, json, near};
 use serde_json::json;
 use std::cell::Cell;
 use std::io::{self, BufReader, Read, Write};
@@ -19,6 +19,9 @@ use std::path::Path;
 use trace_convert::filtered::{self, Filtered, Options};
 use trace_convert::{ConvertError, seekable};
 use trace_format::shown::Shown;
+
+/// Maximum number of changed characters between a category and one that may have been meant.
+const MAX_CHANGES: usize = 3;
 
 /// Writes what remains of a trace.
 pub fn run(options: &Filter) -> Result<(), Failure> {
@@ -143,6 +146,7 @@ fn machine(file: &str, filtered: &Filtered, import: &ImportReport) -> serde_json
         "removed_records": filtered.removed_records,
         "removed_arguments": filtered.removed_arguments,
         "replaced_texts": filtered.replaced_texts,
+        "missing_categories": filtered.missing_categories,
         "skipped": skipped,
         "not_imported": import.left_out(),
         "problems": summary.warnings,
@@ -150,8 +154,19 @@ fn machine(file: &str, filtered: &Filtered, import: &ImportReport) -> serde_json
     })
 }
 
+/// Reports categories without events; the trace may have none just now, or the name is mistyped.
+fn warn_of_missing(filtered: &Filtered) {
+    for name in &filtered.missing_categories {
+        let known = filtered.categories.iter().map(String::as_str);
+        let near = near::nearest(name, known, MAX_CHANGES, str::to_owned);
+        let hint = near.map_or_else(String::new, |near| format!("; did you mean {}?", Shown(near)));
+        say!("trace: warning: --category {}: the trace has no such event{hint}", Shown(name));
+    }
+}
+
 /// Reports what is missing in the output; an error if the input could not be read to its end.
 fn report(input: &Path, filtered: &Filtered, import: &ImportReport) -> Result<(), Failure> {
+    warn_of_missing(filtered);
     let summary = &filtered.summary;
     convert::report_summary(summary, "trace filter");
     if let Some(stopped) = &summary.stopped {

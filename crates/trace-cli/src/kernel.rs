@@ -55,23 +55,27 @@ fn has_entry(config: &TraceConfig, is_it: impl Fn(&str) -> bool) -> bool {
     config.categories.iter().chain(of_providers).any(|entry| is_it(entry))
 }
 
-/// Asks the kernel's provider for a profile, and gives it a buffer that is large enough for events, unless an
+/// Asks the kernel's provider for a profile, and for markers that some programs are to write, and gives it a buffer that is large enough for events, unless an
 /// option has set that size.
 pub fn ask(config: &mut TraceConfig, has_profile: bool) {
     if !has_entry(config, categories::is_of_kernel) && !has_profile {
         return;
     }
-    let profile = has_profile.then(|| profiler::CATEGORY.to_owned());
+    let profile = has_profile.then_some(profiler::CATEGORY);
+    let writes_markers =
+        |spec: &ProviderSpec| spec.categories.iter().any(|entry| entry == categories::ATRACE);
+    let markers = config.provider_specs.iter().any(writes_markers).then_some(categories::ATRACE);
+    let more = profile.into_iter().chain(markers).map(str::to_owned);
     let size = config.buffer_size_megabytes_hint.max(BUFFER_MEGABYTES);
     match config.provider_specs.iter_mut().find(|spec| spec.name == NAME) {
         Some(spec) => {
             spec.buffer_size_megabytes_hint.get_or_insert(size);
-            spec.categories.extend(profile);
+            spec.categories.extend(more);
         }
         None => config.provider_specs.push(ProviderSpec {
             name: NAME.to_owned(),
             buffer_size_megabytes_hint: Some(size),
-            categories: profile.into_iter().collect(),
+            categories: more.collect(),
         }),
     }
 }

@@ -31,6 +31,7 @@ mod mcp;
 mod measure;
 mod near;
 mod output;
+mod own_manager;
 mod progress;
 #[cfg(feature = "query")]
 mod query;

@@ -1,9 +1,10 @@
 //! `trace manager`: the daemon that programs register with.
 
 use crate::args::Manager;
-use crate::connection;
 use crate::exit::{ALREADY_RUNNING, Failure};
+use crate::{connection, own_manager};
 use rustix::fs::Mode;
+use std::path::Path;
 use std::time::Duration;
 use trace_manager::daemon::{self, Options};
 
@@ -29,15 +30,20 @@ pub fn run(options: &Manager) -> Result<(), Failure> {
     }
     // Other users have to access files in its directory, whatever the umask of the shell.
     rustix::process::umask(Mode::WGRP | Mode::WOTH);
-    daemon::run(Options {
+    let usual = own_manager::usual_directory(directory).filter(|_| options.on_demand);
+    let ended = daemon::run(Options {
         runtime_dir: directory.clone(),
         // Where other users have no access, and in memory if possible.
-        buffers_dir: (directory != first).then(|| first.clone()),
+        buffers_dir: usual.or((directory != first).then_some(first)).map(Path::to_owned),
         is_for_all_users,
+        leaves_with_its_client: usual.is_some(),
         on_demand: options.on_demand,
         idle_timeout: options.idle_timeout.map(|span| span.0).or(options.on_demand.then_some(IDLE_TIMEOUT)),
-    })
-    .map_err(|error| match error {
+    });
+    if usual.is_some() {
+        own_manager::remove(directory);
+    }
+    ended.map_err(|error| match error {
         daemon::Error::AlreadyRunning { .. } => Failure { code: ALREADY_RUNNING, text: error.to_string() },
         error => Failure::new(error.to_string()),
     })

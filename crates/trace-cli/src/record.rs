@@ -3,6 +3,7 @@
 pub mod destination;
 mod lending;
 mod limited;
+mod limits;
 mod recording;
 mod status_line;
 mod triggers;
@@ -10,7 +11,7 @@ mod triggers;
 use crate::args;
 use crate::args::record::Recording as Options;
 use crate::command::RecordedCommand;
-use crate::connection::{Connection, with_remedy};
+use crate::connection::{Connection, in_use, with_remedy};
 use crate::counted::Counted;
 use crate::exit::{self, Failure};
 use crate::output::{Removing, remove_on_signal, remove_on_signal_saying};
@@ -18,7 +19,7 @@ use crate::settings::Settings;
 use crate::signals::end_with;
 use crate::stdio::{self, say};
 use crate::verify::{self, Expected};
-use crate::{convert, kernel, measure, report, stats, summary};
+use crate::{convert, kernel, measure, own_manager, report, stats, summary};
 use destination::{Destination, Finished};
 use recording::{ASK_INTERVAL, Happening, Recording};
 use status_line::StatusLine;
@@ -83,7 +84,14 @@ pub fn run(options: args::Record) -> Result<u8, Failure> {
     let Recorded { stats, expected, has_command, code, is_cut } = match recorded {
         Ok(recorded) => recorded,
         Err(failure) if has_begun => return Err(keep(destination, failure)),
-        Err(failure) => return Err(failure),
+        // Of a command, only the programs that it starts are wanted.
+        Err(failure) => match in_use(&failure.text).filter(|_| !options.command.is_empty()) {
+            Some(reason) => {
+                drop((connection, destination));
+                return Err(own_manager::record_with_one(reason));
+            }
+            None => return Err(failure),
+        },
     };
     // The conversion may take longer than the user wants to wait.
     let kept = destination.separate_archive().map(|path| {
@@ -460,7 +468,7 @@ fn wait_for_end(
     triggers: &mut Triggers,
 ) -> Result<End, Failure> {
     // Some may have come while it started.
-    if triggers.handle_signals() {
+    if triggers.handle_news() {
         return Ok(End::Trigger);
     }
     let deadline = options.duration.map(|duration| Instant::now() + duration.0);
@@ -507,7 +515,7 @@ fn wait_for_end(
                 recording.request(SessionRequest::WatchAlert)?;
             }
             Happening::News => {
-                if triggers.handle_signals() {
+                if triggers.handle_news() {
                     break End::Trigger;
                 }
                 triggers.report(|text| say_above(line.as_ref(), text));

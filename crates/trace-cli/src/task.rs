@@ -3,7 +3,8 @@
 
 use crate::args::format::{Compression, Format, of_name};
 use crate::args::record::Recording;
-use crate::args::values::{Action, Compress, Condition};
+use crate::args::trigger::{Action, Condition};
+use crate::args::values::Compress;
 use crate::args::{Flush, Machinery, Start, Stop};
 use crate::connection::{self, Connection, NOTHING_RECORDED, with_remedy};
 use crate::convert;
@@ -63,7 +64,7 @@ pub fn start(options: &Start) -> Result<(), Failure> {
         }
         let Condition::Alert(alert) = trigger.condition.clone() else {
             return refuse(
-                "--trigger: only alerts are possible here; trace record --trigger also takes signals and rss()",
+                "--trigger: only alerts are possible here; trace record --trigger also takes signals, rss() and durations",
             );
         };
         triggers.push(Trigger { alert, action: TriggerAction::Terminate });

@@ -63,6 +63,10 @@ pub struct Filtered {
     pub replaced_texts: u64,
     /// Whether a process was found for each of those that were named; the names of the others.
     pub missing_processes: Vec<String>,
+    /// Of the categories that were named, those of which the trace has no event.
+    pub missing_categories: Vec<String>,
+    /// The categories of the trace, if some are missing.
+    pub categories: Vec<String>,
 }
 
 /// Writes the archive without what the options remove. The input is opened up to three times.
@@ -86,5 +90,9 @@ pub fn filter<R: Read>(
     let Summary { events, skipped, .. } = std::mem::take(&mut filtered.summary);
     filtered.summary = Summary { skipped, ..end.summary(events, Default::default()) };
     filtered.missing_processes = survey.missing(options);
+    filtered.missing_categories = survey.categories.missing(options);
+    if !filtered.missing_categories.is_empty() {
+        filtered.categories = survey.categories.seen().collect();
+    }
     Ok(filtered)
 }

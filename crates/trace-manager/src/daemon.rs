@@ -63,6 +63,8 @@ pub struct Options {
     pub is_for_all_users: bool,
     /// A command started it: its log is a file that only it writes.
     pub on_demand: bool,
+    /// It is for one recording, and exits when nothing is left to be done for that.
+    pub leaves_with_its_client: bool,
     /// How long the manager may have no client and no session before it exits.
     pub idle_timeout: Option<Duration>,
 }
@@ -157,6 +159,7 @@ struct Daemon {
     started: Instant,
     idle_timeout: Option<Duration>,
     idle_since: Instant,
+    leaves_with_its_client: bool,
     core: Core,
     announcement: Announcement,
     io: Io,
@@ -207,6 +210,7 @@ impl Daemon {
             started: now,
             idle_timeout: options.idle_timeout,
             idle_since: now,
+            leaves_with_its_client: options.leaves_with_its_client,
             core: Core::new(owner),
             announcement,
             registry,
@@ -494,6 +498,9 @@ impl Daemon {
             || !self.clients.is_empty()
         {
             self.idle_since = now;
+            if self.leaves_with_its_client {
+                self.idle_timeout = Some(Duration::ZERO);
+            }
         }
         now >= self.idle_since + timeout
     }

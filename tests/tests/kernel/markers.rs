@@ -1,5 +1,6 @@
 //! What programs write into `trace_marker`.
 
+use std::process::Command;
 use trace_tests::kernel::{ROOT, alone, has_markers};
 use trace_tests::{Archive, Sandbox, native};
 
@@ -136,6 +137,43 @@ fn markers_are_the_same_in_a_recording_and_in_a_text() {
     assert_eq!(names("DurationEnd "), [r#""inner | all""#, r#""outer""#, r#""""#]);
     let ends = [r#""job""#, r#""job""#, r#""job""#, r#""put""#, r#""get""#, r#""walk""#, r#""""#];
     assert_eq!(names("AsyncEnd "), ends);
+}
+
+/// In a program with a provider, by the recording; other software gets them where that is asked for.
+//= docs/kernel.md#markers
+#[test]
+fn markers_are_written_while_a_recording_wants_them() {
+    if !has_markers("markers_are_written_while_a_recording_wants_them") {
+        return;
+    }
+    let _alone = alone();
+    let sandbox = Sandbox::new();
+    let said = |command: &mut Command| {
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let expected = |with_one| format!("without a provider: true\nwith one: {with_one}\n");
+    assert_eq!(said(&mut sandbox.command("marking")), expected(false));
+    assert_eq!(said(sandbox.command("marking").env("TRACE_MARKERS", "always")), expected(true));
+    let program = trace_tests::build::program("marking").to_str().unwrap();
+    for (categories, is_wanted) in
+        [("app", false), ("app,atrace", true), ("marking/atrace", true), ("other/atrace", false)]
+    {
+        let mut record = sandbox.command("trace");
+        assert_eq!(
+            said(record.args(["record", "--categories", categories, "--", program])),
+            expected(is_wanted)
+        );
+        let archive = Archive::read(&sandbox.file("trace.fxt"));
+        let sections: Vec<String> = archive
+            .events
+            .iter()
+            .filter(|event| event.name() == "section")
+            .map(|event| event.event.category.to_str().into_owned())
+            .collect();
+        assert_eq!(sections, if is_wanted { vec!["atrace"] } else { vec![] });
+    }
 }
 
 //= docs/kernel.md#markers

@@ -235,3 +235,38 @@ fn memory_beyond_a_limit_ends_the_recording() {
     program.close_stdin();
     program.succeed();
 }
+
+/// Limits that the durations do not exceed do nothing; one that they exceed takes a snapshot with them, and
+/// the next ends the recording.
+//= docs/recording.md#triggers
+#[test]
+fn durations_beyond_a_limit_take_a_snapshot_and_end_the_recording() {
+    let sandbox = Sandbox::new();
+    let gate = sandbox.file("gate");
+    std::fs::write(&gate, []).unwrap();
+    let never = ["p99(live:work)>1h:stop", "count(live:work)>500:stop", "count(work:live)>0:stop"];
+    let options: Vec<&str> =
+        never.iter().chain(&["count(live:work)>499:snapshot"]).flat_map(|text| ["--trigger", text]).collect();
+    let recording = record(&sandbox, &options);
+    let program = sandbox.spawn_recorded("living", &[gate.to_str().unwrap()]);
+    let taken = "trace: count(live:work) > 499: snapshot in trace-snapshot-1.fxt\n";
+    wait_for("the snapshot", || recording.stderr_so_far().contains(taken).then_some(()));
+    let of = |archive: &Archive| archive.events.iter().filter(|event| event.name() == "work").count();
+    assert_eq!(of(&Archive::read(&sandbox.file("trace-snapshot-1.fxt"))), 500);
+    std::fs::remove_file(&gate).unwrap();
+    program.succeed();
+    recording.signal(Signal::INT);
+    let output = recording.finish();
+    assert!(!stderr(&output).contains("stopping"), "{output:?}");
+    assert_eq!(of(&checked(&sandbox)), 500);
+
+    std::fs::write(&gate, []).unwrap();
+    let recording = record(&sandbox, &["--trigger", "count(live:w*)>499:stop"]);
+    let program = sandbox.spawn_recorded("living", &[gate.to_str().unwrap()]);
+    let output = recording.finish();
+    assert!(output.status.success(), "{output:?}");
+    assert!(stderr(&output).contains("trace: count(live:w*) > 499: stopping\n"), "{output:?}");
+    assert_eq!(of(&checked(&sandbox)), 500);
+    std::fs::remove_file(&gate).unwrap();
+    program.succeed();
+}

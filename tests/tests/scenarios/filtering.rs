@@ -103,7 +103,7 @@ fn arguments_are_gone_with_their_names() {
         summary,
         json!({
             "events": 17, "removed_events": 0, "records": 18, "removed_records": 0, "removed_arguments": removed,
-            "replaced_texts": 0, "skipped": [],
+            "replaced_texts": 0, "missing_categories": [], "skipped": [],
         })
     );
     for text in texts {
@@ -323,6 +323,26 @@ fn imports_and_pipes_are_filtered() {
         let found = comparable(dump(&sandbox, "out.fxt").iter());
         assert_eq!(found.len(), if is_redacted { 2 } else { 1 });
     }
+}
+
+/// The trace may have no event of it just now, so the rest is filtered.
+//= docs/filter.md#the-command
+#[test]
+fn a_category_without_events_is_reported() {
+    let sandbox = record_kinds();
+    let output = sandbox.trace(["filter", "--json", "--category", "trac,nothing", "trace.fxt", "o.fxt"]);
+    assert!(output.status.success(), "{output:?}");
+    let said = text(&output.stderr);
+    for expected in
+        ["trac: the trace has no such event; did you mean trace?", "nothing: the trace has no such event"]
+    {
+        assert!(said.lines().any(|line| line == format!("trace: warning: --category {expected}")), "{said}");
+    }
+    let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(
+        (&summary["events"], &summary["missing_categories"]),
+        (&json!(2), &json!(["trac", "nothing"]))
+    );
 }
 
 //= docs/filter.md#the-command

@@ -1,6 +1,7 @@
 //! Records in pieces, and the window as it moves on.
 
 use super::*;
+use crate::assertion::{self, Assertion, Source};
 use crate::testing::{Archive, INSTANT};
 use trace_reader::Reader;
 
@@ -33,6 +34,38 @@ fn durations_of_the_window_have_exact_counts_and_percentiles() {
     assert_eq!(snapshot.events, BTreeMap::from([(PROVIDER, 101)]));
     assert_eq!(snapshot.all_events, BTreeMap::from([(PROVIDER, 101)]));
     assert!((snapshot.seconds - 1.09).abs() < 1e-9, "{}", snapshot.seconds);
+}
+
+//= docs/recording.md#triggers
+#[test]
+fn values_of_selected_durations_are_those_of_the_window() {
+    let mut archive = Archive::new();
+    for number in 1..=100 {
+        let begin = 1000 * MS + number * 10 * MS;
+        archive = archive.complete(1, "frame", begin, begin + number * MS / 100);
+        archive = archive.complete(2, "other", begin, begin + MS * 5);
+    }
+    let mut live = live(&archive);
+    let mut value = |text: &str, now| {
+        let Ok(Assertion::Comparison(comparison)) = Assertion::parse(text) else { panic!("{text}") };
+        let assertion::Value::Of(function, Source::Events(selector)) = comparison.value else {
+            panic!("{text}")
+        };
+        live.value_of(function, &selector, now * MS)
+    };
+    assert_eq!(value("count(c:frame) > 1", 2100), Some(100.0));
+    assert_eq!(value("count(*) > 1", 2100), Some(200.0));
+    assert_eq!(value("sum(frame) > 1s", 2100), Some(50.5e6));
+    assert_eq!(value("max(frame) > 1s", 2100), Some(1e6));
+    assert_eq!(value("max(*) > 1s", 2100), Some(5e6));
+    assert_eq!(value("mean(frame) > 1s", 2100), Some(0.505e6));
+    assert_eq!(value("p99(frame) > 1s", 2100), Some(0.99e6));
+    assert_eq!(value("p50(c:frame) > 1s", 2100), Some(0.5e6));
+    assert_eq!((value("max(d:frame) > 1s", 2100), value("count(nosuch) > 1", 2100)), (None, Some(0.0)));
+    assert_eq!((value("min(frame) > 1s", 2100), value("rate(frame) > 1", 2100)), (None, None));
+    // Those that end at 1.5 s and later.
+    assert_eq!(value("count(frame) > 1", 6400), Some(51.0));
+    assert_eq!((value("p99(frame) > 1s", 9000), value("count(frame) > 1", 9000)), (None, Some(0.0)));
 }
 
 //= docs/live.md#what-is-shown

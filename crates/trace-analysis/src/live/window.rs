@@ -1,6 +1,7 @@
 //! The last seconds, in buckets.
 
 use super::{BUCKET_NS, LiveSpan, WINDOW_BUCKETS};
+use crate::assertion::Function;
 use crate::names::Whats;
 use crate::quantiles::{Budget, Quantiles};
 use crate::spans::Span;
@@ -119,6 +120,33 @@ impl Window {
             *events.entry(*provider).or_default() += count;
         }
         events
+    }
+
+    /// A value of the durations whose category and name are wanted; none if there is none.
+    pub fn value_of(&self, function: Function, is_wanted: impl Fn(u32) -> bool) -> Option<f64> {
+        let mut budget = Budget::of_bytes(SUM_BYTES);
+        let mut all = Sum::default();
+        let mut were_wanted: HashMap<u32, bool, RandomState> = HashMap::default();
+        for ((_, what), sum) in self.buckets.iter().flat_map(|bucket| &bucket.spans) {
+            if *were_wanted.entry(*what).or_insert_with(|| is_wanted(*what)) {
+                all.count += sum.count;
+                all.total_ns = all.total_ns.saturating_add(sum.total_ns);
+                all.max_ns = all.max_ns.max(sum.max_ns);
+                all.lengths.merge(&sum.lengths, &mut budget);
+            }
+        }
+        let is_there = all.count > 0;
+        match function {
+            Function::Count => Some(all.count as f64),
+            Function::Sum => is_there.then_some(all.total_ns as f64),
+            Function::Max => is_there.then_some(all.max_ns as f64),
+            Function::Mean => is_there.then(|| all.total_ns as f64 / all.count as f64),
+            Function::Percentile(percent) => {
+                all.lengths.percentile(percent).map(|found| found.min(all.max_ns as f64))
+            }
+            // The window has neither.
+            Function::Rate | Function::Min => None,
+        }
     }
 
     /// The names with most time, and how many durations have none.

@@ -2,9 +2,8 @@
 //! test specification; so each may be absent here.
 
 use super::format::Format;
-use super::values::{
-    BufferSize, CategoryList, Compress, FileSize, Mode, Pieces, ProviderBufferSize, Span, Trigger,
-};
+use super::trigger::Trigger;
+use super::values::{BufferSize, CategoryList, Compress, FileSize, Mode, Pieces, ProviderBufferSize, Span};
 use crate::completion;
 use clap::Args;
 use clap_complete::ArgValueCompleter;
@@ -29,8 +28,9 @@ pub struct Recording {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration: Option<Span>,
     /// Stop, take a snapshot or request memory dumps when a program raises an alert (stall:stop,
-    /// stall:snapshot, stall:dump-memory), this command receives SIGUSR1 or SIGUSR2 (SIGUSR2:snapshot), or a
-    /// program holds much memory ('rss(app)>1GB:stop'). May be repeated
+    /// stall:snapshot, stall:dump-memory), this command receives SIGUSR1 or SIGUSR2 (SIGUSR2:snapshot), a
+    /// program holds much memory ('rss(app)>1GB:stop'), or durations are long
+    /// ('p99(app:frame)>16ms:snapshot'). May be repeated
     #[arg(long, value_name = "CONDITION:ACTION")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub trigger: Vec<Trigger>,

@@ -1,5 +1,6 @@
 //! Values of options, as they are written on the command line and in files.
 
+use super::trigger::Trigger;
 use clap::ValueEnum;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -8,7 +9,7 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::time::Duration;
 use trace_protocol::BufferingMode;
-use trace_protocol::limits::{MAX_ALERT_NAME_BYTES, MAX_CATEGORY_NAME_BYTES, MAX_PROVIDER_NAME_BYTES};
+use trace_protocol::limits::{MAX_CATEGORY_NAME_BYTES, MAX_PROVIDER_NAME_BYTES};
 
 /// Levels of zstd: higher ones need a window that not every decoder has.
 const ZSTD_LEVELS: RangeInclusive<i32> = -7..=19;
@@ -39,50 +40,6 @@ pub struct ProviderBufferSize {
     pub name: String,
     /// Size of their buffers.
     pub size: BufferSize,
-}
-
-/// `CONDITION:ACTION`, split at the last colon.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Trigger {
-    /// What triggers it.
-    pub condition: Condition,
-    /// The action.
-    pub action: Action,
-}
-
-/// What triggers an action.
-//= docs/recording.md#triggers
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Condition {
-    /// A program raises the alert with this name.
-    Alert(String),
-    /// This command receives a signal.
-    Signal(UserSignal),
-    /// The processes of a program hold more memory than this.
-    Memory {
-        /// The name of the program.
-        program: String,
-        /// The limit.
-        limit: FileSize,
-    },
-}
-
-/// A signal that means nothing else.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UserSignal {
-    Usr1,
-    Usr2,
-}
-
-/// The action that an alert triggers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
-    /// The recording ends.
-    Stop,
-    /// The data in the buffers is written into a file of its own.
-    Snapshot,
-    /// Programs write down what they use memory for.
-    DumpMemory,
 }
 
 /// Categories and groups, as requested.
@@ -278,76 +235,6 @@ impl FromStr for ProviderBufferSize {
 impl fmt::Display for ProviderBufferSize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.name, self.size)
-    }
-}
-
-impl FromStr for Trigger {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (condition, action) =
-            text.rsplit_once(':').filter(|(before, _)| !before.is_empty()).ok_or_else(|| {
-                "expected CONDITION:ACTION, such as stall:stop, SIGUSR2:snapshot or 'rss(app)>1GB:stop'"
-                    .to_owned()
-            })?;
-        let condition = condition.parse()?;
-        let action = match action {
-            // ffx uses this name.
-            "stop" | "terminate" => Action::Stop,
-            "snapshot" => Action::Snapshot,
-            "dump-memory" => Action::DumpMemory,
-            other => {
-                return Err(format!("the action is {other:?}, expected stop, snapshot or dump-memory"));
-            }
-        };
-        Ok(Self { condition, action })
-    }
-}
-
-impl FromStr for Condition {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "SIGUSR1" => return Ok(Self::Signal(UserSignal::Usr1)),
-            "SIGUSR2" => return Ok(Self::Signal(UserSignal::Usr2)),
-            _ => {}
-        }
-        if let Some(rest) = text.strip_prefix("rss(") {
-            let parts = rest.rsplit_once('>').and_then(|(program, limit)| {
-                let program = program.trim_end().strip_suffix(')').filter(|program| !program.is_empty())?;
-                Some((program.to_owned(), limit.trim_start().parse().ok()?))
-            });
-            let (program, limit) =
-                parts.ok_or_else(|| "expected rss(PROGRAM)>SIZE, such as 'rss(app)>1GB:stop'".to_owned())?;
-            return Ok(Self::Memory { program, limit });
-        }
-        if text.len() > MAX_ALERT_NAME_BYTES {
-            return Err(format!("the alert's name has {} bytes, at most {MAX_ALERT_NAME_BYTES}", text.len()));
-        }
-        Ok(Self::Alert(text.to_owned()))
-    }
-}
-
-impl fmt::Display for Condition {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Alert(name) => f.write_str(name),
-            Self::Signal(UserSignal::Usr1) => f.write_str("SIGUSR1"),
-            Self::Signal(UserSignal::Usr2) => f.write_str("SIGUSR2"),
-            Self::Memory { program, limit } => write!(f, "rss({program})>{limit}"),
-        }
-    }
-}
-
-impl fmt::Display for Trigger {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let action = match self.action {
-            Action::Stop => "stop",
-            Action::Snapshot => "snapshot",
-            Action::DumpMemory => "dump-memory",
-        };
-        write!(f, "{}:{action}", self.condition)
     }
 }
 
@@ -611,40 +498,11 @@ mod tests {
     fn names_with_colons_are_split_at_the_last() {
         let size: ProviderBufferSize = "a:b:64MiB".parse().unwrap();
         assert_eq!((size.name.as_str(), size.size.0), ("a:b", 64));
-        let trigger: Trigger = "a:b:snapshot".parse().unwrap();
-        let condition = Condition::Alert("a:b".to_owned());
-        assert_eq!((trigger.condition, trigger.action), (condition, Action::Snapshot));
-        let trigger: Trigger = "a:dump-memory".parse().unwrap();
-        assert_eq!((trigger.to_string().as_str(), trigger.action), ("a:dump-memory", Action::DumpMemory));
-        assert_eq!("x:terminate".parse::<Trigger>().unwrap().action, Action::Stop);
         for text in ["", "app", ":4"] {
             assert_eq!(wrong::<ProviderBufferSize>(text), "expected NAME:SIZE, such as app:64MiB");
         }
         assert!(wrong::<ProviderBufferSize>("app:x").starts_with("expected a size from 1"));
         assert!(wrong::<ProviderBufferSize>(&format!("{}:4", "x".repeat(101))).contains("101 bytes"));
-        for text in ["", "stall", ":stop"] {
-            let expected =
-                "expected CONDITION:ACTION, such as stall:stop, SIGUSR2:snapshot or 'rss(app)>1GB:stop'";
-            assert_eq!(wrong::<Trigger>(text), expected);
-        }
-        for text in
-            ["SIGUSR1:stop", "SIGUSR2:snapshot", "rss(app)>1GB:stop", "rss(a:b (2))>64KiB:dump-memory"]
-        {
-            let trigger: Trigger = text.parse().unwrap();
-            assert!(!matches!(trigger.condition, Condition::Alert(_)), "{text}");
-            assert_eq!(trigger.to_string(), text);
-        }
-        let trigger: Trigger = "rss(app) > 1:stop".parse().unwrap();
-        let limit = FileSize(1 << 20);
-        assert_eq!(trigger.condition, Condition::Memory { program: "app".to_owned(), limit });
-        for text in
-            ["rss(app):stop", "rss()>1GB:stop", "rss(app>1GB:stop", "rss(app)>:stop", "rss(app)>0:stop"]
-        {
-            let expected = "expected rss(PROGRAM)>SIZE, such as 'rss(app)>1GB:stop'";
-            assert_eq!(wrong::<Trigger>(text), expected, "{text}");
-        }
-        assert_eq!(wrong::<Trigger>("a:go"), "the action is \"go\", expected stop, snapshot or dump-memory");
-        assert_eq!(wrong::<Trigger>("fifteen_letters:stop"), "the alert's name has 15 bytes, at most 14");
     }
 
     #[test]

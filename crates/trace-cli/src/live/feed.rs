@@ -50,7 +50,14 @@ impl Feed {
         let reading = shared.clone();
         let thread = std::thread::Builder::new().name("trace-live".to_owned());
         let spawned = thread.spawn(move || {
-            if let Err(problem) = read(socket, &reading, &waker) {
+            let mut ended = Ended::default();
+            let followed = follow(socket, |live, counts| {
+                let picture = picture(live, &mut ended, counts);
+                *lock(&reading.picture) = Some(picture);
+                // When it is full, the other side has enough to read.
+                let _ = waker.write(&[0]);
+            });
+            if let Err(problem) = followed {
                 *lock(&reading.problem) = Some(problem);
             }
             reading.is_over.store(true, Ordering::Release);
@@ -83,20 +90,17 @@ impl Feed {
     }
 }
 
-fn read(socket: Socket, shared: &Shared, waker: &Socket) -> Result<(), String> {
+/// Reads what an observer gets to its end, and calls at each update.
+pub fn follow(socket: Socket, mut update: impl FnMut(&mut Live, Counts)) -> Result<(), String> {
     let pending = Pending::default();
     let failed =
         |error: trace_reader::ReadError| format!("what the trace manager sends cannot be read: {error}");
     let mut reader = Reader::new(Frames::new(Waiting(socket), pending.clone())).map_err(failed)?;
     let mut live = Live::default();
-    let mut ended = Ended::default();
     while let Some(record) = reader.next_item().map_err(failed)? {
         live.record(&record);
         while let Some(counts) = pending.take(reader.position().0) {
-            let picture = picture(&mut live, &mut ended, counts);
-            *lock(&shared.picture) = Some(picture);
-            // When it is full, the other side has enough to read.
-            let _ = waker.write(&[0]);
+            update(&mut live, counts);
         }
     }
     match pending.has_end() {
@@ -124,11 +128,16 @@ impl Ended {
     }
 }
 
-/// The picture at the time of some counts.
-fn picture(live: &mut Live, ended: &mut Ended, mut counts: Counts) -> Picture {
+/// The time of an update, in nanoseconds.
+pub fn time_of(counts: &Counts) -> u64 {
     let rate =
         TicksPerSecond::new(counts.ticks_per_second).unwrap_or(TicksPerSecond(std::num::NonZeroU64::MIN));
-    let snapshot = live.snapshot(Ticks(counts.ticks).to_nanos(rate).0, MAX_SPANS);
+    Ticks(counts.ticks).to_nanos(rate).0
+}
+
+/// The picture at the time of some counts.
+fn picture(live: &mut Live, ended: &mut Ended, mut counts: Counts) -> Picture {
+    let snapshot = live.snapshot(time_of(&counts), MAX_SPANS);
     for ended in counts.providers.iter().filter(|provider| provider.has_ended) {
         live.forget_counters(ProviderId(ended.progress.id));
     }

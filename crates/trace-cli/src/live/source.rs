@@ -61,6 +61,11 @@ fn observe(interval: Duration) -> Result<Result<Socket, ObserveError>, Failure> 
     }
 }
 
+/// Observes the recording that runs.
+pub fn observe_running(interval: Duration) -> Result<Socket, Failure> {
+    observe(interval)?.map_err(refused)
+}
+
 fn refused(error: ObserveError) -> Failure {
     Failure::new(match error {
         ObserveError::NothingRecorded => NOTHING_RECORDED,

@@ -1,10 +1,12 @@
-//! Actions that alerts, signals and the memory of programs trigger while a recording runs.
+//! Actions that alerts, signals, the memory of programs and durations trigger while a recording runs.
 //= docs/recording.md#triggers
 
 use super::destination::snapshot_name;
+use super::limits::{self, Watched as WatchedLimit};
 use super::recording::Recording;
 use crate::args::record::Recording as Options;
-use crate::args::values::{Action, Condition, Span, Trigger, UserSignal};
+use crate::args::trigger::{Action, Condition, Trigger, UserSignal};
+use crate::args::values::Span;
 use crate::connection::Connection;
 use crate::counted::Counted;
 use crate::exit::Failure;
@@ -40,7 +42,7 @@ struct Resting {
 /// A trigger, and what is known of its condition.
 struct Watched {
     trigger: Trigger,
-    /// Its signal has come.
+    /// Its signal has come, or its durations have exceeded their limit.
     has_come: Arc<AtomicBool>,
     /// Its limit of memory was exceeded when that was looked at last.
     is_exceeded: bool,
@@ -75,6 +77,10 @@ impl Triggers {
         let news = recording.news()?;
         let watched = options.trigger.iter().map(|trigger| Watched::begin(trigger, recording));
         let watched = watched.collect::<Result<Vec<_>, _>>()?;
+        let limits: Vec<WatchedLimit> = watched.iter().filter_map(Watched::limit).collect();
+        if !limits.is_empty() {
+            limits::begin(limits, recording.news()?, say.clone())?;
+        }
         let mut worker = Worker { output_file, snapshots: 0 };
         let work = move || {
             for trigger in orders {
@@ -115,8 +121,8 @@ impl Triggers {
         }
     }
 
-    /// Signals may have come; true if recording ends.
-    pub fn handle_signals(&mut self) -> bool {
+    /// Signals may have come, and durations may have exceeded their limits; true if recording ends.
+    pub fn handle_news(&mut self) -> bool {
         let has_come = |watched: &&Watched| watched.has_come.swap(false, Ordering::Relaxed);
         let came: Vec<Trigger> =
             self.watched.iter().filter(has_come).map(|watched| watched.trigger.clone()).collect();
@@ -213,6 +219,13 @@ impl Watched {
                 .map_err(|error| Failure::new(format!("cannot handle signals: {error}")))?;
         }
         Ok(Self { trigger: trigger.clone(), has_come, is_exceeded: false })
+    }
+
+    fn limit(&self) -> Option<WatchedLimit> {
+        match &self.trigger.condition {
+            Condition::Durations(limit) => Some(WatchedLimit::new(limit.clone(), self.has_come.clone())),
+            _ => None,
+        }
     }
 
     fn is_alert(&self, name: &str) -> bool {

@@ -10,7 +10,7 @@ use trace_reader::item::Scheduling;
 use trace_reader::{Event, Item, MANAGER, Resolved, Thread};
 
 /// The category with which context switches and wakeups are recorded; they have none of their own.
-const SCHEDULING: &str = "kernel:sched";
+pub(super) const SCHEDULING: &str = "kernel:sched";
 /// How many durations that have begun are remembered.
 const MAX_OPEN: usize = 1 << 20;
 

@@ -5,10 +5,11 @@
 //! Each table has a limit.
 
 use super::Options;
-use super::selection::Selection;
+use super::selection::{SCHEDULING, Selection};
 use crate::ConvertError;
 use crate::source::for_each;
 use foldhash::{HashMap, HashSet};
+use std::collections::BTreeSet;
 use std::hash::{BuildHasher, RandomState};
 use std::io::Read;
 use trace_format::event::EventKind;
@@ -20,6 +21,8 @@ use trace_reader::{Arguments, Event, Item, MANAGER, Resolved, Thread, Value};
 
 /// Largest number of entries of each table.
 const MAX_ENTRIES: usize = 1 << 20;
+/// How many categories are distinguished.
+const MAX_CATEGORIES: usize = 10_000;
 
 /// The processes of a trace.
 #[derive(Default)]
@@ -98,6 +101,45 @@ pub(super) fn process_of(arguments: &Arguments<'_>) -> Option<Koid> {
     }
 }
 
+/// The categories of a trace, as far as that is needed to name those that it does not have.
+#[derive(Default)]
+pub(super) struct Categories {
+    seen: BTreeSet<Box<[u8]>>,
+    /// Of the event before, which often has the same.
+    last: Vec<u8>,
+}
+
+impl Categories {
+    fn record(&mut self, item: &Item<'_>) {
+        let category = match item {
+            Item::Event(event) => event.category.as_bytes(),
+            Item::LargeBlob { category, .. } => category.as_bytes(),
+            Item::Scheduling { .. } => SCHEDULING.as_bytes(),
+            _ => return,
+        };
+        if category != self.last {
+            self.last.clear();
+            self.last.extend_from_slice(category);
+            if self.seen.len() < MAX_CATEGORIES && !self.seen.contains(category) {
+                self.seen.insert(category.into());
+            }
+        }
+    }
+
+    /// Wanted ones that the trace does not have.
+    pub fn missing(&self, options: &Options) -> Vec<String> {
+        let is_missing = |wanted: &&String| !self.seen.contains(wanted.as_bytes());
+        // Beyond the limit that cannot be told.
+        let missing = options.categories.iter().filter(|_| self.seen.len() < MAX_CATEGORIES);
+        missing.filter(is_missing).cloned().collect()
+    }
+
+    /// All of them.
+    pub fn seen(&self) -> impl Iterator<Item = String> + '_ {
+        self.seen.iter().map(|category| String::from_utf8_lossy(category).into_owned())
+    }
+}
+
 /// Parts of a flow or an operation.
 #[derive(Clone, Copy, Debug, Default)]
 struct Parts {
@@ -109,6 +151,7 @@ struct Parts {
 #[derive(Default)]
 pub(super) struct Survey {
     pub processes: Processes,
+    pub categories: Categories,
     /// Threads and processes of which a record remains.
     threads: HashSet<Koid>,
     shown: HashSet<Koid>,
@@ -125,6 +168,9 @@ impl Survey {
         let mut last = Thread { process: Koid(u64::MAX), thread: Koid(u64::MAX) };
         for_each(input, |record| {
             self.processes.record(record, options, &mut last);
+            if !options.categories.is_empty() {
+                self.categories.record(&record.item);
+            }
             Ok(())
         })?;
         Ok(())
@@ -132,7 +178,7 @@ impl Survey {
 
     /// The second pass.
     pub fn find_records(&mut self, input: impl Read, options: &Options) -> Result<(), ConvertError> {
-        let Self { processes, threads, shown, flows, operations, keys } = self;
+        let Self { processes, threads, shown, flows, operations, keys, .. } = self;
         let mut selection = Selection::new(options, processes);
         let mut seen = Seen { threads, shown, last: None };
         for_each(input, |record| {

@@ -395,6 +395,25 @@ fn a_process_that_the_trace_does_not_have_is_named() {
     assert_eq!(result.summary.events, 3);
 }
 
+//= docs/filter.md#the-command
+#[test]
+fn categories_that_the_trace_does_not_have_are_named() {
+    let mut archive = generated::Writer::new();
+    archive.introduce(1, "server");
+    archive.instant(1, 10, "app", "a", &[]);
+    archive.instant(1, 10, "net", "b", &[]);
+    let bytes = archive.finish().bytes;
+    let wanted = |categories: &[&str]| {
+        let categories = categories.iter().map(|name| (*name).to_owned()).collect();
+        filtered(&bytes, &Options { categories, ..Options::default() }).1
+    };
+    let result = wanted(&["ap", "net", "none"]);
+    assert_eq!(result.missing_categories, ["ap", "none"]);
+    assert_eq!(result.categories, ["app", "net", "trace"]);
+    let result = wanted(&["app", "net"]);
+    assert_eq!((result.missing_categories.len(), result.categories.len()), (0, 0));
+}
+
 #[test]
 fn an_output_without_room_is_an_error() {
     let archive = generated::Writer::new().finish().bytes;

@@ -2,7 +2,10 @@
 //! recorded with the kernel's events, by the category `atrace`.
 //= docs/kernel.md#markers
 //!
-//! Each call is a system call. Where the kernel's file cannot be opened, which takes privileges, they do
+//! Each call is a system call, while they are wanted: in a program that has a provider, while it takes part in
+//! a recording with the category `atrace`, and otherwise a load and a branch. Programs without a provider
+//! cannot know, and write them always, as all programs do where `TRACE_MARKERS=always` is set: for other
+//! software that records them. Where the kernel's file cannot be opened, which takes privileges, they do
 //! nothing.
 //!
 //! ```no_run
@@ -12,11 +15,14 @@
 //! atrace::set_counter("queue", 7);
 //! ```
 
+use crate::linux::fork;
 use std::fs::File;
 use std::io::Write;
 use std::sync::OnceLock;
+use trace_event::category_enabled;
 use trace_format::refs::truncate;
 use zx_sim::Guarded;
+use zx_sim::environment::variable;
 
 /// Where it is, first the usual place.
 const PLACES: [&str; 2] = ["/sys/kernel/tracing/trace_marker", "/sys/kernel/debug/tracing/trace_marker"];
@@ -28,6 +34,23 @@ fn marker() -> Option<&'static File> {
     static MARKER: OnceLock<Option<Guarded<File>>> = OnceLock::new();
     let open = || PLACES.iter().find_map(|place| File::options().write(true).open(place).ok());
     MARKER.get_or_init(|| open().and_then(Guarded::new)).as_ref()?.get()
+}
+
+/// The category of markers.
+const CATEGORY: &str = "atrace";
+/// Has them written for other software, too.
+const VARIABLE: &str = "TRACE_MARKERS";
+
+/// Whether a recording wants them, as far as that is known.
+//= docs/kernel.md#markers
+fn are_wanted() -> bool {
+    category_enabled!(CATEGORY) || !fork::is_provided() || are_always_wanted()
+}
+
+#[cold]
+fn are_always_wanted() -> bool {
+    static ARE: OnceLock<bool> = OnceLock::new();
+    *ARE.get_or_init(|| variable(VARIABLE).is_some_and(|value| value == "always"))
 }
 
 /// A line that is put together where no memory has to be taken.
@@ -79,40 +102,60 @@ impl Write for Line {
 /// Bytes of the longest number, and of what is before it.
 const NUMBER_BYTES: usize = 21;
 
-/// Whether markers are written: true if the kernel's file could be opened.
+/// Whether markers are written: true if they are wanted, and the kernel's file could be opened.
 #[must_use]
 pub fn is_enabled() -> bool {
-    marker().is_some()
+    are_wanted() && marker().is_some()
+}
+
+/// Writes a line, if markers are wanted.
+#[inline]
+fn mark(kind: u8, put: impl FnOnce(&mut Line)) {
+    if are_wanted() {
+        let mut line = Line::new(kind);
+        put(&mut line);
+        line.send();
+    }
 }
 
 /// Begins a section on the calling thread.
 pub fn begin_section(name: &str) {
-    Line::new(b'B').name(name, 0).send();
+    mark(b'B', |line| {
+        line.name(name, 0);
+    });
 }
 
 /// Ends the innermost section of the calling thread.
 pub fn end_section() {
-    Line::new(b'E').send();
+    mark(b'E', |_| {});
 }
 
 /// Begins a section that may end on another thread: where [`end_async_section`] has the same name and cookie.
 pub fn begin_async_section(name: &str, cookie: i32) {
-    Line::new(b'S').name(name, NUMBER_BYTES).number(cookie.into()).send();
+    mark(b'S', |line| {
+        line.name(name, NUMBER_BYTES).number(cookie.into());
+    });
 }
 
 /// Ends what [`begin_async_section`] began.
 pub fn end_async_section(name: &str, cookie: i32) {
-    Line::new(b'F').name(name, NUMBER_BYTES).number(cookie.into()).send();
+    mark(b'F', |line| {
+        line.name(name, NUMBER_BYTES).number(cookie.into());
+    });
 }
 
 /// Gives a counter of this process a value.
 pub fn set_counter(name: &str, value: i64) {
-    Line::new(b'C').name(name, NUMBER_BYTES).number(value).send();
+    mark(b'C', |line| {
+        line.name(name, NUMBER_BYTES).number(value);
+    });
 }
 
 /// Marks an instant on the calling thread.
 pub fn instant(name: &str) {
-    Line::new(b'I').name(name, 0).send();
+    mark(b'I', |line| {
+        line.name(name, 0);
+    });
 }
 
 /// A section until it is dropped.

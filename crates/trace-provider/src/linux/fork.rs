@@ -78,6 +78,11 @@ impl Drop for ClosedInChildren {
     }
 }
 
+/// This program has a provider, or has had one.
+pub(crate) fn is_provided() -> bool {
+    !NAME.load(Ordering::Relaxed).is_null()
+}
+
 /// From now on a forked child registers as a provider of this name when it records its first event.
 pub(crate) fn register_children_as(name: &str) {
     static INSTALL: Once = Once::new();

@@ -1,0 +1,242 @@
+//! Triggers: conditions and their actions, as they are written on the command line and in files.
+//= docs/recording.md#triggers
+
+use super::values::FileSize;
+use std::fmt;
+use std::str::FromStr;
+use trace_analysis::assertion::{Assertion, Comparison, Function, Operator, Selector, Source, Value};
+use trace_protocol::limits::MAX_ALERT_NAME_BYTES;
+
+/// `CONDITION:ACTION`, split at the last colon.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trigger {
+    /// What triggers it.
+    pub condition: Condition,
+    /// The action.
+    pub action: Action,
+}
+
+/// What triggers an action.
+//= docs/recording.md#triggers
+#[derive(Clone, Debug, PartialEq)]
+pub enum Condition {
+    /// A program raises the alert with this name.
+    Alert(String),
+    /// This command receives a signal.
+    Signal(UserSignal),
+    /// The processes of a program hold more memory than this.
+    Memory {
+        /// The name of the program.
+        program: String,
+        /// The limit.
+        limit: FileSize,
+    },
+    /// Durations of the last seconds exceed a limit.
+    Durations(DurationLimit),
+}
+
+/// A value of the durations of the last seconds that is greater than a limit, as an assertion has it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DurationLimit {
+    /// What is computed.
+    pub function: Function,
+    /// Of these durations.
+    pub selector: Selector,
+    /// The limit, in nanoseconds where it is a time.
+    pub limit: f64,
+    comparison: Comparison,
+}
+
+/// A signal that means nothing else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UserSignal {
+    Usr1,
+    Usr2,
+}
+
+/// The action that an alert triggers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// The recording ends.
+    Stop,
+    /// The data in the buffers is written into a file of its own.
+    Snapshot,
+    /// Programs write down what they use memory for.
+    DumpMemory,
+}
+
+impl FromStr for Trigger {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (condition, action) =
+            text.rsplit_once(':').filter(|(before, _)| !before.is_empty()).ok_or_else(|| {
+                "expected CONDITION:ACTION, such as stall:stop, SIGUSR2:snapshot, 'rss(app)>1GB:stop' or \
+                 'p99(app:frame)>16ms:snapshot'"
+                    .to_owned()
+            })?;
+        let condition = condition.parse()?;
+        let action = match action {
+            // ffx uses this name.
+            "stop" | "terminate" => Action::Stop,
+            "snapshot" => Action::Snapshot,
+            "dump-memory" => Action::DumpMemory,
+            other => {
+                return Err(format!("the action is {other:?}, expected stop, snapshot or dump-memory"));
+            }
+        };
+        Ok(Self { condition, action })
+    }
+}
+
+impl FromStr for Condition {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "SIGUSR1" => return Ok(Self::Signal(UserSignal::Usr1)),
+            "SIGUSR2" => return Ok(Self::Signal(UserSignal::Usr2)),
+            _ => {}
+        }
+        if let Some(rest) = text.strip_prefix("rss(") {
+            let parts = rest.rsplit_once('>').and_then(|(program, limit)| {
+                let program = program.trim_end().strip_suffix(')').filter(|program| !program.is_empty())?;
+                Some((program.to_owned(), limit.trim_start().parse().ok()?))
+            });
+            let (program, limit) =
+                parts.ok_or_else(|| "expected rss(PROGRAM)>SIZE, such as 'rss(app)>1GB:stop'".to_owned())?;
+            return Ok(Self::Memory { program, limit });
+        }
+        if DurationLimit::is_meant(text) {
+            return text.parse().map(Self::Durations);
+        }
+        if text.len() > MAX_ALERT_NAME_BYTES {
+            return Err(format!("the alert's name has {} bytes, at most {MAX_ALERT_NAME_BYTES}", text.len()));
+        }
+        Ok(Self::Alert(text.to_owned()))
+    }
+}
+
+impl DurationLimit {
+    /// Whether a text is meant to be one: an alert's name does not look like that.
+    fn is_meant(text: &str) -> bool {
+        text.split_once('(').is_some_and(|(function, _)| {
+            let is_percentile = |rest: &str| rest.starts_with(|char: char| char.is_ascii_digit());
+            ["count", "rate", "sum", "min", "max", "mean"].contains(&function.trim_end())
+                || function.strip_prefix('p').is_some_and(is_percentile)
+        })
+    }
+}
+
+impl FromStr for DurationLimit {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let expected = |what: &str| {
+            format!("{what}, such as 'p99(app:frame)>16ms:snapshot': count, sum, max, mean or a percentile")
+        };
+        let parsed = Assertion::parse(text).map_err(|error| error.to_string())?;
+        match parsed {
+            Assertion::Comparison(comparison) => match &comparison {
+                Comparison {
+                    value: Value::Of(function, Source::Events(selector)),
+                    operator: Operator::Greater,
+                    limit,
+                } if !matches!(function, Function::Rate | Function::Min) => Ok(Self {
+                    function: *function,
+                    selector: selector.clone(),
+                    limit: limit.base(),
+                    comparison,
+                }),
+                _ => Err(expected("expected a limit that durations exceed")),
+            },
+            Assertion::And(_) | Assertion::Or(_) => Err(expected("expected one limit")),
+        }
+    }
+}
+
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Alert(name) => f.write_str(name),
+            Self::Signal(UserSignal::Usr1) => f.write_str("SIGUSR1"),
+            Self::Signal(UserSignal::Usr2) => f.write_str("SIGUSR2"),
+            Self::Memory { program, limit } => write!(f, "rss({program})>{limit}"),
+            Self::Durations(limit) => write!(f, "{}", limit.comparison),
+        }
+    }
+}
+
+impl fmt::Display for Trigger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let action = match self.action {
+            Action::Stop => "stop",
+            Action::Snapshot => "snapshot",
+            Action::DumpMemory => "dump-memory",
+        };
+        write!(f, "{}:{action}", self.condition)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wrong(text: &str) -> String {
+        text.parse::<Trigger>().unwrap_err()
+    }
+
+    #[test]
+    fn triggers_are_split_at_the_last_colon() {
+        let trigger: Trigger = "a:b:snapshot".parse().unwrap();
+        let condition = Condition::Alert("a:b".to_owned());
+        assert_eq!((trigger.condition, trigger.action), (condition, Action::Snapshot));
+        let trigger: Trigger = "a:dump-memory".parse().unwrap();
+        assert_eq!((trigger.to_string().as_str(), trigger.action), ("a:dump-memory", Action::DumpMemory));
+        assert_eq!("x:terminate".parse::<Trigger>().unwrap().action, Action::Stop);
+        for text in ["", "stall", ":stop"] {
+            assert!(
+                wrong(text).starts_with("expected CONDITION:ACTION, such as stall:stop, SIGUSR2:snapshot,")
+            );
+        }
+        for text in
+            ["SIGUSR1:stop", "SIGUSR2:snapshot", "rss(app)>1GB:stop", "rss(a:b (2))>64KiB:dump-memory"]
+        {
+            let trigger: Trigger = text.parse().unwrap();
+            assert!(!matches!(trigger.condition, Condition::Alert(_)), "{text}");
+            assert_eq!(trigger.to_string(), text);
+        }
+        let trigger: Trigger = "rss(app) > 1:stop".parse().unwrap();
+        let limit = FileSize(1 << 20);
+        assert_eq!(trigger.condition, Condition::Memory { program: "app".to_owned(), limit });
+        for text in
+            ["rss(app):stop", "rss()>1GB:stop", "rss(app>1GB:stop", "rss(app)>:stop", "rss(app)>0:stop"]
+        {
+            let expected = "expected rss(PROGRAM)>SIZE, such as 'rss(app)>1GB:stop'";
+            assert_eq!(wrong(text), expected, "{text}");
+        }
+        let text = "p99.9(app:frame) > 16.5ms:snapshot";
+        let trigger: Trigger = text.replace(' ', "").parse().unwrap();
+        assert_eq!(trigger.to_string(), text);
+        let Condition::Durations(limit) = trigger.condition else { panic!("{trigger}") };
+        assert_eq!((limit.function, limit.limit), (Function::Percentile(99.9), 16.5e6));
+        assert!(limit.selector.matches("app", "frame") && !limit.selector.matches("app", "frames"));
+        for text in ["count(work) > 10:stop", "sum(app:*) > 1s:stop", "max(\"a b\") > 1us:dump-memory"] {
+            assert_eq!(text.parse::<Trigger>().unwrap().to_string(), text);
+        }
+        for text in ["p99(frame)<16ms", "rate(frame)>1", "max(gap(frame))>1s", "mean(counter(queue))>1"] {
+            let text = format!("{text}:stop");
+            assert!(
+                wrong(&text).starts_with("expected a limit that durations exceed, such as 'p99("),
+                "{text}"
+            );
+        }
+        assert!(wrong("max(a)>1s and lost==0:stop").starts_with("expected one limit, such as"));
+        assert_eq!(
+            wrong("p99(frame)>16:stop"),
+            "line 1, column 14: expected a unit of time: ns, us, ms or s"
+        );
+        assert_eq!(wrong("a:go"), "the action is \"go\", expected stop, snapshot or dump-memory");
+        assert_eq!(wrong("fifteen_letters:stop"), "the alert's name has 15 bytes, at most 14");
+    }
+}

@@ -1,0 +1,72 @@
+//! Limits for durations, as conditions of triggers: the recording is observed, as `trace live` does it.
+//= docs/recording.md#triggers
+
+use crate::args::trigger::DurationLimit;
+use crate::exit::Failure;
+use crate::live::feed::{follow, time_of};
+use crate::live::source;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
+use std::time::Duration;
+use trace_analysis::live::Live;
+use trace_format::units::ProviderId;
+use zx_sim::Socket;
+
+/// How often the durations are looked at: as often as their window moves on.
+const INTERVAL: Duration = Duration::from_millis(500);
+
+/// A limit, and whether the durations exceeded it when that was looked at last.
+pub struct Watched {
+    limit: DurationLimit,
+    is_exceeded: bool,
+    /// Set each time that it begins to be exceeded.
+    has_come: Arc<AtomicBool>,
+}
+
+impl Watched {
+    pub fn new(limit: DurationLimit, has_come: Arc<AtomicBool>) -> Self {
+        Self { limit, is_exceeded: false, has_come }
+    }
+
+    /// Whether it begins to be exceeded.
+    fn look(&mut self, live: &mut Live, now_ns: u64) -> bool {
+        let DurationLimit { function, selector, limit, .. } = &self.limit;
+        let value = live.value_of(*function, selector, now_ns);
+        let was_exceeded =
+            std::mem::replace(&mut self.is_exceeded, value.is_some_and(|value| value > *limit));
+        let begins = self.is_exceeded && !was_exceeded;
+        if begins {
+            self.has_come.store(true, Ordering::Relaxed);
+        }
+        begins
+    }
+}
+
+/// Watches the durations of the recording until it ends. A byte of news follows each limit that begins to be
+/// exceeded, and a message why they are watched no longer.
+pub fn begin(mut limits: Vec<Watched>, news: Socket, say: Sender<String>) -> Result<(), Failure> {
+    let socket = source::observe_running(INTERVAL)?;
+    let work = move || {
+        let followed = follow(socket, |live, counts| {
+            let now_ns = time_of(&counts);
+            let mut begins = false;
+            for limit in &mut limits {
+                begins |= limit.look(live, now_ns);
+            }
+            if begins {
+                // When it is full, the other side has enough to read.
+                let _ = news.write(&[0]);
+            }
+            for ended in counts.providers.iter().filter(|provider| provider.has_ended) {
+                live.forget(ProviderId(ended.progress.id));
+            }
+        });
+        if let Err(problem) = followed {
+            let _ = say.send(format!("trace: durations are no condition any more: {problem}"));
+            let _ = news.write(&[0]);
+        }
+    };
+    let thread = std::thread::Builder::new().name("trace-limits".to_owned()).spawn(work);
+    thread.map(drop).map_err(|error| Failure::new(format!("cannot start a thread: {error}")))
+}
