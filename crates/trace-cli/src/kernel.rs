@@ -55,8 +55,8 @@ fn has_entry(config: &TraceConfig, is_it: impl Fn(&str) -> bool) -> bool {
     config.categories.iter().chain(of_providers).any(|entry| is_it(entry))
 }
 
-/// Asks the kernel's provider for a profile, and for markers that some programs are to write, and gives it a buffer that is large enough for events, unless an
-/// option has set that size.
+/// Asks the kernel's provider for a profile, and for markers that some programs are to write, and gives it a
+/// buffer that is large enough for events, unless an option has set that size.
 pub fn ask(config: &mut TraceConfig, has_profile: bool) {
     if !has_entry(config, categories::is_of_kernel) && !has_profile {
         return;

@@ -501,6 +501,7 @@ impl Daemon {
             if self.leaves_with_its_client {
                 self.idle_timeout = Some(Duration::ZERO);
             }
+            return false;
         }
         now >= self.idle_since + timeout
     }

@@ -158,11 +158,11 @@ fn markers_are_written_while_a_recording_wants_them() {
     assert_eq!(said(sandbox.command("marking").env("TRACE_MARKERS", "always")), expected(true));
     let program = trace_tests::build::program("marking").to_str().unwrap();
     for (categories, is_wanted) in
-        [("app", false), ("app,atrace", true), ("marking/atrace", true), ("other/atrace", false)]
+        [("app", false), ("app,atrace", true), ("app,marking/atrace", true), ("app,other/atrace", false)]
     {
         let mut record = sandbox.command("trace");
         assert_eq!(
-            said(record.args(["record", "--categories", categories, "--", program])),
+            said(record.args(["record", "-o", "trace.fxt", "--categories", categories, "--", program])),
             expected(is_wanted)
         );
         let archive = Archive::read(&sandbox.file("trace.fxt"));
@@ -172,7 +172,7 @@ fn markers_are_written_while_a_recording_wants_them() {
             .filter(|event| event.name() == "section")
             .map(|event| event.event.category.to_str().into_owned())
             .collect();
-        assert_eq!(sections, if is_wanted { vec!["atrace"] } else { vec![] });
+        assert_eq!(sections, if is_wanted { vec!["atrace"] } else { vec![] }, "{categories}");
     }
 }
 

@@ -244,7 +244,7 @@ fn durations_beyond_a_limit_take_a_snapshot_and_end_the_recording() {
     let sandbox = Sandbox::new();
     let gate = sandbox.file("gate");
     std::fs::write(&gate, []).unwrap();
-    let never = ["p99(live:work)>1h:stop", "count(live:work)>500:stop", "count(work:live)>0:stop"];
+    let never = ["p99(live:work)>3600s:stop", "count(live:work)>500:stop", "count(work:live)>0:stop"];
     let options: Vec<&str> =
         never.iter().chain(&["count(live:work)>499:snapshot"]).flat_map(|text| ["--trigger", text]).collect();
     let recording = record(&sandbox, &options);

@@ -385,8 +385,8 @@ fn pages_of_imported_traces_and_of_the_kernel_agree_with_their_tables() {
         let has_states = ["running", "ready", "waiting"].map(|state| !found["states"][state].is_null());
         assert_eq!(has_states, [sample != "catapult_nestable_async.json"; 3], "{sample}");
     }
-    // System calls of whatever else runs here would be millions.
-    let categories = "kernel:sched,#default,*,-kernel:syscall,-kernel:vm";
+    // What else runs here would have millions of system calls and page faults.
+    let categories = "kernel:sched,#default,frames,ipc,layout,raster,render,startup,storage";
     let recorded = sandbox.record(&["--categories", categories, "-o", "kernel.fxt"], "demo", &[]);
     assert!(recorded.status.success());
     let Some(found) = page_of(test, &sandbox, "kernel.fxt", "frame", Accessibility::Judged) else { return };

@@ -1,8 +1,8 @@
 // The marker functions of Android's NDK. Markers are written to the kernel's trace_marker, and are recorded
-// with the category `atrace`. Each call is a system call while they are wanted: in a program that has a provider,
-// while it takes part in a recording with that category; otherwise a load and a branch. A program without a
-// provider cannot know, and always writes them, as all do where TRACE_MARKERS=always is set. If the file
-// cannot be opened, they do nothing.
+// with the category `atrace`. Each call is a system call while they are wanted: in a program that has a
+// provider, while it takes part in a recording with that category; otherwise a load and a branch. A program
+// without a provider cannot know, and always writes them, as all do where TRACE_MARKERS=always is set. If the
+// file cannot be opened, they do nothing.
 #pragma once
 
 #ifndef __cplusplus

@@ -129,7 +129,7 @@ impl Categories {
     /// Wanted ones that the trace does not have.
     pub fn missing(&self, options: &Options) -> Vec<String> {
         let is_missing = |wanted: &&String| !self.seen.contains(wanted.as_bytes());
-        // Beyond the limit that cannot be told.
+        // Beyond the limit that is not known.
         let missing = options.categories.iter().filter(|_| self.seen.len() < MAX_CATEGORIES);
         missing.filter(is_missing).cloned().collect()
     }

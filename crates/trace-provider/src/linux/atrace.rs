@@ -15,11 +15,11 @@
 //! atrace::set_counter("queue", 7);
 //! ```
 
-use crate::linux::fork;
 use std::fs::File;
 use std::io::Write;
 use std::sync::OnceLock;
-use trace_event::category_enabled;
+use std::sync::atomic::{AtomicBool, Ordering};
+use trace_engine::ffi::is_category_wanted;
 use trace_format::refs::truncate;
 use zx_sim::Guarded;
 use zx_sim::environment::variable;
@@ -37,17 +37,31 @@ fn marker() -> Option<&'static File> {
 }
 
 /// The category of markers.
-const CATEGORY: &str = "atrace";
+const CATEGORY: &[u8] = b"atrace";
 /// Has them written for other software, too.
 const VARIABLE: &str = "TRACE_MARKERS";
 
-/// Whether a recording wants them, as far as that is known.
+/// Whether a recording wants them, as far as that is known. A call site of the category would have every
+/// program name it among its own.
 //= docs/kernel.md#markers
-fn are_wanted() -> bool {
-    category_enabled!(CATEGORY) || !fork::is_provided() || are_always_wanted()
+static ARE_WANTED: AtomicBool = AtomicBool::new(true);
+
+/// This program has a provider: from now on it knows.
+pub(super) fn begin_to_know() {
+    want(false);
 }
 
-#[cold]
+/// A recording begins or ends.
+pub(super) fn want(is_recording: bool) {
+    let are_wanted = is_recording && is_category_wanted(CATEGORY);
+    ARE_WANTED.store(are_wanted || are_always_wanted(), Ordering::Relaxed);
+}
+
+#[inline]
+fn are_wanted() -> bool {
+    ARE_WANTED.load(Ordering::Relaxed)
+}
+
 fn are_always_wanted() -> bool {
     static ARE: OnceLock<bool> = OnceLock::new();
     *ARE.get_or_init(|| variable(VARIABLE).is_some_and(|value| value == "always"))

@@ -12,6 +12,7 @@
 //! * **F2** [`NAME`] is null or was leaked from a box.
 #![allow(unsafe_code)]
 
+use crate::linux::atrace;
 use crate::linux::provider::TraceProvider;
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::Once;
@@ -78,15 +79,11 @@ impl Drop for ClosedInChildren {
     }
 }
 
-/// This program has a provider, or has had one.
-pub(crate) fn is_provided() -> bool {
-    !NAME.load(Ordering::Relaxed).is_null()
-}
-
 /// From now on a forked child registers as a provider of this name when it records its first event.
 pub(crate) fn register_children_as(name: &str) {
     static INSTALL: Once = Once::new();
     INSTALL.call_once(|| {
+        atrace::begin_to_know();
         // SAFETY: the handler does what F1 says, and never goes away.
         unsafe { libc::pthread_atfork(None, None, Some(after_fork_in_child)) };
     });

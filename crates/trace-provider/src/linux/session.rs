@@ -1,5 +1,6 @@
 //! One trace of this process: from Initialize to Terminate.
 
+use crate::linux::atrace;
 use crate::linux::buffer;
 use crate::linux::config;
 use std::collections::VecDeque;
@@ -127,6 +128,7 @@ impl Session {
         };
         self.engine.start(disposition, additional_categories).map_err(|error| error.to_string())?;
         self.state = State::Started;
+        atrace::want(true);
         self.start_is_pending = true;
         self.report_start();
         Ok(())
@@ -182,6 +184,7 @@ impl Session {
             return;
         }
         self.state = State::Stopped;
+        atrace::want(false);
         self.start_is_pending = false;
         let deadline = Instant::now() + STOP_WAIT;
         if self.engine.begin_stop().is_ok() {
@@ -271,6 +274,7 @@ impl Drop for Session {
         self.send_last();
         let _ = self.engine.terminate(Instant::now() + STOP_WAIT);
         config::set_config(None);
+        atrace::want(false);
     }
 }
 
