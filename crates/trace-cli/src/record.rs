@@ -79,13 +79,15 @@ pub fn run(options: args::Record) -> Result<u8, Failure> {
     config.wants_known_categories = !expected.is_empty();
     kernel::provide(&mut connection, &config, options)?;
     let mut has_begun = false;
+    // Of a command, only the programs that it starts are wanted. Other commands of this tool, for which this
+    // one records, look for the recording at the usual manager.
+    let may_have_own_manager = !options.command.is_empty() && parent.is_none();
     let recording = RequestedRecording { config, expected, settings: &settings, is_json };
     let recorded = record(&mut connection, recording, &mut destination, removing, &mut has_begun);
     let Recorded { stats, expected, has_command, code, is_cut } = match recorded {
         Ok(recorded) => recorded,
         Err(failure) if has_begun => return Err(keep(destination, failure)),
-        // Of a command, only the programs that it starts are wanted.
-        Err(failure) => match in_use(&failure.text).filter(|_| !options.command.is_empty()) {
+        Err(failure) => match in_use(&failure.text).filter(|_| may_have_own_manager) {
             Some(reason) => {
                 drop((connection, destination));
                 return Err(own_manager::record_with_one(reason));
