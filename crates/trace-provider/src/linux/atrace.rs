@@ -2,9 +2,9 @@
 //! recorded with the kernel's events, by the category `atrace`.
 //= docs/kernel.md#markers
 //!
-//! Each call is a system call, while they are wanted: in a program that has a provider, while it takes part in
+//! Each call is a system call while they are wanted: in a program that has a provider, while it takes part in
 //! a recording with the category `atrace`, and otherwise a load and a branch. Programs without a provider
-//! cannot know, and write them always, as all programs do where `TRACE_MARKERS=always` is set: for other
+//! cannot know, and always write them, as all programs do where `TRACE_MARKERS=always` is set, for other
 //! software that records them. Where the kernel's file cannot be opened, which takes privileges, they do
 //! nothing.
 //!
