@@ -76,8 +76,13 @@ pub fn with_remedy(reason: &str) -> String {
     }
 }
 
-/// Which recording is in the way, if that is why none could begin.
+/// What is in the way, if that is why no recording could begin.
 pub fn in_use(failure: &str) -> Option<&str> {
+    // Of a recording that has just ended.
+    let ending = "the session before is still being read";
+    if failure.ends_with(ending) {
+        return Some(ending);
+    }
     let (before, owner) = failure.split_once(" is in use by ")?;
     let begin = before.rfind(": ").map_or(0, |colon| colon + 2);
     let end = owner.rfind("; ").unwrap_or(owner.len());
@@ -388,6 +393,8 @@ mod tests {
             in_use("the trace manager is in use by user 1"),
             Some("the trace manager is in use by user 1")
         );
+        let ending = "the session before is still being read";
+        assert_eq!(in_use(&format!("unable to start trace: {ending}")), Some(ending));
         assert_eq!(in_use("no room"), None);
     }
 }

@@ -1,19 +1,21 @@
 //! A manager of a recording's own, beside one that is in use.
 //!
-//! Its runtime directory is one in the usual directory, named after the process that records. Buffers are
-//! below the usual directory, so that `trace recover` finds them.
+//! Its runtime directory is one in the usual directory, named after the process that records and a number:
+//! processes of two pid namespaces may have the same. Buffers are below the usual directory, so that `trace
+//! recover` finds them.
 //= docs/recording.md#several-recordings-at-once
 
 use crate::connection::{self, system};
-use crate::exit::Failure;
+use crate::exit::{Failure, INTERRUPTED};
 use crate::stdio::say;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 use trace_protocol::names::RUNTIME_VARIABLE;
 use zx_sim::RuntimeDir;
 
-/// What its runtime directory begins with; the number of the process follows.
+/// What its runtime directory begins with; the number of the process follows, and another one.
 const PREFIX: &str = "own-";
 
 /// The usual directory, if a runtime directory is that of a recording's own manager.
@@ -23,17 +25,23 @@ pub fn usual_directory(runtime: &Path) -> Option<&Path> {
 
 /// The process that a directory is named after.
 fn process_of(directory: &Path) -> Option<u32> {
-    directory.file_name()?.to_str()?.strip_prefix(PREFIX)?.parse().ok()
+    directory.file_name()?.to_str()?.strip_prefix(PREFIX)?.split_once('-')?.0.parse().ok()
 }
 
-/// Executes this command again with a manager of its own. Returns only if that is not possible.
-pub fn record_with_one(reason: &str) -> Failure {
+/// Executes this command again with a manager of its own. Returns only if that is not possible, or the user
+/// has asked for the end meanwhile.
+pub fn record_with_one(reason: &str, was_interrupted: &AtomicBool) -> Failure {
     let failed = |failure: Failure| Failure { text: format!("{reason}; {}", failure.text), ..failure };
     let directory = match make_directory() {
         Ok(directory) => directory,
         Err(failure) => return failed(failure),
     };
     say!("trace: {reason}: this recording has one of its own, for the programs that its command starts");
+    // The next process would not get a signal that this one has got.
+    if was_interrupted.load(Ordering::Relaxed) {
+        remove(&directory);
+        return Failure { code: INTERRUPTED, text: "interrupted before the recording started".to_owned() };
+    }
     let mut arguments = std::env::args_os();
     let tool = std::env::current_exe();
     let error = tool.and_then(|tool| {
@@ -55,11 +63,9 @@ fn make_directory() -> Result<PathBuf, Failure> {
     };
     let usual = usual_directory(first).unwrap_or(first);
     let failed = |error| system(&error).in_record();
-    RuntimeDir::open_or_create(usual).map_err(failed)?;
+    let runtime = RuntimeDir::open_or_create(usual).map_err(failed)?;
     remove_left(usual);
-    let directory = usual.join(format!("{PREFIX}{}", std::process::id()));
-    RuntimeDir::open_or_create(&directory).map_err(failed)?;
-    Ok(directory)
+    runtime.create_unique_dir(&format!("{PREFIX}{}", std::process::id())).map_err(failed)
 }
 
 fn remove_left(usual: &Path) {
@@ -87,7 +93,10 @@ mod tests {
     #[test]
     fn directories_of_own_managers_are_known_by_their_names() {
         let usual = |path| usual_directory(Path::new(path));
-        assert_eq!(usual("/dev/shm/trace-1/own-77"), Some(Path::new("/dev/shm/trace-1")));
-        assert_eq!((usual("/dev/shm/trace-1"), usual("/dev/shm/own-x"), usual("/own-")), (None, None, None));
+        assert_eq!(usual("/dev/shm/trace-1/own-77-4d00000"), Some(Path::new("/dev/shm/trace-1")));
+        assert_eq!(
+            (usual("/dev/shm/trace-1"), usual("/dev/shm/own-x-1"), usual("/own-7")),
+            (None, None, None)
+        );
     }
 }

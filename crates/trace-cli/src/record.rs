@@ -14,9 +14,10 @@ use crate::command::RecordedCommand;
 use crate::connection::{Connection, in_use, with_remedy};
 use crate::counted::Counted;
 use crate::exit::{self, Failure};
+use crate::input::is_stdin;
 use crate::output::{Removing, remove_on_signal, remove_on_signal_saying};
 use crate::settings::Settings;
-use crate::signals::end_with;
+use crate::signals::{end_with, note_signals};
 use crate::stdio::{self, say};
 use crate::verify::{self, Expected};
 use crate::{convert, kernel, measure, own_manager, report, stats, summary};
@@ -48,12 +49,15 @@ const TERM_WAIT: Duration = Duration::from_secs(5);
 /// Records, and returns the exit code.
 pub fn run(options: args::Record) -> Result<u8, Failure> {
     let (is_json, parent) = (options.json, options.parent);
+    let files = [options.config.as_deref(), options.recording.spec_file.as_deref()];
+    let is_pipe = files.into_iter().flatten().any(|file| is_stdin(file) || !file.is_file());
     let settings = Settings::resolve(options.recording.clone(), options.config_file())?;
     let options = &settings.recording;
     let mut config = trace_config(&settings)?;
     // Handles a Ctrl-C before anything is recorded.
     let removing = remove_on_signal()?;
     parent.map(end_with).transpose()?;
+    let was_interrupted = note_signals()?;
     let mut destination = Destination::create_partial(options)?;
     if destination.is_stdout() && options.trigger.iter().any(|trigger| trigger.is_snapshot()) {
         return Err(Failure::usage(
@@ -80,8 +84,8 @@ pub fn run(options: args::Record) -> Result<u8, Failure> {
     kernel::provide(&mut connection, &config, options)?;
     let mut has_begun = false;
     // Of a command, only the programs that it starts are wanted. Other commands of this tool, for which this
-    // one records, look for the recording at the usual manager.
-    let may_have_own_manager = !options.command.is_empty() && parent.is_none();
+    // one records, look for the recording at the usual manager. Options from a pipe cannot be read again.
+    let may_have_own_manager = !options.command.is_empty() && parent.is_none() && !is_pipe;
     let recording = RequestedRecording { config, expected, settings: &settings, is_json };
     let recorded = record(&mut connection, recording, &mut destination, removing, &mut has_begun);
     let Recorded { stats, expected, has_command, code, is_cut } = match recorded {
@@ -90,7 +94,7 @@ pub fn run(options: args::Record) -> Result<u8, Failure> {
         Err(failure) => match in_use(&failure.text).filter(|_| may_have_own_manager) {
             Some(reason) => {
                 drop((connection, destination));
-                return Err(own_manager::record_with_one(reason));
+                return Err(own_manager::record_with_one(reason, &was_interrupted));
             }
             None => return Err(failure),
         },

@@ -4,6 +4,8 @@ use crate::exit::Failure;
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// Signals that end a recording: those of Ctrl-C, `kill`, a closed terminal, and Ctrl-\. If one of the last
 /// two is ignored when the program starts, as under `nohup`, it stays ignored.
@@ -12,6 +14,16 @@ pub fn ending() -> Vec<i32> {
     let ignored = ignored();
     let ends = |signal: &i32| matches!(*signal, SIGINT | SIGTERM) || !is_in(ignored, *signal);
     [SIGINT, SIGTERM, SIGHUP, SIGQUIT].into_iter().filter(ends).collect()
+}
+
+/// Becomes true when a signal comes that ends a recording, whatever else handles it.
+pub fn note_signals() -> Result<Arc<AtomicBool>, Failure> {
+    let has_come = Arc::new(AtomicBool::new(false));
+    for signal in ending() {
+        signal_hook::flag::register(signal, has_come.clone())
+            .map_err(|error| Failure::new(format!("cannot handle signals: {error}")))?;
+    }
+    Ok(has_come)
 }
 
 /// Has this program get SIGTERM when its parent ends, however that ends.

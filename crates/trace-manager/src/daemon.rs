@@ -20,7 +20,7 @@ mod snapshot;
 mod task;
 mod wire;
 
-use crate::core::{ClientId, Core, Uid};
+use crate::core::{Action, ClientId, Core, Event, Uid};
 use announcement::Announcement;
 use clients::Clients;
 use entrances::Entrances;
@@ -160,6 +160,8 @@ struct Daemon {
     idle_timeout: Option<Duration>,
     idle_since: Instant,
     leaves_with_its_client: bool,
+    /// It has had a client.
+    was_needed: bool,
     core: Core,
     announcement: Announcement,
     io: Io,
@@ -211,6 +213,7 @@ impl Daemon {
             idle_timeout: options.idle_timeout,
             idle_since: now,
             leaves_with_its_client: options.leaves_with_its_client,
+            was_needed: false,
             core: Core::new(owner),
             announcement,
             registry,
@@ -400,7 +403,7 @@ impl Daemon {
                 let mut output = None;
                 let is_ending = self.is_ending();
                 self.with_tasks(|tasks, effects| match is_ending {
-                    true => tasks.refuse(requester, "the session before is still being read", effects),
+                    true => tasks.refuse(requester, clients::ENDING, effects),
                     false => output = tasks.start(requester, config, options, file, effects),
                 });
                 if let Some(output) = output {
@@ -450,7 +453,14 @@ impl Daemon {
             // An event counts before the time at which the daemon saw it: the daemon may have had to wait for
             // a processor.
             while let Some(event) = self.io.events.pop_front() {
-                self.core.handle_event(self.now(), event);
+                match event {
+                    // The session before may have ended since the request was read.
+                    Event::Initialize { client, .. } if self.is_ending() => {
+                        let reason = clients::ENDING.to_owned();
+                        self.act(Action::RefuseClient { client, reason });
+                    }
+                    event => self.core.handle_event(self.now(), event),
+                }
                 self.act_on_all();
             }
             self.core.handle_time(self.now());
@@ -498,12 +508,10 @@ impl Daemon {
             || !self.clients.is_empty()
         {
             self.idle_since = now;
-            if self.leaves_with_its_client {
-                self.idle_timeout = Some(Duration::ZERO);
-            }
+            self.was_needed = true;
             return false;
         }
-        now >= self.idle_since + timeout
+        self.leaves_with_its_client && self.was_needed || now >= self.idle_since + timeout
     }
 }
 

@@ -3,7 +3,9 @@
 use rustix::process::Signal;
 use std::fs;
 use std::path::PathBuf;
+use std::time::Duration;
 use trace_tests::sandbox::{Process, kill};
+use trace_tests::scene::wait_for_death;
 use trace_tests::{Archive, Sandbox, wait_for};
 
 /// A recording that goes on until it is interrupted.
@@ -81,23 +83,89 @@ fn what_a_killed_manager_of_a_recordings_own_leaves_is_recovered() {
             trace_tests::build::program("emit").to_str().unwrap(),
         ],
     );
-    let _ready = own.line();
+    let program: u32 = own.line().trim().parse().unwrap();
     let directory = own_directories(&sandbox).pop().unwrap();
-    assert_eq!(directory.file_name().unwrap().to_string_lossy(), format!("own-{}", own.pid()));
+    let name = directory.file_name().unwrap().to_string_lossy().into_owned();
+    assert!(name.starts_with(&format!("own-{}-", own.pid())), "{name}");
     let lock = fs::read_to_string(directory.join("lock")).unwrap();
     let manager: u32 = lock.trim().parse().unwrap();
     kill(manager, Signal::KILL);
     kill(own.pid(), Signal::KILL);
     drop(own.finish());
-    wait_for("the program to end", || {
-        let output = sandbox.trace(["recover", "-o", "recovered.fxt"]);
-        output.status.success().then_some(())
-    });
+    wait_for_death(program);
+    let output = sandbox.trace(["recover", "-o", "recovered.fxt"]);
+    assert!(output.status.success(), "{output:?}");
     assert_eq!(Archive::read(&sandbox.file("recovered.fxt")).events.len(), 1400);
     assert!(directory.exists());
     let output = sandbox.record(&["-o", "next.fxt"], "emit", &["1", "1"]);
     assert!(output.status.success(), "{output:?}");
     assert!(!directory.exists());
+    first.signal(Signal::INT);
+    first.succeed();
+}
+
+/// One ends while the next begins, again and again.
+//= docs/recording.md#several-recordings-at-once
+#[test]
+fn short_recordings_at_once_are_all_complete() {
+    let sandbox = Sandbox::new();
+    std::thread::scope(|scope| {
+        for lane in 0..4 {
+            let sandbox = &sandbox;
+            scope.spawn(move || {
+                for number in 0..10 {
+                    let file = format!("{lane}-{number}.fxt");
+                    let output = sandbox.record(&["-o", &file], "emit", &["1", "1"]);
+                    assert!(output.status.success(), "{output:?}");
+                    let archive = Archive::read(&sandbox.file(&file));
+                    assert_eq!(
+                        (programs(&archive), archive.events.len()),
+                        (vec!["trace_manager", "emit"], 14)
+                    );
+                }
+            });
+        }
+    });
+}
+
+/// The options cannot be read again.
+//= docs/recording.md#several-recordings-at-once
+#[test]
+fn options_from_a_pipe_are_refused_with_the_recording_in_the_way() {
+    let sandbox = Sandbox::new();
+    let first = recording(&sandbox);
+    let mut own = sandbox.spawn("trace", &["record", "-c", "-", "--", "true"]);
+    own.say("output-file = \"own.fxt\"");
+    own.close_stdin();
+    let output = own.finish();
+    assert_eq!(output.status.code(), Some(125), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("the trace manager is in use by"), "{output:?}");
+    first.signal(Signal::INT);
+    first.succeed();
+}
+
+/// It waits like any other manager.
+//= docs/recording.md#several-recordings-at-once
+#[test]
+fn a_manager_of_a_recordings_own_takes_no_processor() {
+    let sandbox = Sandbox::new();
+    let first = recording(&sandbox);
+    let mut own = sandbox.spawn("trace", &["record", "-o", "own.fxt", "--", "sh", "-c", "echo on; read end"]);
+    assert_eq!(own.line(), "on");
+    let directory = own_directories(&sandbox).pop().unwrap();
+    let manager = fs::read_to_string(directory.join("lock")).unwrap();
+    let ticks = || {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", manager.trim())).unwrap();
+        let fields: Vec<String> =
+            stat.rsplit(')').next().unwrap().split_whitespace().map(str::to_owned).collect();
+        fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
+    };
+    let before = ticks();
+    std::thread::sleep(Duration::from_secs(1));
+    let used = ticks() - before;
+    assert!(used < 20, "{used} of 100 ticks: it spins");
+    own.say("end");
+    own.succeed();
     first.signal(Signal::INT);
     first.succeed();
 }

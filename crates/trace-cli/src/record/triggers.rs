@@ -57,6 +57,8 @@ pub struct Triggers {
     resting: BTreeMap<String, Resting>,
     /// Alerts that the manager has dropped.
     dropped: u64,
+    /// Alerts that came when the recording had ended.
+    late: u64,
     wanted: SyncSender<Trigger>,
     done: Receiver<String>,
     thread: JoinHandle<()>,
@@ -94,7 +96,7 @@ impl Triggers {
         let thread = thread.map_err(|error| Failure::new(format!("cannot start a thread: {error}")))?;
         let cooldown = options.cooldown.map_or(COOLDOWN, |span| span.0);
         let resting = BTreeMap::new();
-        Ok(Self { watched, cooldown, resting, dropped: 0, wanted, done, thread })
+        Ok(Self { watched, cooldown, resting, dropped: 0, late: 0, wanted, done, thread })
     }
 
     fn conditions(&self) -> impl Iterator<Item = &Condition> {
@@ -176,7 +178,7 @@ impl Triggers {
             Some(resting) if resting.until.is_some_and(|until| Instant::now() < until) => {
                 resting.skipped += 1
             }
-            _ => self.dropped += 1,
+            _ => self.late += 1,
         }
     }
 
@@ -199,6 +201,10 @@ impl Triggers {
         }
         if let Some(text) = dropped(self.dropped) {
             say!("{text}");
+        }
+        if self.late > 0 {
+            let late = Counted(self.late, "alerts");
+            say!("trace: {late} came as the recording ended, which has what led to it; no action was taken");
         }
     }
 }

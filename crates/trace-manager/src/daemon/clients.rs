@@ -37,6 +37,9 @@ const OBSERVER_VERSIONS: VersionRange = VersionRange::only(OBSERVER_VERSION);
 /// How long providers may take to report their categories, all together.
 const CATEGORIES_WAIT: Duration = Duration::from_secs(1);
 
+/// Why no session can begin while the archive of the one before is not written.
+pub(super) const ENDING: &str = "the session before is still being read";
+
 /// The daemon's state about clients.
 pub(super) struct Clients {
     next_number: u32,
@@ -334,7 +337,7 @@ impl Clients {
             return;
         };
         if is_ending {
-            let reason = "the session before is still being read".to_owned();
+            let reason = ENDING.to_owned();
             send(&channel, Message::<Handle>::encode(SessionResponse::Refused { reason }, Txid::ONE_WAY));
             return;
         }
