@@ -3,7 +3,6 @@
 use rustix::process::Signal;
 use std::fs;
 use std::path::PathBuf;
-use std::time::Duration;
 use trace_tests::sandbox::{Process, kill};
 use trace_tests::scene::wait_for_death;
 use trace_tests::{Archive, Sandbox, wait_for};
@@ -150,7 +149,10 @@ fn options_from_a_pipe_are_refused_with_the_recording_in_the_way() {
 fn a_manager_of_a_recordings_own_takes_no_processor() {
     let sandbox = Sandbox::new();
     let first = recording(&sandbox);
-    let mut own = sandbox.spawn("trace", &["record", "-o", "own.fxt", "--", "sh", "-c", "echo on; read end"]);
+    let mut own = sandbox.spawn(
+        "trace",
+        &["record", "-o", "own.fxt", "--", "sh", "-c", "echo on; sleep 1; echo off; read end"],
+    );
     assert_eq!(own.line(), "on");
     let directory = own_directories(&sandbox).pop().unwrap();
     let manager = fs::read_to_string(directory.join("lock")).unwrap();
@@ -161,7 +163,7 @@ fn a_manager_of_a_recordings_own_takes_no_processor() {
         fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
     };
     let before = ticks();
-    std::thread::sleep(Duration::from_secs(1));
+    assert_eq!(own.line(), "off");
     let used = ticks() - before;
     assert!(used < 20, "{used} of 100 ticks: it spins");
     own.say("end");
