@@ -36,7 +36,9 @@ pub fn record_with_one(reason: &str, was_interrupted: &AtomicBool) -> Failure {
         Ok(directory) => directory,
         Err(failure) => return failed(failure),
     };
-    say!("trace: {reason}: this recording has one of its own, for the programs that its command starts");
+    say!(
+        "trace: {reason}: this recording has a manager of its own, for the programs that its command starts"
+    );
     // The next process would not get a signal that this one has got.
     if was_interrupted.load(Ordering::Relaxed) {
         remove(&directory);

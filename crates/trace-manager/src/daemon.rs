@@ -331,12 +331,10 @@ impl Daemon {
             Key::Client(number) => {
                 let uid = self.clients.user(number);
                 let providers = self.core.providers(uid);
-                let is_ending = self.is_ending();
                 let recording = self.core.recording(Some(uid));
                 let registered = &mut self.providers;
                 let dumps = &mut self.dumps;
-                let context =
-                    clients::QueryContext { uid, providers, is_ending, registered, recording, dumps };
+                let context = clients::QueryContext { uid, providers, registered, recording, dumps };
                 let about_task = self.clients.read_provisioner(number, context, &mut self.io);
                 if let Some((requester, request)) = about_task {
                     self.handle_task(requester, request);
@@ -454,7 +452,7 @@ impl Daemon {
             // a processor.
             while let Some(event) = self.io.events.pop_front() {
                 match event {
-                    // The session before may have ended since the request was read.
+                    // Not when the request is read: the session before may end in between.
                     Event::Initialize { client, .. } if self.is_ending() => {
                         let reason = clients::ENDING.to_owned();
                         self.act(Action::RefuseClient { client, reason });

@@ -45,7 +45,7 @@ fn commands_are_recorded_beside_each_other_and_beside_programs_that_run() {
         let line = said.lines().next().unwrap();
         let [begin, end] = [
             "trace: the trace manager is in use by \"",
-            ": this recording has one of its own, for the programs",
+            ": this recording has a manager of its own, for the programs",
         ];
         assert!(line.starts_with(begin) && line.contains(end), "{said}");
         let archive = Archive::read(&sandbox.file(&format!("own-{number}.fxt")));

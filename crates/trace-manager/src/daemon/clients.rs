@@ -124,8 +124,6 @@ pub(super) struct QueryContext<'a> {
     pub uid: Uid,
     /// The providers that this user may see.
     pub providers: Vec<ProviderInfo>,
-    /// A client is still reading the archive of the session before.
-    pub is_ending: bool,
     pub registered: &'a mut Providers,
     /// The providers that record in a session that this user may see; none if there is none.
     pub recording: Option<Vec<ProviderId>>,
@@ -228,7 +226,7 @@ impl Clients {
             Some((_, ProvisionerRequest::InitializeTracing { session, config, output })) => {
                 let pid = channel.peer().map_or(0, |peer| peer.pid);
                 let new_session = NewSession { session, output, config, pid, uid: context.uid };
-                self.initialize(new_session, context.is_ending, io);
+                self.initialize(new_session, io);
             }
             Some((txid, ProvisionerRequest::GetProviders)) => {
                 let mut listed = context.providers;
@@ -330,17 +328,12 @@ impl Clients {
         }
     }
 
-    fn initialize(&mut self, new_session: NewSession, is_ending: bool, io: &mut Io) {
+    fn initialize(&mut self, new_session: NewSession, io: &mut Io) {
         let NewSession { session, output, config, pid, uid } = new_session;
         // A handle of the wrong kind closes both: the client sees that on its channel.
         let (Ok(channel), Ok(output)) = (Channel::from_handle(session), Socket::from_handle(output)) else {
             return;
         };
-        if is_ending {
-            let reason = ENDING.to_owned();
-            send(&channel, Message::<Handle>::encode(SessionResponse::Refused { reason }, Txid::ONE_WAY));
-            return;
-        }
         let number = self.number();
         let key = Key::Session(number).encode();
         if io.waits.add(&channel, key, Signals::READABLE | Signals::PEER_CLOSED).is_err() {

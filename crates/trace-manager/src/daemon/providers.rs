@@ -82,6 +82,15 @@ pub(super) enum Buffer {
     Left,
 }
 
+/// What a provider was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Question {
+    /// For its categories, by this transaction.
+    Categories(Txid),
+    /// For the memory dump of this number.
+    Dump(u64),
+}
+
 /// One registered provider.
 struct Provider {
     name: String,
@@ -91,8 +100,8 @@ struct Provider {
     channel: Option<Channel>,
     process: Option<Rc<ProcessFd>>,
     tracee: Option<Tracee>,
-    /// Questions that it has not answered yet.
-    unanswered: usize,
+    /// Questions that it has not answered yet, in their order.
+    unanswered: VecDeque<Question>,
     /// It supports requests for memory dumps.
     dumps_memory: bool,
     answers_dumps: bool,
@@ -166,11 +175,18 @@ impl Provider {
         }
     }
 
-    /// Counts a question, unless too many are unanswered already.
-    fn may_be_asked(&mut self) -> bool {
-        let may_be = self.unanswered < MAX_UNANSWERED;
-        self.unanswered += usize::from(may_be);
+    /// Remembers a question; false if too many are unanswered already.
+    fn may_be_asked(&mut self, question: Question) -> bool {
+        let may_be = self.unanswered.len() < MAX_UNANSWERED;
+        self.unanswered.extend(may_be.then_some(question));
         may_be
+    }
+
+    /// A question is answered. Earlier ones will not be: it drops an answer that its channel has no room for.
+    fn settle(&mut self, question: Question) {
+        if let Some(place) = self.unanswered.iter().position(|asked| *asked == question) {
+            self.unanswered.drain(..=place);
+        }
     }
 
     /// What is known of its program, if that is wanted.
@@ -253,9 +269,12 @@ impl Providers {
         let response =
             encoded.ok().and_then(|encoded| ProviderResponse::decode(&encoded.bytes, encoded.handles).ok());
         match response {
-            Some(response) => {
-                provider.unanswered = provider.unanswered.saturating_sub(1);
-                Some(response)
+            Some((txid, response)) => {
+                provider.settle(match &response {
+                    ProviderResponse::KnownCategories(_) => Question::Categories(txid),
+                    ProviderResponse::DumpedMemory { dump, .. } => Question::Dump(*dump),
+                });
+                Some((txid, response))
             }
             None => {
                 log(&format!("provider {} broke the protocol", id.0));
@@ -396,7 +415,7 @@ impl Providers {
     ) -> Option<bool> {
         let provider = self.providers.get_mut(&id).filter(|provider| provider.dumps_memory)?;
         let can_answer = provider.answers_dumps;
-        if answers && can_answer && !provider.may_be_asked() {
+        if answers && can_answer && !provider.may_be_asked(Question::Dump(dump)) {
             return None;
         }
         self.send_request(id, ProviderRequest::DumpMemory { dump, level, answers: answers && can_answer });
@@ -445,7 +464,7 @@ impl Providers {
         };
         let question = ProviderRequest::GetKnownCategories.encode(txid);
         let is_sent = |channel: &Channel| send(channel, question);
-        provider.may_be_asked() && provider.channel.as_ref().is_some_and(is_sent)
+        provider.may_be_asked(Question::Categories(txid)) && provider.channel.as_ref().is_some_and(is_sent)
     }
 
     /// Asks a provider for its categories before it records, for the client of the session.

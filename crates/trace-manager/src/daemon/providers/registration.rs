@@ -6,6 +6,7 @@ use crate::daemon::io::Io;
 use crate::daemon::log::log;
 use crate::daemon::wire::send;
 use crate::daemon::{ACCEPTED_AT_ONCE, Key};
+use std::collections::VecDeque;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 use trace_format::buffer::BUFFER_VERSION;
@@ -130,7 +131,7 @@ impl Providers {
             channel: Some(channel),
             process: ProcessFd::open(process.pid).ok().map(Rc::new),
             tracee: None,
-            unanswered: 0,
+            unanswered: VecDeque::new(),
             dumps_memory: registration.dumps_memory,
             answers_dumps: registration.answers_dumps,
             // The peer reports it in its own pid namespace, which may be another.

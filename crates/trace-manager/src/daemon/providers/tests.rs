@@ -16,7 +16,7 @@ pub(super) fn provider() -> Provider {
         channel: None,
         process: None,
         tracee: None,
-        unanswered: 0,
+        unanswered: VecDeque::new(),
         dumps_memory: false,
         answers_dumps: false,
         parent: None,
