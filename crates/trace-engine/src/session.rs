@@ -7,6 +7,7 @@ pub(crate) mod context;
 pub mod engine;
 #[cfg(not(modelled))]
 pub(crate) mod fork;
+pub(crate) mod hold;
 #[cfg(not(modelled))]
 pub(crate) mod lease;
 #[cfg(not(modelled))]

@@ -87,6 +87,11 @@ impl Slabs {
         self.allocator.stop();
     }
 
+    /// As [`Slabs::stop`], for a recording that goes on in another buffer.
+    pub fn leave(&self) {
+        self.allocator.leave();
+    }
+
     /// Whether a slab is with a thread.
     pub fn is_in_use(&self, slab: u32) -> bool {
         self.buffer.word_of(slab).is_in_use()

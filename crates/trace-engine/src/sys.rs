@@ -120,6 +120,17 @@ pub(crate) unsafe fn unmap(mapping: *mut u8, bytes: usize) {
     unsafe { libc::munmap(mapping.cast(), bytes) };
 }
 
+/// Calls a function that may change `errno`, and leaves that as it is.
+pub(crate) fn keeping_errno(call: impl FnOnce()) {
+    // SAFETY: the calling thread's own variable (S1).
+    let errno = unsafe { libc::__errno_location() };
+    // SAFETY: as above.
+    let before = unsafe { *errno };
+    call();
+    // SAFETY: as above.
+    unsafe { *errno = before };
+}
+
 /// `MADV_POPULATE_WRITE`, of Linux 5.14.
 const POPULATE_WRITE: libc::c_int = 23;
 

@@ -248,6 +248,7 @@ impl<'a> EventWriter<'a> {
             Refusal::NotSaved => lost(LossReason::NotSaved),
             Refusal::NotRetired => lost(LossReason::NotRetired),
             Refusal::NotBacked => WriteError::Lost(LossReason::NotBacked),
+            Refusal::Left => WriteError::Lost(LossReason::NotRetired),
             Refusal::Stopped => WriteError::Ended,
         };
         if bytes > buffer.layout().slab_bytes {

@@ -1,12 +1,14 @@
 //! The life of a trace: initialize, start, stop, terminate. All of it is for the dispatcher's thread.
 #![allow(unsafe_code)]
 
+mod going_over;
+
 use crate::buffer::region::Region;
 use crate::session::config::Config;
 pub use crate::session::config::Disposition;
 use crate::session::context::Context;
 pub use crate::session::fork::{call_at_first_event_of_children, without_forks};
-use crate::session::lease::{self, Lease};
+use crate::session::lease::{self, Lease, Unlinked};
 pub use crate::session::observer::{Observer, epoch, is_start_pending, observe};
 use crate::session::observer::{advance_epoch, report_state};
 pub use crate::session::state::{Error, State, state};
@@ -167,12 +169,7 @@ impl Engine {
             stragglers += trace_ref::wait_for_writing(deadline);
             context.slabs().stop();
             stragglers += context.slabs().retire_all(deadline);
-            let generation = context.buffer().generation();
-            for block in registry::all().filter(|block| block.is_replaced()) {
-                if block.generation() == generation {
-                    context.buffer().count_left(block.take_left_events(), block.latest());
-                }
-            }
+            count_left(context);
             // Sites that were registered meanwhile, by threads that were inside.
             dynamic_sites::for_each(Site::switch_off);
             context.finalize();
@@ -237,17 +234,10 @@ impl Engine {
         }
         begin_change(State::Stopped).or_else(|_| begin_change(State::Initialized))?;
         if let Some(unlinked) = lease::unlink() {
-            let context = unlinked.context();
-            let stragglers = context.slabs().retire_all(deadline)
+            let stragglers = unlinked.context().slabs().retire_all(deadline)
                 + trace_ref::wait_for_writing(deadline)
                 + wait_for_leases(deadline);
-            if stragglers == 0 {
-                // SAFETY: all threads have left it, and there is no lease (E2).
-                unsafe { unlinked.free() };
-            } else {
-                // It is leaked for the thread that is stuck in it.
-                context.buffer().detach();
-            }
+            give_back(unlinked, stragglers);
         }
         end_change(State::Idle);
         Ok(())
@@ -264,6 +254,27 @@ impl Engine {
     #[must_use]
     pub fn has_prolonged_refs(&self) -> bool {
         trace_ref::is_prolonged()
+    }
+}
+
+/// Counts events of this trace that threads have left by a jump and that no thread will end.
+fn count_left(context: &Context) {
+    let generation = context.buffer().generation();
+    for block in registry::all().filter(|block| block.is_replaced()) {
+        if block.generation() == generation {
+            context.buffer().count_left(block.take_left_events(), block.latest());
+        }
+    }
+}
+
+/// Gives the buffer of a trace back that no thread finds any more, unless some are still in it.
+fn give_back(unlinked: Unlinked, stragglers: usize) {
+    if stragglers == 0 {
+        // SAFETY: all threads have left it, and there is no lease (E2).
+        unsafe { unlinked.free() };
+    } else {
+        // It is leaked for the thread that is stuck in it.
+        unlinked.context().buffer().detach();
     }
 }
 

@@ -106,6 +106,7 @@ fn on_fork_in_child() {
     registry::forget_current();
     dynamic_sites::release_in_child();
     trace_ref::forget_in_child();
+    lease::HOLD.release_in_child();
     lease::LEASES.store(0, Ordering::Relaxed);
     end_change(State::Idle);
     // A site that is on without a trace has the next event look whether this is a new child.

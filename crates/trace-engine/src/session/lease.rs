@@ -9,12 +9,16 @@
 #![allow(unsafe_code)]
 
 use crate::session::context::Context;
+use crate::session::hold::Hold;
 use crate::sync::{AtomicPtr, AtomicU32, Ordering};
 use crate::thread::block::ThreadBlock;
 use crate::thread::registry::{self, Acquired};
 use core::ptr::NonNull;
 
 static CONTEXT: AtomicPtr<Context> = AtomicPtr::new(core::ptr::null_mut());
+
+/// Closed while a recording goes over to another buffer.
+pub(super) static HOLD: Hold = Hold::new();
 
 /// Leases of threads that are not inside an event.
 pub(super) static LEASES: AtomicU32 = AtomicU32::new(0);
@@ -32,6 +36,11 @@ pub(crate) fn is_running() -> bool {
 /// A trace begins. There was none.
 pub(super) fn publish(context: Context) {
     CONTEXT.store(Box::into_raw(Box::new(context)), Ordering::SeqCst);
+}
+
+/// The recording goes on in another trace: from now on threads find that.
+pub(super) fn replace(context: Box<Context>) -> Option<Unlinked> {
+    NonNull::new(CONTEXT.swap(Box::into_raw(context), Ordering::SeqCst)).map(Unlinked)
 }
 
 /// A context that no thread finds any more.
@@ -76,7 +85,7 @@ enum Way {
 impl Lease {
     /// Of a thread with its block, which counts as inside an event from now on.
     pub fn inside(block: &'static ThreadBlock) -> Self {
-        block.enter();
+        HOLD.enter(block);
         Self(Way::Inside(block))
     }
 
@@ -85,7 +94,7 @@ impl Lease {
         match registry::acquire() {
             Some(Acquired::Own(block)) => Self::inside(block),
             Some(Acquired::Borrowed(block)) => {
-                block.enter();
+                HOLD.enter(block);
                 Self(Way::Borrowed(block))
             }
             None => Self::counted(),

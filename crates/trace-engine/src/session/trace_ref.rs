@@ -27,10 +27,17 @@ impl TraceRef {
     }
 
     fn take(count: &'static AtomicU32) -> Option<Self> {
-        // SeqCst: one order with the end of a run and the look at the counter behind it.
-        count.fetch_add(1, Ordering::SeqCst);
-        let reference = Self(count);
-        lease::is_running().then_some(reference)
+        loop {
+            // SeqCst: one order with the end of a run, or a hold, and the look at the counter behind it.
+            count.fetch_add(1, Ordering::SeqCst);
+            let reference = Self(count);
+            let is_to_write = core::ptr::eq(count, &WRITING);
+            if !is_to_write || !lease::HOLD.is_closing_references() {
+                return lease::is_running().then_some(reference);
+            }
+            drop(reference);
+            lease::HOLD.wait_until_open();
+        }
     }
 
     /// Keeps the reference without a value, until [`TraceRef::from_leaked_prolonged`] takes it over.

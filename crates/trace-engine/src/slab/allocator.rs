@@ -3,10 +3,10 @@
 //! One atomic word counts the tickets that were given out and says whether claiming is over:
 //!
 //! ```text
-//!  63        62     61..48   47..0
-//! +---------+------+--------+--------------------------+
-//! | STOPPED | FULL |   0    | next ticket              |
-//! +---------+------+--------+--------------------------+
+//!  63        62     61     60..48   47..0
+//! +---------+------+------+--------+--------------------------+
+//! | STOPPED | FULL | LEFT |   0    | next ticket              |
+//! +---------+------+------+--------+--------------------------+
 //! ```
 //!
 //! Tickets count up for as long as the buffer exists and go round through its slabs: ticket *t* stands for
@@ -30,6 +30,8 @@ use trace_format::slab::SlabWord;
 
 const STOPPED: u64 = 1 << 63;
 const FULL: u64 = 1 << 62;
+/// Beside `STOPPED`: the recording goes on in another buffer.
+const LEFT: u64 = 1 << 61;
 const TICKETS: u64 = SlabWord::MAX_SEQUENCE;
 
 /// The words of all slabs, in the shared buffer.
@@ -43,6 +45,8 @@ pub(crate) trait SlabWords {
 pub(crate) enum Refusal {
     /// Recording was stopped: the record does not belong to the trace any more.
     Stopped,
+    /// The recording goes on in another buffer, which the record came too early for.
+    Left,
     /// The buffer is full, and recording has ended.
     Full,
     /// All slabs of a oneshot buffer were given out: recording ends, unless an idle thread has room left.
@@ -155,6 +159,11 @@ impl SlabAllocator {
         self.state.fetch_or(STOPPED, Ordering::SeqCst);
     }
 
+    /// As [`SlabAllocator::stop`], for a recording that goes on in another buffer.
+    pub fn leave(&self) {
+        self.state.fetch_or(STOPPED | LEFT, Ordering::SeqCst);
+    }
+
     /// Ends a stop.
     pub fn resume(&self) {
         self.state.fetch_and(!STOPPED, Ordering::SeqCst);
@@ -162,6 +171,7 @@ impl SlabAllocator {
 
     fn check(state: u64) -> Result<(), Refusal> {
         match state {
+            state if state & LEFT != 0 => Err(Refusal::Left),
             state if state & STOPPED != 0 => Err(Refusal::Stopped),
             state if state & FULL != 0 => Err(Refusal::Full),
             _ => Ok(()),
@@ -271,8 +281,9 @@ impl SlabAllocator {
     /// half was taken back, while the dispatcher could not see the thread with it. To be asked after a full
     /// fence that follows the store by which it can.
     pub fn recheck(&self, sequence: u64) -> Result<bool, Refusal> {
-        if self.state.load(Ordering::SeqCst) & STOPPED != 0 {
-            return Err(Refusal::Stopped);
+        let state = self.state.load(Ordering::SeqCst);
+        if state & STOPPED != 0 {
+            return Err(if state & LEFT != 0 { Refusal::Left } else { Refusal::Stopped });
         }
         Ok(sequence > self.retired.load(Ordering::SeqCst))
     }

@@ -37,6 +37,10 @@ pub(crate) fn map_wiped_on_fork(_bytes: usize) -> *mut u8 {
 /// None is needed: there are no mappings.
 pub(crate) unsafe fn unmap(_mapping: *mut u8, _bytes: usize) {}
 
+pub(crate) fn keeping_errno(call: impl FnOnce()) {
+    call();
+}
+
 pub(crate) fn can_populate() -> bool {
     false
 }

@@ -3,6 +3,7 @@
 mod circular;
 mod definitions;
 mod freeze;
+mod going_over;
 mod hard;
 mod leaked;
 mod lifecycle;

@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use trace_engine::engine::{Engine, SaveRequest, State};
+use trace_engine::engine::{Engine, Error, SaveRequest, State};
 use trace_engine::{
     AlertHandler, BufferMode, Categories, Config, Disposition, HeapWords, Region, ThreadKoids, WakeHandler,
     engine,
@@ -54,7 +54,7 @@ pub struct Trace {
     reader: Option<BufferReader<&'static Memory>>,
     out: Vec<u8>,
     layout: Layout,
-    _alone: MutexGuard<'static, ()>,
+    _alone: Option<MutexGuard<'static, ()>>,
 }
 
 /// Ends the trace also where a test fails half-way.
@@ -103,7 +103,20 @@ pub struct Read {
     losses: [(LossReason, Loss); LossReason::ALL.len()],
     definition_bytes: u64,
     /// No other test's trace begins before this one was looked at.
-    _alone: MutexGuard<'static, ()>,
+    _alone: Option<MutexGuard<'static, ()>>,
+}
+
+fn config(categories: &[&str]) -> Config {
+    Config {
+        process: u64::from(std::process::id()),
+        process_name: "p".into(),
+        ticks_per_second: RATE,
+        categories: Categories::Listed(categories.iter().map(ToString::to_string).collect()),
+        alert: AlertHandler::new(|name| ALERTS.lock().unwrap().push(name.to_owned())),
+        wake: WakeHandler::new(|| _ = WAKES.fetch_add(1, Ordering::Relaxed)),
+        thread_time: false,
+        thread_koids: ThreadKoids::default(),
+    }
 }
 
 /// The engine for one test alone.
@@ -136,23 +149,13 @@ impl Trace {
     pub fn start_on(region: Region, words: Memory, mode: BufferMode, categories: &[&str]) -> Self {
         let bytes = region.len_bytes();
         let alone = alone();
-        let config = Config {
-            process: u64::from(std::process::id()),
-            process_name: "p".into(),
-            ticks_per_second: RATE,
-            categories: Categories::Listed(categories.iter().map(ToString::to_string).collect()),
-            alert: AlertHandler::new(|name| ALERTS.lock().unwrap().push(name.to_owned())),
-            wake: WakeHandler::new(|| _ = WAKES.fetch_add(1, Ordering::Relaxed)),
-            thread_time: false,
-            thread_koids: ThreadKoids::default(),
-        };
         ALERTS.lock().unwrap().clear();
         WAKES.store(0, Ordering::Relaxed);
-        let engine = EndedEngine(engine::initialize(region, mode, config).unwrap());
+        let engine = EndedEngine(engine::initialize(region, mode, config(categories)).unwrap());
         engine.start(Disposition::Retain, &[]).unwrap();
         let layout = Layout::new(bytes as u64, mode).unwrap();
         let words = Box::leak(Box::new(words));
-        Self { engine, words, reader: None, out: Vec::new(), layout, _alone: alone }
+        Self { engine, words, reader: None, out: Vec::new(), layout, _alone: Some(alone) }
     }
 
     pub fn slab_count(&self) -> u32 {
@@ -199,6 +202,20 @@ impl Trace {
     pub fn pause(&self) {
         let stopped = self.engine.stop(Instant::now() + PATIENCE).unwrap();
         assert_eq!(stopped.stragglers, 0);
+    }
+
+    /// Goes on in another buffer. Returns what is in the one so far.
+    pub fn go_over(&mut self, mode: BufferMode, bytes: usize, categories: &[&str]) -> Result<Read, Error> {
+        let (region, words) = Region::on_heap(bytes);
+        let stopped = self.engine.go_over(region, mode, config(categories), &[])?;
+        assert_eq!(stopped.stragglers, 0);
+        self.read(BufferPart::Rest(Activity::Quiet));
+        let left = self.parse(None);
+        self.words = Box::leak(Box::new(Memory::Heap(words)));
+        self.layout = Layout::new(bytes as u64, mode).unwrap();
+        self.reader = None;
+        self.out.clear();
+        Ok(left)
     }
 
     /// Starts a further run. What was read so far is forgotten if its definitions are.
@@ -264,19 +281,21 @@ impl Trace {
     pub fn end(mut self) -> Read {
         self.read(BufferPart::Rest(Activity::Quiet));
         self.engine.terminate(Instant::now() + PATIENCE).unwrap();
-        self.parse()
+        let alone = self._alone.take();
+        self.parse(alone)
     }
 
     /// Reads the buffer of an engine that was terminated.
     pub fn read_terminated(mut self) -> Read {
         self.read(BufferPart::Rest(Activity::Quiet));
-        self.parse()
+        let alone = self._alone.take();
+        self.parse(alone)
     }
 
-    fn parse(self) -> Read {
+    fn parse(&self, alone: Option<MutexGuard<'static, ()>>) -> Read {
         let slabs_used = self.slabs_used();
         let reader = self.reader.as_ref().unwrap();
-        read(reader, &self.out, slabs_used, self._alone)
+        read(reader, &self.out, slabs_used, alone)
     }
 }
 
@@ -284,7 +303,7 @@ fn read(
     reader: &BufferReader<&Memory>,
     out: &[u8],
     slabs_used: usize,
-    alone: MutexGuard<'static, ()>,
+    alone: Option<MutexGuard<'static, ()>>,
 ) -> Read {
     let mut strings = BTreeMap::new();
     let mut threads = BTreeMap::new();

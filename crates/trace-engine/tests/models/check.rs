@@ -1,6 +1,5 @@
 //! Plays a model through, in every interleaving.
 
-use crate::models::world::World;
 use crate::sync::{Arc, thread};
 
 /// Which of two actors begins.
@@ -14,11 +13,11 @@ pub enum Order {
 
 impl Order {
     /// What two actors do at the same time.
-    pub fn play<A: Send + 'static, B: Send + 'static>(
+    pub fn play<W: Send + Sync + 'static, A: Send + 'static, B: Send + 'static>(
         self,
-        world: &Arc<World>,
-        first: impl FnOnce(&World) -> A + Send + 'static,
-        second: impl FnOnce(&World) -> B + Send + 'static,
+        world: &Arc<W>,
+        first: impl FnOnce(&W) -> A + Send + 'static,
+        second: impl FnOnce(&W) -> B + Send + 'static,
     ) -> (A, B) {
         let other = world.clone();
         match self {

@@ -20,6 +20,8 @@
 #[cfg(not(shuttle))]
 mod check;
 #[cfg(not(shuttle))]
+mod going_over;
+#[cfg(not(shuttle))]
 mod memory;
 #[cfg(shuttle)]
 mod mixes;

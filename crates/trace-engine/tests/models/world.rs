@@ -57,6 +57,11 @@ pub struct World {
     pages: Option<Arc<Pages>>,
 }
 
+/// The header of a record of so many words.
+pub fn header(thread: usize, number: u64, words: usize) -> u64 {
+    (words as u64) << 4 | (thread as u64) << 32 | number << 48
+}
+
 /// A record: the thread that wrote it, and its number on that thread.
 pub type Written = (u64, u64);
 
@@ -105,6 +110,25 @@ impl World {
             block.join(context.buffer().generation(), 1);
             block.set_thread_index(index as u8 + 1);
         }
+        Self::of(context, blocks, words, layout, pages)
+    }
+
+    /// Another buffer for the same threads, which have not come to it yet.
+    pub fn beside(other: &Self) -> Self {
+        let layout = layout(BufferMode::Oneshot, 2, 4, 128);
+        let (region, words) = Region::on_heap(layout.total_bytes as usize);
+        let context = Context::new(region, layout, Config::new(1, "", 1));
+        context.begin_run(&[]);
+        Self::of(context, other.blocks.clone(), words, layout, None)
+    }
+
+    fn of(
+        context: Context,
+        blocks: Vec<&'static ThreadBlock>,
+        words: HeapWords,
+        layout: Layout,
+        pages: Option<Arc<Pages>>,
+    ) -> Self {
         guard((0..layout.slab_count()).map(|slab| context.buffer().slab_space(slab)));
         let site = Site::new("c", "n", &[]);
         site.switch_on();
@@ -126,16 +150,25 @@ impl World {
 
     /// A record of so many words on a thread; whether it is kept.
     pub fn write(&self, thread: usize, number: u64, words: usize) -> Result<(), WriteError> {
-        self.inside(thread, |block| {
-            let written = write_inside(&self.context, block, true, &self.site, 1, |writer| {
-                let header = (words as u64) << 4 | (thread as u64) << 32 | number << 48;
-                writer.put(words, MAX_RECORD_WORDS, 1, header, |record| {
-                    self.pages.iter().for_each(|pages| pages.touch());
-                    (1..words).for_each(|_| record.word(header));
-                })
-            });
-            written.unwrap_or(Err(WriteError::Ended))
-        })
+        self.inside(thread, |block| self.write_in(block, thread, number, words))
+    }
+
+    /// What [`World::write`] does inside the event.
+    pub fn write_in(
+        &self,
+        block: &'static ThreadBlock,
+        thread: usize,
+        number: u64,
+        words: usize,
+    ) -> Result<(), WriteError> {
+        let written = write_inside(&self.context, block, true, &self.site, 1, |writer| {
+            let header = header(thread, number, words);
+            writer.put(words, MAX_RECORD_WORDS, 1, header, |record| {
+                self.pages.iter().for_each(|pages| pages.touch());
+                (1..words).for_each(|_| record.word(header));
+            })
+        });
+        written.unwrap_or(Err(WriteError::Ended))
     }
 
     /// As many records as there are numbers, of so many words; those that are kept.
