@@ -54,6 +54,12 @@ impl Scene {
         command.args(&arguments);
         let recording = Sandbox::spawn_command(command);
         wait_for("the program to write", || (counted(&sandbox).iter().sum::<u64>() > events).then_some(()));
+        if !more_options.contains(&"-o") {
+            // The client deletes an empty file when it ends.
+            let partial = sandbox.file("trace.partial.fxt");
+            let has_begun = || fs::metadata(&partial).is_ok_and(|file| file.len() > 0);
+            wait_for("the archive to begin", || has_begun().then_some(()));
+        }
         let burst = child_of(recording.pid(), "burst").expect("the program runs");
         assert!(was_recorded(&sandbox), "the program has not waited for its recording");
         let manager = sandbox.manager_pid().expect("a manager runs");

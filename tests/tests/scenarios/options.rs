@@ -380,6 +380,8 @@ fn an_alert_takes_a_snapshot_now_and_then() {
     }
     program.close_stdin();
     program.succeed();
+    // One that is under way when the recording ends is given up.
+    wait_for("the snapshot", || recording.stderr_so_far().contains(": snapshot in ").then_some(()));
     recording.signal(Signal::INT);
     let output = recording.finish();
     assert!(output.status.success(), "{output:?}");
