@@ -65,6 +65,7 @@ mod scenarios {
     mod several;
     mod skew;
     mod snapshots;
+    mod starting;
     mod tasks;
     mod thread_time;
     mod tools;

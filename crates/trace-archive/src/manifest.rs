@@ -43,6 +43,9 @@ pub struct SessionInfo {
     /// The client's command line.
     #[serde(default)]
     pub command_line: Vec<String>,
+    /// A program recorded itself, without a manager: the process is its own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_startup: bool,
 }
 
 impl SessionInfo {
@@ -56,7 +59,16 @@ impl SessionInfo {
     ) -> Self {
         let mode = mode as u8;
         let manager_pid = std::process::id();
-        Self { version: VERSION, manager_pid, wall_clock_ns, mode, ticks_per_second, command_line }
+        let is_startup = false;
+        Self {
+            version: VERSION,
+            manager_pid,
+            wall_clock_ns,
+            mode,
+            ticks_per_second,
+            command_line,
+            is_startup,
+        }
     }
 
     /// How its buffers are used.
@@ -86,6 +98,9 @@ pub struct BufferInfo {
     /// When it registered, in ticks, in the same case.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub registered: Option<u64>,
+    /// Device and inode of the program's own buffer that it was made from: that has nothing else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<(u64, u64)>,
 }
 
 impl BufferInfo {
@@ -515,7 +530,8 @@ mod tests {
 
     fn provider(id: u32) -> BufferInfo {
         let (name, pid) = (format!("app {id}"), 40 + u64::from(id));
-        BufferInfo { id, name, pid, bytes: 1 << 20, parent: None, command_line: None, registered: None }
+        let (parent, command_line, registered, origin) = (None, None, None, None);
+        BufferInfo { id, name, pid, bytes: 1 << 20, parent, command_line, registered, origin }
     }
 
     fn part(half: Option<u32>, begin: u64) -> PartInfo {

@@ -3,14 +3,17 @@
 //! A session's directory holds the buffers, the beginning of the archive, and a [manifest](crate::manifest).
 //! The manager that runs the session holds a lock in it, and each program marks its buffer as in use. A
 //! directory that no process holds is a leftover, and stays until its deletion is requested or it expires.
+//! A program that records itself makes such a directory, too, and holds it as a manager does.
 
 mod join;
 mod retention;
+mod startups;
 
 use crate::files;
 use crate::manifest::{Buffer, Entry, Manifest, ManifestError, Writer};
 pub use join::ClientFile;
 pub use retention::delete_expired;
+pub use startups::recover_startups;
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -133,6 +136,23 @@ fn read_manifest(directory: &Path) -> Result<Manifest, Error> {
     Manifest::read(directory).map_err(|error| Error::Manifest { directory: directory.to_owned(), error })
 }
 
+/// Deletes the file of a buffer that a manager has taken over, if it is still that file, in the directory of a
+/// session.
+///
+/// # Errors
+/// It is another one, or cannot be deleted.
+pub fn delete_startup_buffer(path: &Path, identity: (u64, u64)) -> io::Result<()> {
+    let directory = path.parent().and_then(Path::file_name).unwrap_or_default();
+    if !directory.to_string_lossy().starts_with(&format!("{SESSION_PREFIX}-")) {
+        return Err(io::Error::other(format!("{} is in no session's directory", path.display())));
+    }
+    files::remove_if(path, |file| {
+        let found = file.metadata()?;
+        let is_it = (found.dev(), found.ino()) == identity;
+        if is_it { Ok(()) } else { Err(io::Error::other("it is another file")) }
+    })
+}
+
 impl Session {
     /// Reads a session's directory.
     ///
@@ -169,6 +189,27 @@ impl Session {
             .values()
             .filter(|buffer| buffer.is_started && !buffer.is_archived)
             .filter(is_there)
+            .filter(|buffer| !self.is_taken_over(buffer))
+    }
+
+    /// Whether the buffer of a program that recorded itself is part of another session, whose manager was
+    /// killed before it could delete the file here.
+    fn is_taken_over(&self, buffer: &Buffer) -> bool {
+        let Some(runtime) = self.directory.parent().filter(|_| self.manifest.session.is_startup) else {
+            return false;
+        };
+        let file = files::open(&self.directory.join(buffer.provider.file_name()));
+        let Ok(found) = file.and_then(|file| file.metadata()) else {
+            return false;
+        };
+        let origin = Some((found.dev(), found.ino()));
+        let others = session_directories(runtime).unwrap_or_default();
+        others.iter().filter(|other| **other != self.directory).any(|other| {
+            let has_it = |manifest: Manifest| {
+                manifest.buffers.values().any(|buffer| buffer.is_started && buffer.provider.origin == origin)
+            };
+            Manifest::read(other).is_ok_and(has_it)
+        })
     }
 
     /// The space that a buffer's file takes, if it exists.

@@ -5,6 +5,8 @@
 //! the trace in time.
 
 use crate::framing::{self, ByteSink};
+use crate::manifest::SessionInfo;
+use std::num::NonZeroU64;
 use std::time::{SystemTime, UNIX_EPOCH};
 use trace_format::argument::{Argument, ArgumentValue, Arguments};
 use trace_format::event::{Event, EventKind, Scope};
@@ -13,6 +15,7 @@ use trace_format::kernel_object::{KernelObject, PROCESS_ARGUMENT, TYPE_PROCESS, 
 use trace_format::record::Record;
 use trace_format::refs::{StringRef, ThreadRef, truncate};
 use trace_format::units::{Koid, ProcessKoid, ProviderId, ThreadKoid, Ticks, TicksPerSecond};
+use trace_protocol::BufferingMode;
 use trace_protocol::controller::TraceConfig;
 
 /// The manager's own provider; registered ones count from 1.
@@ -22,9 +25,22 @@ const CATEGORY: &str = "trace";
 /// Longest text of an argument, in bytes.
 const MAX_TEXT_BYTES: usize = 4000;
 
-/// Appends what is known of the session when it begins.
-//= docs/protocol.md#the-managers-own-provider
-pub fn begin(config: &TraceConfig, rate: TicksPerSecond, out: &mut Vec<u8>) {
+/// Appends what is known of the recording of a program that recorded itself, and began at this moment.
+pub fn startup(session: &SessionInfo, at: Ticks, out: &mut Vec<u8>) {
+    let rate = NonZeroU64::new(session.ticks_per_second).unwrap_or(NonZeroU64::MIN);
+    begin_own(TicksPerSecond(rate), out);
+    let command_line = session.command_line.join(" ");
+    let mode = session.mode().map(|mode| BufferingMode::from(mode).to_string()).unwrap_or_default();
+    let arguments = [
+        argument("version", text(env!("CARGO_PKG_VERSION"))),
+        argument("command_line", text(&command_line)),
+        argument("buffering_mode", text(&mode)),
+    ];
+    instant_at(at, session.wall_clock_ns, "recording", &arguments, out);
+}
+
+/// Appends who writes this.
+fn begin_own(rate: TicksPerSecond, out: &mut Vec<u8>) {
     framing::provider_info(OWN_ID, OWN_NAME, out);
     record(&Record::Initialization(Initialization { ticks_per_second: rate }), out);
     let process = Koid(zx_sim::process_koid());
@@ -32,6 +48,12 @@ pub fn begin(config: &TraceConfig, rate: TicksPerSecond, out: &mut Vec<u8>) {
     object(TYPE_PROCESS, process, OWN_NAME, &[], out);
     let of_process = [argument(PROCESS_ARGUMENT, ArgumentValue::Koid(process))];
     object(TYPE_THREAD, thread, OWN_NAME, &of_process, out);
+}
+
+/// Appends what is known of the session when it begins.
+//= docs/protocol.md#the-managers-own-provider
+pub fn begin(config: &TraceConfig, rate: TicksPerSecond, out: &mut Vec<u8>) {
+    begin_own(rate, out);
     let system = rustix::system::uname();
     let host = system.nodename().to_string_lossy();
     let kernel = format!("{} {}", system.sysname().to_string_lossy(), system.release().to_string_lossy());
@@ -109,10 +131,20 @@ pub fn recovered(out: &mut Vec<u8>) {
 /// An instant now, with the wall clock as its last argument.
 fn instant(name: &str, arguments: &[Argument<'_>], out: &mut Vec<u8>) {
     let nanos = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
-    let timestamp = Ticks(zx_sim::ticks::now());
+    let wall_clock_ns = u64::try_from(nanos).unwrap_or(u64::MAX);
+    instant_at(Ticks(zx_sim::ticks::now()), wall_clock_ns, name, arguments, out);
+}
+
+/// An instant at a moment, with the wall clock then as its last argument.
+fn instant_at(
+    timestamp: Ticks,
+    wall_clock_ns: u64,
+    name: &str,
+    arguments: &[Argument<'_>],
+    out: &mut Vec<u8>,
+) {
     let mut arguments = arguments.to_vec();
-    arguments
-        .push(argument("wall_clock_ns", ArgumentValue::Uint64(u64::try_from(nanos).unwrap_or(u64::MAX))));
+    arguments.push(argument("wall_clock_ns", ArgumentValue::Uint64(wall_clock_ns)));
     let event = Event {
         timestamp,
         thread: ThreadRef::Inline {

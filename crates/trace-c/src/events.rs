@@ -13,6 +13,7 @@ use trace_engine::ffi::{self, MAX_ARGUMENTS, Registration, SiteText};
 use trace_engine::{ArgName, Event, EventType, Koid, Site};
 use trace_format::argument::ArgumentValue;
 use trace_format::mutants;
+use trace_provider::startup;
 
 /// `trace_internal_call_t` (S1).
 #[repr(C)]
@@ -104,6 +105,8 @@ impl<'a> Described<'a> {
     /// Enlists the site if it is new. Not for a call that has no site.
     fn enlist(&self) -> Option<&'a Site> {
         layout::set_up();
+        // A program that is to be recorded from its first line may have no provider yet.
+        startup::begin_by_environment();
         let Call { site, storage, module, .. } = *self.call;
         let handle = module.addr();
         // SAFETY: a site of this layout, texts and names, and storage for as many as the macro has given

@@ -152,6 +152,8 @@ exports! {
         fn trace_provider_create_synchronously_with_fdio(dispatcher: *mut c_void, name: CStrRef<'_>, started: Out<'_, bool>) -> Option<Box<Provider>>;
         fn trace_provider_destroy(provider: Option<Box<Provider>>);
         fn trace_provider_start();
+        fn trace_startup_begin(categories: CStrRef<'_>) -> bool;
+        fn trace_startup_begin_by_arguments(count: i32, arguments: ArrayPtr<'_, CStrRef<'_>>) -> bool;
         fn trace_provider_connect_with_fdio(out: Out<'_, u32>) -> Status;
         fn trace_internal_provider_describe_categories(provider: Option<&Provider>, call: Option<crate::provider::DescribeCategories>, data: *mut c_void);
         fn trace_internal_provider_get_config(provider: Option<&Provider>, mode: Out<'_, u32>, add: Option<crate::provider::AddCategory>, sink: *mut c_void);

@@ -11,12 +11,12 @@
 //!   and may be used on any thread.
 #![allow(unsafe_code)]
 
-use crate::abi::{CStrRef, ERR_INVALID_ARGS, OK, Out, Status};
+use crate::abi::{ArrayPtr, CStrRef, ERR_INVALID_ARGS, OK, Out, Status};
 use crate::{layout, library_election, zircon};
 use core::ffi::c_void;
 use parking_lot::Mutex;
 use std::sync::{Arc, Weak};
-use trace_provider::{Registration, TraceProvider};
+use trace_provider::{Registration, TraceProvider, startup};
 
 /// `trace_provider_t`.
 pub struct Provider(Arc<TraceProvider>);
@@ -125,6 +125,26 @@ pub extern "C" fn trace_provider_start() {
     let (provider, _) = get(b"", &Way::Background);
     // Kept for as long as the process lives.
     core::mem::forget(provider);
+}
+
+/// Begins to record into a buffer of the program's own. Says on stderr why that is not possible.
+fn begin_startup(categories: &str) -> bool {
+    layout::set_up();
+    let begun = startup::begin(&startup::Options::of(categories));
+    begun.inspect_err(|reason| eprintln!("trace provider: not recorded from the start: {reason}")).is_ok()
+}
+
+pub extern "C" fn trace_startup_begin(categories: CStrRef<'_>) -> bool {
+    begin_startup(&String::from_utf8_lossy(categories.bytes()))
+}
+
+pub extern "C" fn trace_startup_begin_by_arguments(count: i32, arguments: ArrayPtr<'_, CStrRef<'_>>) -> bool {
+    // SAFETY: the header asks for so many arguments (C1).
+    let arguments = unsafe { arguments.take(usize::try_from(count).unwrap_or(0)) };
+    arguments.iter().any(|argument| {
+        let argument = String::from_utf8_lossy(argument.bytes());
+        startup::categories_of(&argument).is_some_and(begin_startup)
+    })
 }
 
 pub extern "C" fn trace_provider_connect_with_fdio(out: Out<'_, u32>) -> Status {

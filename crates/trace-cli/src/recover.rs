@@ -16,7 +16,9 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 use trace_archive::problem;
-use trace_archive::recovery::{ClientFile, Error, Leftover, Piece, Recovered, Session, session_directories};
+use trace_archive::recovery::{
+    ClientFile, Error, Leftover, Piece, Recovered, Session, recover_startups, session_directories,
+};
 use trace_format::shown::Shown;
 use trace_protocol::controller::ProviderStats;
 use trace_reader::Disorder;
@@ -39,7 +41,21 @@ pub fn run(options: &Recover) -> Result<(), Failure> {
 
 /// Reports that a recording can be recovered, before another command does its work.
 pub fn remind() {
-    for session in waiting() {
+    let (startups, others): (Vec<_>, Vec<_>) =
+        waiting().into_iter().partition(|session| session.manifest.session.is_startup);
+    match startups.as_slice() {
+        [] => {}
+        [one] => {
+            let names = one.manifest.buffers.values().map(|buffer| buffer.provider.name.as_str());
+            let names = names.collect::<Vec<_>>().join(", ");
+            let age = age(one.began());
+            say!("trace: {} recorded itself {age} ago; save that with: trace recover", Shown(&names));
+        }
+        several => {
+            say!("trace: {} programs recorded themselves; save that with: trace recover", several.len());
+        }
+    }
+    for session in others {
         let buffers = session.manifest.buffers.values().filter(|buffer| buffer.is_started);
         let names: Vec<_> = buffers.map(|buffer| buffer.provider.name.as_str()).collect();
         say!(
@@ -83,7 +99,9 @@ fn settled(options: &Recover) -> Vec<Session> {
     let mut asked = HashMap::new();
     loop {
         let found = sessions(options);
-        let running = found.iter().filter(|session| session.has_manager());
+        // A program that records itself ends when it wants.
+        let is_ending = |session: &&Session| session.has_manager() && !session.manifest.session.is_startup;
+        let running = found.iter().filter(is_ending);
         let mut is_new = false;
         let mut is_ending = false;
         for runtime in running.filter_map(|session| session.directory.parent()) {
@@ -124,29 +142,29 @@ fn recover(options: &Recover) -> Result<(), Failure> {
         )));
     }
     let mut found = settled(options);
-    let running = found.iter().find(|session| session.has_manager()).map(|session| session.directory.clone());
+    let running = found.iter().find(|session| session.has_manager()).map(running);
     found.retain(Session::is_recoverable);
     if options.directory.is_none() && found.iter().any(Session::is_waiting) {
         // Recordings that were recovered before are only found by name.
         found.retain(Session::is_waiting);
     }
-    let session = match found.as_slice() {
+    let sessions = match found.as_slice() {
         [] => {
             return Err(Failure::new(match running {
-                Some(directory) => format!(
-                    "{} is being recorded right now; end that recording, and its trace is complete",
-                    directory.display()
-                ),
+                Some(running) => running,
                 None => format!("there is nothing to recover (looked in {})", looked(options)),
             }));
         }
-        [session] => session,
+        [session] => std::slice::from_ref(session),
+        startups if startups.iter().all(|session| session.manifest.session.is_startup) => startups,
         several => {
             stdio::report(&table(several));
             return Err(Failure::new("several recordings can be recovered; name the directory of one"));
         }
     };
-    let leftover = Leftover::open(&session.directory).map_err(failure)?;
+    let leftovers: Result<Vec<_>, _> =
+        sessions.iter().map(|session| Leftover::open(&session.directory)).collect();
+    let leftovers = leftovers.map_err(failure)?;
     let _removing = remove_on_signal()?;
     let mut output = OutputFile::create(&output_file)?;
     if let Some(others) = others {
@@ -154,20 +172,46 @@ fn recover(options: &Recover) -> Result<(), Failure> {
     }
     let mut all = Vec::new();
     let mut writer = BufWriter::new(output.file());
-    let client = leftover.recover(&mut writer, |recovered| all.push(recovered.clone())).map_err(failure)?;
+    let add = |recovered: &Recovered| all.push(recovered.clone());
+    let client = match &leftovers[..] {
+        [leftover] if !leftover.session().manifest.session.is_startup => leftover.recover(&mut writer, add),
+        startups => recover_startups(startups, &mut writer, add).map(|()| ClientFile::Unknown),
+    };
+    let client = client.map_err(failure)?;
     let flushed = writer.flush();
     drop(writer);
     flushed.map_err(|error| Failure::new(format!("cannot write the archive: {error}")))?;
     // Its contents are on disk.
     let path = output.finish()?;
     report(&all, &client, &path, is_json(options))?;
-    let complete = is_sound(&path).and_then(|()| is_complete(&all, &client, &session.directory));
+    let complete = is_sound(&path).and_then(|()| is_complete(&all, &client, &sessions[0].directory));
     if complete.is_err() {
-        say!("trace: nothing was deleted: {} is unchanged", session.directory.display());
+        let directories = sessions.iter().map(|session| session.directory.display().to_string());
+        let (directories, is) =
+            (directories.collect::<Vec<_>>(), if sessions.len() == 1 { "is" } else { "are" });
+        say!("trace: nothing was deleted: {} {is} unchanged", directories.join(", "));
         return complete;
     }
-    leftover.note_recovered(&path).map_err(failure)?;
-    remove_pieces(leftover)
+    leftovers.into_iter().try_for_each(|leftover| {
+        leftover.note_recovered(&path).map_err(failure)?;
+        remove_pieces(leftover)
+    })
+}
+
+/// What a session is that cannot be recovered yet.
+fn running(session: &Session) -> String {
+    let directory = session.directory.display();
+    let mut programs = session.manifest.buffers.values().map(|buffer| &buffer.provider);
+    match programs.next().filter(|_| session.manifest.session.is_startup) {
+        Some(program) => format!(
+            "{} (pid {}) records itself into {directory}; end it, or record it with: trace record",
+            Shown(&program.name),
+            program.pid
+        ),
+        None => {
+            format!("{directory} is being recorded right now; end that recording, and its trace is complete")
+        }
+    }
 }
 
 /// Fails unless all expected data could be read.

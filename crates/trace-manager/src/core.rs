@@ -126,6 +126,13 @@ pub enum Event {
         /// The packet, or the error in it.
         packet: Result<FifoRequest, PacketError>,
     },
+    /// A provider has handed over what it had recorded before, which counts as a provider that has ended.
+    HandedOver {
+        /// Its number, which has a buffer and nothing else.
+        provider: ProviderId,
+        /// The provider.
+        from: ProviderId,
+    },
     /// A part of a provider's buffer was read, and is on its way into the archive: the next part can be read.
     TransferFinished {
         /// The provider.
@@ -388,6 +395,10 @@ impl Core {
             Event::Packet { provider, packet } => {
                 self.with_session(|session, actions| session.handle_packet(provider, packet, actions));
             }
+            Event::HandedOver { provider, from } => match &mut self.session {
+                Some(session) => session.handle_handed_over(provider, from, &mut self.actions),
+                None => self.actions.push_back(Action::LeaveBuffer(provider)),
+            },
             Event::TransferFinished { provider, stats, is_complete } => {
                 self.with_session(|session, actions| {
                     session.handle_transferred(provider, stats, is_complete, actions);

@@ -46,6 +46,8 @@ use zx_sim::{Handle, Listener, RuntimeDir, Signals};
 
 /// How many connections are accepted before everything else is checked.
 const ACCEPTED_AT_ONCE: usize = 64;
+/// Answers of a provider that may precede what it hands over: as many questions as it is asked at a time.
+const MAX_ANSWERS: usize = 16;
 /// How long no connection is accepted after the process ran out of descriptors.
 const LISTENERS_REST: Duration = Duration::from_millis(200);
 /// Held by the one manager of a runtime directory.
@@ -304,6 +306,15 @@ impl Daemon {
     }
 
     /// A source is readable, or closed.
+    /// Reads a message of a provider's; true if it was an answer.
+    fn read_provider(&mut self, id: ProviderId) -> bool {
+        let response = self.providers.read_channel(id, &mut self.io);
+        if let Some(response) = &response {
+            self.clients.handle_answer(id, response, self.core.wants_known_categories());
+        }
+        response.is_some()
+    }
+
     fn handle_ready(&mut self, key: Key) {
         match key {
             Key::Registry => {
@@ -317,12 +328,13 @@ impl Daemon {
                 let is_started = |uid| self.core.is_started(uid);
                 self.providers.read_registration(number, is_started, &mut self.io);
             }
-            Key::Provider(id) => {
-                if let Some(response) = self.providers.read_channel(id, &mut self.io) {
-                    self.clients.handle_answer(id, &response, self.core.wants_known_categories());
-                }
+            Key::Provider(id) => _ = self.read_provider(id),
+            Key::Fifo(id) => {
+                // What it has recorded before comes through the channel, before it reports its start.
+                let is_first = self.providers.awaits_start(id);
+                let _ = is_first && (0..MAX_ANSWERS).all(|_| self.read_provider(id));
+                self.providers.read_fifo(id, &mut self.io);
             }
-            Key::Fifo(id) => self.providers.read_fifo(id, &mut self.io),
             Key::Process(id) => self.providers.dying.handle_readable(id, &mut self.io),
             Key::Provisioner => {
                 let accepted = self.clients.accept(&self.provisioner, &self.io);

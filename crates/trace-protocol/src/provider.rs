@@ -19,6 +19,7 @@ const FLUSH: Method = Method::one_way("Flush", 0x0207);
 const DUMP_MEMORY: Method = Method::one_way("DumpMemory", 0x0208);
 const USE_PID_NAMESPACE: Method = Method::one_way("UsePidNamespace", 0x0209);
 const DUMPED_MEMORY: Method = Method::one_way("DumpedMemory", 0x020a);
+const HAND_OVER: Method = Method::one_way("HandOver", 0x020b);
 const KNOWN_CATEGORIES: Method = Method::two_way("GetKnownCategories", 0x0205);
 const REFUSED: Method = Method::one_way("Refused", 0x0206);
 
@@ -29,6 +30,7 @@ const TICK_SOURCE: Field = Field::new(4, "tick source bytes");
 const TICKS_PER_SECOND: Field = Field::new(5, "ticks_per_second");
 const PROCESS_KOID: Field = Field::new(6, "process_koid");
 const THREAD_TIME: Field = Field::new(7, "thread_time");
+const TAKES_STARTUP: Field = Field::new(8, "takes_startup");
 
 const DISPOSITION: Field = Field::new(1, "buffer_disposition");
 const ADDITIONAL_CATEGORIES: Field = Field::new(2, "additional_categories");
@@ -108,11 +110,14 @@ pub struct ProviderConfig<H> {
     pub process_koid: Option<u64>,
     /// Whether events are to have the processor time of their thread as arguments. Default false.
     pub thread_time: bool,
+    /// Whether the manager takes what the provider has recorded before it got this buffer, by
+    /// [`ProviderResponse::HandOver`]. Managers of older releases do not report it.
+    pub takes_startup: bool,
 }
 
 /// Provider → manager.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ProviderResponse {
+pub enum ProviderResponse<H> {
     /// Answer to [`ProviderRequest::GetKnownCategories`].
     KnownCategories(KnownCategories),
     /// A memory dump was taken, if the request asked for an answer.
@@ -121,6 +126,15 @@ pub enum ProviderResponse {
         dump: u64,
         /// The program has values to write, and its trace wants them.
         is_written: bool,
+    },
+    /// What the program has recorded into a buffer of its own before this recording, which goes on in the
+    /// manager's buffer. Comes before the packet STARTED, once, and only if the manager takes it. Handle: the
+    /// buffer.
+    HandOver {
+        /// The buffer, which is complete.
+        buffer: H,
+        /// How it was used: oneshot or circular.
+        buffering_mode: BufferingMode,
     },
 }
 
@@ -215,6 +229,7 @@ impl<H> ProviderConfig<H> {
             table.put(PROCESS_KOID, &koid);
         }
         table.put_some(THREAD_TIME, self.thread_time.then_some(&true));
+        table.put_some(TAKES_STARTUP, self.takes_startup.then_some(&true));
         Ok((INITIALIZE, table, vec![self.buffer, self.fifo]))
     }
 
@@ -231,33 +246,44 @@ impl<H> ProviderConfig<H> {
             ticks_per_second,
             process_koid: table.find(PROCESS_KOID)?,
             thread_time: table.find(THREAD_TIME)?.unwrap_or(false),
+            takes_startup: table.find(TAKES_STARTUP)?.unwrap_or(false),
         })
     }
 }
 
-impl<H> Message<H> for ProviderResponse {
+impl<H> Message<H> for ProviderResponse<H> {
     fn encode(self, txid: Txid) -> Result<Encoded<H>, ProtocolError> {
-        let (method, table) = match self {
+        let (method, table, handles) = match self {
             ProviderResponse::KnownCategories(categories) => {
                 let mut table = TableWriter::new(KNOWN_CATEGORIES.name);
                 categories.put(&mut table)?;
-                (KNOWN_CATEGORIES, table)
+                (KNOWN_CATEGORIES, table, Vec::new())
             }
             ProviderResponse::DumpedMemory { dump, is_written } => {
                 let mut table = TableWriter::new(DUMPED_MEMORY.name);
                 table.put(DUMP, &dump);
                 table.put(IS_WRITTEN, &is_written);
-                (DUMPED_MEMORY, table)
+                (DUMPED_MEMORY, table, Vec::new())
+            }
+            ProviderResponse::HandOver { buffer, buffering_mode } => {
+                let mut table = TableWriter::new(HAND_OVER.name);
+                table.put(MODE, &buffering_mode.value());
+                (HAND_OVER, table, vec![buffer])
             }
         };
-        method.encode(txid, table.finish(), Vec::new())
+        method.encode(txid, table.finish(), handles)
     }
 
     fn decode(bytes: &[u8], handles: Vec<H>) -> Result<(Txid, Self), ProtocolError> {
-        let (txid, method, body) =
-            decode_header(bytes, "provider response", &[KNOWN_CATEGORIES, DUMPED_MEMORY])?;
-        let [] = method.take_handles(handles)?;
+        let methods = [KNOWN_CATEGORIES, DUMPED_MEMORY, HAND_OVER];
+        let (txid, method, body) = decode_header(bytes, "provider response", &methods)?;
         let table = Table::decode(method.name, body)?;
+        if method.ordinal == HAND_OVER.ordinal {
+            let [buffer] = method.take_handles(handles)?;
+            let buffering_mode = BufferingMode::from_value(table.require(MODE)?)?;
+            return Ok((txid, ProviderResponse::HandOver { buffer, buffering_mode }));
+        }
+        let [] = method.take_handles(handles)?;
         let response = if method.ordinal == DUMPED_MEMORY.ordinal {
             ProviderResponse::DumpedMemory {
                 dump: table.require(DUMP)?,

@@ -77,6 +77,7 @@ fn provider_request() -> impl Strategy<Value = ProviderRequest<H>> {
                         ticks_per_second: rate,
                         process_koid: Some(rate).filter(|rate| rate % 2 == 0),
                         thread_time: rate % 3 == 0,
+                        takes_startup: rate % 5 == 0,
                     },
                 }
             }),

@@ -7,7 +7,7 @@ use trace_protocol::{Encoded, Header, KnownCategories, KnownCategory, Message, P
 /// A handle of these tests: the content of a VMO.
 type Vmo = Vec<u8>;
 
-fn known(count: usize, description_bytes: usize) -> ProviderResponse {
+fn known(count: usize, description_bytes: usize) -> ProviderResponse<Vmo> {
     let listed = (0..count)
         .map(|index| KnownCategory {
             name: format!("{index:0>100}"),

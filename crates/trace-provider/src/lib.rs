@@ -37,7 +37,7 @@ mod linux;
 pub use attribute::trace;
 pub use linux::{
     Category, Config, EventCosts, MemoryDump, PolledProvider, Registration, TraceProvider, atrace, config,
-    event_costs, on_memory_dump, ticks_per_second,
+    event_costs, on_memory_dump, startup, ticks_per_second,
 };
 #[doc(inline)]
 pub use trace_event::*;

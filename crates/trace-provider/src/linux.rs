@@ -13,6 +13,7 @@ mod memory_dump;
 mod polled;
 mod provider;
 mod session;
+pub mod startup;
 mod thread;
 mod watch;
 

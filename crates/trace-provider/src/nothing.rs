@@ -45,6 +45,57 @@ pub mod atrace {
     }
 }
 
+/// Recording from a program's first line on, which there is none of here.
+pub mod startup {
+    use std::io;
+    use trace_engine::BufferMode;
+
+    /// What to record, and into which buffer.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Options {
+        /// The categories.
+        pub categories: Vec<String>,
+        /// What happens when the buffer is full.
+        pub mode: BufferMode,
+        /// Size of the buffer in MiB.
+        pub buffer_mebibytes: u64,
+    }
+
+    impl Options {
+        /// Of a list that is separated by commas.
+        #[must_use]
+        pub fn of(categories: &str) -> Self {
+            let categories = categories.split(',').map(|category| category.trim().to_owned()).collect();
+            Self { categories, mode: BufferMode::Oneshot, buffer_mebibytes: 4 }
+        }
+    }
+
+    /// Records nothing.
+    ///
+    /// # Errors
+    /// None.
+    pub fn begin(_options: &Options) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Records nothing.
+    ///
+    /// # Errors
+    /// None.
+    pub fn begin_by_arguments() -> io::Result<bool> {
+        Ok(false)
+    }
+
+    /// Records nothing.
+    pub fn begin_by_environment() {}
+
+    /// None: the flag has no meaning here.
+    #[must_use]
+    pub fn categories_of(_argument: &str) -> Option<&str> {
+        None
+    }
+}
+
 /// What an event takes of its thread's time, in picoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EventCosts {

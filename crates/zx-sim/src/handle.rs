@@ -45,6 +45,11 @@ impl Handle {
         self.file_and_owner().map(|(file, _)| file)
     }
 
+    /// Device and inode, if it is a regular file of a user's.
+    pub(crate) fn file_of(&self, uid: u32) -> Option<(u64, u64)> {
+        self.file_and_owner().filter(|(_, owner)| *owner == uid).map(|(file, _)| file)
+    }
+
     /// The same, with the user that the file belongs to.
     fn file_and_owner(&self) -> Option<((u64, u64), u32)> {
         let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::handle::Handle;
 use crate::sys;
 use memmap2::{MmapOptions, MmapRaw};
-use rustix::fs::{FallocateFlags, FileType, MemfdFlags, Mode, OFlags, SealFlags};
+use rustix::fs::{AtFlags, CWD, FallocateFlags, FileType, MemfdFlags, Mode, OFlags, SealFlags};
 use rustix::io::{Errno, retry_on_intr};
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
@@ -17,6 +17,9 @@ use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
+
+/// How much is copied in one call.
+const COPY_BYTES: usize = 64 << 10;
 
 /// A fixed amount of shared memory.
 #[derive(Debug)]
@@ -121,6 +124,74 @@ impl Vmo {
     /// The handle is not anonymous memory, or can become shorter.
     pub fn from_sealed_handle(handle: Handle) -> Result<Self> {
         Self::from_handle_if(handle, Handle::is_sealed_memory)
+    }
+
+    /// Takes a VMO out of a message of an untrusted peer: a file of this user's, in memory or on the file
+    /// system of a directory of this process's. No file system of the peer's can delay an operation on it;
+    /// the peer may write to it, and shrink it.
+    ///
+    /// # Errors
+    /// The handle is anything else.
+    pub fn from_handle_beside(handle: Handle, uid: u32, directory: &Path) -> Result<Self> {
+        let device = rustix::fs::stat(directory).map(|stat| stat.st_dev);
+        Self::from_handle_if(handle, |handle| {
+            let is_beside = |on| device == Ok(on) || rustix::fs::fcntl_get_seals(handle).is_ok();
+            handle.file_of(uid).is_some_and(|(on, _)| is_beside(on))
+        })
+    }
+
+    /// Makes the file known by another name too, in a directory on the same file system, and opens it by
+    /// that.
+    ///
+    /// # Errors
+    /// The operating system's error: it is on another file system, or this process may not do that.
+    pub fn link_in(&self, directory: &Path, name: &str) -> Result<Self> {
+        let path = directory.join(name);
+        rustix::fs::linkat(CWD, self.descriptor_path(), CWD, &path, AtFlags::SYMLINK_FOLLOW)
+            .map_err(|source| Error::io(format!("cannot link {}", path.display()), source))?;
+        Self::open(&path)
+    }
+
+    /// A new file in a directory, with a copy of this memory.
+    ///
+    /// # Errors
+    /// As [`Vmo::create_in`], or the memory cannot be copied.
+    pub fn copy_in(&self, directory: &Path, name: &str, size: u64) -> Result<Self> {
+        let copy = Self::create_in(directory, name, size)?;
+        let mut bytes = vec![0; COPY_BYTES];
+        let mut offset = 0;
+        while offset < size {
+            let read = self.read_at(offset, &mut bytes)?;
+            let read = read.min(usize::try_from(size - offset).unwrap_or(read));
+            if read == 0 {
+                break;
+            }
+            copy.write_at(offset, &bytes[..read])?;
+            offset += read as u64;
+        }
+        Ok(copy)
+    }
+
+    /// Where the file is, as the kernel has it.
+    ///
+    /// # Errors
+    /// The operating system does not report it.
+    pub fn find_path(&self) -> Result<PathBuf> {
+        std::fs::read_link(self.descriptor_path()).map_err(|source| Error::io("cannot find a vmo", source))
+    }
+
+    /// Device and inode of the file.
+    ///
+    /// # Errors
+    /// The operating system does not report them.
+    pub fn identity(&self) -> Result<(u64, u64)> {
+        let metadata = self.file.metadata();
+        let metadata = metadata.map_err(|source| Error::io("cannot examine a vmo", source))?;
+        Ok((metadata.dev(), metadata.ino()))
+    }
+
+    fn descriptor_path(&self) -> PathBuf {
+        Path::new("/proc/thread-self/fd").join(self.file.as_raw_fd().to_string())
     }
 
     fn from_handle_if(handle: Handle, is_right: impl Fn(&Handle) -> bool) -> Result<Self> {
@@ -232,7 +303,7 @@ impl Vmo {
 
     /// The same memory, opened again.
     fn reopened(&self, options: &OpenOptions) -> std::io::Result<File> {
-        options.open(Path::new("/proc/thread-self/fd").join(self.file.as_raw_fd().to_string()))
+        options.open(self.descriptor_path())
     }
 
     /// Bytes for which the file system has allocated memory, or space on a disk.

@@ -72,8 +72,8 @@ fn answer(channel: &Channel, categories: KnownCategories) {
         Some(ProviderRequest::<Handle>::decode(&message.bytes, message.handles).expect("a request"))
     });
     assert!(matches!(request, ProviderRequest::GetKnownCategories), "{request:?}");
-    let response = ProviderResponse::KnownCategories(categories);
-    let message = Message::<Handle>::encode(response, txid).expect("within the limits");
+    let response = ProviderResponse::<Handle>::KnownCategories(categories);
+    let message = response.encode(txid).expect("within the limits");
     let message = message.spill(Vmo::store).expect("a VMO");
     channel.write(&message.bytes, message.handles).expect("the manager takes it");
 }

@@ -21,7 +21,7 @@ fn question(channel: &Channel) -> Txid {
 }
 
 fn answer(channel: &Channel, txid: Txid, known: KnownCategories) {
-    let answer = Message::<Handle>::encode(ProviderResponse::KnownCategories(known), txid).unwrap();
+    let answer = ProviderResponse::<Handle>::KnownCategories(known).encode(txid).unwrap();
     let answer = answer.spill(Vmo::store).unwrap();
     let _ = channel.write(&answer.bytes, answer.handles);
 }
@@ -148,8 +148,7 @@ fn a_program_stays_with_a_manager_that_does_not_read() {
             Err(error) => panic!("after {answers} answers: {error}"),
         };
         answers += 1;
-        let (txid, _) =
-            <ProviderResponse as Message<Handle>>::decode(&message.bytes, message.handles).unwrap();
+        let (txid, _) = ProviderResponse::<Handle>::decode(&message.bytes, message.handles).unwrap();
         (txid == Txid(5001)).then_some(txid)
     });
     assert_eq!(last, Txid(5001));

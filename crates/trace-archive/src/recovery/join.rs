@@ -77,8 +77,9 @@ impl Leftover {
         }
         let mut ends = Vec::new();
         for buffer in self.session.manifest.buffers.values().filter(|buffer| buffer.is_started) {
-            let (stats, mut unread) =
-                self.recover_buffer(buffer, joined, has_metadata || joined > 0, out).map_err(failed)?;
+            let (stats, mut unread) = self
+                .recover_buffer(buffer, buffer.provider.id, joined, has_metadata || joined > 0, out)
+                .map_err(failed)?;
             let certain = buffer.certain_bytes();
             if client != ClientFile::Unknown && joined < certain && unread.is_none() {
                 let mut lost = Vec::new();
@@ -136,18 +137,19 @@ impl Leftover {
         }
     }
 
-    /// Appends the data that is in a buffer and not in the archive, which has this many bytes of the client's
-    /// file. Returns the reason if the buffer could not be read.
-    fn recover_buffer(
+    /// Appends the data that is in a buffer and not in the archive, where its provider has this number, and
+    /// which has this many bytes of the client's file. Returns the reason if the buffer could not be read.
+    pub(super) fn recover_buffer(
         &self,
         buffer: &Buffer,
+        id: u32,
         joined: u64,
         has_head: bool,
         out: &mut impl Write,
     ) -> io::Result<(ProviderStats, Option<String>)> {
         let info = &buffer.provider;
         let who = |disposition: ProviderDisposition, stats: ProviderStats| ProviderStats {
-            id: info.id,
+            id,
             name: info.name.clone(),
             pid: info.pid,
             disposition: disposition.into(),
@@ -167,7 +169,7 @@ impl Leftover {
             Err(error) => {
                 let problem = crate::problem(&error);
                 let mut unknown = Vec::new();
-                framing::lost_without_number(ProviderId(info.id), &info.name, &mut unknown);
+                framing::lost_without_number(ProviderId(id), &info.name, &mut unknown);
                 out.write_all(&unknown)?;
                 let stats = ProviderStats { problem: problem.clone(), ..ProviderStats::default() };
                 return Ok((who(ProviderDisposition::Missing, all(stats)), Some(problem)));
@@ -178,7 +180,7 @@ impl Leftover {
         let mode = session.mode().map_or(BufferingMode::Oneshot, BufferingMode::from);
         let rate = TicksPerSecond(NonZeroU64::new(session.ticks_per_second).unwrap_or(NonZeroU64::MIN));
         let of = ProviderBuffer {
-            id: ProviderId(info.id),
+            id: ProviderId(id),
             name: info.name.clone(),
             size: info.bytes,
             mode,
@@ -211,7 +213,7 @@ impl Leftover {
                 let stats = transfer.into_stats().0;
                 let unread = (!is_complete).then(|| stats.problem.clone());
                 if unread.is_some() {
-                    framing::lost_without_number(ProviderId(info.id), &info.name, &mut batch);
+                    framing::lost_without_number(ProviderId(id), &info.name, &mut batch);
                     out.write_all(&batch)?;
                 }
                 return Ok((who(disposition, all(stats)), unread));
@@ -221,7 +223,7 @@ impl Leftover {
 }
 
 /// How a provider's program has ended meanwhile, as far as that is known.
-fn end_of(stats: &ProviderStats) -> Option<ProviderEnd> {
+pub(super) fn end_of(stats: &ProviderStats) -> Option<ProviderEnd> {
     let ended = [ProviderDisposition::Ended, ProviderDisposition::Left];
     let is_ended = ended.iter().any(|disposition| stats.disposition == *disposition);
     is_ended.then(|| ProviderEnd {

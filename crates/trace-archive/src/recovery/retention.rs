@@ -76,6 +76,7 @@ mod tests {
             parent: None,
             command_line: None,
             registered: None,
+            origin: None,
         };
         let mut writer = Writer::open(&directory).unwrap();
         for entry in [

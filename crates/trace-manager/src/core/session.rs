@@ -169,6 +169,22 @@ impl Session {
         self.tracees.insert(id, tracee);
     }
 
+    /// A provider has handed over what it had recorded before: a provider that has ended, whose data is all
+    /// there is.
+    //= docs/protocol.md#what-was-recorded-before
+    pub fn handle_handed_over(&mut self, id: ProviderId, from: ProviderId, actions: &mut Actions) {
+        let Some(source) = self.tracees.get(&from) else {
+            actions.push_back(Action::LeaveBuffer(id));
+            return;
+        };
+        let mut tracee = Tracee::new(id, &source.name, source.pid, TraceeState::Gone);
+        tracee.data = Data::InBuffer;
+        tracee.has_started = true;
+        tracee.disposition = ProviderDisposition::Stopped;
+        self.tracees.insert(id, tracee);
+        self.queue(id);
+    }
+
     pub fn handle_start(&mut self, now: Now, options: StartOptions, actions: &mut Actions) {
         let error = match self.state {
             SessionState::Initialized | SessionState::Stopped => None,

@@ -5,6 +5,7 @@ mod making;
 mod observed;
 mod registration;
 mod snapshots;
+mod startup;
 
 use super::dying::DyingProviders;
 use super::ends::{Ends, Leaving};
@@ -115,6 +116,8 @@ struct Provider {
     records_alerts: bool,
     /// Most of its buffer need not have memory.
     backs_buffer: bool,
+    /// It has handed over what it had recorded before.
+    has_handed_over: bool,
     /// Its pid namespace is another, and it can translate the numbers of its threads to the manager's.
     is_elsewhere: bool,
 }
@@ -254,7 +257,7 @@ impl Providers {
     }
 
     /// Reads a provider's channel: an answer about its categories, or its end.
-    pub fn read_channel(&mut self, id: ProviderId, io: &mut Io) -> Option<(Txid, ProviderResponse)> {
+    pub fn read_channel(&mut self, id: ProviderId, io: &mut Io) -> Option<(Txid, ProviderResponse<Handle>)> {
         let provider = self.providers.get_mut(&id)?;
         let channel = provider.channel.as_ref()?;
         let message = match channel.read() {
@@ -269,10 +272,15 @@ impl Providers {
         let response =
             encoded.ok().and_then(|encoded| ProviderResponse::decode(&encoded.bytes, encoded.handles).ok());
         match response {
+            Some((_, ProviderResponse::HandOver { buffer, buffering_mode })) => {
+                self.take_over(id, buffer, buffering_mode, io);
+                None
+            }
             Some((txid, response)) => {
                 provider.settle(match &response {
                     ProviderResponse::KnownCategories(_) => Question::Categories(txid),
                     ProviderResponse::DumpedMemory { dump, .. } => Question::Dump(*dump),
+                    ProviderResponse::HandOver { .. } => return None,
                 });
                 Some((txid, response))
             }
@@ -282,6 +290,13 @@ impl Providers {
                 None
             }
         }
+    }
+
+    /// Whether a provider has not reported its start: what it sends before that may be on its way through the
+    /// channel.
+    pub fn awaits_start(&self, id: ProviderId) -> bool {
+        let tracee = self.providers.get(&id).and_then(|provider| provider.tracee.as_ref());
+        tracee.is_some_and(|tracee| !tracee.has_started)
     }
 
     /// Reads one packet, so that a flood delays no other provider; the FIFO's end counts only when it is

@@ -17,7 +17,7 @@ pub enum Any {
     RegistryRequest(RegistryRequest<H>),
     RegistryResponse(RegistryResponse),
     ProviderRequest(ProviderRequest<H>),
-    ProviderResponse(ProviderResponse),
+    ProviderResponse(ProviderResponse<H>),
     ProvisionerRequest(ProvisionerRequest<H>),
     ProvisionerResponse(ProvisionerResponse),
     SessionRequest(SessionRequest),
@@ -110,6 +110,7 @@ pub fn provider_config() -> ProviderConfig<H> {
         ticks_per_second: 2_400_000_000,
         process_koid: None,
         thread_time: false,
+        takes_startup: true,
     }
 }
 
@@ -293,6 +294,13 @@ pub fn samples() -> Vec<Sample> {
         two_way(
             "provider_known_categories",
             Any::ProviderResponse(ProviderResponse::KnownCategories(known_categories())),
+        ),
+        one_way(
+            "hand_over",
+            Any::ProviderResponse(ProviderResponse::HandOver {
+                buffer: 33,
+                buffering_mode: BufferingMode::Circular,
+            }),
         ),
         one_way(
             "initialize_tracing",

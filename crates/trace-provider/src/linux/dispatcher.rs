@@ -7,6 +7,7 @@ mod requests;
 use crate::linux::fork::ClosedInChildren;
 use crate::linux::manager::{self, Found, Line};
 use crate::linux::session::Session;
+use crate::linux::startup;
 use crate::linux::watch::Watch;
 pub(crate) use commands::{Command, CommandReceiver, Commands};
 use std::cell::{Cell, RefCell};
@@ -17,7 +18,7 @@ use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 use trace_engine::engine;
 use trace_format::shown::Shown;
-use zx_sim::{PidNamespace, Signals, WaitSet, WakeReceiver, debuglog};
+use zx_sim::{LiveLock, PidNamespace, Signals, WaitSet, WakeReceiver, debuglog};
 
 /// What the application may be waiting for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,6 +90,8 @@ pub(crate) struct Dispatcher {
     has_gone_on: Cell<bool>,
     /// The manager's, where that is not the one of this process.
     namespace: RefCell<Option<PidNamespace>>,
+    /// The mark of the program's own buffer, as long as it records there.
+    live: RefCell<Option<LiveLock>>,
     phase: Phase,
     /// The last pause after a manager was lost.
     pause: Duration,
@@ -188,6 +191,7 @@ impl Dispatcher {
             is_refused: Cell::new(false),
             has_gone_on: Cell::new(false),
             namespace: RefCell::new(None),
+            live: RefCell::new(startup::lock_live()),
             phase: Phase::Pausing(Instant::now()),
             pause: Duration::ZERO,
             is_shared,
@@ -209,6 +213,7 @@ impl Dispatcher {
             if let Phase::Following(following) = phase {
                 self.leave(following);
             }
+            startup::end();
             return Turn::Over;
         }
         let mut keys = keys;

@@ -139,7 +139,7 @@ fn register_with(registry: Channel, name: &str, is_answer_wanted: bool) -> Optio
 
 /// The arguments of this program, if it has any.
 //= docs/protocol.md#provider-descriptions
-fn command_line() -> Option<String> {
+pub(crate) fn command_line() -> Option<String> {
     let mut line = String::new();
     for argument in std::env::args_os() {
         if !line.is_empty() {

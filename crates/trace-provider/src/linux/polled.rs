@@ -5,7 +5,7 @@ use crate::linux::dispatcher::{Command, Commands, Dispatcher, Progress, Turn};
 use crate::linux::fork::{self, ClosedInChildren};
 use crate::linux::memory_dump::{self, MemoryDump};
 use crate::linux::provider::{self, FIRST_SIGN_WAIT, LATE, START_WAIT};
-use crate::linux::{callbacks, manager};
+use crate::linux::{callbacks, manager, startup};
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
@@ -78,6 +78,7 @@ impl PolledProvider {
         let name = provider::provider_name(name);
         callbacks::need_no_thread();
         fork::register_children_as(&name);
+        startup::begin_by_environment_as(Some(&name));
         if provider::has_one_thread() {
             engine::prepare();
         }

@@ -5,7 +5,7 @@ use crate::linux::dispatcher::{Command, Commands, Dispatcher, Progress};
 use crate::linux::fork::ClosedInChildren;
 use crate::linux::lock::Mutex;
 use crate::linux::memory_dump::{self, MemoryDump};
-use crate::linux::{callbacks, fork, manager, thread};
+use crate::linux::{callbacks, fork, manager, startup, thread};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
@@ -147,6 +147,7 @@ impl TraceProvider {
         let (sender, progress) = channel();
         let name = provider_name(name);
         fork::register_children_as(&name);
+        startup::begin_by_environment_as(Some(&name));
         if has_one_thread() {
             engine::prepare();
         }

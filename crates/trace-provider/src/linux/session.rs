@@ -3,6 +3,7 @@
 use crate::linux::atrace;
 use crate::linux::buffer;
 use crate::linux::config;
+use crate::linux::startup::{self, Directory, Left};
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
@@ -35,7 +36,14 @@ const MAX_UNSENT: usize = 64;
 /// It has the engine, and one end of the FIFO.
 #[derive(Debug)]
 pub(crate) struct Session {
-    engine: Engine,
+    /// None while the program still records into a buffer of its own.
+    engine: Option<Engine>,
+    /// What it goes over to from there.
+    prepared: Option<Box<Prepared>>,
+    /// The manager takes what was recorded there.
+    takes_startup: bool,
+    /// The directory of that buffer, once it was left.
+    left: Option<Directory>,
     fifo: Fifo,
     /// Until this process has nothing to do with the buffer any more.
     live: LiveLock,
@@ -45,6 +53,14 @@ pub(crate) struct Session {
     start_is_pending: bool,
     /// Packets that did not fit into the FIFO yet, and how often each is to be sent.
     unsent: VecDeque<(FifoRequest, u64)>,
+}
+
+/// The manager's buffer, and how to record into it.
+#[derive(Debug)]
+struct Prepared {
+    vmo: Vmo,
+    mode: BufferMode,
+    config: Config,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,15 +92,13 @@ impl Session {
         let mode = BufferMode::from(config.buffering_mode);
         let fifo =
             Fifo::from_handle(config.fifo, PACKET_BYTES, FIFO_DEPTH).map_err(|error| error.to_string())?;
-        let mapped = |error| format!("cannot map the buffer: {error}");
-        let vmo = Vmo::from_handle(config.buffer).map_err(mapped)?;
+        let vmo = Vmo::from_handle(config.buffer).map_err(cannot_map)?;
         let live = if mutants::is_on("the buffer is not locked") {
-            Vmo::of_bytes("another", &[0]).and_then(|vmo| vmo.lock_live()).map_err(mapped)?
+            Vmo::of_bytes("another", &[0]).and_then(|vmo| vmo.lock_live()).map_err(cannot_map)?
         } else {
-            vmo.lock_live().map_err(mapped)?
+            vmo.lock_live().map_err(cannot_map)?
         };
-        let region = buffer::region(&vmo).map_err(mapped)?;
-        config::set_config(Some(config::Config { mode, categories: config.categories.clone() }));
+        let takes_startup = config.takes_startup;
         let process = config.process_koid.unwrap_or_else(zx_sim::process_koid);
         let thread_koids = thread_koids(process, namespace.map(PidNamespace::numbers));
         let config = Config {
@@ -97,12 +111,24 @@ impl Session {
             thread_time: config.thread_time,
             thread_koids,
         };
-        let engine = engine::initialize(region, mode, config).map_err(|error| match error {
-            engine::Error::BadState { .. } => OTHER_PROVIDER.to_owned(),
-            error => error.to_string(),
-        })?;
-        let unsent = VecDeque::new();
-        Ok(Self { engine, fifo, live, state: State::Initialized, start_is_pending: false, unsent })
+        let mut session = Self {
+            engine: None,
+            prepared: None,
+            takes_startup,
+            left: None,
+            fifo,
+            live,
+            state: State::Initialized,
+            start_is_pending: false,
+            unsent: VecDeque::new(),
+        };
+        let prepared = Prepared { vmo, mode, config };
+        if startup::is_recording() {
+            session.prepared = Some(Box::new(prepared));
+        } else {
+            session.engine = Some(prepared.initialize()?);
+        }
+        Ok(session)
     }
 
     /// What is open while the session lasts.
@@ -115,23 +141,57 @@ impl Session {
         &self.fifo
     }
 
-    /// Starts recording, for the first time or again; the error is the reason why that is not possible.
+    /// Starts recording, for the first time or again; the error is the reason why that is not possible. What
+    /// the program has recorded into a buffer of its own is handed over before the start is reported.
     pub fn start(
         &mut self,
         disposition: BufferDisposition,
         additional_categories: &[String],
+        hand_over: impl FnOnce(HandedOver),
     ) -> Result<(), String> {
         let disposition = match disposition {
             BufferDisposition::ClearEntire => Disposition::ClearEntire,
             BufferDisposition::ClearNondurable => Disposition::ClearNondurable,
             BufferDisposition::Retain => Disposition::Retain,
         };
-        self.engine.start(disposition, additional_categories).map_err(|error| error.to_string())?;
+        match self.go_over(additional_categories)? {
+            Some(Some(handed_over)) => hand_over(handed_over),
+            Some(None) => {}
+            None => {
+                let engine = self.engine.as_ref().ok_or("it has no buffer")?;
+                engine.start(disposition, additional_categories).map_err(|error| error.to_string())?;
+            }
+        }
         self.state = State::Started;
         atrace::want(true);
         self.start_is_pending = true;
         self.report_start();
         Ok(())
+    }
+
+    /// Goes on in the manager's buffer, if the program has recorded into one of its own so far; returns that
+    /// if the manager takes it.
+    //= docs/protocol.md#what-was-recorded-before
+    fn go_over(&mut self, additional_categories: &[String]) -> Result<Option<Option<HandedOver>>, String> {
+        let Some(Prepared { vmo, mode, config }) = self.prepared.as_deref() else {
+            return Ok(None);
+        };
+        let Some(gone_over) = startup::go_over(vmo, *mode, config, additional_categories) else {
+            // It has ended meanwhile.
+            self.engine = self.prepared.take().map(|prepared| prepared.initialize()).transpose()?;
+            return Ok(None);
+        };
+        let (engine, left) = gone_over?;
+        let has_one_clock = left.ticks_per_second == config.ticks_per_second;
+        if let Some(prepared) = self.prepared.take() {
+            set_config(prepared.mode, &prepared.config);
+        }
+        self.engine = Some(engine);
+        let Left { directory, mode, is_quiet, .. } = left;
+        let may_be_taken = self.takes_startup && has_one_clock && is_quiet;
+        let handed_over = may_be_taken.then(|| Vmo::open(&directory.buffer()).ok()).flatten();
+        self.left = Some(directory);
+        Ok(Some(handed_over.map(|buffer| HandedOver { buffer: buffer.into_handle(), mode })))
     }
 
     /// Reports the start to the manager, if all observers in this process have handled it.
@@ -146,7 +206,7 @@ impl Session {
     /// where no wakes arrive.
     pub fn service(&mut self, is_deaf: bool) -> Option<Instant> {
         self.report_start();
-        let service = self.engine.service();
+        let service = self.engine.as_ref().and_then(Engine::service);
         if let Some(SaveRequest { wrapped_count, durable_bytes }) = service.and_then(|service| service.save) {
             self.send(FifoRequest::SaveBuffer { wrapped_count, durable_data_end: durable_bytes });
         }
@@ -156,7 +216,7 @@ impl Session {
             true => service.poll_after.min(DEAF_INTERVAL),
             false => service.poll_after,
         });
-        let back = self.engine.back_ahead();
+        let back = self.engine.as_ref().and_then(Engine::back_ahead);
         let look = self.start_is_pending.then_some(OBSERVER_INTERVAL);
         [resend, poll, look, back].into_iter().flatten().min().map(|delay| Instant::now() + delay)
     }
@@ -164,7 +224,7 @@ impl Session {
     /// Hands over what was recorded so far, in streaming mode.
     pub fn flush(&mut self) {
         // In other modes there is nothing to hand over.
-        let _ = self.engine.flush();
+        let _ = self.engine.as_ref().map(Engine::flush);
     }
 
     /// Reports an alert to the manager.
@@ -180,18 +240,18 @@ impl Session {
 
     /// Stops recording and reports that when the buffer is complete.
     pub fn stop(&mut self) {
-        if self.state != State::Started {
+        if self.state != State::Started || self.engine.is_none() {
             return;
         }
         self.state = State::Stopped;
         atrace::want(false);
         self.start_is_pending = false;
         let deadline = Instant::now() + STOP_WAIT;
-        if self.engine.begin_stop().is_ok() {
+        if self.engine.as_ref().is_some_and(|engine| engine.begin_stop().is_ok()) {
             self.serve_references(deadline);
         }
-        match self.engine.finish_stop(deadline) {
-            Ok(stopped) if stopped.stragglers == 0 => self.send(FifoRequest::Stopped),
+        match self.engine.as_ref().map(|engine| engine.finish_stop(deadline)) {
+            Some(Ok(stopped)) if stopped.stragglers == 0 => self.send(FifoRequest::Stopped),
             // The manager's own timeout expires, and it reads the buffer as one that is still being written.
             _ => {}
         }
@@ -200,7 +260,9 @@ impl Session {
     /// Waits until there are no references that delay the stop: their owners write what they still have,
     /// which, while streaming, may be more than has room.
     fn serve_references(&mut self, deadline: Instant) {
-        while self.engine.has_prolonged_refs() && Instant::now() < deadline {
+        let has_references =
+            |engine: &Option<Engine>| engine.as_ref().is_some_and(Engine::has_prolonged_refs);
+        while has_references(&self.engine) && Instant::now() < deadline {
             let _ = self.service(true);
             let soon = (Instant::now() + REFERENCE_INTERVAL).min(deadline);
             let answered = zx_sim::wait_one(&self.fifo, Signals::READABLE, Some(soon));
@@ -224,7 +286,7 @@ impl Session {
                 return false;
             };
             let saved = SaveRequest { wrapped_count, durable_bytes: durable_data_end };
-            if let Err(error) = self.engine.mark_saved(saved) {
+            if let Some(Err(error)) = self.engine.as_ref().map(|engine| engine.mark_saved(saved)) {
                 // Such as the answer to a request from before the buffer was cleared.
                 zx_sim::debuglog::write_for_process(&format!("trace provider: buffer saved: {error}"));
             }
@@ -252,6 +314,37 @@ impl Session {
     }
 }
 
+/// A buffer of the program's own that the manager is to archive.
+#[derive(Debug)]
+pub(crate) struct HandedOver {
+    pub buffer: Handle,
+    pub mode: BufferMode,
+}
+
+impl Prepared {
+    /// Hands the manager's buffer to the engine.
+    fn initialize(self) -> Result<Engine, String> {
+        let Self { vmo, mode, config } = self;
+        let region = buffer::region(&vmo).map_err(cannot_map)?;
+        set_config(mode, &config);
+        engine::initialize(region, mode, config).map_err(|error| match error {
+            engine::Error::BadState { .. } => OTHER_PROVIDER.to_owned(),
+            error => error.to_string(),
+        })
+    }
+}
+
+fn cannot_map(error: zx_sim::Error) -> String {
+    format!("cannot map the buffer: {error}")
+}
+
+/// Has the application find what is recorded.
+fn set_config(mode: BufferMode, config: &Config) {
+    if let Categories::Listed(categories) = &config.categories {
+        config::set_config(Some(config::Config { mode, categories: categories.clone() }));
+    }
+}
+
 /// How long the manager gets to take what is still to be sent when this process leaves, such as its last
 /// alerts.
 const LAST_WAIT: Duration = Duration::from_millis(500);
@@ -272,9 +365,13 @@ impl Drop for Session {
     fn drop(&mut self) {
         self.stop();
         self.send_last();
-        let _ = self.engine.terminate(Instant::now() + STOP_WAIT);
-        config::set_config(None);
-        atrace::want(false);
+        self.left.iter().for_each(Directory::delete_if_empty);
+        // Without one, the program goes on to record into its own buffer.
+        if let Some(engine) = &self.engine {
+            let _ = engine.terminate(Instant::now() + STOP_WAIT);
+            config::set_config(None);
+            atrace::want(false);
+        }
     }
 }
 

@@ -221,3 +221,36 @@ fn a_provider_that_registers_after_its_program_has_gone_on_is_named() {
     let late = ProviderStats { problem, ..entry(B, "stopped") };
     assert_eq!(bench.transferred(B)[1], stop_reply(vec![entry(A, "stopped"), late]));
 }
+
+/// What a provider has recorded before is a provider of its own, whose data goes into the archive at once.
+//= docs/protocol.md#what-was-recorded-before
+#[test]
+fn what_is_handed_over_is_archived_before_the_rest() {
+    let mut bench = Bench::started(&[A]);
+    bench.register(B);
+    assert_eq!(bench.event(Event::HandedOver { provider: C, from: B }), [transfer_of(C, true)]);
+    bench.send(B, started());
+    bench.stop(true);
+    bench.send(A, FifoRequest::Stopped);
+    assert_eq!(bench.send(B, FifoRequest::Stopped), []);
+    assert_eq!(bench.read(C), [transfer_of(A, true)]);
+    // It has nothing but its buffer, which is deleted.
+    assert_eq!(bench.written(C), [Action::DropTracee(C)]);
+    bench.transferred(A);
+    let name = bare_entry(B, "stopped").name;
+    let handed_over = ProviderStats { name, pid: 1000 + u64::from(B.0), ..entry(C, "stopped") };
+    let stats = vec![handed_over, entry(A, "stopped"), entry(B, "stopped")];
+    assert_eq!(bench.transferred(B), [entered(SessionState::Stopped), stop_reply(stats)]);
+}
+
+/// Where no archive takes it, it stays.
+#[test]
+fn what_is_handed_over_in_vain_stays_in_its_buffer() {
+    let mut bench = Bench::started(&[A]);
+    assert_eq!(bench.event(Event::HandedOver { provider: C, from: B }), [Action::LeaveBuffer(C)]);
+    bench.event(Event::OutputFailed { reason: "full".to_owned() });
+    assert_eq!(bench.event(Event::HandedOver { provider: C, from: A }), [Action::LeaveBuffer(C)]);
+    let mut idle = Bench::new();
+    idle.register(A);
+    assert_eq!(idle.event(Event::HandedOver { provider: C, from: A }), [Action::LeaveBuffer(C)]);
+}

@@ -83,7 +83,7 @@ impl Clients {
     pub fn handle_answer(
         &mut self,
         id: ProviderId,
-        (txid, response): &(Txid, ProviderResponse),
+        (txid, response): &(Txid, ProviderResponse<Handle>),
         session: Option<ClientId>,
     ) {
         match response {
@@ -112,6 +112,7 @@ impl Clients {
                     }
                 }
             }
+            ProviderResponse::HandOver { .. } => {}
         }
         self.finish_queries(Instant::now());
     }

@@ -74,6 +74,7 @@ impl Providers {
             parent: provider.parent.filter(|_| self.has_metadata),
             command_line: provider.command_line.clone().filter(|_| self.has_metadata),
             registered: self.has_metadata.then_some(provider.registered),
+            origin: None,
         };
         let (directory, file) = (session.path().to_owned(), info.file_name());
         let is_sparse = provider.backs_buffer;
@@ -144,6 +145,7 @@ impl Providers {
                 ticks_per_second: self.clock.ticks_per_second,
                 process_koid: Some(provider.pid),
                 thread_time: self.thread_time,
+                takes_startup: true,
             },
         };
         let key = Key::Fifo(id).encode();

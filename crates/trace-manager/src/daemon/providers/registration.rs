@@ -132,6 +132,7 @@ impl Providers {
             process: ProcessFd::open(process.pid).ok().map(Rc::new),
             tracee: None,
             unanswered: VecDeque::new(),
+            has_handed_over: false,
             dumps_memory: registration.dumps_memory,
             answers_dumps: registration.answers_dumps,
             // The peer reports it in its own pid namespace, which may be another.

@@ -17,6 +17,7 @@ pub(super) fn provider() -> Provider {
         process: None,
         tracee: None,
         unanswered: VecDeque::new(),
+        has_handed_over: false,
         dumps_memory: false,
         answers_dumps: false,
         parent: None,

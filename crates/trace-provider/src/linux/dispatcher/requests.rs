@@ -4,7 +4,7 @@ use super::{Dispatcher, KEY_FIFO, Progress};
 use crate::linux::config;
 use crate::linux::dispatcher::commands::Command;
 use crate::linux::memory_dump;
-use crate::linux::session::Session;
+use crate::linux::session::{HandedOver, Session};
 use trace_engine::{AlertHandler, WakeHandler, engine};
 use trace_protocol::provider::{ProviderConfig, ProviderRequest, ProviderResponse};
 use trace_protocol::{KnownCategories, KnownCategory, Message, Txid};
@@ -17,8 +17,11 @@ impl Dispatcher {
             match request {
                 ProviderRequest::Initialize { .. } | ProviderRequest::UsePidNamespace { .. } => {}
                 ProviderRequest::Start { buffer_disposition, additional_categories } => {
-                    let start =
-                        |session: &mut Session| session.start(buffer_disposition, &additional_categories);
+                    let start = |session: &mut Session| {
+                        session.start(buffer_disposition, &additional_categories, |handed_over| {
+                            self.hand_over(channel, handed_over);
+                        })
+                    };
                     match session.as_mut().map(start) {
                         Some(Ok(())) => drop(self.progress.send(Progress::Started)),
                         Some(Err(reason)) => {
@@ -53,6 +56,18 @@ impl Dispatcher {
             }
         }
         Some(())
+    }
+
+    /// Hands the manager what the program has recorded so far. If the channel has no room for it, it stays
+    /// where it is, for `trace recover`.
+    fn hand_over(&self, channel: &Channel, handed_over: HandedOver) {
+        self.live.take();
+        let HandedOver { buffer, mode } = handed_over;
+        let _ = answer(
+            channel,
+            ProviderResponse::HandOver { buffer, buffering_mode: mode.into() },
+            Txid::ONE_WAY,
+        );
     }
 
     /// The next request, if one has arrived; one with descriptors was served already. None when the
@@ -120,8 +135,8 @@ fn answer_categories(channel: &Channel, txid: Txid) -> Option<()> {
 
 /// Answers a manager. One that asks faster than it reads loses answers, and not the program.
 //= docs/protocol.md#provider
-fn answer(channel: &Channel, response: ProviderResponse, txid: Txid) -> Option<()> {
-    let reply = Message::<Handle>::encode(response, txid).ok()?;
+fn answer(channel: &Channel, response: ProviderResponse<Handle>, txid: Txid) -> Option<()> {
+    let reply = response.encode(txid).ok()?;
     let reply = reply.spill(Vmo::store).ok()?;
     match channel.write(&reply.bytes, reply.handles) {
         Ok(()) | Err(Error::ShouldWait) => Some(()),

@@ -1,0 +1,236 @@
+//! What programs have recorded before the recording, into buffers of their own: each becomes a provider that
+//! has nothing but that buffer, in the session's directory.
+
+use super::{Provider, Providers, Tracee};
+use crate::core::Event;
+use crate::daemon::io::Io;
+use crate::daemon::log::log;
+use std::collections::VecDeque;
+use trace_archive::manifest::{BufferInfo, Entry};
+use trace_archive::recovery;
+use trace_archive::transfer::Progress;
+use trace_format::units::ProviderId;
+use trace_protocol::BufferingMode;
+use zx_sim::{Handle, Vmo, ticks};
+
+/// The largest buffer that is taken over: it may have to be copied.
+//= docs/protocol.md#what-was-recorded-before
+const MAX_BYTES: u64 = 64 << 20;
+
+impl Providers {
+    /// Takes over the buffer that a provider has recorded into so far. If that is not possible, it stays
+    /// where it is, for `trace recover`.
+    //= docs/protocol.md#what-was-recorded-before
+    pub(super) fn take_over(&mut self, from: ProviderId, buffer: Handle, mode: BufferingMode, io: &mut Io) {
+        let Some(provider) = self.providers.get_mut(&from) else {
+            return;
+        };
+        let is_allowed = provider.tracee.is_some() && mode != BufferingMode::Streaming;
+        if !is_allowed || std::mem::replace(&mut provider.has_handed_over, true) {
+            log(&format!("provider {} broke the protocol: it hands a buffer over", from.0));
+            self.close(from, io);
+            return;
+        }
+        match self.adopt(from, buffer, mode) {
+            Ok(provider) => io.events.push_back(Event::HandedOver { provider, from }),
+            Err(reason) => {
+                log(&format!("provider {}: what it recorded before is not taken over: {reason}", from.0));
+            }
+        }
+    }
+
+    /// Moves the buffer into the session's directory, and makes a provider that has it.
+    fn adopt(&mut self, from: ProviderId, buffer: Handle, mode: BufferingMode) -> Result<ProviderId, String> {
+        let text = |error: zx_sim::Error| error.to_string();
+        let session = self.session.as_mut().ok_or("there is no session")?;
+        let source = self.providers.get(&from).ok_or("it is gone")?;
+        let theirs = Vmo::from_handle_beside(buffer, source.uid.0, session.path()).map_err(text)?;
+        let (size, origin) = (theirs.size().map_err(text)?, theirs.identity().map_err(text)?);
+        if size > MAX_BYTES {
+            return Err(format!("it has {size} bytes, expected {MAX_BYTES} at most"));
+        }
+        let id = ProviderId(self.next_id);
+        self.next_id += 1;
+        let info = BufferInfo {
+            id: id.0,
+            name: source.name.clone(),
+            pid: source.pid,
+            bytes: size,
+            parent: source.parent.filter(|_| self.has_metadata),
+            command_line: source.command_line.clone().filter(|_| self.has_metadata),
+            registered: self.has_metadata.then_some(source.registered),
+            origin: Some(origin),
+        };
+        let name = info.file_name();
+        let own = theirs.link_in(session.path(), &name);
+        let vmo = own.or_else(|_| theirs.copy_in(session.path(), &name, size)).map_err(text)?;
+        // From here on it is part of this session, wherever else it still is.
+        session.note(&Entry::Provider(info));
+        session.note(&Entry::Started { provider: id.0, retains: false });
+        if let Err(error) = theirs
+            .find_path()
+            .map_err(std::io::Error::other)
+            .and_then(|path| recovery::delete_startup_buffer(&path, origin))
+        {
+            log(&format!("provider {}: its own buffer cannot be deleted: {error}", from.0));
+        }
+        let tracee = Tracee {
+            vmo: vmo.into_read_only(),
+            size,
+            mode,
+            fifo: None,
+            progress: Some(Progress::default()),
+            has_started: true,
+            made: 0,
+            ended: Some(ticks::now()),
+            is_terminated: true,
+        };
+        let provider = Provider {
+            name: source.name.clone(),
+            pid: source.pid,
+            uid: source.uid,
+            channel: None,
+            process: source.process.clone(),
+            tracee: Some(tracee),
+            unanswered: VecDeque::new(),
+            dumps_memory: false,
+            answers_dumps: false,
+            parent: source.parent,
+            command_line: source.command_line.clone(),
+            registered: source.registered,
+            records_alerts: source.records_alerts,
+            backs_buffer: source.backs_buffer,
+            has_handed_over: true,
+            is_elsewhere: source.is_elsewhere,
+        };
+        self.providers.insert(id, provider);
+        Ok(id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::provider;
+    use super::*;
+    use crate::core::Uid;
+    use std::path::{Path, PathBuf};
+    use trace_archive::manifest::Manifest;
+    use trace_protocol::controller::TraceConfig;
+    use zx_sim::ticks::Clock;
+    use zx_sim::{Channel, RuntimeDir};
+
+    const APP: ProviderId = ProviderId(1);
+
+    /// A provider of this user's that takes part in a session.
+    struct Scene {
+        directory: tempfile::TempDir,
+        providers: Providers,
+        io: Io,
+        _theirs: Channel,
+    }
+
+    impl Scene {
+        fn new() -> Self {
+            let directory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+            let runtime = RuntimeDir::open_or_create(&directory.path().join("run")).unwrap();
+            let mut providers = Providers::new(runtime, Clock::measure());
+            let uid = Uid(rustix::process::geteuid().as_raw());
+            providers.begin_session(&TraceConfig::default(), uid, Vec::new());
+            let (ours, _theirs) = Channel::pair().unwrap();
+            let app = Provider { channel: Some(ours), uid, ..provider() };
+            providers.providers.insert(APP, app);
+            providers.next_id = 2;
+            let mut io = Io::new().unwrap();
+            providers.initialize(APP, 4096, BufferingMode::Oneshot, Vec::new()).unwrap();
+            while providers.make_buffers(&mut io) {}
+            Self { directory, providers, io, _theirs }
+        }
+
+        /// A buffer of a program's own.
+        fn buffer(&self, directory: &str, size: u64) -> (PathBuf, Vmo) {
+            let place = self.directory.path().join("run").join(directory);
+            std::fs::create_dir_all(&place).unwrap();
+            let vmo = Vmo::create_in(&place, "provider-1", size).unwrap();
+            vmo.write_at(0, b"recorded").unwrap();
+            (place.join("provider-1"), vmo)
+        }
+
+        fn take_over(&mut self, vmo: Vmo, mode: BufferingMode) -> Option<ProviderId> {
+            self.providers.take_over(APP, vmo.into_handle(), mode, &mut self.io);
+            self.io.events.drain(..).find_map(|event| match event {
+                Event::HandedOver { provider, from: APP } => Some(provider),
+                _ => None,
+            })
+        }
+
+        fn session(&self) -> &Path {
+            self.providers.session.as_ref().unwrap().path()
+        }
+
+        fn is_connected(&self) -> bool {
+            self.providers.providers[&APP].channel.is_some()
+        }
+    }
+
+    //= docs/protocol.md#what-was-recorded-before
+    #[test]
+    fn it_is_moved_into_the_session() {
+        let mut scene = Scene::new();
+        let (path, vmo) = scene.buffer("session-app", 4096);
+        let origin = vmo.identity().unwrap();
+        let id = scene.take_over(vmo, BufferingMode::Circular).unwrap();
+        assert!(!path.exists());
+        assert_eq!(std::fs::read(scene.session().join("provider-2")).unwrap()[..8], *b"recorded");
+        let manifest = Manifest::read(scene.session()).unwrap();
+        let noted = &manifest.buffers[&id.0];
+        assert!(noted.is_started && !noted.is_archived);
+        assert_eq!((noted.provider.origin, noted.provider.bytes), (Some(origin), 4096));
+        assert_eq!(noted.provider.name, "app");
+        // A second one is a violation.
+        let (path, vmo) = scene.buffer("session-other", 4096);
+        assert_eq!(scene.take_over(vmo, BufferingMode::Circular), None);
+        assert!(path.exists() && !scene.is_connected());
+    }
+
+    #[test]
+    fn a_file_elsewhere_is_used_and_not_deleted() {
+        let mut scene = Scene::new();
+        let (path, vmo) = scene.buffer("mine", 4096);
+        assert_eq!(scene.take_over(vmo, BufferingMode::Oneshot), Some(ProviderId(2)));
+        assert!(path.exists(), "it is in no session's directory");
+    }
+
+    /// One that has no name any more, or is on another file system.
+    #[test]
+    fn a_buffer_that_cannot_be_linked_is_copied() {
+        let mut scene = Scene::new();
+        let memory = Vmo::of_bytes("mine", &[7; 8192]).unwrap();
+        assert_eq!(scene.take_over(memory, BufferingMode::Oneshot), Some(ProviderId(2)));
+        assert_eq!(std::fs::read(scene.session().join("provider-2")).unwrap(), [7; 8192]);
+    }
+
+    #[test]
+    fn what_may_not_be_taken_over_stays() {
+        let mut scene = Scene::new();
+        let (path, vmo) = scene.buffer("session-large", 4096);
+        std::fs::File::options().write(true).open(&path).unwrap().set_len(MAX_BYTES + 1).unwrap();
+        assert_eq!(scene.take_over(vmo, BufferingMode::Oneshot), None);
+        assert!(path.exists() && scene.is_connected());
+
+        let mut scene = Scene::new();
+        let (path, vmo) = scene.buffer("session-foreign", 4096);
+        scene.providers.providers.get_mut(&APP).unwrap().uid = Uid(12_345);
+        assert_eq!(scene.take_over(vmo, BufferingMode::Oneshot), None);
+        assert!(path.exists() && scene.is_connected());
+
+        let mut scene = Scene::new();
+        let (path, vmo) = scene.buffer("session-stream", 4096);
+        assert_eq!(scene.take_over(vmo, BufferingMode::Streaming), None);
+        assert!(path.exists() && !scene.is_connected());
+        // Files that are none of this user's memory.
+        let mut scene = Scene::new();
+        let (reader, _writer) = std::io::pipe().unwrap();
+        scene.providers.take_over(APP, Handle::new(reader.into()), BufferingMode::Oneshot, &mut scene.io);
+        assert!(scene.io.events.is_empty());
+    }
+}

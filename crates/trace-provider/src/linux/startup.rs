@@ -1,0 +1,320 @@
+//! Recording from a program's first line on, into a buffer of the program's own: until a manager's recording
+//! goes on with it, or until the program ends.
+//!
+//! A program asks for it before it makes its provider. Its user can ask for it, too: with the variable
+//! `TRACE_STARTUP`, which every provider looks at when it is made, and programs in C and C++ look at when
+//! they come to their first event.
+//!
+//! ```no_run
+//! use trace_provider::{TraceProvider, startup};
+//!
+//! startup::begin_by_arguments()?; // --trace-startup=app,db*
+//! let _provider = TraceProvider::new("my-app");
+//! # Ok::<(), std::io::Error>(())
+//! ```
+//!
+//! When a recording of a manager begins, or is running already, the program goes on in the manager's buffer,
+//! and hands its own one over. If that never happens, `trace recover` writes an archive of it, however the
+//! program has ended.
+//= docs/recording.md#from-the-first-line
+
+mod directory;
+
+use crate::linux::lock::Mutex;
+use crate::linux::{atrace, buffer, config};
+pub(crate) use directory::Directory;
+use std::io;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+use trace_engine::engine::{self, Engine};
+use trace_engine::{BufferMode, Categories, Disposition};
+use zx_sim::environment::variable;
+use zx_sim::{LiveLock, Vmo, debuglog};
+
+/// Categories to record from the start, separated by commas.
+const CATEGORIES_VARIABLE: &str = "TRACE_STARTUP";
+/// `oneshot` or `circular`.
+const MODE_VARIABLE: &str = "TRACE_STARTUP_MODE";
+/// Size of the buffer, in MiB.
+const SIZE_VARIABLE: &str = "TRACE_STARTUP_BUFFER_SIZE";
+/// The flag of programs that call [`begin_by_arguments`].
+const FLAG: &str = "--trace-startup";
+
+/// Bytes of a mebibyte.
+const MEBIBYTE: u64 = 1 << 20;
+/// The size of a buffer that is not asked for in another one.
+const DEFAULT_MEBIBYTES: u64 = 4;
+/// The largest buffer: a manager may have to copy it.
+const MAX_MEBIBYTES: u64 = 64;
+/// How long the end of a recording waits for threads that are inside an event.
+const STOP_WAIT: Duration = Duration::from_secs(1);
+/// How often a recording tries to go over to the manager's buffer, while a thread does not leave its event.
+const ATTEMPTS: u32 = 5;
+
+/// What to record, and into which buffer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// The categories, as those of `trace record`: names, or beginnings followed by `*`, each with a `-` in
+    /// front if it is not to be recorded. None means all.
+    pub categories: Vec<String>,
+    /// What happens when the buffer is full: the end of the recording, or the loss of the oldest events. A
+    /// streaming buffer has no reader.
+    pub mode: BufferMode,
+    /// Size of the buffer in MiB, from 1 to 64.
+    pub buffer_mebibytes: u64,
+}
+
+impl Options {
+    /// Of a list that is separated by commas, in a buffer of 4 MiB that keeps the first events.
+    #[must_use]
+    pub fn of(categories: &str) -> Self {
+        let categories = categories.split(',').map(str::trim).filter(|category| !category.is_empty());
+        Self {
+            categories: categories.map(str::to_owned).collect(),
+            mode: BufferMode::Oneshot,
+            buffer_mebibytes: DEFAULT_MEBIBYTES,
+        }
+    }
+}
+
+/// A recording that no manager has.
+struct Recording {
+    /// A forked child has none of its parent's.
+    pid: u32,
+    engine: Engine,
+    directory: Directory,
+    mode: BufferMode,
+    ticks_per_second: u64,
+}
+
+static RECORDING: Mutex<Option<Recording>> = Mutex::new(None);
+/// The process that has looked at its environment.
+static LOOKED: AtomicU32 = AtomicU32::new(0);
+
+/// Begins to record. Events on all threads are recorded from when this returns.
+///
+/// # Errors
+/// The program is being recorded already; the options make no sense; or there is no directory, or no memory,
+/// for the buffer.
+pub fn begin(options: &Options) -> io::Result<()> {
+    begin_as(&zx_sim::process_name(), options).map_err(io::Error::other)
+}
+
+/// Begins to record, if an argument of this program is `--trace-startup=CATEGORIES`, or `--trace-startup` for
+/// all categories. Returns whether one is.
+///
+/// # Errors
+/// As [`begin`].
+pub fn begin_by_arguments() -> io::Result<bool> {
+    let arguments = std::env::args_os();
+    let asked = arguments.filter_map(|argument| categories_of(argument.to_str()?).map(str::to_owned)).next();
+    match asked {
+        Some(categories) => begin(&Options::of(&categories)).map(|()| true),
+        None => Ok(false),
+    }
+}
+
+/// The categories of the flag, if an argument is that: for programs that read their arguments themselves.
+#[must_use]
+pub fn categories_of(argument: &str) -> Option<&str> {
+    match argument.strip_prefix(FLAG)? {
+        "" => Some(""),
+        rest => rest.strip_prefix('='),
+    }
+}
+
+/// Begins to record, if the environment has `TRACE_STARTUP`, and this process has not looked for it before.
+/// Every provider does this when it is made.
+pub fn begin_by_environment() {
+    begin_by_environment_as(None);
+}
+
+/// As [`begin_by_environment`], for a provider of this name.
+pub(crate) fn begin_by_environment_as(name: Option<&str>) {
+    let pid = std::process::id();
+    if LOOKED.swap(pid, Ordering::Relaxed) == pid {
+        return;
+    }
+    let text = |name| variable(name).map(|value| value.to_string_lossy().into_owned());
+    let Some(categories) = text(CATEGORIES_VARIABLE).filter(|categories| !categories.is_empty()) else {
+        return;
+    };
+    let begun = options_of(&categories, text(MODE_VARIABLE), text(SIZE_VARIABLE)).and_then(|options| {
+        if is_recording() {
+            return Ok(());
+        }
+        match name {
+            Some(name) => begin_as(name, &options),
+            None => begin_as(&zx_sim::process_name(), &options),
+        }
+    });
+    if let Err(reason) = begun {
+        debuglog::write_for_process(&format!("trace provider: not recorded from the start: {reason}"));
+    }
+}
+
+fn options_of(categories: &str, mode: Option<String>, size: Option<String>) -> Result<Options, String> {
+    let mut options = Options::of(categories);
+    options.mode = match mode.as_deref() {
+        None | Some("" | "oneshot") => BufferMode::Oneshot,
+        Some("circular") => BufferMode::Circular,
+        Some(other) => return Err(format!("{MODE_VARIABLE} is \"{other}\", expected oneshot or circular")),
+    };
+    if let Some(size) = size.filter(|size| !size.is_empty()) {
+        let mebibytes = size.parse().ok();
+        options.buffer_mebibytes = mebibytes
+            .ok_or_else(|| format!("{SIZE_VARIABLE} is \"{size}\", expected a number of MiB up to 64"))?;
+    }
+    Ok(options)
+}
+
+/// Whether the program is recorded, and no manager has the recording.
+pub(crate) fn is_recording() -> bool {
+    with_recording(|recording| recording.is_some())
+}
+
+/// Calls a function with this process's recording.
+fn with_recording<R>(call: impl FnOnce(&mut Option<Recording>) -> R) -> R {
+    // A child would find the lock taken.
+    engine::without_forks(|| {
+        let mut recording = RECORDING.lock();
+        if recording.as_ref().is_some_and(|recording| recording.pid != std::process::id()) {
+            // Of a parent, which has the directory and the buffer.
+            std::mem::forget(recording.take());
+        }
+        call(&mut recording)
+    })
+}
+
+fn take() -> Option<Recording> {
+    with_recording(Option::take)
+}
+
+fn begin_as(name: &str, options: &Options) -> Result<(), String> {
+    if options.mode == BufferMode::Streaming {
+        return Err("a buffer of its own is oneshot or circular".to_owned());
+    }
+    if !(1..=MAX_MEBIBYTES).contains(&options.buffer_mebibytes) {
+        return Err(format!("a buffer of {} MiB, expected 1 to {MAX_MEBIBYTES}", options.buffer_mebibytes));
+    }
+    if engine::state() != engine::State::Idle {
+        return Err("this process is recorded already".to_owned());
+    }
+    let (directory, vmo) = Directory::create(name, options.mode, options.buffer_mebibytes * MEBIBYTE)?;
+    let ticks_per_second = directory.ticks_per_second();
+    let config = trace_engine::Config {
+        categories: Categories::Listed(options.categories.clone()),
+        ..trace_engine::Config::new(zx_sim::process_koid(), zx_sim::process_name(), ticks_per_second)
+    };
+    let region = buffer::region(&vmo).map_err(|error| error.to_string());
+    let begun = region.and_then(|region| {
+        let text = |error: engine::Error| error.to_string();
+        let engine = engine::initialize(region, options.mode, config).map_err(text)?;
+        engine.start(Disposition::ClearEntire, &[]).map_err(text)?;
+        Ok(engine)
+    });
+    let engine = match begun {
+        Ok(engine) => engine,
+        Err(reason) => {
+            directory.delete();
+            return Err(reason);
+        }
+    };
+    config::set_config(Some(config::Config { mode: options.mode, categories: options.categories.clone() }));
+    atrace::want(true);
+    let pid = std::process::id();
+    let recording = Recording { pid, engine, directory, mode: options.mode, ticks_per_second };
+    with_recording(|none| *none = Some(recording));
+    Ok(())
+}
+
+/// Marks the buffer as in use, for processes that find its file. On the provider's thread, whose descriptors
+/// no child has, and the program does not close.
+pub(crate) fn lock_live() -> Option<LiveLock> {
+    let file = with_recording(|recording| recording.as_ref().map(|recording| recording.directory.buffer()))?;
+    Vmo::open(&file).and_then(|vmo| vmo.lock_live()).ok()
+}
+
+/// The buffer that a recording has left.
+pub(crate) struct Left {
+    /// Where it is.
+    pub directory: Directory,
+    pub mode: BufferMode,
+    /// Rate of its timestamps.
+    pub ticks_per_second: u64,
+    /// No thread writes into it any more.
+    pub is_quiet: bool,
+}
+
+/// Goes on with the recording in a manager's buffer, from the first event on that is not in its own one. None
+/// if there is no recording.
+pub(crate) fn go_over(
+    buffer: &Vmo,
+    mode: BufferMode,
+    config: &trace_engine::Config,
+    additional_categories: &[String],
+) -> Option<Result<(Engine, Left), String>> {
+    let Recording { pid, engine, directory, mode: own_mode, ticks_per_second } = take()?;
+    let mut attempts = 0;
+    loop {
+        attempts += 1;
+        let gone_over = buffer::region(buffer).map_err(|error| error.to_string()).and_then(|region| {
+            engine
+                .go_over(region, mode, config.clone(), additional_categories)
+                .map_err(|error| error.to_string())
+        });
+        match gone_over {
+            Ok(stopped) => {
+                let is_quiet = stopped.stragglers == 0;
+                return Some(Ok((engine, Left { directory, mode: own_mode, ticks_per_second, is_quiet })));
+            }
+            Err(reason) if attempts == ATTEMPTS => {
+                let recording = Recording { pid, engine, directory, mode: own_mode, ticks_per_second };
+                with_recording(|none| *none = Some(recording));
+                return Some(Err(reason));
+            }
+            Err(_) => {}
+        }
+    }
+}
+
+/// Ends the recording, if no manager has it: its buffer stays where it is.
+pub(crate) fn end() {
+    if let Some(recording) = take() {
+        let deadline = Instant::now() + STOP_WAIT;
+        let _ = recording.engine.stop(deadline);
+        let _ = recording.engine.terminate(deadline);
+        config::set_config(None);
+        atrace::want(false);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_flag_may_have_categories() {
+        assert_eq!(categories_of("--trace-startup=a,b*"), Some("a,b*"));
+        assert_eq!(categories_of("--trace-startup"), Some(""));
+        assert_eq!(categories_of("--trace-startups"), None);
+        assert_eq!(categories_of("trace-startup=a"), None);
+    }
+
+    #[test]
+    fn what_the_environment_asks_for_is_checked() {
+        let some = |text: &str| Some(text.to_owned());
+        let options = options_of("a, b*,,-c", some("circular"), some("8")).unwrap();
+        assert_eq!(options.categories, ["a", "b*", "-c"]);
+        assert_eq!((options.mode, options.buffer_mebibytes), (BufferMode::Circular, 8));
+        assert_eq!(options_of("a", None, some("")).unwrap(), Options::of("a"));
+        assert_eq!(
+            options_of("a", some("streaming"), None).unwrap_err(),
+            "TRACE_STARTUP_MODE is \"streaming\", expected oneshot or circular"
+        );
+        assert_eq!(
+            options_of("a", None, some("many")).unwrap_err(),
+            "TRACE_STARTUP_BUFFER_SIZE is \"many\", expected a number of MiB up to 64"
+        );
+    }
+}

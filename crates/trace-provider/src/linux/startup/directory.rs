@@ -1,0 +1,152 @@
+//! The directory of a recording that no manager runs: of the form that a manager's recordings have, so that
+//! `trace recover` finds it.
+
+use crate::linux::manager;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
+use trace_engine::{BufferMode, engine};
+use trace_format::buffer::Layout;
+use zx_sim::ticks::{self, Clock};
+use zx_sim::{Backing, RuntimeDir, Vmo};
+
+/// Prefix of the names of such directories.
+//= docs/recovery.md#a-sessions-directory
+const PREFIX: &str = "session";
+/// The only buffer in it.
+const BUFFER: &str = "provider-1";
+/// Names the process that holds the directory.
+const LOCK: &str = "lock";
+/// Describes the rest.
+const MANIFEST: &str = "manifest.jsonl";
+
+/// A directory with one buffer.
+#[derive(Debug)]
+pub(crate) struct Directory {
+    path: PathBuf,
+    ticks_per_second: u64,
+}
+
+impl Directory {
+    /// Makes one, in a runtime directory of this user's.
+    pub fn create(name: &str, mode: BufferMode, bytes: u64) -> Result<(Self, Vmo), String> {
+        let text = |error: zx_sim::Error| error.to_string();
+        let runtime = runtime_directory()?;
+        let clock = Clock::load_or_create(runtime.path()).map_err(text)?;
+        let path = runtime.create_unique_dir(PREFIX).map_err(text)?;
+        let directory = Self { path, ticks_per_second: clock.ticks_per_second };
+        match directory.fill(name, mode, bytes) {
+            Ok(vmo) => Ok((directory, vmo)),
+            Err(reason) => {
+                directory.delete();
+                Err(reason)
+            }
+        }
+    }
+
+    /// Makes the files in it.
+    fn fill(&self, name: &str, mode: BufferMode, bytes: u64) -> Result<Vmo, String> {
+        let text = |error: zx_sim::Error| error.to_string();
+        // As long as the process lives, its number there says that the directory is in use: a descriptor of
+        // the file could be closed by the program, and a forked child would have it, too.
+        let lock = RuntimeDir::open_or_create(&self.path).and_then(|own| own.lock(LOCK)).map_err(text)?;
+        drop(lock);
+        let layout = Layout::new(bytes, mode).map_err(|error| error.to_string())?;
+        let mut backing = match engine::can_populate() {
+            true => Backing::begin_sparse(&self.path, BUFFER, bytes, &layout.first_parts(), 0),
+            false => Backing::begin(&self.path, BUFFER, bytes),
+        }
+        .map_err(text)?;
+        let vmo = loop {
+            if let Some(vmo) = backing.step(u64::MAX).map_err(text)? {
+                break vmo;
+            }
+        };
+        let manifest = self.path.join(MANIFEST);
+        std::fs::write(&manifest, self.manifest(name, mode, bytes))
+            .map_err(|error| format!("cannot write {}: {error}", manifest.display()))?;
+        Ok(vmo)
+    }
+
+    /// What `trace recover` needs to know.
+    //= docs/recovery.md#manifest
+    fn manifest(&self, name: &str, mode: BufferMode, bytes: u64) -> String {
+        let wall_clock = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+        let (pid, rate, mode) = (std::process::id(), self.ticks_per_second, mode as u8);
+        let name = quoted(name);
+        let line = manager::command_line().unwrap_or_default();
+        let arguments: Vec<String> = line.split(' ').map(quoted).collect();
+        let arguments = arguments.join(",");
+        let line = quoted(&line);
+        let registered = ticks::now();
+        format!(
+            "{{\"session\":{{\"version\":1,\"manager_pid\":{pid},\"wall_clock_ns\":{wall_clock},\"mode\":{mode},\
+             \"ticks_per_second\":{rate},\"command_line\":[{arguments}],\"is_startup\":true}}}}\n\
+             {{\"provider\":{{\"id\":1,\"name\":{name},\"pid\":{pid},\"bytes\":{bytes},\"command_line\":{line},\
+             \"registered\":{registered}}}}}\n\
+             {{\"started\":{{\"provider\":1}}}}\n"
+        )
+    }
+
+    /// The file of its buffer.
+    pub fn buffer(&self) -> PathBuf {
+        self.path.join(BUFFER)
+    }
+
+    /// Rate of the timestamps in it.
+    pub fn ticks_per_second(&self) -> u64 {
+        self.ticks_per_second
+    }
+
+    /// Deletes it.
+    pub fn delete(&self) {
+        let _ = std::fs::remove_dir_all(&self.path);
+    }
+
+    /// Deletes it, if its buffer has been taken out.
+    pub fn delete_if_empty(&self) {
+        if self.buffer().symlink_metadata().is_err() {
+            self.delete();
+        }
+    }
+}
+
+/// The first directory that is this user's, or can be.
+fn runtime_directory() -> Result<RuntimeDir, String> {
+    let mut reason = "there is no runtime directory".to_owned();
+    for directory in manager::directories() {
+        match RuntimeDir::open_or_create(&directory) {
+            Ok(directory) => return Ok(directory),
+            Err(error) => reason = error.to_string(),
+        }
+    }
+    Err(reason)
+}
+
+/// A text in JSON.
+fn quoted(text: &str) -> String {
+    let mut quoted = String::with_capacity(text.len() + 2);
+    quoted.push('"');
+    for character in text.chars() {
+        match character {
+            '"' | '\\' => {
+                quoted.push('\\');
+                quoted.push(character);
+            }
+            '\0'..='\x1f' => drop(write!(quoted, "\\u{:04x}", u32::from(character))),
+            _ => quoted.push(character),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_quoted() {
+        assert_eq!(quoted("a \"b\\\n\u{1}ü"), "\"a \\\"b\\\\\\u000a\\u0001ü\"");
+    }
+}

@@ -1,0 +1,224 @@
+//! Programs that record from their first line on, before there is a recording.
+
+use rustix::process::Signal;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use trace_tests::sandbox::{Process, kill};
+use trace_tests::scene::{Scene, stderr, wait_for_death};
+use trace_tests::{Archive, Sandbox, wait_for};
+
+const MODES: [&str; 3] = ["oneshot", "circular", "streaming"];
+const PROGRAMS: u64 = 100;
+
+/// `starting` with these arguments, to be recorded from its first line.
+fn starting(sandbox: &Sandbox, number: u64, events: u64, milliseconds: u64, way: &str) -> Command {
+    let mut command = sandbox.command("starting");
+    let numbers = [number, events, milliseconds].map(|number| number.to_string());
+    command.args(numbers).arg(way).env("TRACE_STARTUP", "start");
+    command
+}
+
+/// One that waits for a line.
+fn spawn_waiting(sandbox: &Sandbox, events: u64) -> Process {
+    let mut program = Sandbox::spawn_command(starting(sandbox, 7, events, 0, "wait"));
+    assert_eq!(program.line(), "ready");
+    program
+}
+
+/// The events of each program in some archives: how many are called `first` and `last`, and how many there
+/// are in between, none of them twice.
+fn programs(archives: &[Archive]) -> BTreeMap<u64, [u64; 3]> {
+    let mut found: BTreeMap<u64, [u64; 3]> = BTreeMap::new();
+    for event in archives.iter().flat_map(|archive| &archive.events) {
+        let name = event.name();
+        let place = ["first", "middle", "last"].iter().position(|known| *known == name);
+        found.entry(event.u64("number")).or_default()[place.expect("an event of the category")] += 1;
+    }
+    found
+}
+
+/// Recovers all that is left: recordings of managers each into a file of its own, and then what programs have
+/// recorded themselves.
+fn recover_all(sandbox: &Sandbox) -> Vec<Archive> {
+    let recover = |file: &str, session: Option<&PathBuf>| {
+        let mut arguments = vec!["recover", "-o", file];
+        arguments.extend(session.map(|session| session.to_str().unwrap()));
+        let output = sandbox.trace(arguments);
+        assert!(output.status.success(), "{output:?}");
+        Archive::read(&sandbox.file(file))
+    };
+    let list = sandbox.trace(["recover", "--list", "--json"]).stdout;
+    let list: serde_json::Value = serde_json::from_slice(&list).unwrap();
+    let left = list.as_array().unwrap().iter().filter(|session| session["state"] == "to be recovered");
+    let left = left.map(|session| PathBuf::from(session["directory"].as_str().unwrap()));
+    let is_startup = |session: &PathBuf| {
+        fs::read_to_string(session.join("manifest.jsonl")).unwrap().contains("\"is_startup\":true")
+    };
+    let (startups, others): (Vec<_>, Vec<_>) = left.partition(is_startup);
+    let others = others.iter().enumerate();
+    let mut archives: Vec<_> = others
+        .map(|(number, session)| recover(&format!("recovered-of-{number}.fxt"), Some(session)))
+        .collect();
+    if !startups.is_empty() {
+        archives.push(recover("started.fxt", None));
+    }
+    archives
+}
+
+/// Whether all that the program has recorded so far has been taken over.
+fn is_taken_over(startup: &Path) -> bool {
+    !startup.join("provider-1").exists()
+}
+
+//= docs/recording.md#from-the-first-line
+#[test]
+fn without_a_manager_it_is_recovered_however_the_program_ends() {
+    for way in ["return", "exit", "abort", "kill"] {
+        let sandbox = Sandbox::new();
+        let output = starting(&sandbox, 3, 500, 0, way).output().unwrap();
+        assert_eq!(output.status.success(), matches!(way, "return" | "exit"), "{way}: {output:?}");
+        assert_eq!(stderr(&output), "", "{way}");
+        let list = String::from_utf8(sandbox.trace(["recover", "--list"]).stdout).unwrap();
+        assert!(list.contains("to be recovered") && list.contains("starting"), "{way}: {list}");
+        let output = sandbox.trace(["recover", "-o", "start.fxt"]);
+        assert!(output.status.success(), "{way}: {output:?}");
+        let archive = Archive::read(&sandbox.file("start.fxt"));
+        assert_eq!(programs(&[archive]), BTreeMap::from([(3, [1, 1000, 1])]), "{way}");
+        assert!(Scene::sessions_of(&sandbox).is_empty(), "{way}");
+    }
+}
+
+/// What a recording has, whatever its mode: the program's own buffer is a part of its own, and what comes
+/// after it is in the manager's.
+//= docs/protocol.md#what-was-recorded-before
+#[test]
+fn a_recording_takes_over_what_was_recorded_before() {
+    for mode in MODES {
+        let sandbox = Sandbox::new();
+        let mut program = spawn_waiting(&sandbox, 400);
+        let [startup] = &Scene::sessions_of(&sandbox)[..] else { panic!("one directory") };
+        let list = String::from_utf8(sandbox.trace(["recover", "--list"]).stdout).unwrap();
+        assert!(!list.contains("to be recovered"), "the program is alive: {list}");
+        let recording =
+            sandbox.spawn("trace", &["record", "--buffering-mode", mode, "--categories", "start"]);
+        wait_for("the program to be recorded", || is_taken_over(startup).then_some(()));
+        program.say("end");
+        program.succeed();
+        recording.signal(Signal::INT);
+        let output = recording.finish();
+        assert!(output.status.success(), "{output:?}");
+        let archive = Archive::read(&sandbox.file("trace.fxt"));
+        let sent =
+            archive.events.iter().find(|event| event.name() == "last").expect("the last one").u64("sent");
+        let generated: u64 = archive.generated().into_values().sum();
+        assert_eq!(generated, archive.events.len() as u64, "{mode}");
+        assert_eq!(archive.losses.len(), 0, "{mode}: {:?}", archive.losses);
+        let names: Vec<&str> = archive.providers.values().map(String::as_str).collect();
+        assert_eq!(names.iter().filter(|name| **name == "starting").count(), 2, "{mode}: {names:?}");
+        assert_eq!(programs(&[archive]), BTreeMap::from([(7, [1, sent, 1])]), "{mode}");
+        assert!(Scene::sessions_of(&sandbox).is_empty(), "{mode}: {:?}", Scene::sessions_of(&sandbox));
+    }
+}
+
+//= docs/protocol.md#what-was-recorded-before
+#[test]
+fn a_hundred_programs_before_during_and_after_a_recording_begins_are_recorded_once() {
+    let sandbox = Sandbox::new();
+    let run = |number| {
+        let output: Output = starting(&sandbox, number, 20, 5, "return").output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        assert_eq!(stderr(&output), "");
+    };
+    (0..PROGRAMS / 4).for_each(run);
+    let recording = sandbox.spawn("trace", &["record"]);
+    // While the manager starts.
+    (PROGRAMS / 4..PROGRAMS / 2).for_each(run);
+    wait_for("the recording", || sandbox.runtime_dir().join("recording.all").exists().then_some(()));
+    std::thread::scope(|scope| {
+        for half in [PROGRAMS / 2..3 * PROGRAMS / 4, 3 * PROGRAMS / 4..PROGRAMS] {
+            scope.spawn(|| half.for_each(run));
+        }
+    });
+    recording.signal(Signal::INT);
+    let output = recording.finish();
+    assert!(output.status.success(), "{output:?}");
+    let recorded = Archive::read(&sandbox.file("trace.fxt"));
+    let in_recording = programs(std::slice::from_ref(&recorded)).len() as u64;
+    assert!(in_recording >= PROGRAMS / 2, "{in_recording}");
+    let mut archives = recover_all(&sandbox);
+    archives.push(recorded);
+    let expected: BTreeMap<u64, [u64; 3]> = (0..PROGRAMS).map(|number| (number, [1, 40, 1])).collect();
+    assert_eq!(programs(&archives), expected);
+}
+
+/// Whatever dies while a recording takes over: each event is in one archive.
+#[test]
+fn who_dies_meanwhile_loses_and_doubles_nothing() {
+    for victim in ["program", "manager", "both"] {
+        for step in 0..4 {
+            let sandbox = Sandbox::new();
+            let program = spawn_waiting(&sandbox, 2000);
+            let [startup] = &Scene::sessions_of(&sandbox)[..] else { panic!("one directory") };
+            let recording = sandbox.spawn("trace", &["record"]);
+            let manager = wait_for("a manager", || sandbox.manager_pid());
+            match step {
+                0 => {}
+                1 => wait_for("a session", || (Scene::sessions_of(&sandbox).len() > 1).then_some(())),
+                2 => wait_for("the buffer", || is_taken_over(startup).then_some(())),
+                _ => wait_for("events in the other buffer", || {
+                    (is_taken_over(startup) && recording.stderr_so_far().contains("ecording")).then_some(())
+                }),
+            }
+            if victim != "manager" {
+                kill(program.pid(), Signal::KILL);
+                wait_for_death(program.pid());
+            }
+            if victim != "program" {
+                kill(manager, Signal::KILL);
+                wait_for_death(manager);
+            }
+            if victim == "manager" {
+                kill(program.pid(), Signal::KILL);
+                wait_for_death(program.pid());
+            }
+            recording.signal(Signal::INT);
+            let output = recording.finish();
+            let mut archives = recover_all(&sandbox);
+            let file = sandbox.file("trace.fxt");
+            if file.exists() {
+                archives.push(Archive::read(&file));
+            }
+            let found = programs(&archives);
+            let [first, middle, last] = found.get(&7).copied().unwrap_or_default();
+            assert_eq!((first, last), (1, 0), "{victim} dies at step {step}: {output:?}");
+            assert!(middle >= 4000, "{victim} dies at step {step}: {middle} of 4000, {output:?}");
+            let events = archives.iter().flat_map(|archive| &archive.events);
+            let mut times: BTreeMap<(u64, u64), u64> = BTreeMap::new();
+            for event in events.filter(|event| event.name() == "middle") {
+                *times.entry((event.event.thread.0, event.event.timestamp.0)).or_default() += 1;
+            }
+            assert!(times.values().all(|times| *times == 1), "{victim} dies at step {step}: twice");
+        }
+    }
+}
+
+/// A buffer of a program's own that cannot be had is no reason not to run.
+#[test]
+fn a_program_that_cannot_record_itself_says_why_and_runs() {
+    let sandbox = Sandbox::new();
+    let run = |name: &str, value: &str| {
+        let output = starting(&sandbox, 1, 5, 0, "return").env(name, value).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        stderr(&output)
+    };
+    let reason = "trace provider: not recorded from the start: ";
+    let said = run("TRACE_STARTUP_MODE", "streaming");
+    assert_eq!(said, format!("{reason}TRACE_STARTUP_MODE is \"streaming\", expected oneshot or circular\n"));
+    let said = run("TRACE_STARTUP_BUFFER_SIZE", "65");
+    assert_eq!(said, format!("{reason}a buffer of 65 MiB, expected 1 to 64\n"));
+    let said = run("TRACE_RUNTIME_DIR", "/proc/none");
+    assert!(said.starts_with(&format!("{reason}cannot create /proc/none")), "{said}");
+    assert!(Scene::sessions_of(&sandbox).is_empty());
+}
