@@ -35,6 +35,7 @@ mod scenarios {
     mod kinds;
     mod listing;
     mod live_page;
+    mod local;
     mod logging;
     mod machine;
     mod manager;

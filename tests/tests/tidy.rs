@@ -33,7 +33,16 @@ const EDGES: [(&str, &[&str]); 25] = [
     ("trace-report", &["trace-analysis", "trace-convert", "trace-format", "trace-reader"]),
     (
         "trace-provider",
-        &["trace-engine", "trace-event", "trace-format", "trace-macros", "trace-protocol", "zx-sim"],
+        &[
+            "trace-archive",
+            "trace-engine",
+            "trace-event",
+            "trace-format",
+            "trace-macros",
+            "trace-protocol",
+            "trace-reader",
+            "zx-sim",
+        ],
     ),
     ("log-fxt", &["trace-engine", "trace-provider"]),
     ("metrics-fxt", &["trace-engine", "trace-provider"]),

@@ -9,6 +9,7 @@
 //! | [`transfer`] | moves a provider's buffer into an archive, a batch at a time |
 //! | [`losses`] | reports each record that a provider lost once, with reason and time |
 //! | [`manifest`] | the file beside the buffers that says what of them an archive has |
+//! | [`own`] | what a program has recorded by itself |
 //! | [`recovery`] | joins the client's file and the buffers into one archive |
 //! | [`confirm`] | the client's confirmations of what it has written |
 //!
@@ -21,6 +22,7 @@ mod files;
 pub mod framing;
 pub mod losses;
 pub mod manifest;
+pub mod own;
 mod problem;
 pub mod program_info;
 pub mod recovery;

@@ -136,8 +136,8 @@ fn read_manifest(directory: &Path) -> Result<Manifest, Error> {
     Manifest::read(directory).map_err(|error| Error::Manifest { directory: directory.to_owned(), error })
 }
 
-/// Deletes the file of a buffer that a manager has taken over, if it is still that file, in the directory of a
-/// session.
+/// Deletes the file of a buffer that a manager has taken over, if it is still that file, in the directory of
+/// a session.
 ///
 /// # Errors
 /// It is another one, or cannot be deleted.
@@ -327,5 +327,54 @@ impl Leftover {
         let failed = |error| Error::Io { what: format!("cannot delete {}", path.display()), error };
         files::remove_if(&path, |file| join::is_output(output, file)).map_err(failed)?;
         Ok(Some(path))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::manifest::{BufferInfo, SessionInfo};
+    use std::os::unix::fs::DirBuilderExt;
+    use trace_format::buffer::BufferMode;
+
+    fn begin(runtime: &Path, name: &str, is_startup: bool) -> (PathBuf, Writer) {
+        let directory = runtime.join(name);
+        std::fs::DirBuilder::new().mode(0o700).create(&directory).unwrap();
+        let mut writer = Writer::open(&directory).unwrap();
+        let mut info = SessionInfo::new(BufferMode::Oneshot, 1, 1, Vec::new());
+        info.is_startup = is_startup;
+        writer.append(&Entry::Session(info)).unwrap();
+        (directory, writer)
+    }
+
+    fn provider(id: u32, origin: Option<(u64, u64)>) -> Entry {
+        let (name, parent, command_line, registered) = ("app".to_owned(), None, None, None);
+        let mode = None;
+        let info =
+            BufferInfo { id, name, pid: 7, bytes: 4096, parent, command_line, registered, origin, mode };
+        Entry::Provider(info)
+    }
+
+    /// The manager was killed after it had made the buffer part of its session, and before it could delete
+    /// the program's own file.
+    //= docs/protocol.md#what-was-recorded-before
+    #[test]
+    fn a_buffer_that_a_session_has_taken_over_is_recovered_once() {
+        let runtime = tempfile::tempdir().unwrap();
+        let (own, mut writer) = begin(runtime.path(), "session-1", true);
+        std::fs::write(own.join("provider-1"), [0; 4096]).unwrap();
+        let file = std::fs::metadata(own.join("provider-1")).unwrap();
+        writer.append(&provider(1, None)).unwrap();
+        writer.append(&Entry::Started { provider: 1, retains: false }).unwrap();
+        writer.append(&Entry::Ended).unwrap();
+        let is_waiting = || Session::read(&own).unwrap().is_waiting();
+        assert!(is_waiting());
+        let (_, mut writer) = begin(runtime.path(), "session-2", false);
+        writer.append(&provider(3, Some((file.dev(), file.ino() + 1)))).unwrap();
+        writer.append(&Entry::Started { provider: 3, retains: false }).unwrap();
+        writer.append(&provider(4, Some((file.dev(), file.ino())))).unwrap();
+        assert!(is_waiting(), "it is not part of the session yet");
+        writer.append(&Entry::Started { provider: 4, retains: false }).unwrap();
+        assert!(!is_waiting());
     }
 }

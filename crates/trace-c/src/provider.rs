@@ -17,6 +17,7 @@ use core::ffi::c_void;
 use parking_lot::Mutex;
 use std::sync::{Arc, Weak};
 use trace_provider::{Registration, TraceProvider, startup};
+use zx_sim::debuglog;
 
 /// `trace_provider_t`.
 pub struct Provider(Arc<TraceProvider>);
@@ -131,7 +132,10 @@ pub extern "C" fn trace_provider_start() {
 fn begin_startup(categories: &str) -> bool {
     layout::set_up();
     let begun = startup::begin(&startup::Options::of(categories));
-    begun.inspect_err(|reason| eprintln!("trace provider: not recorded from the start: {reason}")).is_ok()
+    let say = |reason: &std::io::Error| {
+        debuglog::write_for_process(&format!("trace provider: not recorded from the start: {reason}"));
+    };
+    begun.inspect_err(say).is_ok()
 }
 
 pub extern "C" fn trace_startup_begin(categories: CStrRef<'_>) -> bool {

@@ -35,6 +35,8 @@ mod linux;
 
 #[cfg(feature = "attributes")]
 pub use attribute::trace;
+#[cfg(feature = "local")]
+pub use linux::local;
 pub use linux::{
     Category, Config, EventCosts, MemoryDump, PolledProvider, Registration, TraceProvider, atrace, config,
     event_costs, on_memory_dump, startup, ticks_per_second,

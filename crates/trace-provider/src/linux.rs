@@ -5,8 +5,12 @@ mod buffer;
 mod callbacks;
 mod config;
 mod dispatcher;
+#[cfg(feature = "local")]
+mod echo;
 mod event_costs;
 mod fork;
+#[cfg(feature = "local")]
+pub mod local;
 mod lock;
 mod manager;
 mod memory_dump;

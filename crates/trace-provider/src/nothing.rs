@@ -48,7 +48,7 @@ pub mod atrace {
 /// Recording from a program's first line on, which there is none of here.
 pub mod startup {
     use std::io;
-    use trace_engine::BufferMode;
+    pub use trace_engine::BufferMode;
 
     /// What to record, and into which buffer.
     #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,6 +93,83 @@ pub mod startup {
     #[must_use]
     pub fn categories_of(_argument: &str) -> Option<&str> {
         None
+    }
+}
+
+/// Recordings inside one process, which there are none of here.
+#[cfg(feature = "local")]
+pub mod local {
+    use super::startup::Options;
+    use std::io;
+    use std::path::Path;
+    use std::time::Duration;
+
+    /// What was recorded.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub struct Summary {
+        /// Events in the archive.
+        pub events: u64,
+        /// Events that are missing.
+        pub dropped: Option<u64>,
+    }
+
+    fn none() -> io::Error {
+        io::Error::new(io::ErrorKind::Unsupported, "nothing is recorded on this platform, or with `off`")
+    }
+
+    /// Records nothing.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn start(_options: &Options) -> io::Result<()> {
+        Err(none())
+    }
+
+    /// No.
+    #[must_use]
+    pub fn is_recording() -> bool {
+        false
+    }
+
+    /// Nothing is going on.
+    pub fn stop() -> bool {
+        false
+    }
+
+    /// Delivers nothing.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn flush(_deliver: impl FnMut(&[u8], bool)) -> io::Result<Summary> {
+        Err(none())
+    }
+
+    /// Writes nothing.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn flush_to_file(_path: &Path) -> io::Result<Summary> {
+        Err(none())
+    }
+
+    /// Writes nothing.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn snapshot_to_file(_path: &Path, _last: Option<Duration>) -> io::Result<Summary> {
+        Err(none())
+    }
+
+    /// Does nothing.
+    pub fn prepare_snapshot(_path: &Path, _last: Option<Duration>) {}
+
+    /// Does nothing.
+    pub fn request_snapshot() {}
+
+    /// Nothing was requested.
+    pub fn wait_for_snapshot(_timeout: Duration) -> bool {
+        false
     }
 }
 

@@ -3,7 +3,7 @@
 use super::programs::{events, record, shown};
 use std::collections::BTreeMap;
 use std::process::Command;
-use trace_tests::{Sandbox, native};
+use trace_tests::{Archive, Sandbox, native};
 
 fn text(path: &std::path::Path) -> &str {
     path.to_str().expect("a path in UTF-8")
@@ -113,6 +113,77 @@ fn programs_trace_before_main_and_after_it() {
             assert_eq!(events(&program, &[]), expected, "{compiler} {optimization} static");
         }
     }
+}
+
+/// Runs a program that records itself, without a manager. Returns what it prints, what it says, and what is
+/// recovered.
+fn recover(program: &std::path::Path, arguments: &[&str], categories: Option<&str>) -> [String; 3] {
+    let sandbox = Sandbox::new();
+    let mut command = Command::new(program);
+    command.args(arguments).env("TRACE_RUNTIME_DIR", sandbox.runtime_dir());
+    categories.iter().for_each(|categories| _ = command.env("TRACE_STARTUP", categories));
+    let output = command.output().expect("it runs");
+    assert!(output.status.success(), "{output:?}");
+    let recovered = sandbox.trace(["recover", "-o", "start.fxt"]);
+    let events = match recovered.status.success() {
+        true => Archive::read(&sandbox.file("start.fxt")).events.iter().map(shown).collect(),
+        false => Vec::new(),
+    };
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+    [text(&output.stdout), text(&output.stderr), events.join("\n")]
+}
+
+//= docs/recording.md#from-the-first-line
+#[test]
+fn programs_record_themselves_from_their_static_constructors_on() {
+    if !native::has_compilers("programs_record_themselves_from_their_static_constructors_on") {
+        return;
+    }
+    let expected = "\
+        instant { scope: thread } statics/before the provider\n\
+        instant { scope: thread } statics/initialiser\n\
+        instant { scope: thread } statics/main\n\
+        instant { scope: thread } statics/inline\n\
+        instant { scope: thread } statics/template value=1i32\n\
+        instant { scope: thread } statics/template value=\"text\"\n\
+        instant { scope: thread } statics/destructor\n\
+        instant { scope: thread } statics/exit";
+    let sandbox = Sandbox::new();
+    let program = sandbox.file("statics");
+    for compiler in native::CXX {
+        native::program(compiler, &["statics.cc"], &["-std=c++17", "-O2"], &program);
+        let found = recover(&program, &[], Some("stat*"));
+        assert_eq!(found, ["", "", expected], "{compiler}");
+        native::static_program(compiler, &["statics.cc"], &["-std=c++17", "-O2"], &program);
+        let found = recover(&program, &[], Some("stat*"));
+        assert_eq!(found, ["", "", expected], "{compiler} static");
+        assert_eq!(recover(&program, &[], None), ["", "", ""]);
+    }
+}
+
+//= docs/recording.md#from-the-first-line
+#[test]
+fn programs_decide_to_record_themselves() {
+    if !native::has_compilers("programs_decide_to_record_themselves") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let program = sandbox.file("starting");
+    native::program("clang", &["starting.c"], &[], &program);
+    let events = |names: &[&str]| {
+        let lines = names.iter().map(|name| format!("instant {{ scope: thread }} {name}"));
+        lines.collect::<Vec<_>>().join("\n")
+    };
+    let again = "trace provider: not recorded from the start: this process is recorded already";
+    let found = recover(&program, &["--trace-startup=start,-other"], None);
+    assert_eq!(found, ["10", again, &events(&["start/first", "start/last"])]);
+    // Also without a provider.
+    let found = recover(&program, &["-x", "--trace-startup", "alone"], None);
+    assert_eq!(found, ["10", again, &events(&["start/first", "other/first", "start/last"])]);
+    let found = recover(&program, &["--trace-startups"], None);
+    assert_eq!(found, ["01", "", &events(&["start/last"])]);
+    let found = recover(&program, &[], Some("start"));
+    assert_eq!(found, ["00", again, &events(&["start/earlier", "start/first", "start/last"])]);
 }
 
 #[test]

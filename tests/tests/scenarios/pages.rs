@@ -11,7 +11,7 @@ use trace_tests::pages::{self, Block, Step};
 use trace_tests::{Sandbox, wait_for};
 
 /// Pages whose commands are run, and how many of their blocks say that they are not.
-const PAGES: [(&str, usize); 28] = [
+const PAGES: [(&str, usize); 29] = [
     ("CONTRIBUTING.md", 1),
     ("README.md", 1),
     ("docs/ab.md", 0),
@@ -32,6 +32,7 @@ const PAGES: [(&str, usize); 28] = [
     ("docs/measure.md", 0),
     ("docs/perfetto.md", 0),
     ("docs/performance.md", 1),
+    ("docs/recording.md", 0),
     ("docs/recovery.md", 0),
     ("docs/report.md", 1),
     ("docs/speedscope.md", 1),
@@ -240,6 +241,11 @@ fn recovery() {
     fs::write(&path, script).expect("a script");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("a script");
     follow_blocks("docs/recovery.md", &mut reader);
+}
+
+#[test]
+fn recording() {
+    follow("docs/recording.md");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use trace_tests::sandbox::{Process, kill};
-use trace_tests::scene::{Scene, stderr, wait_for_death};
+use trace_tests::scene::{Scene, freeze, stderr, wait_for_death};
 use trace_tests::{Archive, Sandbox, wait_for};
 
 const MODES: [&str; 3] = ["oneshot", "circular", "streaming"];
@@ -201,6 +201,33 @@ fn who_dies_meanwhile_loses_and_doubles_nothing() {
             }
             assert!(times.values().all(|times| *times == 1), "{victim} dies at step {step}: twice");
         }
+    }
+}
+
+/// What a recording has taken over is recovered with it, though its mode is another.
+//= docs/protocol.md#what-was-recorded-before
+#[test]
+fn what_was_taken_over_and_not_archived_is_recovered() {
+    for mode in MODES {
+        let sandbox = Sandbox::new();
+        let program = spawn_waiting(&sandbox, 10_000);
+        let [startup] = &Scene::sessions_of(&sandbox)[..] else { panic!("one directory") };
+        // More than fits on its way to a client that does not read.
+        let options = ["record", "-o", "-", "--buffering-mode", mode];
+        let recording = sandbox.spawn("trace", &options);
+        let manager = wait_for("a manager", || sandbox.manager_pid());
+        wait_for("the buffer", || is_taken_over(startup).then_some(()));
+        freeze(recording.pid());
+        for process in [manager, program.pid()] {
+            kill(process, Signal::KILL);
+            wait_for_death(process);
+        }
+        kill(recording.pid(), Signal::KILL);
+        let archives = recover_all(&sandbox);
+        let found = programs(&archives);
+        let [first, middle, last] = found[&7];
+        assert_eq!((archives.len(), first, last), (1, 1, 0), "{mode}");
+        assert!(middle >= 20_000, "{mode}: {middle} of 20000");
     }
 }
 

@@ -14,6 +14,7 @@ use std::num::NonZeroU64;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use trace_format::buffer::BufferMode;
 use trace_format::units::{Koid, ProviderId, TicksPerSecond};
 use trace_protocol::BufferingMode;
 use trace_protocol::controller::{ProviderDisposition, ProviderStats};
@@ -40,11 +41,12 @@ pub enum ClientFile {
         /// It is compressed, and this was cut off.
         is_cut_off: bool,
     },
-    /// It is missing, was replaced, or cannot be read, and it held this many bytes of the recording.
+    /// It is missing, was replaced, or cannot be read, and it held this many bytes that the buffers may not
+    /// have.
     Missing {
         /// The name that it had.
         path: PathBuf,
-        /// Bytes, as far as that is known.
+        /// Bytes that the buffers may not have; 0 if nothing is missing.
         bytes: u64,
         /// The operating system's error.
         why: String,
@@ -131,7 +133,7 @@ impl Leftover {
                 (ClientFile::Found { path, bytes, is_cut_off }, Some(file))
             }
             Err(error) => {
-                let (bytes, why) = (manifest.written_bytes(), error.to_string());
+                let (bytes, why) = (manifest.needed_bytes(), error.to_string());
                 (ClientFile::Missing { path, bytes, why }, None)
             }
         }
@@ -177,7 +179,8 @@ impl Leftover {
         };
         let is_live = vmo.is_live().unwrap_or(true);
         let session = &self.session.manifest.session;
-        let mode = session.mode().map_or(BufferingMode::Oneshot, BufferingMode::from);
+        let own_mode = info.mode.and_then(BufferMode::from_bits);
+        let mode = own_mode.or(session.mode()).map_or(BufferingMode::Oneshot, BufferingMode::from);
         let rate = TicksPerSecond(NonZeroU64::new(session.ticks_per_second).unwrap_or(NonZeroU64::MIN));
         let of = ProviderBuffer {
             id: ProviderId(id),

@@ -77,6 +77,7 @@ mod tests {
             command_line: None,
             registered: None,
             origin: None,
+            mode: None,
         };
         let mut writer = Writer::open(&directory).unwrap();
         for entry in [

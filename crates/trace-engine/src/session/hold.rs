@@ -39,7 +39,8 @@ impl Hold {
     //= docs/buffer.md#another-buffer
     pub fn enter(&self, block: &ThreadBlock) {
         loop {
-            // It fences: either the thread that has closed it sees the event, or the look behind it sees that.
+            // It fences: either the thread that has closed it sees the event, or the look behind it sees
+            // that.
             block.enter();
             let may_begin = self.state.load(Ordering::SeqCst) != CLOSED || block.nested() > 0;
             if may_begin || self.is_holder() {

@@ -9,6 +9,8 @@ use crate::linux::manager::{self, Found, Line};
 use crate::linux::session::Session;
 use crate::linux::startup;
 use crate::linux::watch::Watch;
+#[cfg(feature = "local")]
+use crate::linux::{echo::Echo, local};
 pub(crate) use commands::{Command, CommandReceiver, Commands};
 use std::cell::{Cell, RefCell};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -92,6 +94,8 @@ pub(crate) struct Dispatcher {
     namespace: RefCell<Option<PidNamespace>>,
     /// The mark of the program's own buffer, as long as it records there.
     live: RefCell<Option<LiveLock>>,
+    #[cfg(feature = "local")]
+    echo: RefCell<Option<Echo>>,
     phase: Phase,
     /// The last pause after a manager was lost.
     pause: Duration,
@@ -162,6 +166,16 @@ pub(crate) enum Turn {
     Over,
 }
 
+/// Prints events, if that is wanted, from the program's own buffer to begin with.
+#[cfg(feature = "local")]
+fn echo() -> Option<Echo> {
+    let mut echo = Echo::new()?;
+    if let Some((vmo, mode, rate)) = startup::buffer() {
+        echo.follow(vmo, mode, rate);
+    }
+    Some(echo)
+}
+
 impl Dispatcher {
     /// On a thread with descriptors of its own, unless they are shared. None when there can be no more of
     /// them.
@@ -177,6 +191,8 @@ impl Dispatcher {
         waits.add(&wakes, KEY_WAKER, Signals::READABLE).ok()?;
         let directories = manager::directories();
         let (is_deaf, watch) = (Cell::new(false), None);
+        #[cfg(feature = "local")]
+        local::serve_with(&commands);
         Some(Self {
             name,
             is_answer_wanted,
@@ -192,6 +208,8 @@ impl Dispatcher {
             has_gone_on: Cell::new(false),
             namespace: RefCell::new(None),
             live: RefCell::new(startup::lock_live()),
+            #[cfg(feature = "local")]
+            echo: RefCell::new(echo()),
             phase: Phase::Pausing(Instant::now()),
             pause: Duration::ZERO,
             is_shared,
@@ -209,10 +227,13 @@ impl Dispatcher {
     /// Does what is due, and what the objects with these keys are ready for.
     pub fn turn(&mut self, keys: &[u64]) -> Turn {
         let mut phase = std::mem::replace(&mut self.phase, Phase::Pausing(Instant::now()));
+        #[cfg(feature = "local")]
+        local::serve_request();
         if keys.contains(&KEY_WAKER) && self.run_commands(&mut phase) {
             if let Phase::Following(following) = phase {
                 self.leave(following);
             }
+            self.end_echo();
             startup::end();
             return Turn::Over;
         }
@@ -227,12 +248,32 @@ impl Dispatcher {
             match step {
                 Step::Wait(phase, deadline) => {
                     self.phase = phase;
-                    return Turn::Wait(deadline);
+                    return Turn::Wait(deadline.into_iter().chain(self.serve_echo()).min());
                 }
                 Step::Next(next) => phase = next,
             }
             keys = &[];
         }
+    }
+
+    /// Prints what was recorded since the last time, if that is wanted. When to do it again.
+    #[cfg(feature = "local")]
+    fn serve_echo(&self) -> Option<Instant> {
+        let mut echo = self.echo.borrow_mut();
+        let echo = echo.as_mut()?;
+        echo.serve();
+        echo.deadline()
+    }
+
+    #[cfg(not(feature = "local"))]
+    #[allow(clippy::unused_self, reason = "with the feature `local` there is something to print")]
+    fn serve_echo(&self) -> Option<Instant> {
+        None
+    }
+
+    fn end_echo(&self) {
+        #[cfg(feature = "local")]
+        self.echo.borrow_mut().iter_mut().for_each(Echo::leave);
     }
 
     /// Prints why nothing is recorded, once for each process, as the reason would be the same again.
@@ -425,6 +466,9 @@ impl Dispatcher {
 
     fn end_session(&self, session: &mut Option<Session>) {
         if let Some(session) = session.take() {
+            if session.has_started() {
+                self.end_echo();
+            }
             let _ = self.waits.remove(session.fifo());
         }
     }

@@ -2,6 +2,8 @@
 
 use crate::linux::config::{self, Category};
 use crate::linux::dispatcher::{Command, Commands, Dispatcher, Progress, Turn};
+#[cfg(feature = "local")]
+use crate::linux::echo;
 use crate::linux::fork::{self, ClosedInChildren};
 use crate::linux::memory_dump::{self, MemoryDump};
 use crate::linux::provider::{self, FIRST_SIGN_WAIT, LATE, START_WAIT};
@@ -79,6 +81,8 @@ impl PolledProvider {
         callbacks::need_no_thread();
         fork::register_children_as(&name);
         startup::begin_by_environment_as(Some(&name));
+        #[cfg(feature = "local")]
+        echo::begin_by_environment(&name);
         if provider::has_one_thread() {
             engine::prepare();
         }

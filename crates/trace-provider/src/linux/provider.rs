@@ -2,6 +2,8 @@
 
 use crate::linux::config::{self, Category, Config};
 use crate::linux::dispatcher::{Command, Commands, Dispatcher, Progress};
+#[cfg(feature = "local")]
+use crate::linux::echo;
 use crate::linux::fork::ClosedInChildren;
 use crate::linux::lock::Mutex;
 use crate::linux::memory_dump::{self, MemoryDump};
@@ -148,6 +150,8 @@ impl TraceProvider {
         let name = provider_name(name);
         fork::register_children_as(&name);
         startup::begin_by_environment_as(Some(&name));
+        #[cfg(feature = "local")]
+        echo::begin_by_environment(&name);
         if has_one_thread() {
             engine::prepare();
         }

@@ -3,7 +3,7 @@
 use crate::linux::atrace;
 use crate::linux::buffer;
 use crate::linux::config;
-use crate::linux::startup::{self, Directory, Left};
+use crate::linux::startup::{self, Directory, Left, Purpose};
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
@@ -44,6 +44,9 @@ pub(crate) struct Session {
     takes_startup: bool,
     /// The directory of that buffer, once it was left.
     left: Option<Directory>,
+    /// The manager's buffer, its mode, and the rate of its timestamps.
+    #[cfg(feature = "local")]
+    buffer: (Vmo, BufferMode, u64),
     fifo: Fifo,
     /// Until this process has nothing to do with the buffer any more.
     live: LiveLock,
@@ -116,6 +119,8 @@ impl Session {
             prepared: None,
             takes_startup,
             left: None,
+            #[cfg(feature = "local")]
+            buffer: (vmo.duplicate().map_err(cannot_map)?, mode, config.ticks_per_second),
             fifo,
             live,
             state: State::Initialized,
@@ -134,6 +139,18 @@ impl Session {
     /// What is open while the session lasts.
     pub fn descriptors(&self) -> [BorrowedFd<'_>; 2] {
         [self.fifo.as_fd(), self.live.as_fd()]
+    }
+
+    /// Whether it records, or has.
+    pub fn has_started(&self) -> bool {
+        self.state != State::Initialized
+    }
+
+    /// The manager's buffer, the mode and the rate.
+    #[cfg(feature = "local")]
+    pub fn buffer(&self) -> Option<(Vmo, BufferMode, u64)> {
+        let (vmo, mode, rate) = &self.buffer;
+        Some((vmo.duplicate().ok()?, *mode, *rate))
     }
 
     /// The FIFO, to wait for.
@@ -187,7 +204,11 @@ impl Session {
             set_config(prepared.mode, &prepared.config);
         }
         self.engine = Some(engine);
-        let Left { directory, mode, is_quiet, .. } = left;
+        let Left { directory, mode, is_quiet, purpose, .. } = left;
+        if purpose == Purpose::Print {
+            directory.delete();
+            return Ok(Some(None));
+        }
         let may_be_taken = self.takes_startup && has_one_clock && is_quiet;
         let handed_over = may_be_taken.then(|| Vmo::open(&directory.buffer()).ok()).flatten();
         self.left = Some(directory);

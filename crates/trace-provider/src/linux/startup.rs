@@ -18,7 +18,7 @@
 //! program has ended.
 //= docs/recording.md#from-the-first-line
 
-mod directory;
+pub(crate) mod directory;
 
 use crate::linux::lock::Mutex;
 use crate::linux::{atrace, buffer, config};
@@ -26,8 +26,9 @@ pub(crate) use directory::Directory;
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
+pub use trace_engine::BufferMode;
 use trace_engine::engine::{self, Engine};
-use trace_engine::{BufferMode, Categories, Disposition};
+use trace_engine::{Categories, Disposition};
 use zx_sim::environment::variable;
 use zx_sim::{LiveLock, Vmo, debuglog};
 
@@ -85,6 +86,18 @@ struct Recording {
     directory: Directory,
     mode: BufferMode,
     ticks_per_second: u64,
+    purpose: Purpose,
+}
+
+/// What a recording is made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// For a manager's recording, or for `trace recover`.
+    Archive,
+    /// For the program, whatever else has it.
+    Program,
+    /// To be printed: it is deleted in the end.
+    Print,
 }
 
 static RECORDING: Mutex<Option<Recording>> = Mutex::new(None);
@@ -97,7 +110,7 @@ static LOOKED: AtomicU32 = AtomicU32::new(0);
 /// The program is being recorded already; the options make no sense; or there is no directory, or no memory,
 /// for the buffer.
 pub fn begin(options: &Options) -> io::Result<()> {
-    begin_as(&zx_sim::process_name(), options).map_err(io::Error::other)
+    begin_as(&zx_sim::process_name(), options, Purpose::Archive).map_err(io::Error::other)
 }
 
 /// Begins to record, if an argument of this program is `--trace-startup=CATEGORIES`, or `--trace-startup` for
@@ -144,8 +157,8 @@ pub(crate) fn begin_by_environment_as(name: Option<&str>) {
             return Ok(());
         }
         match name {
-            Some(name) => begin_as(name, &options),
-            None => begin_as(&zx_sim::process_name(), &options),
+            Some(name) => begin_as(name, &options, Purpose::Archive),
+            None => begin_as(&zx_sim::process_name(), &options, Purpose::Archive),
         }
     });
     if let Err(reason) = begun {
@@ -190,7 +203,8 @@ fn take() -> Option<Recording> {
     with_recording(Option::take)
 }
 
-fn begin_as(name: &str, options: &Options) -> Result<(), String> {
+/// Begins to record as a provider of this name.
+pub(crate) fn begin_as(name: &str, options: &Options, purpose: Purpose) -> Result<(), String> {
     if options.mode == BufferMode::Streaming {
         return Err("a buffer of its own is oneshot or circular".to_owned());
     }
@@ -223,9 +237,46 @@ fn begin_as(name: &str, options: &Options) -> Result<(), String> {
     config::set_config(Some(config::Config { mode: options.mode, categories: options.categories.clone() }));
     atrace::want(true);
     let pid = std::process::id();
-    let recording = Recording { pid, engine, directory, mode: options.mode, ticks_per_second };
+    let recording = Recording { pid, engine, directory, mode: options.mode, ticks_per_second, purpose };
     with_recording(|none| *none = Some(recording));
     Ok(())
+}
+
+/// The buffer, the mode and the rate of a recording that goes on.
+#[cfg(feature = "local")]
+pub(crate) fn buffer() -> Option<(Vmo, BufferMode, u64)> {
+    let (file, mode, rate) = with_recording(|recording| {
+        let recording = recording.as_ref()?;
+        Some((recording.directory.buffer(), recording.mode, recording.ticks_per_second))
+    })?;
+    Some((Vmo::open(&file).ok()?, mode, rate))
+}
+
+/// Calls a function with the directory of a recording of the program's own that goes on.
+#[cfg(feature = "local")]
+pub(crate) fn with_local<R>(call: impl FnOnce(Option<&std::path::Path>) -> R) -> R {
+    with_recording(|recording| {
+        let local = recording.as_ref().filter(|recording| recording.purpose == Purpose::Program);
+        call(local.map(|local| local.directory.path()))
+    })
+}
+
+/// Ends a recording of the program's own; none if there is none.
+#[cfg(feature = "local")]
+pub(crate) fn end_local() -> Option<Left> {
+    let recording = with_recording(|recording| recording.take_if(|local| local.purpose == Purpose::Program))?;
+    Some(stop(recording))
+}
+
+/// Ends a recording.
+fn stop(recording: Recording) -> Left {
+    let Recording { engine, directory, mode, ticks_per_second, purpose, .. } = recording;
+    let deadline = Instant::now() + STOP_WAIT;
+    let is_quiet = engine.stop(deadline).is_ok_and(|stopped| stopped.stragglers == 0);
+    let _ = engine.terminate(deadline);
+    config::set_config(None);
+    atrace::want(false);
+    Left { directory, mode, ticks_per_second, is_quiet, purpose }
 }
 
 /// Marks the buffer as in use, for processes that find its file. On the provider's thread, whose descriptors
@@ -244,6 +295,7 @@ pub(crate) struct Left {
     pub ticks_per_second: u64,
     /// No thread writes into it any more.
     pub is_quiet: bool,
+    pub purpose: Purpose,
 }
 
 /// Goes on with the recording in a manager's buffer, from the first event on that is not in its own one. None
@@ -254,22 +306,28 @@ pub(crate) fn go_over(
     config: &trace_engine::Config,
     additional_categories: &[String],
 ) -> Option<Result<(Engine, Left), String>> {
-    let Recording { pid, engine, directory, mode: own_mode, ticks_per_second } = take()?;
+    let recording = take()?;
     let mut attempts = 0;
     loop {
         attempts += 1;
         let gone_over = buffer::region(buffer).map_err(|error| error.to_string()).and_then(|region| {
-            engine
+            recording
+                .engine
                 .go_over(region, mode, config.clone(), additional_categories)
                 .map_err(|error| error.to_string())
         });
         match gone_over {
             Ok(stopped) => {
                 let is_quiet = stopped.stragglers == 0;
-                return Some(Ok((engine, Left { directory, mode: own_mode, ticks_per_second, is_quiet })));
+                let Recording { engine, directory, mode, ticks_per_second, purpose, .. } = recording;
+                #[cfg(feature = "local")]
+                if purpose == Purpose::Program {
+                    crate::linux::local::keep(&directory, is_quiet);
+                }
+                let left = Left { directory, mode, ticks_per_second, is_quiet, purpose };
+                return Some(Ok((engine, left)));
             }
             Err(reason) if attempts == ATTEMPTS => {
-                let recording = Recording { pid, engine, directory, mode: own_mode, ticks_per_second };
                 with_recording(|none| *none = Some(recording));
                 return Some(Err(reason));
             }
@@ -278,14 +336,15 @@ pub(crate) fn go_over(
     }
 }
 
-/// Ends the recording, if no manager has it: its buffer stays where it is.
+/// The provider ends, and with it a recording that no manager has, unless it is the program's: its buffer
+/// stays where it is.
 pub(crate) fn end() {
-    if let Some(recording) = take() {
-        let deadline = Instant::now() + STOP_WAIT;
-        let _ = recording.engine.stop(deadline);
-        let _ = recording.engine.terminate(deadline);
-        config::set_config(None);
-        atrace::want(false);
+    let is_over = |recording: &mut Recording| recording.purpose != Purpose::Program;
+    if let Some(recording) = with_recording(|recording| recording.take_if(is_over)) {
+        let left = stop(recording);
+        if left.purpose == Purpose::Print {
+            left.directory.delete();
+        }
     }
 }
 

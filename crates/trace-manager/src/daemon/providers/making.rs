@@ -75,6 +75,7 @@ impl Providers {
             command_line: provider.command_line.clone().filter(|_| self.has_metadata),
             registered: self.has_metadata.then_some(provider.registered),
             origin: None,
+            mode: None,
         };
         let (directory, file) = (session.path().to_owned(), info.file_name());
         let is_sparse = provider.backs_buffer;

@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use trace_archive::manifest::{BufferInfo, Entry};
 use trace_archive::recovery;
 use trace_archive::transfer::Progress;
+use trace_format::buffer::BufferMode;
 use trace_format::units::ProviderId;
 use trace_protocol::BufferingMode;
 use zx_sim::{Handle, Vmo, ticks};
@@ -60,6 +61,7 @@ impl Providers {
             command_line: source.command_line.clone().filter(|_| self.has_metadata),
             registered: self.has_metadata.then_some(source.registered),
             origin: Some(origin),
+            mode: Some(BufferMode::from(mode) as u8),
         };
         let name = info.file_name();
         let own = theirs.link_in(session.path(), &name);

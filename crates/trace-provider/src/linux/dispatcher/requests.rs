@@ -23,7 +23,11 @@ impl Dispatcher {
                         })
                     };
                     match session.as_mut().map(start) {
-                        Some(Ok(())) => drop(self.progress.send(Progress::Started)),
+                        Some(Ok(())) => {
+                            #[cfg(feature = "local")]
+                            self.echo_session(session.as_ref());
+                            drop(self.progress.send(Progress::Started));
+                        }
                         Some(Err(reason)) => {
                             self.print(&format!("not started: {reason}"));
                         }
@@ -56,6 +60,16 @@ impl Dispatcher {
             }
         }
         Some(())
+    }
+
+    /// Prints what is recorded from now on.
+    #[cfg(feature = "local")]
+    fn echo_session(&self, session: Option<&Session>) {
+        let mut echo = self.echo.borrow_mut();
+        let buffer = session.and_then(Session::buffer);
+        if let (Some(echo), Some((vmo, mode, rate))) = (echo.as_mut(), buffer) {
+            echo.follow(vmo, mode, rate);
+        }
     }
 
     /// Hands the manager what the program has recorded so far. If the channel has no room for it, it stays

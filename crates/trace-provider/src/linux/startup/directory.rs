@@ -14,7 +14,9 @@ use zx_sim::{Backing, RuntimeDir, Vmo};
 //= docs/recovery.md#a-sessions-directory
 const PREFIX: &str = "session";
 /// The only buffer in it.
-const BUFFER: &str = "provider-1";
+pub(crate) const BUFFER: &str = "provider-1";
+/// Another name of it.
+pub(crate) const KEPT: &str = "kept";
 /// Names the process that holds the directory.
 const LOCK: &str = "lock";
 /// Describes the rest.
@@ -103,11 +105,23 @@ impl Directory {
         let _ = std::fs::remove_dir_all(&self.path);
     }
 
-    /// Deletes it, if its buffer has been taken out.
+    /// Deletes it, if its buffer has been taken out and no other name of it is left.
     pub fn delete_if_empty(&self) {
-        if self.buffer().symlink_metadata().is_err() {
+        if self.buffer().symlink_metadata().is_err() && self.path.join(KEPT).symlink_metadata().is_err() {
             self.delete();
         }
+    }
+
+    /// Gives the buffer another name, by which this program finds it when a manager has taken it out.
+    #[cfg(feature = "local")]
+    pub fn keep(&self) -> std::io::Result<()> {
+        std::fs::hard_link(self.buffer(), self.path.join(KEPT))
+    }
+
+    /// Where it is.
+    #[cfg(feature = "local")]
+    pub fn path(&self) -> &std::path::Path {
+        &self.path
     }
 }
 

@@ -1,0 +1,312 @@
+//! Recordings inside one process: no manager, no socket, no second process. With the feature `local`.
+//!
+//! ```no_run
+//! use std::path::Path;
+//! use std::time::Duration;
+//! use trace_provider::{local, startup};
+//!
+//! local::start(&startup::Options::of("app,db*"))?;
+//! // The last ten seconds, while recording goes on.
+//! local::snapshot_to_file(Path::new("slow.fxt"), Some(Duration::from_secs(10)))?;
+//! // Everything.
+//! local::flush_to_file(Path::new("app.fxt"))?;
+//! # Ok::<(), std::io::Error>(())
+//! ```
+//!
+//! There is one at a time, and none while a recording of a manager's has the program. When one of those
+//! starts, the program goes on in that: the local recording ends there, its data is in the archive of the
+//! manager's recording, and [`flush`] delivers it all the same. If the program dies, `trace recover` writes
+//! an archive.
+//!
+//! A handler of a signal calls nothing here but [`request_snapshot`].
+//= docs/rust.md#recordings-inside-one-process
+
+use crate::linux::dispatcher::Commands;
+use crate::linux::lock::Mutex;
+use crate::linux::startup::directory::{BUFFER, KEPT};
+use crate::linux::startup::{self, Directory, Options, Purpose};
+use std::fs::File;
+use std::io::{self, BufWriter, Seek, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use trace_archive::own;
+use trace_format::shown::Shown;
+use trace_reader::tail::Tail;
+use zx_sim::{debuglog, ticks};
+
+/// Largest piece of an archive that [`flush`] delivers.
+const CHUNK_BYTES: usize = 64 << 10;
+/// How often a thread looks whether a snapshot that it waits for is there.
+const LOOK_INTERVAL: Duration = Duration::from_millis(1);
+
+/// A recording that is over, and has not been delivered.
+struct Over {
+    /// A forked child has none of its parent's.
+    pid: u32,
+    path: PathBuf,
+    /// The name of the buffer.
+    file: &'static str,
+    is_quiet: bool,
+}
+
+static OVER: Mutex<Option<Over>> = Mutex::new(None);
+
+/// What was recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Summary {
+    /// Events in the archive.
+    pub events: u64,
+    /// Events that the buffer had no room for, or has written over; none if that is not known.
+    pub dropped: Option<u64>,
+}
+
+/// Begins to record. A recording that is over and was not delivered is discarded.
+///
+/// # Errors
+/// The program is being recorded already, by a manager or by itself; the options make no sense; or there is
+/// no directory, or no memory, for the buffer.
+pub fn start(options: &Options) -> io::Result<()> {
+    let name = zx_sim::process_name();
+    startup::begin_as(&name, options, Purpose::Program).map_err(io::Error::other)?;
+    if let Ok(over) = take_over() {
+        over.delete();
+    }
+    Ok(())
+}
+
+/// Whether a local recording goes on.
+#[must_use]
+pub fn is_recording() -> bool {
+    startup::with_local(|directory| directory.is_some())
+}
+
+/// Ends the recording, and keeps what it has for [`flush`]. Waits for threads that are inside an event, for
+/// one second at most. Returns whether one was going on.
+pub fn stop() -> bool {
+    let Some(left) = startup::end_local() else {
+        return false;
+    };
+    let path = left.directory.path().to_owned();
+    *OVER.lock() = Some(Over { pid: std::process::id(), path, file: BUFFER, is_quiet: left.is_quiet });
+    true
+}
+
+/// A manager takes over a local recording: its buffer stays for this program.
+pub(crate) fn keep(directory: &Directory, is_quiet: bool) {
+    if let Err(error) = directory.keep() {
+        let text = format!("trace provider: the local recording cannot be kept: {error}");
+        debuglog::write_for_process(&text);
+        return;
+    }
+    let path = directory.path().to_owned();
+    *OVER.lock() = Some(Over { pid: std::process::id(), path, file: KEPT, is_quiet });
+}
+
+fn take_over() -> io::Result<Over> {
+    let over = OVER.lock().take().filter(|over| over.pid == std::process::id());
+    over.ok_or_else(|| io::Error::other("there is no local recording"))
+}
+
+/// Ends the recording, if that was not done, and delivers it as an archive: in pieces of at most 64 KB, the
+/// last of which is marked by `true`. Then its buffer is deleted.
+///
+/// # Errors
+/// There is no recording; or its buffer cannot be read: then it stays.
+pub fn flush(deliver: impl FnMut(&[u8], bool)) -> io::Result<Summary> {
+    stop();
+    let over = take_over()?;
+    let mut chunks = Chunks { deliver, bytes: Vec::with_capacity(CHUNK_BYTES) };
+    match over.write(&mut chunks) {
+        Ok(summary) => {
+            chunks.finish();
+            over.delete();
+            Ok(summary)
+        }
+        Err(error) => {
+            *OVER.lock() = Some(over);
+            Err(error)
+        }
+    }
+}
+
+/// As [`flush`], into a file, which is replaced when all of it is written.
+///
+/// # Errors
+/// As [`flush`], or the file cannot be written.
+pub fn flush_to_file(path: &Path) -> io::Result<Summary> {
+    stop();
+    let over = take_over()?;
+    let written = replace(path, |file| over.write(file));
+    match &written {
+        Ok(_) => over.delete(),
+        Err(_) => *OVER.lock() = Some(over),
+    }
+    written
+}
+
+/// Writes what is in the buffer into a file, while recording goes on: events that ended in the last so much
+/// time, or all.
+///
+/// # Errors
+/// There is no local recording, or the file cannot be written.
+pub fn snapshot_to_file(path: &Path, last: Option<Duration>) -> io::Result<Summary> {
+    let directory = startup::with_local(|directory| directory.map(Path::to_owned));
+    let directory = directory.ok_or_else(|| io::Error::other("there is no local recording"))?;
+    let now = ticks::now();
+    let mut whole = tempfile::tempfile()?;
+    let stats = own::write(&directory, BUFFER, false, &mut whole).map_err(io::Error::other)?;
+    whole.rewind()?;
+    let tail = Tail { now, last, ..Tail::default() };
+    replace(path, |file| {
+        let copied = tail.copy(&whole, file).map_err(io::Error::other)?;
+        if let Some(error) = copied.stopped {
+            return Err(io::Error::other(error));
+        }
+        let is_program = |covered: &&trace_reader::tail::Coverage| covered.provider.0 == stats.id;
+        let events = copied.coverage.iter().filter(is_program).map(|covered| covered.events).sum();
+        Ok(Summary { events, dropped: stats.records_dropped })
+    })
+}
+
+/// A snapshot that is taken when it is requested.
+struct Prepared {
+    path: PathBuf,
+    last: Option<Duration>,
+}
+
+static PREPARED: Mutex<Option<Prepared>> = Mutex::new(None);
+static IS_REQUESTED: AtomicBool = AtomicBool::new(false);
+/// Threads of providers, which serve requests. There is hardly ever more than one.
+static DISPATCHERS: [OnceLock<Commands>; 8] = [const { OnceLock::new() }; 8];
+
+/// Says what [`request_snapshot`] writes: a file, and how much of the past. Each request replaces the file.
+pub fn prepare_snapshot(path: &Path, last: Option<Duration>) {
+    *PREPARED.lock() = Some(Prepared { path: path.to_owned(), last });
+}
+
+/// Has the provider's thread write the snapshot that was prepared. This function may be called from a handler
+/// of a signal or of a panic. It does not wait: see [`wait_for_snapshot`]. Without a provider, nothing
+/// happens.
+pub fn request_snapshot() {
+    IS_REQUESTED.store(true, Ordering::SeqCst);
+    DISPATCHERS.iter().filter_map(OnceLock::get).for_each(Commands::wake);
+}
+
+/// Waits until the snapshot that was requested is written; false if it is not in time. Not for handlers of
+/// signals.
+pub fn wait_for_snapshot(timeout: Duration) -> bool {
+    let deadline = Instant::now() + timeout;
+    while IS_REQUESTED.load(Ordering::SeqCst) {
+        if Instant::now() >= deadline {
+            return false;
+        }
+        std::thread::sleep(LOOK_INTERVAL);
+    }
+    true
+}
+
+/// A provider's thread serves requests from now on.
+pub(crate) fn serve_with(commands: &Commands) {
+    let _ = DISPATCHERS.iter().find(|place| place.set(commands.clone()).is_ok());
+}
+
+/// Takes the snapshot that was requested. On the provider's thread.
+pub(crate) fn serve_request() {
+    if !IS_REQUESTED.load(Ordering::SeqCst) {
+        return;
+    }
+    let prepared = PREPARED.lock().as_ref().map(|prepared| (prepared.path.clone(), prepared.last));
+    if let Some((path, last)) = prepared
+        && let Err(error) = snapshot_to_file(&path, last)
+    {
+        let text = format!("trace provider: no snapshot in {}: {error}", Shown(&path.display().to_string()));
+        debuglog::write_for_process(&text);
+    }
+    IS_REQUESTED.store(false, Ordering::SeqCst);
+}
+
+impl Over {
+    fn write(&self, out: &mut impl Write) -> io::Result<Summary> {
+        let stats = own::write(&self.path, self.file, self.is_quiet, out).map_err(io::Error::other)?;
+        match stats.problem.as_str() {
+            "" => Ok(Summary { events: stats.events_archived.unwrap_or(0), dropped: stats.records_dropped }),
+            problem => Err(io::Error::other(problem.to_owned())),
+        }
+    }
+
+    fn delete(&self) {
+        let _ = std::fs::remove_dir_all(&self.path);
+    }
+}
+
+/// Has a file written beside its place, and then puts it there.
+fn replace(
+    path: &Path,
+    write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<Summary>,
+) -> io::Result<Summary> {
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    // As any file of the program's, rather than one that is its user's alone.
+    let mode = std::fs::Permissions::from_mode(0o666);
+    let file = tempfile::Builder::new().prefix(".trace-").permissions(mode).tempfile_in(directory)?;
+    let mut writer = BufWriter::with_capacity(CHUNK_BYTES, file.as_file());
+    let summary = write(&mut writer)?;
+    writer.flush()?;
+    drop(writer);
+    file.persist(path)?;
+    Ok(summary)
+}
+
+/// Cuts an archive into pieces.
+struct Chunks<D> {
+    deliver: D,
+    bytes: Vec<u8>,
+}
+
+impl<D: FnMut(&[u8], bool)> Chunks<D> {
+    fn finish(mut self) {
+        (self.deliver)(&self.bytes, true);
+    }
+}
+
+impl<D: FnMut(&[u8], bool)> Write for Chunks<D> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // A full piece waits for more: the last one is marked.
+        if self.bytes.len() == CHUNK_BYTES {
+            (self.deliver)(&self.bytes, false);
+            self.bytes.clear();
+        }
+        let taken = bytes.len().min(CHUNK_BYTES - self.bytes.len());
+        self.bytes.extend_from_slice(&bytes[..taken]);
+        Ok(taken)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_archive_comes_in_pieces_and_the_last_is_marked() {
+        for bytes in [0, 1, CHUNK_BYTES, CHUNK_BYTES + 1, 3 * CHUNK_BYTES] {
+            let mut pieces = Vec::new();
+            let mut chunks = Chunks {
+                deliver: |piece: &[u8], is_last| pieces.push((piece.len(), is_last)),
+                bytes: Vec::new(),
+            };
+            chunks.write_all(&vec![7; bytes]).unwrap();
+            chunks.finish();
+            assert_eq!(pieces.iter().map(|(length, _)| length).sum::<usize>(), bytes);
+            assert!(pieces.iter().all(|(length, _)| *length <= CHUNK_BYTES));
+            assert_eq!(pieces.iter().filter(|(_, is_last)| *is_last).count(), 1);
+            assert!(pieces.last().unwrap().1);
+        }
+    }
+}
