@@ -103,7 +103,8 @@ impl Closed<'_> {
         wait_until_out(deadline).is_empty()
     }
 
-    /// Stops the buffer, and takes all slabs back. Returns how many threads did not leave their event in time.
+    /// Stops the buffer, and takes all slabs back. Returns how many threads did not leave their event in
+    /// time.
     pub fn stop(&self, slabs: &Slabs, deadline: Instant) -> usize {
         slabs.leave();
         slabs.retire_all(deadline)

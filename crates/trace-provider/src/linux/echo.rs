@@ -40,7 +40,8 @@ fn wanted() -> Option<String> {
     (!matches!(value.as_str(), "" | "0")).then_some(value)
 }
 
-/// Has the program record into a buffer of its own, if its user wants to see that and nothing else records it.
+/// Has the program record into a buffer of its own, if its user wants to see that and nothing else records
+/// it.
 pub(crate) fn begin_by_environment(name: &str) {
     let Some(categories) = wanted().filter(|_| !startup::is_recording()) else {
         return;
@@ -120,8 +121,8 @@ impl Echo {
 }
 
 impl Buffer {
-    /// What has been recorded since the last time, with all definitions in front; none where the buffer cannot
-    /// be read.
+    /// What has been recorded since the last time, with all definitions in front; none where the buffer
+    /// cannot be read.
     fn read(&mut self) -> Option<Vec<u8>> {
         let mut fresh = Vec::new();
         self.reader.begin(PART).ok()?;
