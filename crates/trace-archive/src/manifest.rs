@@ -17,7 +17,7 @@ use trace_format::buffer::BufferMode;
 use trace_format::units::{Koid, Ticks};
 
 /// The manifest's file in the session's directory.
-const FILE: &str = "manifest.jsonl";
+pub(crate) const FILE: &str = "manifest.jsonl";
 /// The file that replaces it.
 const NEW_FILE: &str = "manifest.new";
 /// The version of the lines that this release writes and reads.
@@ -481,7 +481,9 @@ impl Manifest {
     pub fn whole_parts(&self, archive_bytes: u64) -> u64 {
         let parts = self.buffers.values().flat_map(|buffer| &buffer.parts);
         let is_whole = |part: &&Part| part.end.as_ref().is_some_and(|(end, _)| *end <= archive_bytes);
-        let begins = parts.filter(|part| !is_whole(part)).map(|part| part.info.begin);
+        // Where an archive had failed already, earlier releases noted parts that begin before its head.
+        let is_in_archive = |part: &&Part| part.info.begin > 0;
+        let begins = parts.filter(|part| !is_whole(part)).filter(is_in_archive).map(|part| part.info.begin);
         begins.min().unwrap_or(archive_bytes).min(archive_bytes)
     }
 

@@ -10,7 +10,7 @@ mod retention;
 mod startups;
 
 use crate::files;
-use crate::manifest::{Buffer, Entry, Manifest, ManifestError, Writer};
+use crate::manifest::{Buffer, Entry, FILE as MANIFEST_FILE, Manifest, ManifestError, Writer};
 pub use join::ClientFile;
 pub use retention::delete_expired;
 pub use startups::recover_startups;
@@ -150,7 +150,22 @@ pub fn delete_startup_buffer(path: &Path, identity: (u64, u64)) -> io::Result<()
         let found = file.metadata()?;
         let is_it = (found.dev(), found.ino()) == identity;
         if is_it { Ok(()) } else { Err(io::Error::other("it is another file")) }
-    })
+    })?;
+    path.parent().into_iter().for_each(delete_empty_startup);
+    Ok(())
+}
+
+/// Deletes the directory of a program's own recording that has no buffer any more, if it is this user's.
+fn delete_empty_startup(directory: &Path) {
+    let own =
+        std::fs::metadata(directory).is_ok_and(|found| found.uid() == rustix::process::geteuid().as_raw());
+    let is_of_session = |name: &std::ffi::OsStr| [LOCK_FILE, MANIFEST_FILE].iter().any(|own| name == *own);
+    let entries = || std::fs::read_dir(directory).into_iter().flatten().flatten();
+    // A program that reads its recording itself has another name for the buffer there.
+    if own && entries().all(|entry| is_of_session(&entry.file_name())) {
+        entries().for_each(|entry| drop(std::fs::remove_file(entry.path())));
+        let _ = std::fs::remove_dir(directory);
+    }
 }
 
 impl Session {

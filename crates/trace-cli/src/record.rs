@@ -82,22 +82,23 @@ pub fn run(options: args::Record) -> Result<u8, Failure> {
     }
     config.wants_known_categories = !expected.is_empty();
     kernel::provide(&mut connection, &config, options)?;
-    let mut has_begun = false;
+    let mut worth = Worth::OfEvents;
     // Of a command, only the programs that it starts are wanted. Other commands of this tool, for which this
     // one records, look for the recording at the usual manager. Options from a pipe cannot be read again.
     let may_have_own_manager = !options.command.is_empty() && parent.is_none() && !is_pipe;
     let recording = RequestedRecording { config, expected, settings: &settings, is_json };
-    let recorded = record(&mut connection, recording, &mut destination, removing, &mut has_begun);
+    let recorded = record(&mut connection, recording, &mut destination, removing, &mut worth);
     let Recorded { stats, expected, has_command, code, is_cut } = match recorded {
         Ok(recorded) => recorded,
-        Err(failure) if has_begun => return Err(keep(destination, failure)),
-        Err(failure) => match in_use(&failure.text).filter(|_| may_have_own_manager) {
-            Some(reason) => {
-                drop((connection, destination));
-                return Err(own_manager::record_with_one(reason, &was_interrupted));
-            }
-            None => return Err(failure),
-        },
+        Err(failure) if worth.is_kept(&mut destination) => return Err(keep(destination, failure)),
+        Err(failure) => {
+            destination.discard();
+            let Some(reason) = in_use(&failure.text).filter(|_| may_have_own_manager) else {
+                return Err(failure);
+            };
+            drop(connection);
+            return Err(own_manager::record_with_one(reason, &was_interrupted));
+        }
     };
     // The conversion may take longer than the user wants to wait.
     let kept = destination.separate_archive().map(|path| {
@@ -155,14 +156,35 @@ fn keep(destination: Destination, failure: Failure) -> Failure {
     Failure { text: format!("{}; {what}", failure.text), ..failure }
 }
 
-/// Records into a destination, from the first message to the last byte. `has_begun` becomes true when the
-/// programs record and the command runs: from then on the archive is kept.
+/// Whether an archive is kept that is not complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Worth {
+    /// If it has an event: what a program had recorded before, and handed over, is nowhere else.
+    OfEvents,
+    /// It is not: no program had recorded anything before.
+    Nothing,
+    /// It is.
+    All,
+}
+
+impl Worth {
+    fn is_kept(self, destination: &mut Destination) -> bool {
+        match self {
+            Self::OfEvents => destination.has_events(),
+            Self::Nothing => false,
+            Self::All => true,
+        }
+    }
+}
+
+/// Records into a destination, from the first message to the last byte. The archive is worth everything when
+/// the programs record and the command runs.
 fn record(
     connection: &mut Connection,
     wanted: RequestedRecording<'_>,
     destination: &mut Destination,
     removing: Removing,
-    has_begun: &mut bool,
+    worth: &mut Worth,
 ) -> Result<Recorded, Failure> {
     let RequestedRecording { config, expected, settings, is_json } = wanted;
     let options = &settings.recording;
@@ -178,11 +200,12 @@ fn record(
     let mut command = match command {
         Ok(command) => command,
         Err(failure) => {
-            discard(recording, connection);
+            recording.keep();
+            *worth = discard(recording, connection);
             return Err(failure);
         }
     };
-    *has_begun = true;
+    *worth = Worth::All;
     recording.keep();
     recording.watch(command.as_mut())?;
     announce(options, command.is_some());
@@ -449,21 +472,29 @@ fn start(recording: &mut Recording<'_>, timeout: Duration) -> Result<(), Failure
     }
 }
 
-/// Ends a recording that is not to be kept. Its data is read, so that none of it is left to be recovered.
-fn discard(mut recording: Recording<'_>, connection: &mut Connection) {
+/// Ends a recording that has not begun. Its data is read, so that none of it is left to be recovered; returns
+/// what that is worth.
+fn discard(mut recording: Recording<'_>, connection: &mut Connection) -> Worth {
     let stop = SessionRequest::StopTracing(StopOptions { write_results: true });
     let deadline = Instant::now() + GRACE;
     if recording.request(stop).is_err() {
-        return;
+        return Worth::OfEvents;
     }
-    loop {
+    let mut stats = loop {
         match recording.next(Some(deadline)) {
-            Ok(Happening::Response(SessionResponse::StopTracing(_))) => break,
-            Ok(Happening::ManagerGone | Happening::Timeout | Happening::Signal) | Err(_) => return,
+            Ok(Happening::Response(SessionResponse::StopTracing(Ok(result)))) => break result.provider_stats,
+            Ok(Happening::Response(SessionResponse::StopTracing(Err(_)))) => break Vec::new(),
+            Ok(Happening::ManagerGone | Happening::Timeout | Happening::Signal) | Err(_) => {
+                return Worth::OfEvents;
+            }
             Ok(_) => {}
         }
+    };
+    if recording.finish(connection, &mut stats).is_err() {
+        return Worth::OfEvents;
     }
-    let _ = recording.finish(connection, &mut Vec::new());
+    let is_handed_over = |stats: &ProviderStats| stats.disposition == ProviderDisposition::HandedOver;
+    if stats.iter().any(is_handed_over) { Worth::OfEvents } else { Worth::Nothing }
 }
 
 /// Records until the command has ended, the time is over, the size is reached, or the user stops it.

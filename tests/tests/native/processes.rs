@@ -204,4 +204,14 @@ fn children_are_recorded_by_themselves() {
     let mut found: Vec<Vec<String>> = by_provider.into_values().collect();
     found.sort();
     assert_eq!(found, [vec!["child", "child again"], vec!["other program"], vec!["parent", "parent"]]);
+
+    // The same if they record themselves from the start.
+    let mut command = sandbox.command("trace");
+    command.args(["record", "--"]).arg(&program).env("TRACE_STARTUP", "*");
+    let output = command.output().expect("trace runs");
+    assert!(output.status.success(), "{output:?}");
+    let archive = Archive::read(&sandbox.file("trace.fxt"));
+    let mut names: Vec<String> = archive.events.iter().map(trace_tests::archive::Event::name).collect();
+    names.sort();
+    assert_eq!(names, ["child", "child again", "other program", "parent", "parent"]);
 }

@@ -165,7 +165,9 @@ fn who_dies_meanwhile_loses_and_doubles_nothing() {
             let manager = wait_for("a manager", || sandbox.manager_pid());
             match step {
                 0 => {}
-                1 => wait_for("a session", || (Scene::sessions_of(&sandbox).len() > 1).then_some(())),
+                1 => wait_for("a session", || {
+                    Scene::sessions_of(&sandbox).iter().any(|session| session != startup).then_some(())
+                }),
                 2 => wait_for("the buffer", || is_taken_over(startup).then_some(())),
                 _ => wait_for("events in the other buffer", || {
                     (is_taken_over(startup) && recording.stderr_so_far().contains("ecording")).then_some(())
@@ -201,6 +203,61 @@ fn who_dies_meanwhile_loses_and_doubles_nothing() {
             }
             assert!(times.values().all(|times| *times == 1), "{victim} dies at step {step}: twice");
         }
+    }
+}
+
+/// A recording that ends before it has begun keeps what it has taken over.
+//= docs/recording.md#from-the-first-line
+#[test]
+fn a_recording_that_fails_keeps_what_it_has_taken_over() {
+    const EVENTS: u64 = 1000;
+    for case in ["no command", "no program", "interrupted", "manager killed"] {
+        let sandbox = Sandbox::new();
+        // A program that does not start, so that the recording does not begin.
+        let mut stuck = sandbox.spawn("starting", &["9", "0", "0", "wait"]);
+        assert_eq!(stuck.line(), "ready");
+        wait_for("its registration", || {
+            let list = String::from_utf8_lossy(&sandbox.trace(["list-providers"]).stdout).into_owned();
+            list.contains("starting").then_some(())
+        });
+        let waits = case == "interrupted" || case == "manager killed";
+        if waits {
+            freeze(stuck.pid());
+        }
+        let program = (case != "no program").then(|| spawn_waiting(&sandbox, EVENTS));
+        let startups = Scene::sessions_of(&sandbox);
+        let mut arguments = vec!["record", "-o", "trace.fxt"];
+        if !waits {
+            arguments.extend(["--", "./does-not-exist"]);
+        }
+        let recording = sandbox.spawn("trace", &arguments);
+        for startup in &startups {
+            wait_for("the buffer", || is_taken_over(startup).then_some(()));
+        }
+        match case {
+            "interrupted" => recording.signal(Signal::INT),
+            "manager killed" => kill(sandbox.manager_pid().unwrap(), Signal::KILL),
+            _ => {}
+        }
+        let output = recording.finish();
+        assert!(!output.status.success(), "{case}: {output:?}");
+        program.iter().for_each(|program| kill(program.pid(), Signal::KILL));
+        stuck.signal(Signal::KILL);
+        let partial = sandbox.file("trace.partial.fxt");
+        if case == "no program" {
+            // As nothing was recorded before, nothing is left.
+            assert!(!partial.exists() && Scene::sessions_of(&sandbox).is_empty(), "{output:?}");
+            continue;
+        }
+        let said = stderr(&output);
+        assert!(said.contains("trace.partial.fxt has the data that had arrived"), "{case}: {said}");
+        let mut archives = recover_all(&sandbox);
+        if partial.exists() {
+            archives.push(Archive::read_prefix(&partial));
+        }
+        let [first, middle, last] = programs(&archives)[&7];
+        assert_eq!((first, last), (1, 0), "{case}: {said}");
+        assert!(middle >= 2 * EVENTS, "{case}: {middle}, {said}");
     }
 }
 

@@ -101,6 +101,8 @@ fn a_file_holds_the_parts_that_end_in_it() {
         Entry::End { provider: 2, end: 200, so_far: so_far(2) },
         Entry::Saved { provider: 1, half: 0 },
         Entry::Part { provider: 1, part: part(Some(1), 200) },
+        // Of an archive that has failed.
+        Entry::Part { provider: 2, part: part(Some(1), 0) },
     ];
     let manifest = Manifest::parse(&lines(&entries)).unwrap();
     for (bytes, whole) in [(39, 39), (40, 40), (99, 40), (100, 100), (199, 100), (200, 200), (900, 200)] {

@@ -25,7 +25,8 @@ use trace_archive::confirm::check_file;
 use trace_convert::{Summary, seekable};
 use trace_protocol::controller::ArchiveFile;
 use trace_protocol::limits::MAX_PATH_BYTES;
-use trace_reader::{FileKind, Plain};
+use trace_reader::recordings::MANAGER;
+use trace_reader::{FileKind, Item, Plain, Reader};
 use zx_sim::Socket;
 
 /// How many names are tried if none is given.
@@ -401,6 +402,24 @@ impl Destination {
         })
     }
 
+    /// Whether the archive has an event of a program, as far as it can be read.
+    pub fn has_events(&mut self) -> bool {
+        let Some(archive) = self.archive() else {
+            return false;
+        };
+        let read = |file: &mut File| {
+            file.rewind().ok()?;
+            let mut reader = Reader::new(Plain::open(&*file).ok()?.0).ok()?;
+            while let Some(record) = reader.next_item().ok()? {
+                if matches!(record.item, Item::Event(_)) && record.provider != MANAGER {
+                    return Some(());
+                }
+            }
+            None
+        };
+        read(archive.file()).is_some()
+    }
+
     /// Keeps the archive of an incomplete recording, cut to whole records. Returns its name, if there is
     /// anything in it.
     pub fn keep(self) -> Result<Option<PathBuf>, Failure> {
@@ -455,6 +474,14 @@ impl Destination {
         archive.into_iter().for_each(TemporaryFile::discard);
         let (path, bytes, conversion, archive) = (None, None, None, None);
         Ok(Finished { place, is_unchanged: true, path, bytes, format, conversion, archive })
+    }
+
+    /// Deletes what was written, also if it was to be kept.
+    pub fn discard(self) {
+        if let Target::File(file) = self.place {
+            file.into_unfinished().discard();
+        }
+        self.archive.into_iter().for_each(TemporaryFile::discard);
     }
 
     fn make(self) -> Result<Finished, Failure> {

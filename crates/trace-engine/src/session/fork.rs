@@ -82,7 +82,8 @@ pub fn call_at_first_event_of_children(register: fn()) {
 }
 
 /// Whether this is a forked child that has recorded nothing yet.
-pub(crate) fn is_new_child() -> bool {
+#[must_use]
+pub fn is_new_child() -> bool {
     IS_NEW_CHILD.load(Ordering::Relaxed)
 }
 

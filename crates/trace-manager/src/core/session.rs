@@ -180,7 +180,7 @@ impl Session {
         let mut tracee = Tracee::new(id, &source.name, source.pid, TraceeState::Gone);
         tracee.data = Data::InBuffer;
         tracee.has_started = true;
-        tracee.disposition = ProviderDisposition::Stopped;
+        tracee.disposition = ProviderDisposition::HandedOver;
         self.tracees.insert(id, tracee);
         self.queue(id);
     }

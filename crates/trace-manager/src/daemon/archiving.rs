@@ -15,10 +15,12 @@ const BATCHES_AT_ONCE: usize = 16;
 
 impl Daemon {
     pub(super) fn begin_transfer(&mut self, provider: ProviderId, part: Part) {
-        let begin = self.output.as_mut().map_or(0, |output| {
-            self.providers.write_alerts(output.queue());
-            output.position()
-        });
+        // It has failed just now, which the core learns next: no part of this archive begins any more.
+        let Some(output) = &mut self.output else {
+            return;
+        };
+        self.providers.write_alerts(output.queue());
+        let begin = output.position();
         match self.providers.begin_transfer(provider, self.rate, part, begin) {
             Ok(transfer) => self.transfer = Some((provider, transfer)),
             Err(problem) => {

@@ -14,6 +14,8 @@ pub enum ProviderDisposition {
     Recording,
     /// It stopped when it was asked to.
     Stopped,
+    /// It has nothing but what a program had recorded before the recording, and handed over.
+    HandedOver,
     /// Its process has ended.
     Ended,
     /// It closed its connection, and its process continues.
@@ -50,6 +52,7 @@ impl ProviderDisposition {
             Self::NotStarted => "not started",
             Self::Recording => "recording",
             Self::Stopped => "stopped",
+            Self::HandedOver => "handed over",
             Self::Ended => "ended",
             Self::Left => "left",
             Self::EndedBeforeStart => "ended before its start",

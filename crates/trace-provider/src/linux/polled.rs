@@ -199,6 +199,9 @@ impl Running {
         }
         self.commands.send(Command::GoOn);
         self.dispatch();
+        if startup::is_recording() {
+            return;
+        }
         let text = format!("trace provider \"{name}\": {LATE}");
         debuglog::write_for_process(&Shown(&text).to_string());
     }

@@ -193,6 +193,10 @@ impl TraceProvider {
             let deadline = Instant::now() + GO_ON_WAIT;
             while receive_until(progress, deadline).is_ok_and(|progress| progress != Progress::GoneOn) {}
         }
+        if startup::is_recording() {
+            // It is recorded all the same, and handed over when the manager answers.
+            return;
+        }
         let text = format!("trace provider \"{name}\": {LATE}");
         debuglog::write_for_process(&Shown(&text).to_string());
     }

@@ -139,7 +139,10 @@ pub fn categories_of(argument: &str) -> Option<&str> {
 /// Begins to record, if the environment has `TRACE_STARTUP`, and this process has not looked for it before.
 /// Every provider does this when it is made.
 pub fn begin_by_environment() {
-    begin_by_environment_as(None);
+    // It is about to become a provider, with a name, which does this.
+    if !engine::is_new_child() {
+        begin_by_environment_as(None);
+    }
 }
 
 /// As [`begin_by_environment`], for a provider of this name.
@@ -168,6 +171,12 @@ pub(crate) fn begin_by_environment_as(name: Option<&str>) {
 
 fn options_of(categories: &str, mode: Option<String>, size: Option<String>) -> Result<Options, String> {
     let mut options = Options::of(categories);
+    if let Some(group) = options.categories.iter().find(|category| category.contains('#')) {
+        return Err(format!("{CATEGORIES_VARIABLE} has \"{group}\": groups are known to trace record alone"));
+    }
+    if options.categories.is_empty() {
+        return Err(format!("{CATEGORIES_VARIABLE} has no category; * is all"));
+    }
     options.mode = match mode.as_deref() {
         None | Some("" | "oneshot") => BufferMode::Oneshot,
         Some("circular") => BufferMode::Circular,
@@ -367,6 +376,11 @@ mod tests {
         assert_eq!(options.categories, ["a", "b*", "-c"]);
         assert_eq!((options.mode, options.buffer_mebibytes), (BufferMode::Circular, 8));
         assert_eq!(options_of("a", None, some("")).unwrap(), Options::of("a"));
+        assert_eq!(options_of(", ,", None, None).unwrap_err(), "TRACE_STARTUP has no category; * is all");
+        assert_eq!(
+            options_of("a,-#group", None, None).unwrap_err(),
+            "TRACE_STARTUP has \"-#group\": groups are known to trace record alone"
+        );
         assert_eq!(
             options_of("a", some("streaming"), None).unwrap_err(),
             "TRACE_STARTUP_MODE is \"streaming\", expected oneshot or circular"

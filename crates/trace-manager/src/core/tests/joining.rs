@@ -238,7 +238,7 @@ fn what_is_handed_over_is_archived_before_the_rest() {
     assert_eq!(bench.written(C), [Action::DropTracee(C)]);
     bench.transferred(A);
     let name = bare_entry(B, "stopped").name;
-    let handed_over = ProviderStats { name, pid: 1000 + u64::from(B.0), ..entry(C, "stopped") };
+    let handed_over = ProviderStats { name, pid: 1000 + u64::from(B.0), ..entry(C, "handed over") };
     let stats = vec![handed_over, entry(A, "stopped"), entry(B, "stopped")];
     assert_eq!(bench.transferred(B), [entered(SessionState::Stopped), stop_reply(stats)]);
 }
