@@ -590,6 +590,9 @@ pub struct Recover {
     /// Write the trace to this file, in FXT format (default: recovered.fxt, or recovered-1.fxt and so on)
     #[arg(long, short = 'o', value_name = "FILE", conflicts_with_all = ["list", "delete"])]
     pub output_file: Option<PathBuf>,
+    /// Recover only what programs have recorded themselves (TRACE_STARTUP), together
+    #[arg(long, conflicts_with_all = ["list", "delete"])]
+    pub startup: bool,
     /// List the recordings that can be recovered, and how they ended
     #[arg(long, conflicts_with = "delete")]
     pub list: bool,

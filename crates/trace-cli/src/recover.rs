@@ -148,6 +148,10 @@ fn recover(options: &Recover) -> Result<(), Failure> {
         // Recordings that were recovered before are only found by name.
         found.retain(Session::is_waiting);
     }
+    let is_startup = |session: &Session| session.manifest.session.is_startup;
+    if options.startup {
+        found.retain(is_startup);
+    }
     let sessions = match found.as_slice() {
         [] => {
             return Err(Failure::new(match running {
@@ -156,10 +160,13 @@ fn recover(options: &Recover) -> Result<(), Failure> {
             }));
         }
         [session] => std::slice::from_ref(session),
-        startups if startups.iter().all(|session| session.manifest.session.is_startup) => startups,
+        startups if startups.iter().all(is_startup) => startups,
         several => {
             stdio::report(&table(several));
-            return Err(Failure::new("several recordings can be recovered; name the directory of one"));
+            let startup = if several.iter().any(is_startup) { ", or use --startup" } else { "" };
+            return Err(Failure::new(format!(
+                "several recordings can be recovered; name the directory of one{startup}"
+            )));
         }
     };
     let leftovers: Result<Vec<_>, _> =
@@ -178,6 +185,9 @@ fn recover(options: &Recover) -> Result<(), Failure> {
         startups => recover_startups(startups, &mut writer, add).map(|()| ClientFile::Unknown),
     };
     let client = client.map_err(failure)?;
+    if sessions.iter().all(is_startup) {
+        all.iter_mut().for_each(say_what_was_short);
+    }
     let flushed = writer.flush();
     drop(writer);
     flushed.map_err(|error| Failure::new(format!("cannot write the archive: {error}")))?;
@@ -196,6 +206,15 @@ fn recover(options: &Recover) -> Result<(), Failure> {
         leftover.note_recovered(&path).map_err(failure)?;
         remove_pieces(leftover)
     })
+}
+
+/// No option of a recording makes a program's own buffer larger.
+fn say_what_was_short(recovered: &mut Recovered) {
+    let stats = &mut recovered.stats;
+    if stats.needed_rolling_bytes.take().is_some() | stats.needed_durable_bytes.take().is_some() {
+        let (name, pid) = (Shown(&stats.name), stats.pid);
+        say!("trace: {name} (pid {pid}) needs a larger buffer of its own: TRACE_STARTUP_BUFFER_SIZE");
+    }
 }
 
 /// What a session is that cannot be recovered yet.
@@ -443,7 +462,11 @@ fn delete(options: &Recover) -> Result<(), Failure> {
         }
     }
     if deleted.is_empty() && is_named {
-        return Err(Failure::new(format!("{} is in use by a running manager", looked(options))));
+        let session = options.directory.as_ref().and_then(|directory| Session::read(directory).ok());
+        return Err(Failure::new(match session.filter(|session| session.manifest.session.is_startup) {
+            Some(session) => running(&session),
+            None => format!("{} is in use by a running manager", looked(options)),
+        }));
     }
     if deleted.is_empty() {
         let days = options.older_than;

@@ -63,6 +63,9 @@ fn recover_all(sandbox: &Sandbox) -> Vec<Archive> {
         .collect();
     if !startups.is_empty() {
         archives.push(recover("started.fxt", None));
+        // There is nothing else that a program has recorded itself.
+        let output = sandbox.trace(["recover", "--startup"]);
+        assert!(stderr(&output).contains("nothing to recover"), "{output:?}");
     }
     archives
 }
@@ -204,6 +207,43 @@ fn who_dies_meanwhile_loses_and_doubles_nothing() {
             assert!(times.values().all(|times| *times == 1), "{victim} dies at step {step}: twice");
         }
     }
+}
+
+/// What has no room is counted, and the advice is what makes the program's own buffer larger.
+//= docs/recording.md#from-the-first-line
+#[test]
+fn a_full_buffer_is_counted() {
+    const EVENTS: u64 = 2 * 30_000 + 1;
+    const SIZE: (&str, &str) = ("TRACE_STARTUP_BUFFER_SIZE", "1");
+    let check = |archive: &Archive, said: &str| {
+        let generated: u64 = archive.generated().into_values().sum();
+        assert!(generated >= EVENTS, "{generated}");
+        let lost: u64 = archive.losses.iter().map(|loss| loss.count).sum();
+        assert_eq!(archive.events.len() as u64 + lost, generated);
+        assert!(lost > 0 && said.contains(SIZE.0) && !said.contains("--buffer-size"), "{said}");
+    };
+    let sandbox = Sandbox::new();
+    let output = starting(&sandbox, 1, 30_000, 0, "return").env(SIZE.0, SIZE.1).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let output = sandbox.trace(["recover", "-o", "start.fxt"]);
+    assert!(output.status.success(), "{output:?}");
+    check(&Archive::read(&sandbox.file("start.fxt")), &stderr(&output));
+
+    let mut command = starting(&sandbox, 1, 30_000, 0, "wait");
+    let mut program = Sandbox::spawn_command({
+        command.env(SIZE.0, SIZE.1);
+        command
+    });
+    assert_eq!(program.line(), "ready");
+    let [startup] = &Scene::sessions_of(&sandbox)[..] else { panic!("one directory") };
+    let recording = sandbox.spawn("trace", &["record"]);
+    wait_for("the buffer", || is_taken_over(startup).then_some(()));
+    program.say("end");
+    program.succeed();
+    recording.signal(Signal::INT);
+    let output = recording.finish();
+    assert!(output.status.success(), "{output:?}");
+    check(&Archive::read(&sandbox.file("trace.fxt")), &stderr(&output));
 }
 
 /// A recording that ends before it has begun keeps what it has taken over.

@@ -10,7 +10,7 @@ use trace_format::record::MAX_RECORD_WORDS;
 use trace_format::shown::Shown;
 use trace_format::slab::LossReason;
 use trace_protocol::BufferingMode;
-use trace_protocol::controller::{Lost, ProviderStats};
+use trace_protocol::controller::{Lost, ProviderDisposition, ProviderStats};
 
 /// Larger buffers are not suggested.
 const MOST_MIB: u64 = 1024;
@@ -66,6 +66,15 @@ impl Need {
         let Ok(own) = Layout::new(own_bytes, mode) else {
             return Self::default();
         };
+        // A buffer of the program's own, which no option of a recording makes larger.
+        if provider.disposition == ProviderDisposition::HandedOver {
+            let has_lost = provider.losses.iter().any(is_loss);
+            let note = format!(
+                "{} recorded more before the recording than its own buffer had room for: TRACE_STARTUP_BUFFER_SIZE",
+                label(provider)
+            );
+            return Self { notes: Vec::from_iter(has_lost.then_some(note)), ..Self::default() };
+        }
         let count = |reasons: &[LossReason]| count(provider, reasons);
         let refused = count(&[LossReason::Full, LossReason::NotSaved, LossReason::NotRetired]);
         let definitions = count(&[LossReason::DefinitionRefused]);
