@@ -138,7 +138,8 @@ fn serve(listener: &Listener, runtime: &Path, name: &str, release: Release) -> V
     let connection = wait_for("the program to register", || listener.accept().ok());
     let message = wait_for("a registration", || connection.read().ok());
     let (txid, request) = RegistryRequest::decode(&message.bytes, message.handles).expect("a registration");
-    let program = Channel::from_handle(request.into_registration().provider).expect("a channel");
+    let program = Channel::from_handle(request.into_registration().expect("a registration").0.provider)
+        .expect("a channel");
     let (manager, answer) = register_as(runtime, name, release).expect("an answer");
     if txid != Txid::ONE_WAY {
         let answer = Message::<Handle>::encode(answer, txid).expect("a message");

@@ -63,6 +63,7 @@ mod scenarios {
     mod recovering;
     mod reloading;
     mod reporting;
+    mod sandboxes;
     mod several;
     mod skew;
     mod snapshots;

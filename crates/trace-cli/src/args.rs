@@ -102,6 +102,7 @@ Files, the first of which wins: that of --config, $XDG_CONFIG_HOME/trace/config.
         mut_arg("append_args", |argument| argument.hide(true)),
         mut_arg("detach", |argument| argument.hide(true)),
         mut_arg("decouple", |argument| argument.hide(true)),
+        mut_arg("manager_fd", |argument| argument.hide(true)),
         mut_arg("return_child_result", |argument| argument.hide(true)),
         mut_arg("benchmark_results_file", |argument| argument.hide(true)),
         mut_arg("test_suite", |argument| argument.hide(true))

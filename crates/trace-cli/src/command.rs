@@ -1,14 +1,16 @@
 //! The command that is recorded.
 
+use crate::connection;
 use crate::exit::{Failure, NOT_EXECUTABLE, NOT_FOUND};
 use crate::stdio;
 use rustix::process::{Pid, Signal, kill_process};
 use std::cell::Cell;
 use std::io::ErrorKind;
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
-use trace_protocol::names::{RECORD_VARIABLE, RUNTIME_VARIABLE};
+use trace_protocol::names::{MANAGER_FD_VARIABLE, RECORD_VARIABLE, RUNTIME_VARIABLE};
 use zx_sim::ProcessFd;
 
 /// A running command.
@@ -29,12 +31,19 @@ impl RecordedCommand {
         command: &[String],
         runtime_dir: &Path,
         is_stdout_taken: bool,
+        shares_manager: bool,
     ) -> Result<Option<Self>, Failure> {
         let Some((program, arguments)) = command.split_first() else {
             return Ok(None);
         };
         let mut child = Command::new(program);
         child.args(arguments).env(RUNTIME_VARIABLE, runtime_dir).env(RECORD_VARIABLE, "1");
+        // Open until the command has been started.
+        let shared = shares_manager.then(|| connection::shared(runtime_dir)).transpose()?;
+        match &shared {
+            Some(shared) => child.env(MANAGER_FD_VARIABLE, shared.as_fd().as_raw_fd().to_string()),
+            None => child.env_remove(MANAGER_FD_VARIABLE),
+        };
         if is_stdout_taken {
             let stderr = stdio::duplicate_stderr();
             child.stdout(stderr.map_err(|error| Failure::new(format!("cannot duplicate stderr: {error}")))?);
@@ -46,6 +55,7 @@ impl RecordedCommand {
             };
             Failure { code, text: format!("{program}: {what}") }
         })?;
+        drop(shared);
         match ProcessFd::open(child.id()) {
             Ok(process) => {
                 let (name, was_ended) = (program.clone(), Cell::new(false));

@@ -2,6 +2,7 @@
 
 use crate::exit::{ALREADY_RUNNING, Failure};
 use rustix::fs::{Access, Mode};
+use rustix::io::{FdFlags, fcntl_setfd};
 use std::os::fd::BorrowedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
@@ -12,7 +13,7 @@ use trace_protocol::controller::{
     FileCount, ProvisionerRequest, ProvisionerResponse, SessionRequest, SessionResponse, TraceConfig,
 };
 use trace_protocol::names::{PROVISIONER, REGISTRY, RUNTIME_NAME, RUNTIME_VARIABLE};
-use trace_protocol::registry::RECORDING_PREFIX;
+use trace_protocol::registry::{RECORDING_PREFIX, RegistryRequest, RegistryResponse};
 use trace_protocol::{Encoded, Message, ProtocolError, Txid};
 use zx_sim::{Channel, Error, Handle, RuntimeDir, Signals, Socket, Vmo, wait_one};
 
@@ -206,6 +207,34 @@ impl Connection {
         send(&self.channel, request.encode(Txid::ONE_WAY))?;
         Ok((SessionChannel { channel: session, next_txid: 1 }, output))
     }
+}
+
+/// A connection with the socket for providers of a directory's manager, which commands inherit: each of their
+/// programs registers through it.
+//= docs/protocol.md#shared-connections
+pub fn shared(directory: &Path) -> Result<Channel, Failure> {
+    let channel = Channel::connect(&directory.join(REGISTRY)).map_err(|error| system(&error))?;
+    send(&channel, RegistryRequest::ShareRegistry.encode(Txid(1)))?;
+    let deadline = Instant::now() + ANSWER_WAIT;
+    loop {
+        match receive::<RegistryResponse>(&channel)? {
+            Received::Message(..) => break,
+            Received::Closed => {
+                return Err(Failure::new("--manager-fd: the trace manager does not share connections"));
+            }
+            Received::Nothing if Instant::now() >= deadline => {
+                return Err(Failure::new("the trace manager does not answer"));
+            }
+            Received::Nothing => {
+                let wanted = Signals::READABLE | Signals::PEER_CLOSED;
+                wait_one(&channel, wanted, Some(deadline)).map_err(|error| system(&error))?;
+            }
+        }
+    }
+    // The command is to have it.
+    fcntl_setfd(&channel, FdFlags::empty())
+        .map_err(|error| Failure::new(format!("--manager-fd: {error}")))?;
+    Ok(channel)
 }
 
 /// A session's channel.

@@ -195,8 +195,10 @@ fn record(
     removing.close();
     // Before it is announced: without a handler, a signal would end this program.
     let mut triggers = Triggers::new(options, &recording)?;
-    let command = start(&mut recording, start_timeout)
-        .and_then(|()| RecordedCommand::spawn(&command_of(options), connection.directory(), stdout_is_ours));
+    let shares = options.manager_fd == Some(true);
+    let command = start(&mut recording, start_timeout).and_then(|()| {
+        RecordedCommand::spawn(&command_of(options), connection.directory(), stdout_is_ours, shares)
+    });
     let mut command = match command {
         Ok(command) => command,
         Err(failure) => {

@@ -168,8 +168,12 @@ fn check(recording: &Recording, spec: Option<&SpecFile>) -> Result<(), Failure> 
     let refuse = |text: &str| Err(Failure::usage(text));
     let is = |option: Option<bool>| option == Some(true);
     if recording.command.is_empty() {
-        if is(recording.detach) || is(recording.decouple) {
-            let option = if is(recording.detach) { "--detach" } else { "--decouple" };
+        let options = [
+            ("--detach", recording.detach),
+            ("--decouple", recording.decouple),
+            ("--manager-fd", recording.manager_fd),
+        ];
+        if let Some((option, _)) = options.into_iter().find(|(_, value)| is(*value)) {
             return refuse(&format!("{option} needs a command"));
         }
         if !recording.append_args.is_empty() {

@@ -8,6 +8,9 @@ pub const RUNTIME_NAME: &str = "trace";
 pub const REGISTRY: &str = "registry";
 /// The manager's socket for clients, in the runtime directory.
 pub const PROVISIONER: &str = "provisioner";
+/// Environment variable with the number of a descriptor: a shared connection with the manager's socket for
+/// providers, for programs that can open none.
+pub const MANAGER_FD_VARIABLE: &str = "TRACE_MANAGER_FD";
 /// Environment variable that `trace record` sets to `1` for its command: a provider in it waits for its
 /// start even where the manager announces no recording.
 pub const RECORD_VARIABLE: &str = "TRACE_RECORD";

@@ -14,6 +14,9 @@ use crate::version::VersionRange;
 const REGISTER: Method = Method::one_way("RegisterProvider", 0x0101);
 const REGISTER_SYNCHRONOUSLY: Method = Method::two_way("RegisterProviderSynchronously", 0x0102);
 
+const SHARE: Method = Method::two_way("ShareRegistry", 0x0103);
+const REGISTER_THROUGH: Method = Method::two_way("RegisterProviderThrough", 0x0104);
+
 const PID: Field = Field::new(1, "pid");
 const NAME: Field = Field::new(2, "provider name bytes");
 const PROTOCOL: Field = Field::new(3, "protocol versions");
@@ -38,6 +41,12 @@ pub enum RegistryRequest<H> {
     RegisterProvider(Registration<H>),
     /// Registers a provider; answered by [`RegistryResponse`].
     RegisterProviderSynchronously(Registration<H>),
+    /// The connection will be used by processes that get it as a descriptor, each for its own provider;
+    /// answered by [`RegistryResponse`] when the manager identifies the sender of each further message.
+    ShareRegistry,
+    /// As [`RegistryRequest::RegisterProviderSynchronously`], on a connection that is shared. Handles: the
+    /// manager's end of the provider channel; a channel that the answer is sent through.
+    RegisterProviderThrough(Registration<H>, H),
 }
 
 /// A provider's description of itself.
@@ -106,7 +115,8 @@ strict_enum! {
     }
 }
 
-/// Manager → provider, the answer to [`RegistryRequest::RegisterProviderSynchronously`].
+/// Manager → provider, the answer to [`RegistryRequest::RegisterProviderSynchronously`] and the other
+/// requests that have one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RegistryResponse {
     /// Whether the provider is registered.
@@ -118,12 +128,17 @@ pub struct RegistryResponse {
 }
 
 impl<H> RegistryRequest<H> {
-    /// The provider's description of itself.
+    /// The provider's description of itself, and the channel that the answer is sent through; none where the
+    /// request is not for a provider.
     #[must_use]
-    pub fn into_registration(self) -> Registration<H> {
+    pub fn into_registration(self) -> Option<(Registration<H>, Option<H>)> {
         match self {
             RegistryRequest::RegisterProvider(registration)
-            | RegistryRequest::RegisterProviderSynchronously(registration) => registration,
+            | RegistryRequest::RegisterProviderSynchronously(registration) => Some((registration, None)),
+            RegistryRequest::RegisterProviderThrough(registration, answer) => {
+                Some((registration, Some(answer)))
+            }
+            RegistryRequest::ShareRegistry => None,
         }
     }
 }
@@ -133,8 +148,12 @@ impl<H> Message<H> for RegistryRequest<H> {
         let method = match &self {
             RegistryRequest::RegisterProvider(_) => REGISTER,
             RegistryRequest::RegisterProviderSynchronously(_) => REGISTER_SYNCHRONOUSLY,
+            RegistryRequest::RegisterProviderThrough(..) => REGISTER_THROUGH,
+            RegistryRequest::ShareRegistry => SHARE,
         };
-        let registration = self.into_registration();
+        let Some((registration, answer)) = self.into_registration() else {
+            return method.encode(txid, TableWriter::new(method.name).finish(), Vec::new());
+        };
         check_limit(NAME.name, MAX_PROVIDER_NAME_BYTES, registration.name.len())?;
         check_limit(TICK_SOURCE.name, MAX_TICK_SOURCE_BYTES, registration.tick_source.len())?;
         let command_line = registration.command_line.as_deref().unwrap_or_default();
@@ -158,13 +177,24 @@ impl<H> Message<H> for RegistryRequest<H> {
         table.put_some(ANSWERS_DUMPS, registration.answers_dumps.then_some(&true));
         table.put_some(COMMAND_LINE, registration.command_line.as_ref());
         table.put_some(BACKS_BUFFER, registration.backs_buffer.then_some(&true));
-        method.encode(txid, table.finish(), vec![registration.provider])
+        method.encode(txid, table.finish(), [registration.provider].into_iter().chain(answer).collect())
     }
 
     fn decode(bytes: &[u8], handles: Vec<H>) -> Result<(Txid, Self), ProtocolError> {
-        let (txid, method, body) =
-            decode_header_any_version(bytes, "registry request", &[REGISTER, REGISTER_SYNCHRONOUSLY])?;
-        let [provider] = method.take_handles(handles)?;
+        let methods = [REGISTER, REGISTER_SYNCHRONOUSLY, SHARE, REGISTER_THROUGH];
+        let (txid, method, body) = decode_header_any_version(bytes, "registry request", &methods)?;
+        if method.ordinal == SHARE.ordinal {
+            let [] = method.take_handles(handles)?;
+            Table::decode(method.name, body)?;
+            return Ok((txid, RegistryRequest::ShareRegistry));
+        }
+        let (provider, answer) = if method.ordinal == REGISTER_THROUGH.ordinal {
+            let [provider, answer] = method.take_handles(handles)?;
+            (provider, Some(answer))
+        } else {
+            let [provider] = method.take_handles(handles)?;
+            (provider, None)
+        };
         let table = Table::decode(method.name, body)?;
         let registration = Registration {
             provider,
@@ -181,10 +211,10 @@ impl<H> Message<H> for RegistryRequest<H> {
             command_line: table.string(COMMAND_LINE, MAX_PROVIDER_COMMAND_LINE_BYTES)?,
             backs_buffer: table.find(BACKS_BUFFER)?.unwrap_or(false),
         };
-        let request = if method.ordinal == REGISTER.ordinal {
-            RegistryRequest::RegisterProvider(registration)
-        } else {
-            RegistryRequest::RegisterProviderSynchronously(registration)
+        let request = match answer {
+            Some(answer) => RegistryRequest::RegisterProviderThrough(registration, answer),
+            None if method.ordinal == REGISTER.ordinal => RegistryRequest::RegisterProvider(registration),
+            None => RegistryRequest::RegisterProviderSynchronously(registration),
         };
         Ok((txid, request))
     }

@@ -9,16 +9,17 @@
 #![allow(unsafe_code)]
 
 use crate::error::{Error, Result};
+use rustix::event::epoll;
 use rustix::io::fcntl_dupfd_cloexec;
-use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
+
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 /// Standard input, output and error have the numbers below.
 const FIRST_ORDINARY: RawFd = 3;
 
-/// Gives the calling thread a table of its own that holds one descriptor of the table it had. The descriptor
-/// stays open in the old table, too.
+/// Gives the calling thread a table of its own that holds some descriptors of the table it had, which are
+/// returned in their order. They stay open in the old table, too.
 ///
 /// Standard input, output and error are open in the new table and lead nowhere: what a library prints by
 /// mistake does not get into one of the thread's own files.
@@ -29,37 +30,55 @@ const FIRST_ORDINARY: RawFd = 3;
 /// The system does not permit it: then the thread must not continue, as its table may be empty.
 ///
 /// # Safety
-/// The calling thread uses no descriptor that was opened before this call but the one returned, and no other
-/// thread uses a descriptor that the calling thread opens later. `kept` is open, and no other thread closes
-/// it before this has returned.
-pub unsafe fn separate(kept: RawFd) -> Result<OwnedFd> {
+/// The calling thread uses no descriptor that was opened before this call but those returned, and no other
+/// thread uses a descriptor that the calling thread opens later. Those in `kept` are open and different, and
+/// no other thread closes them before this has returned.
+pub unsafe fn separate<const N: usize>(kept: [RawFd; N]) -> Result<[OwnedFd; N]> {
     let failed = |source| Error::io("cannot give a thread descriptors of its own", source);
-    // Nothing above the descriptor is copied, so nothing of it has to be closed.
-    let is_cut = close_range(kept + 1, RawFd::MAX, libc::CLOSE_RANGE_UNSHARE)
-        .and_then(|()| if kept > 0 { close_range(0, kept - 1, 0) } else { Ok(()) });
-    if is_cut.is_err() {
+    if close_range_but(kept).is_err() {
         // SAFETY: a number (A1).
         if unsafe { libc::unshare(libc::CLONE_FILES) } != 0 {
             return Err(failed(io::Error::last_os_error()));
         }
-        close_all_but(kept).map_err(failed)?;
+        close_all_but(&kept).map_err(failed)?;
     }
     // SAFETY: the table is this thread's alone, and the caller guarantees that no other object owns the
-    // number.
-    let kept = unsafe { OwnedFd::from_raw_fd(kept) };
-    let kept = match kept.as_raw_fd() {
-        FIRST_ORDINARY.. => kept,
-        _ => fcntl_dupfd_cloexec(&kept, FIRST_ORDINARY).map_err(|source| failed(source.into()))?,
+    // numbers.
+    let kept = kept.map(|kept| unsafe { OwnedFd::from_raw_fd(kept) });
+    let ordinary = |kept: OwnedFd| match kept.as_raw_fd() {
+        FIRST_ORDINARY.. => Ok(kept),
+        _ => fcntl_dupfd_cloexec(&kept, FIRST_ORDINARY).map_err(|source| failed(source.into())),
     };
+    let mut moved = Vec::with_capacity(N);
+    for kept in kept {
+        moved.push(ordinary(kept)?);
+    }
+    let kept = <[OwnedFd; N]>::try_from(moved).expect("as many as there were");
     loop {
-        // Not connected: writes to it are refused.
-        let nowhere = socket_with(AddressFamily::UNIX, SocketType::DGRAM, SocketFlags::CLOEXEC, None)
-            .map_err(|source| failed(source.into()))?;
+        // It can neither be read nor written, and a filter that permits the thread to wait permits it, too.
+        let nowhere = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(|source| failed(source.into()))?;
         if nowhere.as_raw_fd() >= FIRST_ORDINARY {
             return Ok(kept);
         }
         std::mem::forget(nowhere);
     }
+}
+
+/// Gives the calling thread a table that holds only these.
+fn close_range_but<const N: usize>(kept: [RawFd; N]) -> io::Result<()> {
+    let mut numbers = kept;
+    numbers.sort_unstable();
+    // Nothing above the last is copied, so nothing of it has to be closed.
+    let last = numbers.last().copied().unwrap_or(-1);
+    close_range(last + 1, RawFd::MAX, libc::CLOSE_RANGE_UNSHARE)?;
+    let mut first = 0;
+    for number in numbers {
+        if first < number {
+            close_range(first, number - 1, 0)?;
+        }
+        first = number + 1;
+    }
+    Ok(())
 }
 
 fn close_range(first: RawFd, last: RawFd, flags: libc::c_uint) -> io::Result<()> {
@@ -69,11 +88,11 @@ fn close_range(first: RawFd, last: RawFd, flags: libc::c_uint) -> io::Result<()>
 }
 
 /// Without `close_range`.
-fn close_all_but(kept: RawFd) -> io::Result<()> {
+fn close_all_but(kept: &[RawFd]) -> io::Result<()> {
     let entries = std::fs::read_dir("/proc/thread-self/fd")?;
     let numbers: Vec<RawFd> =
         entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect();
-    for number in numbers.into_iter().filter(|number| *number != kept) {
+    for number in numbers.into_iter().filter(|number| !kept.contains(number)) {
         // SAFETY: a number (A1), in a table that only this thread has.
         unsafe { libc::close(number) };
     }
@@ -97,20 +116,24 @@ mod tests {
         all
     }
 
-    fn check(separate: unsafe fn(RawFd) -> Result<OwnedFd>) {
+    fn check(separate: unsafe fn([RawFd; 2]) -> Result<[OwnedFd; 2]>) {
         let (ours, theirs) = Channel::pair().unwrap();
         let theirs = theirs.into_handle().into_fd();
-        let number = theirs.as_raw_fd();
+        let between = File::open("/proc/self/exe").unwrap();
+        let file = File::open("/proc/self/exe").unwrap();
+        let numbers_kept = [file.as_raw_fd(), theirs.as_raw_fd()];
         let shared = File::open("/proc/self/exe").unwrap();
         let (separated, is_separate) = channel();
         let (closed, is_closed) = channel::<()>();
         let thread = std::thread::spawn(move || {
             // SAFETY: the thread uses nothing but what it gets, and the descriptor is closed only afterwards.
-            let kept = unsafe { separate(number) }.unwrap();
+            let [file, kept] = unsafe { separate(numbers_kept) }.unwrap();
             let before = numbers();
             separated.send(()).unwrap();
             is_closed.recv().unwrap();
-            assert_eq!(before, BTreeSet::from([0, 1, 2, kept.as_raw_fd()]));
+            assert_eq!(before, BTreeSet::from([0, 1, 2, file.as_raw_fd(), kept.as_raw_fd()]));
+            assert!(File::from(file).metadata().unwrap().is_file());
+            let before = numbers();
             assert_eq!(numbers(), before, "what others close is still open here");
             let own = File::open("/proc/self/exe").unwrap();
             let channel = Channel::from_handle(crate::Handle::new(kept)).unwrap();
@@ -118,7 +141,7 @@ mod tests {
             own.as_raw_fd()
         });
         is_separate.recv().unwrap();
-        drop(theirs);
+        drop((theirs, between, file));
         closed.send(()).unwrap();
         thread.join().unwrap();
         assert_eq!(ours.read().unwrap().bytes, b"still here");
@@ -133,11 +156,11 @@ mod tests {
     #[test]
     fn it_does_so_without_close_range() {
         /// As [`separate`], from the point on where `close_range` has failed.
-        unsafe fn separate_slowly(kept: RawFd) -> Result<OwnedFd> {
+        unsafe fn separate_slowly(kept: [RawFd; 2]) -> Result<[OwnedFd; 2]> {
             // SAFETY: a number; the rest as the caller has promised.
             unsafe {
                 assert_eq!(libc::unshare(libc::CLONE_FILES), 0);
-                close_all_but(kept).unwrap();
+                close_all_but(&kept).unwrap();
                 separate(kept)
             }
         }

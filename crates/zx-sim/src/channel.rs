@@ -139,25 +139,44 @@ impl Channel {
         let mut bytes = vec![0; MAX_MESSAGE_BYTES + 1];
         let (received, handles) = receive(|| receive_handles(&self.0, &mut bytes, RecvFlags::empty()))
             .map_err(|source| Error::of_transfer("cannot receive a message", source))?;
-        let (found, limit) = (handles.len(), MAX_MESSAGE_HANDLES);
-        if found > limit {
-            return Err(Error::TooManyHandles { found, limit });
-        }
-        if received.flags.contains(ReturnFlags::CTRUNC) {
-            // The message had room for more handles, and the process had not.
-            return Err(Error::io("cannot receive a message's handles", rustix::io::Errno::MFILE));
-        }
-        if received.bytes == 0 && handles.is_empty() {
-            // An empty message cannot be distinguished from the end, which is why none can be written.
-            return Err(Error::PeerClosed);
-        }
-        if received.bytes > MAX_MESSAGE_BYTES {
-            let (found, limit) = (received.bytes, MAX_MESSAGE_BYTES);
-            return Err(Error::TooLong { what: "message", found, limit });
-        }
-        bytes.truncate(received.bytes);
-        bytes.shrink_to_fit();
-        Ok(Message { bytes, handles })
+        let is_cut = received.flags.contains(ReturnFlags::CTRUNC);
+        message(bytes, received.bytes, handles, is_cut)
+    }
+
+    /// Has the kernel say of each message from now on which process has sent it: for an end whose other end
+    /// several processes have. Messages are read by [`Channel::read_with_sender`] then.
+    ///
+    /// # Errors
+    /// The operating system refuses.
+    pub fn identify_senders(&self) -> Result<()> {
+        sockopt::set_socket_passcred(&self.0, true)
+            .map_err(|source| Error::io("cannot have senders identified", source))
+    }
+
+    /// As [`Channel::read`], with the process that has sent the message. A message that was sent before
+    /// [`Channel::identify_senders`] has none.
+    ///
+    /// # Errors
+    /// As [`Channel::read`].
+    pub fn read_with_sender(&self) -> Result<(Message, Option<Peer>)> {
+        let mut bytes = vec![0; MAX_MESSAGE_BYTES + 1];
+        let received = receive(|| {
+            sys::receive_with_sender(&self.0, &mut bytes)
+                .map_err(|error| rustix::io::Errno::from_io_error(&error).unwrap_or(rustix::io::Errno::IO))
+        });
+        let (length, handles, sender) =
+            received.map_err(|source| Error::of_transfer("cannot receive a message", source))?;
+        let (handles, is_cut) = (handles.into_iter().map(Handle::new).collect(), false);
+        message(bytes, length, handles, is_cut).map(|message| (message, sender))
+    }
+
+    /// A channel that this process has got with a descriptor's number, under a number of its own. The
+    /// original stays open.
+    ///
+    /// # Errors
+    /// It is no channel.
+    pub fn inherited(number: u32) -> Result<Self> {
+        sys::duplicate(number).and_then(|descriptor| Self::from_handle(Handle::new(descriptor)))
     }
 
     /// The process at the other end.
@@ -182,6 +201,29 @@ impl Channel {
         self.0.share();
         self.0
     }
+}
+
+/// The message that was received, so many bytes of these, with its handles. `is_cut` if some of those are
+/// missing.
+fn message(mut bytes: Vec<u8>, length: usize, handles: Vec<Handle>, is_cut: bool) -> Result<Message> {
+    let (found, limit) = (handles.len(), MAX_MESSAGE_HANDLES);
+    if found > limit {
+        return Err(Error::TooManyHandles { found, limit });
+    }
+    if is_cut {
+        // The message had room for more handles, and the process had not.
+        return Err(Error::io("cannot receive a message's handles", rustix::io::Errno::MFILE));
+    }
+    if length == 0 && handles.is_empty() {
+        // An empty message cannot be distinguished from the end, which is why none can be written.
+        return Err(Error::PeerClosed);
+    }
+    if length > MAX_MESSAGE_BYTES {
+        return Err(Error::TooLong { what: "message", found: length, limit: MAX_MESSAGE_BYTES });
+    }
+    bytes.truncate(length);
+    bytes.shrink_to_fit();
+    Ok(Message { bytes, handles })
 }
 
 impl AsFd for Channel {

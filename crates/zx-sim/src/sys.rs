@@ -140,6 +140,74 @@ pub(crate) fn peer_credentials(socket: &impl AsFd) -> Result<Peer> {
     Ok(Peer { pid: u32::try_from(credentials.pid).unwrap_or(0), uid: credentials.uid })
 }
 
+/// A further descriptor for what a number stands for, if that is anything, above those of standard input,
+/// output and error.
+pub(crate) fn duplicate(number: u32) -> Result<OwnedFd> {
+    let closed =
+        || Error::io("cannot use an inherited descriptor", io::Error::from_raw_os_error(libc::EBADF));
+    let number = libc::c_int::try_from(number).map_err(|_| closed())?;
+    // SAFETY: numbers (S1).
+    let descriptor = unsafe { libc::fcntl(number, libc::F_DUPFD_CLOEXEC, 3) };
+    if descriptor < 0 {
+        return Err(Error::io("cannot use an inherited descriptor", io::Error::last_os_error()));
+    }
+    // SAFETY: the call has returned it just now (S2).
+    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
+}
+
+/// Handles of a message at most, with room for all that the kernel permits.
+const MAX_HANDLES: usize = 253;
+
+/// Receives a message of a socket that has the kernel add the sender's credentials, with them and with all
+/// handles. The sender is none where the message came before that.
+///
+/// As for [`peer_credentials`], the typed wrapper does not do.
+pub(crate) fn receive_with_sender(
+    socket: &impl AsFd,
+    bytes: &mut [u8],
+) -> io::Result<(usize, Vec<OwnedFd>, Option<Peer>)> {
+    // Room for both, aligned as headers of control messages are.
+    let mut control = [0_u64; 160];
+    let mut part = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
+    // SAFETY: a structure of numbers and pointers, for which zeros are values.
+    let mut message: libc::msghdr = unsafe { core::mem::zeroed() };
+    message.msg_iov = &raw mut part;
+    message.msg_iovlen = 1;
+    message.msg_control = control.as_mut_ptr().cast();
+    message.msg_controllen = size_of_val(&control) as _;
+    let flags = libc::MSG_DONTWAIT | libc::MSG_CMSG_CLOEXEC;
+    // SAFETY: the message points to memory of its own lengths that outlives the call (S1).
+    let received = unsafe { libc::recvmsg(socket.as_fd().as_raw_fd(), &raw mut message, flags) };
+    let Ok(received) = usize::try_from(received) else {
+        return Err(io::Error::last_os_error());
+    };
+    let (mut handles, mut sender) = (Vec::new(), None);
+    // SAFETY: the kernel has filled the message's control part; each header lies in it, with as much data as
+    // it says.
+    unsafe {
+        let mut header = libc::CMSG_FIRSTHDR(&raw const message);
+        while let Some(found) = header.as_ref() {
+            let data = libc::CMSG_DATA(header);
+            let length = found.cmsg_len - libc::CMSG_LEN(0) as usize;
+            match (found.cmsg_level, found.cmsg_type) {
+                (libc::SOL_SOCKET, libc::SCM_RIGHTS) => {
+                    for number in 0..(length / size_of::<i32>()).min(MAX_HANDLES) {
+                        let descriptor = data.cast::<i32>().add(number).read_unaligned();
+                        handles.push(OwnedFd::from_raw_fd(descriptor));
+                    }
+                }
+                (libc::SOL_SOCKET, libc::SCM_CREDENTIALS) if length >= size_of::<libc::ucred>() => {
+                    let found = data.cast::<libc::ucred>().read_unaligned();
+                    sender = Some(Peer { pid: u32::try_from(found.pid).unwrap_or(0), uid: found.uid });
+                }
+                _ => {}
+            }
+            header = libc::CMSG_NXTHDR(&raw const message, header);
+        }
+    }
+    Ok((received, handles, sender))
+}
+
 /// A lock of the whole file, as the calls on open file descriptions take it.
 fn whole_file(kind: libc::c_int) -> libc::flock {
     libc::flock {

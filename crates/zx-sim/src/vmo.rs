@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
 use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 /// How much is copied in one call.
@@ -185,9 +185,7 @@ impl Vmo {
     /// # Errors
     /// The operating system does not report them.
     pub fn identity(&self) -> Result<(u64, u64)> {
-        let metadata = self.file.metadata();
-        let metadata = metadata.map_err(|source| Error::io("cannot examine a vmo", source))?;
-        Ok((metadata.dev(), metadata.ino()))
+        self.stat().map(|stat| (stat.st_dev, stat.st_ino))
     }
 
     fn descriptor_path(&self) -> PathBuf {
@@ -227,10 +225,13 @@ impl Vmo {
     /// # Errors
     /// The operating system does not report it.
     pub fn size(&self) -> Result<u64> {
-        self.file
-            .metadata()
-            .map(|metadata| metadata.len())
-            .map_err(|source| Error::io("cannot examine a vmo", source))
+        self.stat().map(|stat| u64::try_from(stat.st_size).unwrap_or(0))
+    }
+
+    /// What the file system says of the file. The standard library asks by calls that can look at any file,
+    /// which filters of system calls forbid.
+    fn stat(&self) -> Result<rustix::fs::Stat> {
+        rustix::fs::fstat(&self.file).map_err(|source| Error::io("cannot examine a vmo", source))
     }
 
     /// Copies bytes out; fewer than requested at the end.
@@ -311,10 +312,7 @@ impl Vmo {
     /// # Errors
     /// The operating system does not report it.
     pub fn backed_bytes(&self) -> Result<u64> {
-        self.file
-            .metadata()
-            .map(|metadata| metadata.blocks().saturating_mul(STAT_BLOCK_BYTES))
-            .map_err(|source| Error::io("cannot examine a vmo", source))
+        self.stat().map(|stat| u64::try_from(stat.st_blocks).unwrap_or(0).saturating_mul(STAT_BLOCK_BYTES))
     }
 
     /// Maps all of it, shared and writable, with all pages present.
@@ -331,11 +329,17 @@ impl Vmo {
     /// # Errors
     /// The memory cannot be mapped.
     pub fn map_sparse(&self) -> Result<Mapping> {
-        self.map_as(&MmapOptions::new())
+        self.map_as(&mut MmapOptions::new())
     }
 
-    fn map_as(&self, options: &MmapOptions) -> Result<Mapping> {
-        options.map_raw(&self.file).map(Mapping).map_err(|source| Error::io("cannot map a vmo", source))
+    fn map_as(&self, options: &mut MmapOptions) -> Result<Mapping> {
+        // Else it would be looked up by a call that filters forbid.
+        let size = usize::try_from(self.size()?).unwrap_or(usize::MAX);
+        options
+            .len(size)
+            .map_raw(&self.file)
+            .map(Mapping)
+            .map_err(|source| Error::io("cannot map a vmo", source))
     }
 
     /// Marks the memory as in use by this process, for processes that find the file later. Several may do so.

@@ -257,7 +257,7 @@ fn a_refused_provider_rests_and_says_so_once() {
         let message = wait_for("its message", || registry.read().ok());
         let (_, request) =
             trace_protocol::registry::RegistryRequest::decode(&message.bytes, message.handles).unwrap();
-        let channel = Channel::from_handle(request.into_registration().provider).unwrap();
+        let channel = Channel::from_handle(request.into_registration().unwrap().0.provider).unwrap();
         let refused = ProviderRequest::<Handle>::Refused { reason: "no\u{1b}such clock".to_owned() };
         let message = refused.encode(Txid::ONE_WAY).unwrap();
         channel.write(&message.bytes, message.handles).unwrap();

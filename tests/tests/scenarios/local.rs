@@ -124,6 +124,7 @@ fn a_recording_of_a_manager_takes_over() {
     let [startup] = &Scene::sessions_of(&sandbox)[..] else { panic!("one directory") };
     let recording = sandbox.spawn("trace", &["record"]);
     wait_for("the program to be recorded", || (!startup.join("provider-1").exists()).then_some(()));
+    wait_for("the recording", || recording.stderr_so_far().contains("press Ctrl-C").then_some(()));
     program.expect([
         ["events 500", "1000 sent"],
         ["snapshot none.fxt", "error: there is no local recording"],

@@ -126,7 +126,7 @@ fn a_program_stays_with_a_manager_that_does_not_read() {
     let registry = wait_for("a registration", || listener.accept().ok());
     let message = wait_for("its message", || registry.read().ok());
     let (_, request) = RegistryRequest::decode(&message.bytes, message.handles).unwrap();
-    let channel = Channel::from_handle(request.into_registration().provider).unwrap();
+    let channel = Channel::from_handle(request.into_registration().unwrap().0.provider).unwrap();
     // More than any queue holds, as fast as the program takes them.
     for txid in 1..=5000 {
         let question = ProviderRequest::<Handle>::GetKnownCategories.encode(Txid(txid)).unwrap();

@@ -153,6 +153,11 @@ pub struct Recording {
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL", hide_possible_values = true, help_heading = "Commands")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decouple: Option<bool>,
+    /// Have the command inherit a connection with the manager (TRACE_MANAGER_FD), for sandboxes in which it
+    /// can open no socket or no file
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL", hide_possible_values = true, help_heading = "Commands")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub manager_fd: Option<bool>,
     /// Exit with the command's exit code (default); with `=false` exit with 0 if the recording succeeded
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL", hide_possible_values = true, help_heading = "Commands")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -224,7 +229,7 @@ impl Recording {
         over! { self, lower:
             categories duration cooldown max_size write_period keep_ended output_file format buffer_size buffering_mode sample_interval profile profile_stack memory_dump_interval detailed_memory_dumps thread_time start_timeout
             stop_timeout
-            no_metadata fail_on_loss stats report no_verify_trace detach decouple return_child_result spawn environment_name binary compress spec_file
+            no_metadata fail_on_loss stats report no_verify_trace detach decouple manager_fd return_child_result spawn environment_name binary compress spec_file
             benchmark_results_file test_suite;
             trigger provider_buffer_size append_args command
         }
@@ -252,6 +257,7 @@ impl Recording {
             no_verify_trace: Some(false),
             detach: Some(false),
             decouple: Some(false),
+            manager_fd: Some(false),
             return_child_result: Some(true),
             ..Self::default()
         }
@@ -347,6 +353,7 @@ mod tests {
             append-args = ["--fast", "x,y"]
             detach = true
             decouple = true
+            manager-fd = true
             return-child-result = false
             spawn = true
             environment-name = "nested"

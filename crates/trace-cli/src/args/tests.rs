@@ -52,6 +52,7 @@ fn a_wrong_value_is_named_with_its_option_and_what_would_be_right() {
         ("record", "--format", "xml", formats),
         ("record", "--detach", "maybe", truth),
         ("record", "--decouple", "1", truth),
+        ("record", "--manager-fd", "7", truth),
         ("record", "--return-child-result", "no", truth),
         ("record", "--no-metadata", "x", truth),
         ("record", "--no-verify-trace", "x", truth),

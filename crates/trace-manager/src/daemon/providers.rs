@@ -52,6 +52,8 @@ pub(super) struct Providers {
     /// Connections that have not sent anything yet, the oldest first, with their deadlines.
     registrations: BTreeMap<u32, (Channel, Instant)>,
     next_registration: u32,
+    /// Connections that several processes may use, by the same numbers.
+    shared: BTreeMap<u32, Channel>,
     providers: BTreeMap<ProviderId, Provider>,
     pub dying: DyingProviders,
     pub ends: Ends,
@@ -235,6 +237,7 @@ impl Providers {
             clock,
             registrations: BTreeMap::new(),
             next_registration: 0,
+            shared: BTreeMap::new(),
             providers: BTreeMap::new(),
             dying: DyingProviders::default(),
             ends: Ends::default(),

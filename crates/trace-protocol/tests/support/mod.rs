@@ -263,6 +263,11 @@ pub fn samples() -> Vec<Sample> {
             "register_provider_synchronously",
             Any::RegistryRequest(RegistryRequest::RegisterProviderSynchronously(registration())),
         ),
+        two_way("share_registry", Any::RegistryRequest(RegistryRequest::ShareRegistry)),
+        two_way(
+            "register_provider_through",
+            Any::RegistryRequest(RegistryRequest::RegisterProviderThrough(registration(), 12)),
+        ),
         two_way(
             "registry_response",
             Any::RegistryResponse(RegistryResponse {

@@ -20,7 +20,7 @@ use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 use trace_engine::engine;
 use trace_format::shown::Shown;
-use zx_sim::{LiveLock, PidNamespace, Signals, WaitSet, WakeReceiver, debuglog};
+use zx_sim::{Channel, LiveLock, PidNamespace, Signals, WaitSet, WakeReceiver, debuglog};
 
 /// What the application may be waiting for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,6 +83,8 @@ pub(crate) struct Dispatcher {
     /// No more wakes come: the application has closed their descriptor.
     is_deaf: Cell<bool>,
     waits: WaitSet,
+    /// The only way to a manager, if there is one.
+    inherited: Option<Channel>,
     directories: Vec<PathBuf>,
     /// None while there was always a manager, or where it cannot be had.
     watch: Option<Watch>,
@@ -185,11 +187,12 @@ impl Dispatcher {
         progress: Sender<Progress>,
         (commands, received): (Commands, CommandReceiver),
         wakes: WakeReceiver,
+        inherited: Option<Channel>,
         is_shared: bool,
     ) -> Option<Self> {
         let waits = WaitSet::new().ok()?;
         waits.add(&wakes, KEY_WAKER, Signals::READABLE).ok()?;
-        let directories = manager::directories();
+        let directories = if inherited.is_some() { Vec::new() } else { manager::directories() };
         let (is_deaf, watch) = (Cell::new(false), None);
         #[cfg(feature = "local")]
         local::serve_with(&commands);
@@ -202,6 +205,7 @@ impl Dispatcher {
             wakes,
             is_deaf,
             waits,
+            inherited,
             directories,
             watch,
             is_refused: Cell::new(false),
@@ -307,7 +311,9 @@ impl Dispatcher {
         if matches!(found, Found::NoManager) {
             search.busy = BusyPauses::new();
             // Others may have made one of them their own, or given it back.
-            self.directories = manager::directories();
+            if self.inherited.is_none() {
+                self.directories = manager::directories();
+            }
             // Watched before the next attempt, so that no later change is missed.
             let is_watched = self.watch();
             found = self.register();
@@ -337,7 +343,10 @@ impl Dispatcher {
 
     /// Registers with a manager, if one listens.
     fn register(&self) -> Found {
-        let found = manager::register(&self.directories, &self.name, self.is_answer_wanted);
+        let found = match &self.inherited {
+            Some(registry) => manager::register_through(registry, &self.name),
+            None => manager::register(&self.directories, &self.name, self.is_answer_wanted),
+        };
         if matches!(&found, Found::Manager(line) if line.answer.is_none()) {
             let _ = self.progress.send(Progress::NotRecording);
         }

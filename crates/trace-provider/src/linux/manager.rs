@@ -6,20 +6,36 @@ use rustix::fs::{Mode, OFlags};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use trace_engine::engine;
+use trace_format::shown::Shown;
 use trace_protocol::limits::{MAX_PROVIDER_COMMAND_LINE_BYTES, cut};
-use trace_protocol::names::{REGISTRY, RUNTIME_NAME, RUNTIME_VARIABLE};
+use trace_protocol::names::{MANAGER_FD_VARIABLE, REGISTRY, RUNTIME_NAME, RUNTIME_VARIABLE};
 use trace_protocol::registry::{
     RECORDING_OF_ALL, Registration, RegistryRequest, RegistryResponse, RegistryStatus, recording_of,
 };
 use trace_protocol::{Message, Txid, VersionRange};
 use zx_sim::environment::variable;
-use zx_sim::{Channel, Error, Handle, RuntimeDir, ticks};
+use zx_sim::{Channel, Error, Handle, RuntimeDir, debuglog, ticks};
 
 /// The manager's line to this provider.
 pub(crate) struct Line {
     pub channel: Channel,
     /// Where the manager answers a synchronous registration.
     pub answer: Option<Channel>,
+}
+
+/// The connection with the manager that this program has inherited, if there is one that works.
+//= docs/protocol.md#shared-connections
+pub(crate) fn inherited() -> Option<Channel> {
+    let text = variable(MANAGER_FD_VARIABLE).filter(|value| !value.is_empty())?;
+    let number = text.to_str().and_then(|text| text.parse().ok());
+    let channel = number.and_then(|number| Channel::inherited(number).ok()).filter(may_be_trusted);
+    if channel.is_none() {
+        let text = text.to_string_lossy();
+        let text =
+            format!("{MANAGER_FD_VARIABLE} is \"{text}\", which is no connection with a trace manager");
+        debuglog::write_for_process(&format!("trace provider: {}", Shown(&text)));
+    }
+    channel
 }
 
 /// Where a manager may be.
@@ -96,6 +112,25 @@ pub(crate) fn register(directories: &[PathBuf], name: &str, is_answer_wanted: bo
     Found::NoManager
 }
 
+/// Registers with the manager at the other end of a connection that other processes use, too. There is always
+/// an answer, which comes through a channel of its own: what is announced in a directory cannot be seen.
+//= docs/protocol.md#shared-connections
+pub(crate) fn register_through(registry: &Channel, name: &str) -> Found {
+    let register = || {
+        let (ours, theirs) = Channel::pair().ok()?;
+        let (answer, their_answer) = Channel::pair().ok()?;
+        let registration = registration(theirs.into_handle(), name);
+        let request = RegistryRequest::RegisterProviderThrough(registration, their_answer.into_handle());
+        let message = request.encode(Txid(1)).ok()?;
+        Some((registry.write(&message.bytes, message.handles), Line { channel: ours, answer: Some(answer) }))
+    };
+    match register() {
+        Some((Ok(()), line)) => Found::Manager(line),
+        Some((Err(Error::ShouldWait), _)) => Found::Busy,
+        Some((Err(_), _)) | None => Found::NoManager,
+    }
+}
+
 /// Set by `sudo` to the user that called it.
 const SUDO_VARIABLE: &str = "SUDO_UID";
 
@@ -112,8 +147,21 @@ fn may_be_trusted(registry: &Channel) -> bool {
 
 fn register_with(registry: Channel, name: &str, is_answer_wanted: bool) -> Option<Line> {
     let (ours, theirs) = Channel::pair().ok()?;
-    let registration = Registration {
-        provider: theirs.into_handle(),
+    let registration = registration(theirs.into_handle(), name);
+    let (request, txid) = if is_answer_wanted {
+        (RegistryRequest::RegisterProviderSynchronously(registration), Txid(1))
+    } else {
+        (RegistryRequest::RegisterProvider(registration), Txid::ONE_WAY)
+    };
+    let message = request.encode(txid).ok()?;
+    registry.write(&message.bytes, message.handles).ok()?;
+    Some(Line { channel: ours, answer: is_answer_wanted.then_some(registry) })
+}
+
+/// What this program says of itself.
+fn registration(provider: Handle, name: &str) -> Registration<Handle> {
+    Registration {
+        provider,
         pid: zx_sim::process_koid(),
         name: name.to_owned(),
         protocol: VersionRange::PROTOCOL,
@@ -126,15 +174,7 @@ fn register_with(registry: Channel, name: &str, is_answer_wanted: bool) -> Optio
         numbers_threads: true,
         command_line: command_line(),
         backs_buffer: engine::can_populate(),
-    };
-    let (request, txid) = if is_answer_wanted {
-        (RegistryRequest::RegisterProviderSynchronously(registration), Txid(1))
-    } else {
-        (RegistryRequest::RegisterProvider(registration), Txid::ONE_WAY)
-    };
-    let message = request.encode(txid).ok()?;
-    registry.write(&message.bytes, message.handles).ok()?;
-    Some(Line { channel: ours, answer: is_answer_wanted.then_some(registry) })
+    }
 }
 
 /// The arguments of this program, if it has any.

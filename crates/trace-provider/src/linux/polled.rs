@@ -73,7 +73,8 @@ impl PolledProvider {
     /// The process has no descriptors left.
     pub fn new(name: &str) -> io::Result<Self> {
         let is_below_record = provider::is_below_record();
-        let first_wait = match manager::is_recording() {
+        let inherited = manager::inherited();
+        let first_wait = match inherited.is_some() || manager::is_recording() {
             true => Some(FIRST_SIGN_WAIT),
             false => is_below_record.then_some(START_WAIT),
         };
@@ -93,7 +94,7 @@ impl PolledProvider {
         let (commands, received) = Commands::new(&waker);
         let (sender, progress) = channel();
         let way = (commands.clone(), received);
-        let dispatcher = Dispatcher::new(name.clone(), is_below_record, sender, way, wakes, true);
+        let dispatcher = Dispatcher::new(name.clone(), is_below_record, sender, way, wakes, inherited, true);
         let dispatcher = dispatcher.ok_or_else(|| io::Error::other("the process has no descriptors left"))?;
         let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
         let timer = rustix::time::timerfd_create(TimerfdClockId::Monotonic, flags)?;

@@ -16,7 +16,7 @@ use trace_engine::engine;
 use trace_format::refs::truncate;
 use trace_format::shown::Shown;
 use trace_protocol::names::RECORD_VARIABLE;
-use zx_sim::{WakeSender, debuglog};
+use zx_sim::{Channel, WakeSender, debuglog};
 
 /// How long a program that starts while a recording is announced waits for the first response of a manager
 /// whose process is stopped.
@@ -90,11 +90,13 @@ impl TraceProvider {
     #[must_use = "the provider is unregistered when this is dropped"]
     pub fn new(name: &str) -> Self {
         let is_below_record = is_below_record();
-        let first_wait = match manager::is_recording() {
+        let inherited = manager::inherited();
+        // Of a manager whose directory cannot be seen, the answer says whether it records.
+        let first_wait = match inherited.is_some() || manager::is_recording() {
             true => Some(FIRST_SIGN_WAIT),
             false => is_below_record.then_some(START_WAIT),
         };
-        let (provider, progress) = Self::spawn(name, is_below_record);
+        let (provider, progress) = Self::spawn(name, is_below_record, inherited);
         if let Some(first_wait) = first_wait {
             provider.wait_for_start(name, &progress, first_wait);
         }
@@ -105,7 +107,7 @@ impl TraceProvider {
     /// so, it also waits until recording has started here, as [`TraceProvider::new`] does.
     #[must_use = "the provider is unregistered when this is dropped"]
     pub fn new_synchronously(name: &str) -> (Self, Registration) {
-        let (provider, progress) = Self::spawn(name, true);
+        let (provider, progress) = Self::spawn(name, true, manager::inherited());
         let registration = wait_for_registration(&progress);
         if registration == (Registration::Registered { already_started: true }) {
             provider.wait_for_start(name, &progress, START_WAIT);
@@ -145,7 +147,7 @@ impl TraceProvider {
         config::config()
     }
 
-    fn spawn(name: &str, is_answer_wanted: bool) -> (Self, Receiver<Progress>) {
+    fn spawn(name: &str, is_answer_wanted: bool, inherited: Option<Channel>) -> (Self, Receiver<Progress>) {
         let (sender, progress) = channel();
         let name = provider_name(name);
         fork::register_children_as(&name);
@@ -156,7 +158,8 @@ impl TraceProvider {
             engine::prepare();
         }
         callbacks::prepare();
-        let running = Running::start(name.clone(), is_answer_wanted, sender).inspect_err(|reason| {
+        let running = Running::start(name.clone(), is_answer_wanted, inherited, sender);
+        let running = running.inspect_err(|reason| {
             debuglog::write_for_process(&format!("trace provider \"{name}\": not traced: {reason}"));
         });
         (Self { running: running.ok(), pid: std::process::id() }, progress)
@@ -212,15 +215,21 @@ impl TraceProvider {
 }
 
 impl Running {
-    fn start(name: String, is_answer_wanted: bool, progress: Sender<Progress>) -> Result<Self, String> {
+    fn start(
+        name: String,
+        is_answer_wanted: bool,
+        inherited: Option<Channel>,
+        progress: Sender<Progress>,
+    ) -> Result<Self, String> {
         let (waker, wakes) = zx_sim::wake_pair().map_err(|error| error.to_string())?;
         let closed_in_children = ClosedInChildren::new(&waker);
         let waker = Arc::new(waker);
         let (commands, received) = Commands::new(&waker);
         let (end, is_ended) = channel();
         let way = (commands.clone(), received);
-        let thread = thread::spawn_apart("trace-dispatch", wakes, move |wakes| {
-            if let Some(dispatcher) = Dispatcher::new(name, is_answer_wanted, progress, way, wakes, false) {
+        let thread = thread::spawn_apart("trace-dispatch", wakes, inherited, move |wakes, inherited| {
+            let dispatcher = Dispatcher::new(name, is_answer_wanted, progress, way, wakes, inherited, false);
+            if let Some(dispatcher) = dispatcher {
                 dispatcher.run();
             }
             drop(end);

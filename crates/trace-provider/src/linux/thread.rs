@@ -10,7 +10,7 @@
 use core::mem::MaybeUninit;
 use std::os::fd::AsRawFd;
 use std::thread::{Builder, JoinHandle};
-use zx_sim::{Guarded, WakeReceiver};
+use zx_sim::{Channel, Guarded, Handle, WakeReceiver};
 
 /// Bytes of a thread's stack. Said here, as it would else be read from the environment.
 const STACK_BYTES: usize = 2 << 20;
@@ -33,26 +33,36 @@ pub(crate) fn spawn_blocked(name: &str, body: impl FnOnce() + Send + 'static) ->
 }
 
 /// Spawns a thread as [`spawn_blocked`], with a table of descriptors of its own that has nothing but one end
-/// of a pair of wakes. Waits until it has. It runs none of the program's code.
+/// of a pair of wakes, and perhaps a channel. Waits until it has. It runs none of the program's code.
 ///
 /// # Errors
 /// The process can have no more threads, or the system permits no table of its own.
 pub(crate) fn spawn_apart(
     name: &str,
     receiver: WakeReceiver,
-    body: impl FnOnce(WakeReceiver) + Send + 'static,
+    channel: Option<Channel>,
+    body: impl FnOnce(WakeReceiver, Option<Channel>) + Send + 'static,
 ) -> Result<JoinHandle<()>, String> {
     let receiver = Guarded::new(receiver).ok_or("its descriptors were closed")?;
     let number = std::os::fd::AsFd::as_fd(&receiver).as_raw_fd();
+    let channel = channel.map(|channel| Guarded::new(channel).ok_or("its descriptors were closed"));
+    let channel = channel.transpose()?;
+    let other = channel.as_ref().map(|channel| std::os::fd::AsFd::as_fd(channel).as_raw_fd());
     let (done, is_done) = std::sync::mpsc::channel();
     let thread = spawn_blocked(name, move || {
-        // SAFETY: the thread has nothing but this descriptor, which is open in the program's table until it
-        // has reported that it is done (S2).
-        let separated = unsafe { zx_sim::apart::separate(number) };
+        // SAFETY: the thread has nothing but these descriptors, which are open in the program's table until
+        // it has reported that it is done (S2).
+        let separated = match other {
+            // SAFETY: as above.
+            None => unsafe { zx_sim::apart::separate([number]) }.map(|[receiver]| (receiver, None)),
+            // SAFETY: as above.
+            Some(other) => unsafe { zx_sim::apart::separate([number, other]) }
+                .map(|[receiver, other]| (receiver, Channel::from_handle(Handle::new(other)).ok())),
+        };
         match separated {
-            Ok(receiver) => {
+            Ok((receiver, channel)) => {
                 let _ = done.send(Ok(()));
-                body(WakeReceiver::from_fd(receiver));
+                body(WakeReceiver::from_fd(receiver), channel);
             }
             Err(error) => drop(done.send(Err(error.to_string()))),
         }

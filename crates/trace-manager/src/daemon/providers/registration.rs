@@ -18,12 +18,15 @@ use trace_protocol::provider::ProviderRequest;
 use trace_protocol::registry::{Registration, RegistryRequest, RegistryResponse, RegistryStatus};
 use trace_protocol::{Message, Txid, VersionRange};
 use zx_sim::ticks;
-use zx_sim::{Channel, Error, Handle, Listener, ProcessFd, Signals};
+use zx_sim::{Channel, Error, Handle, Listener, Peer, ProcessFd, Signals};
 
 /// How long a connection may take to register.
 const REGISTRATION_WAIT: Duration = Duration::from_secs(5);
 /// Maximum number of connections that have not registered yet; beyond it, the oldest is closed.
 const MAX_SILENT: usize = 256;
+/// Maximum number of connections that are shared.
+//= docs/protocol.md#limits
+const MAX_SHARED: usize = 256;
 
 impl Providers {
     /// Accepts connections that wait on the registry socket, and returns their numbers: most have sent their
@@ -57,8 +60,11 @@ impl Providers {
         self.registrations.retain(|_, (_, deadline)| *deadline > now);
     }
 
-    /// Serves a connection's only message.
+    /// Serves a connection's only message, or the next one of a connection that is shared.
     pub fn read_registration(&mut self, number: u32, is_started: impl Fn(Uid) -> bool, io: &mut Io) {
+        if self.shared.contains_key(&number) {
+            return self.read_shared(number, is_started, io);
+        }
         let Some((registry, _)) = self.registrations.get(&number) else {
             return;
         };
@@ -73,41 +79,103 @@ impl Providers {
         let Ok(message) = message else {
             return;
         };
-        match RegistryRequest::decode(&message.bytes, message.handles) {
-            Ok((txid, request)) => self.register(&registry, txid, request, is_started, io),
-            Err(error) => log(&format!("bad registration from {}: {error}", peer(&registry))),
-        }
-    }
-
-    fn register(
-        &mut self,
-        registry: &Channel,
-        txid: Txid,
-        request: RegistryRequest<Handle>,
-        is_started: impl Fn(Uid) -> bool,
-        io: &mut Io,
-    ) {
-        let registration = request.into_registration();
+        let (txid, request) = match RegistryRequest::decode(&message.bytes, message.handles) {
+            Ok(decoded) => decoded,
+            Err(error) => return log(&format!("bad registration from {}: {error}", peer(&registry))),
+        };
         // The kernel knows the user of the connection, and the process if that has a number here; the number
         // in the message is the peer's own, in its pid namespace.
         let Ok(process) = registry.peer() else {
             return;
         };
+        match request.into_registration() {
+            Some((registration, None)) => {
+                let answer = (txid != Txid::ONE_WAY).then_some((registry, txid));
+                self.register(process, answer, registration, is_started, io);
+            }
+            Some((_, Some(_))) => {
+                log(&format!("bad registration from {}: the connection is not shared", peer(&registry)));
+            }
+            None => self.share(number, registry, txid, io),
+        }
+    }
+
+    /// A connection that other processes will use as well: each of its messages says which has sent it.
+    //= docs/protocol.md#shared-connections
+    fn share(&mut self, number: u32, registry: Channel, txid: Txid, io: &Io) {
+        let key = Key::Registration(number).encode();
+        let is_shared = self.shared.len() < MAX_SHARED
+            && registry.identify_senders().is_ok()
+            && io.waits.add(&registry, key, Signals::READABLE | Signals::PEER_CLOSED).is_ok();
+        if !is_shared {
+            return log(&format!("the connection of {} is not shared: there are too many", peer(&registry)));
+        }
+        let response = RegistryResponse {
+            status: RegistryStatus::Ok,
+            started: false,
+            manager_version: VersionRange::PROTOCOL,
+        };
+        send(&registry, Message::<Handle>::encode(response, txid));
+        self.shared.insert(number, registry);
+    }
+
+    /// Serves a message of a connection that several processes may have.
+    //= docs/protocol.md#shared-connections
+    fn read_shared(&mut self, number: u32, is_started: impl Fn(Uid) -> bool, io: &mut Io) {
+        let Some(registry) = self.shared.get(&number) else {
+            return;
+        };
+        let (message, sender) = match registry.read_with_sender() {
+            Err(Error::ShouldWait) => return,
+            Ok(received) => received,
+            // No process has it any more, or one of them has broken it.
+            Err(_) => {
+                let _ = io.waits.remove(registry);
+                self.shared.remove(&number);
+                return;
+            }
+        };
+        let Some(sender) = sender else {
+            return log("a message of a shared connection has no sender");
+        };
+        match RegistryRequest::decode(&message.bytes, message.handles) {
+            Ok((txid, request)) => match request.into_registration() {
+                Some((registration, answer)) => {
+                    let answer = answer.and_then(|answer| Channel::from_handle(answer).ok());
+                    let answer = answer.map(|answer| (answer, txid));
+                    self.register(sender, answer, registration, is_started, io);
+                }
+                None => log(&format!("bad registration from pid {}: it is shared already", sender.pid)),
+            },
+            // The others that have the connection are not to blame.
+            Err(error) => log(&format!("bad registration from pid {}: {error}", sender.pid)),
+        }
+    }
+
+    /// Registers a provider of a process, which may wait for an answer.
+    fn register(
+        &mut self,
+        process: Peer,
+        answer: Option<(Channel, Txid)>,
+        registration: Registration<Handle>,
+        is_started: impl Fn(Uid) -> bool,
+        io: &mut Io,
+    ) {
         let uid = Uid(process.uid);
         let pid = if process.pid == 0 { registration.pid } else { u64::from(process.pid) };
         let refusal = self.refusal(&registration, uid);
         // Its application has gone on without the answer.
         let mut is_late = false;
-        if txid != Txid::ONE_WAY {
+        if let Some((answer, txid)) = answer {
             let response = RegistryResponse {
                 status: refusal.as_ref().map_or(RegistryStatus::Ok, |(status, _)| *status),
                 started: refusal.is_none() && is_started(uid),
                 manager_version: VersionRange::PROTOCOL,
             };
-            is_late = !send(registry, Message::<Handle>::encode(response, txid));
+            is_late = !send(&answer, Message::<Handle>::encode(response, txid));
         }
         let Ok(channel) = Channel::from_handle(registration.provider) else {
-            log(&format!("bad registration from {}: its handle is no channel", peer(registry)));
+            log(&format!("bad registration from pid {}: its handle is no channel", process.pid));
             return;
         };
         if let Some((_, reason)) = refusal {
