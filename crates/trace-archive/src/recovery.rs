@@ -323,8 +323,28 @@ impl Leftover {
             let (directory, name) = (directory.clone(), name.to_owned());
             return Err(Error::StillLive { directory, name, pid });
         }
+        // First, or else they would be taken for what no session has.
+        self.delete_origins();
         let failed = |error| Error::Io { what: format!("cannot delete {}", directory.display()), error };
         std::fs::remove_dir_all(directory).map_err(failed)
+    }
+
+    /// Deletes buffers of programs' own that this session has taken over, where its manager was killed before it
+    /// could do so.
+    fn delete_origins(&self) {
+        let buffers = self.session.manifest.buffers.values().filter(|buffer| buffer.is_started);
+        let origins: Vec<_> = buffers.filter_map(|buffer| buffer.provider.origin).collect();
+        let runtime = self.session.directory.parent().filter(|_| !origins.is_empty());
+        let others = runtime.and_then(|runtime| session_directories(runtime).ok()).unwrap_or_default();
+        for other in others.iter().filter(|other| **other != self.session.directory) {
+            let Ok(manifest) = Manifest::read(other) else { continue };
+            for buffer in manifest.buffers.values().filter(|_| manifest.session.is_startup) {
+                let path = other.join(buffer.provider.file_name());
+                for origin in &origins {
+                    let _ = delete_startup_buffer(&path, *origin);
+                }
+            }
+        }
     }
 
     /// Deletes the file that the client was writing, if it has not been replaced, and returns its name.
@@ -391,5 +411,8 @@ mod tests {
         assert!(is_waiting(), "it is not part of the session yet");
         writer.append(&Entry::Started { provider: 4, retains: false }).unwrap();
         assert!(!is_waiting());
+        // When the session is recovered, it is gone, too.
+        Leftover::open(&runtime.path().join("session-2")).unwrap().delete().unwrap();
+        assert!(!own.exists() && std::fs::read_dir(runtime.path()).unwrap().next().is_none());
     }
 }

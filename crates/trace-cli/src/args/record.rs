@@ -303,7 +303,7 @@ mod tests {
         let expected =
             [None, Some("Output"), Some("Buffers"), Some("Kernel"), Some("Commands"), Some("Tests")];
         assert_eq!(headings, expected, "each group is in one place");
-        assert_eq!(groups.iter().map(|(_, count)| count).sum::<usize>(), 33, "{groups:?}");
+        assert_eq!(groups.iter().map(|(_, count)| count).sum::<usize>(), 34, "{groups:?}");
     }
 
     //= docs/recording.md#buffering-modes

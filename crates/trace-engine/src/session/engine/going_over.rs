@@ -22,7 +22,7 @@ const GIVE_BACK_WAIT: Duration = Duration::from_secs(1);
 impl Engine {
     /// Goes on in another buffer, without a stop: an event is either in the buffer so far, which is complete
     /// when this returns and no longer mapped, or in the other one. Meanwhile threads that come to an event
-    /// wait, some 50 µs, at most 0.1 s.
+    /// wait, for 0.1 s at most where another one does not leave its event.
     ///
     /// # Errors
     /// The engine is not started; the region's size fits no buffer, or there is no memory for it; or a thread
