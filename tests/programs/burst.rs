@@ -9,11 +9,12 @@
 use std::fs::OpenOptions;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use trace_provider::{Scope, TraceProvider, category_enabled, instant};
+use trace_provider::{Scope, TraceProvider, category_enabled, instant, startup};
 
 const THREADS: usize = 4;
 
 fn main() {
+    startup::begin_by_environment();
     let mut arguments = std::env::args().skip(1);
     let path = arguments.next().expect("the name of a file");
     let limit: u64 = arguments.next().and_then(|text| text.parse().ok()).unwrap_or(u64::MAX);

@@ -108,17 +108,7 @@ impl Scene {
     /// If an archive has something twice.
     #[must_use]
     pub fn numbers(&self, files: &[&str]) -> BTreeMap<u64, BTreeSet<u64>> {
-        let mut all: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
-        for file in files {
-            let archive = Archive::read_prefix(&self.sandbox.file(file));
-            let mut own = BTreeSet::new();
-            for event in &archive.events {
-                let (thread, number) = (event.u64("thread"), event.u64("n"));
-                assert!(own.insert((thread, number)), "{file}: thread {thread}, event {number} twice");
-                all.entry(thread).or_default().insert(number);
-            }
-        }
-        all
+        numbers(&self.sandbox, files)
     }
 
     /// Everything that was counted is in the archives, and at most one event more of each thread. A circular
@@ -163,6 +153,25 @@ impl Scene {
         let overwritten = LossCode::from(LossReason::Overwritten);
         archive.losses.iter().filter(|loss| loss.reason != overwritten).map(|loss| loss.count).sum()
     }
+}
+
+/// What each thread's events in some archives are.
+///
+/// # Panics
+/// If an archive has something twice.
+#[must_use]
+pub fn numbers(sandbox: &Sandbox, files: &[&str]) -> BTreeMap<u64, BTreeSet<u64>> {
+    let mut all: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
+    for file in files {
+        let archive = Archive::read_prefix(&sandbox.file(file));
+        let mut own = BTreeSet::new();
+        for event in &archive.events {
+            let (thread, number) = (event.u64("thread"), event.u64("n"));
+            assert!(own.insert((thread, number)), "{file}: thread {thread}, event {number} twice");
+            all.entry(thread).or_default().insert(number);
+        }
+    }
+    all
 }
 
 /// What an archive has to have of one of several programs.

@@ -1,14 +1,16 @@
 //! `kill -9` in each mode: of any process that takes part, at random times and around the ends of programs
 //! and recordings; and of the program, the manager and both, right before and after each of their system
-//! calls, those of the thread that writes the client's file included; and of the client at those of the
-//! thread that compresses its file.
+//! calls, those of the thread that writes the client's file included, and those while it takes over what a
+//! program has recorded by itself; and of the client at those of the thread that compresses its file.
 //!
-//! `KILLS` says how many trials there are in all, 42 if nothing is said: each way to kill once. `KILLS_SEED`
+//! `KILLS` says how many trials there are in all, 54 if nothing is said: each way to kill once. `KILLS_SEED`
 //! is a word that decides when they happen; the gate takes the commit's hash. A failing trial names itself.
 #![forbid(unsafe_code)]
 
 #[path = "kills/any_process.rs"]
 mod any_process;
+#[path = "kills/hand_over.rs"]
+mod hand_over;
 #[path = "kills/random.rs"]
 mod random;
 
@@ -33,7 +35,7 @@ enum Way {
 const FILES: [&str; 5] =
     ["recovered.fxt", "trace.fxt", "trace.partial.fxt", "trace.fxt.zst", "trace.partial.fxt.zst"];
 const MODES: [&str; 3] = ["oneshot", "circular", "streaming"];
-const WAYS: [Way; 14] = [
+const WAYS: [Way; 18] = [
     Way::AnyProcess,
     Way::AtCall(Traced::Program, Side::Before),
     Way::AnyProcess,
@@ -48,8 +50,12 @@ const WAYS: [Way; 14] = [
     Way::AtCall(Traced::Writer, Side::After),
     Way::AtCall(Traced::Compressor, Side::Before),
     Way::AtCall(Traced::Compressor, Side::After),
+    Way::AtCall(Traced::Starting, Side::Before),
+    Way::AtCall(Traced::Starting, Side::After),
+    Way::AtCall(Traced::Taking, Side::Before),
+    Way::AtCall(Traced::Taking, Side::After),
 ];
-const KILLS: u64 = 42;
+const KILLS: u64 = 54;
 
 /// The trials of a mode.
 fn kill_all(mode: &str) {
@@ -68,6 +74,8 @@ fn kill_all(mode: &str) {
         match way {
             Way::AnyProcess => any_process::kill_once(of, &mut random),
             Way::AtCall(traced, side) => {
+                let is_handed_over = matches!(traced, Traced::Starting | Traced::Taking);
+                let kill_at = if is_handed_over { hand_over::kill_at } else { kill_at };
                 let known = calls.iter().find(|(of, _)| *of == traced).map(|(_, calls)| *calls);
                 let calls = known.unwrap_or_else(|| {
                     let made = kill_at(mode, traced, u64::MAX, side).expect_err("so many calls are not made");
@@ -95,14 +103,18 @@ enum Traced {
     Both,
     /// The client, at a call of the thread that compresses its file.
     Compressor,
+    /// A program that records itself before a recording runs.
+    Starting,
+    /// The manager that takes that over.
+    Taking,
 }
 
 impl Traced {
     /// The thread whose calls count.
     fn thread(self) -> &'static str {
         match self {
-            Self::Program => "trace-dispatch",
-            Self::Manager | Self::Both => "trace",
+            Self::Program | Self::Starting => "trace-dispatch",
+            Self::Manager | Self::Both | Self::Taking => "trace",
             Self::Writer => "trace-writer",
             Self::Compressor => "trace-zstd",
         }
@@ -192,9 +204,9 @@ fn kill_at(mode: &str, traced: Traced, call: u64, side: Side) -> Result<u64, u64
     };
     tracer.kill();
     let victim = match traced {
-        Traced::Program => &burst,
+        Traced::Program | Traced::Starting => &burst,
         Traced::Compressor => &recording,
-        Traced::Manager | Traced::Writer | Traced::Both => &manager,
+        Traced::Manager | Traced::Writer | Traced::Both | Traced::Taking => &manager,
     };
     wait_for_death(victim.pid());
     wait_for("the client to end", || is_over(&burst, &recording).then_some(()));
@@ -212,8 +224,8 @@ fn kill_at(mode: &str, traced: Traced, call: u64, side: Side) -> Result<u64, u64
     let least = match traced {
         // It was not recorded.
         _ if !has_started => vec![0; counted.len()],
-        Traced::Manager | Traced::Writer | Traced::Compressor => before,
-        Traced::Program | Traced::Both => counted,
+        Traced::Manager | Traced::Writer | Traced::Compressor | Traced::Taking => before,
+        Traced::Program | Traced::Both | Traced::Starting => counted,
     };
     let what = format!("{mode} {traced:?} {side:?} call {call} ({number})");
     scene.check_between(&what, from_first, &files, &least, &most);
