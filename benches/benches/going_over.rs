@@ -1,8 +1,8 @@
 //! How long events wait while a recording goes over to another buffer, and what it takes a program to begin a
 //! recording of its own.
 //!
-//! Three threads record as fast as they can. The longest event of each thread around a change of buffers is
-//! compared with the longest of as many periods without one. `--test` makes it short.
+//! A thread records as fast as it can. Its longest event around a change of buffers is compared with the
+//! longest of as many periods without one. `--test` makes it short.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -11,7 +11,6 @@ use trace_engine::{BufferMode, Config, Disposition, Region, Scope, engine, insta
 use trace_tests::Sandbox;
 use trace_tests::scene::Scene;
 
-const THREADS: usize = 3;
 const BUFFER_BYTES: usize = 4 << 20;
 const PERIOD: Duration = Duration::from_millis(5);
 
@@ -24,12 +23,12 @@ fn region() -> Region {
 }
 
 /// Microseconds of the longest event in a period, in the middle of which `act` is called.
-fn longest(longest: &[AtomicU64], act: impl FnOnce()) -> f64 {
-    longest.iter().for_each(|longest| longest.store(0, Ordering::Relaxed));
-    std::thread::sleep(PERIOD / 2);
+fn longest(longest: &AtomicU64, act: impl FnOnce()) -> f64 {
+    longest.store(0, Ordering::Relaxed);
+    std::thread::park_timeout(PERIOD / 2);
     act();
-    std::thread::sleep(PERIOD / 2);
-    longest.iter().map(|longest| longest.load(Ordering::Relaxed)).max().unwrap_or(0) as f64 / 1e3
+    std::thread::park_timeout(PERIOD / 2);
+    longest.load(Ordering::Relaxed) as f64 / 1e3
 }
 
 /// A program that records itself, beside the same one that does not, from its start to its end.
@@ -62,24 +61,21 @@ fn main() {
     let engine = engine::initialize(region(), BufferMode::Circular, config()).expect("the engine is idle");
     engine.start(Disposition::Retain, &[]).expect("it starts");
     let is_over = AtomicBool::new(false);
-    let longest_events: Vec<AtomicU64> = (0..THREADS).map(|_| AtomicU64::new(0)).collect();
+    let longest_event = AtomicU64::new(0);
     let (mut usual, mut held, mut whole) = (Cost::new("usual"), Cost::new("held"), Cost::new("whole"));
     std::thread::scope(|scope| {
-        for longest in &longest_events {
-            let is_over = &is_over;
-            scope.spawn(move || {
-                while !is_over.load(Ordering::Relaxed) {
-                    let begin = Instant::now();
-                    instant!("bench", "event", Scope::Thread);
-                    let nanos = u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
-                    longest.fetch_max(nanos, Ordering::Relaxed);
-                }
-            });
-        }
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                let begin = Instant::now();
+                instant!("bench", "event", Scope::Thread);
+                let nanos = u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
+                longest_event.fetch_max(nanos, Ordering::Relaxed);
+            }
+        });
         for _ in 0..runs {
-            usual.push(longest(&longest_events, || ()));
+            usual.push(longest(&longest_event, || ()));
             let next = region();
-            held.push(longest(&longest_events, || {
+            held.push(longest(&longest_event, || {
                 let begin = Instant::now();
                 let stopped =
                     engine.go_over(next, BufferMode::Circular, config(), &[]).expect("it goes over");
@@ -89,7 +85,7 @@ fn main() {
         }
         is_over.store(true, Ordering::Relaxed);
     });
-    println!("| the longest event of {THREADS} threads in 5 ms | least µs | median µs |\n|---|---|---|");
+    println!("| the longest event of a thread in 5 ms | least µs | median µs |\n|---|---|---|");
     for (name, cost) in [("as usual", &usual), ("while the buffer changes", &held)] {
         println!("| {name} | {:.0} | {:.0} |", cost.minimum(), cost.median());
     }

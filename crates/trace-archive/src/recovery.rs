@@ -329,8 +329,8 @@ impl Leftover {
         std::fs::remove_dir_all(directory).map_err(failed)
     }
 
-    /// Deletes buffers of programs' own that this session has taken over, where its manager was killed before it
-    /// could do so.
+    /// Deletes buffers of programs' own that this session has taken over, where its manager was killed before
+    /// it could do so.
     fn delete_origins(&self) {
         let buffers = self.session.manifest.buffers.values().filter(|buffer| buffer.is_started);
         let origins: Vec<_> = buffers.filter_map(|buffer| buffer.provider.origin).collect();

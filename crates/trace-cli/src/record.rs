@@ -25,6 +25,7 @@ use destination::{Destination, Finished};
 use recording::{ASK_INTERVAL, Happening, Recording};
 use status_line::StatusLine;
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 use trace_protocol::controller::{
@@ -146,14 +147,18 @@ fn keep(destination: Destination, failure: Failure) -> Failure {
             let rest = "trace recover saves what is still in the programs' buffers";
             return Failure { text: format!("{path} was deleted while it was written; {rest}"), ..failure };
         }
-        Ok(Some(path)) => {
-            let rest = "trace recover adds what is still in the programs' buffers";
-            format!("{} has the data that had arrived; {rest}", path.display())
-        }
+        Ok(Some(path)) => return add_kept(failure, &path),
         Ok(None) => "trace recover can save what the programs recorded".to_owned(),
         Err(why) => why.text,
     };
     Failure { text: format!("{}; {what}", failure.text), ..failure }
+}
+
+/// A failure that also says which file has what had arrived.
+pub fn add_kept(failure: Failure, path: &Path) -> Failure {
+    let rest = "trace recover adds what is still in the programs' buffers";
+    let text = format!("{}; {} has the data that had arrived; {rest}", failure.text, path.display());
+    Failure { text, ..failure }
 }
 
 /// Whether an archive is kept that is not complete.

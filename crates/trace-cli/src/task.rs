@@ -11,8 +11,8 @@ use crate::convert;
 use crate::counted::Counted;
 use crate::exit::Failure;
 use crate::output::create_new;
-use crate::record::destination::{Destination, MAX_DEFAULT_NAMES, default_name};
-use crate::record::trace_config;
+use crate::record::destination::{Destination, MAX_DEFAULT_NAMES, default_name, has_events};
+use crate::record::{add_kept, trace_config};
 use crate::settings::Settings;
 use crate::stdio::{self, print, print_document, say};
 use crate::verify::{self, Expected};
@@ -87,9 +87,13 @@ pub fn start(options: &Start) -> Result<(), Failure> {
         file: path.to_string_lossy().into_owned(),
     };
     let started = begin(config, options, file, asked);
-    let (mut connection, task) = started.inspect_err(|_| {
-        // It is empty.
+    let (mut connection, task) = started.map_err(|failure| {
+        // What a program had recorded before, and handed over, is nowhere else.
+        if File::open(&path).is_ok_and(|mut file| has_events(&mut file)) {
+            return add_kept(failure, &path);
+        }
         let _ = std::fs::remove_file(&path);
+        failure
     })?;
     say!("trace: recording number {task} into {}; to end it: trace stop", path.display());
     match status_of(&mut connection)? {

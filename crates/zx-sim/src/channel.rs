@@ -153,8 +153,8 @@ impl Channel {
             .map_err(|source| Error::io("cannot have senders identified", source))
     }
 
-    /// As [`Channel::read`], with the process that has sent the message. A message that was sent before
-    /// [`Channel::identify_senders`] has none.
+    /// As [`Channel::read`], with the process that has sent the message, which may be empty. One that was
+    /// sent before [`Channel::identify_senders`] has none.
     ///
     /// # Errors
     /// As [`Channel::read`].
@@ -166,6 +166,10 @@ impl Channel {
         });
         let (length, handles, sender) =
             received.map_err(|source| Error::of_transfer("cannot receive a message", source))?;
+        if length == 0 && handles.is_empty() && sender.is_some() {
+            // The end has no sender.
+            return Ok((Message { bytes: Vec::new(), handles: Vec::new() }, sender));
+        }
         let (handles, is_cut) = (handles.into_iter().map(Handle::new).collect(), false);
         message(bytes, length, handles, is_cut).map(|message| (message, sender))
     }

@@ -1,6 +1,6 @@
-//! `kill -9` of a program that records itself from its first line on, or of the manager that takes over what it
-//! has recorded, right before and after each of their system calls: from the program's first one to the end of
-//! the recording.
+//! `kill -9` of a program that records itself from its first line on, or of the manager that takes over what
+//! it has recorded, right before and after each of their system calls: from the program's first one to the
+//! end of the recording.
 
 use super::Traced;
 use rustix::process::Signal;
@@ -136,7 +136,7 @@ impl Stage {
         wait_for("the client to end", || self.has_ended().then_some(()));
         kill(self.burst.pid(), Signal::KILL);
         wait_for_death(self.burst.pid());
-        let least = match (exact, self.recorded) {
+        let least = match (exact, self.recorded.take()) {
             (Some(exact), _) => exact,
             (None, Some(recorded)) => {
                 recorded.iter().zip(before).map(|(one, other)| *one.min(&other)).collect()
@@ -144,11 +144,8 @@ impl Stage {
             (None, None) => before,
         };
         let most: Vec<u64> = counted(&self.sandbox).iter().map(|counted| counted + 1).collect();
-        let output = self.sandbox.trace(["recover", "-o", "recovered.fxt"]);
-        let said = trace_tests::scene::stderr(&output);
-        assert!(output.status.success() || said.contains("nothing to recover"), "{what}: {said}");
-        let files: Vec<&str> =
-            super::FILES.into_iter().filter(|name| self.sandbox.file(name).exists()).collect();
+        let said = self.recover(what);
+        let files: Vec<&str> = FILES.into_iter().filter(|name| self.sandbox.file(name).exists()).collect();
         let pid = |process: Option<&Process>| process.map_or(0, Process::pid);
         let (manager, burst) = (pid(self.manager.as_ref()), self.burst.pid());
         let recording = self.recording.take().unwrap_or(self.burst);

@@ -1,10 +1,17 @@
 //! Programs in sandboxes and containers.
 
+use rustix::io::{FdFlags, fcntl_setfd};
+use rustix::net::SendFlags;
 use rustix::process::Signal;
+use std::os::fd::{AsFd, AsRawFd};
 use std::process::Command;
+use trace_protocol::registry::RegistryRequest;
+use trace_protocol::{Message, Txid};
 use trace_tests::build::program;
 use trace_tests::scene::stderr;
 use trace_tests::{Archive, Sandbox, wait_for};
+use zx_sim::channel::MAX_MESSAGE_BYTES;
+use zx_sim::{Channel, Handle};
 
 const EVENTS: u64 = 500;
 
@@ -56,6 +63,38 @@ fn programs_share_an_inherited_connection() {
     let recorded: std::collections::BTreeSet<u64> =
         archive.events.iter().map(|event| event.event.process.0).collect();
     assert_eq!(recorded.len(), 3);
+}
+
+/// A message that is none does not cut the others off that have the connection.
+//= docs/protocol.md#shared-connections
+#[test]
+fn a_bad_message_leaves_a_shared_connection_to_the_others() {
+    let sandbox = Sandbox::new();
+    let recording = sandbox.spawn("trace", &["record"]);
+    wait_for("the recording", || recording.stderr_so_far().contains("press Ctrl-C").then_some(()));
+    let shared = Channel::connect(&sandbox.runtime_dir().join("registry")).unwrap();
+    let request = RegistryRequest::<Handle>::ShareRegistry.encode(Txid(1)).unwrap();
+    shared.write(&request.bytes, request.handles).unwrap();
+    wait_for("the answer", || shared.read().ok());
+    for length in [0, 1, 40, MAX_MESSAGE_BYTES + 1] {
+        let sent = rustix::net::send(&shared, &vec![1; length], SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
+        assert_eq!(sent.unwrap(), length);
+    }
+    fcntl_setfd(shared.as_fd(), FdFlags::empty()).unwrap();
+    let mut command = sandbox.command("emit");
+    command.args(["1", "10"]).env_remove("TRACE_RUNTIME_DIR");
+    command.env("TRACE_MANAGER_FD", shared.as_fd().as_raw_fd().to_string());
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    // One that has been shut down is of no use, which is reported.
+    rustix::net::shutdown(&shared, rustix::net::Shutdown::Both).unwrap();
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let said = stderr(&output);
+    assert!(said.contains("the connection of TRACE_MANAGER_FD has ended"), "{said}");
+    recording.signal(Signal::INT);
+    assert!(recording.finish().status.success());
+    assert_eq!(counts(&sandbox, "trace.fxt"), [140]);
 }
 
 /// What is no such connection is named, and the usual ways are tried.

@@ -263,7 +263,7 @@ fn a_full_buffer_is_counted() {
 #[test]
 fn a_recording_that_fails_keeps_what_it_has_taken_over() {
     const EVENTS: u64 = 1000;
-    for case in ["no command", "no program", "interrupted", "manager killed"] {
+    for case in ["no command", "no program", "interrupted", "manager killed", "in the background"] {
         let sandbox = Sandbox::new();
         // A program that does not start, so that the recording does not begin.
         let mut stuck = sandbox.spawn("starting", &["9", "0", "0", "wait"]);
@@ -272,13 +272,14 @@ fn a_recording_that_fails_keeps_what_it_has_taken_over() {
             let list = String::from_utf8_lossy(&sandbox.trace(["list-providers"]).stdout).into_owned();
             list.contains("starting").then_some(())
         });
-        let waits = case == "interrupted" || case == "manager killed";
+        let waits = case != "no command" && case != "no program";
+        let is_in_background = case == "in the background";
         if waits {
             freeze(stuck.pid());
         }
         let program = (case != "no program").then(|| spawn_waiting(&sandbox, EVENTS));
         let startups = Scene::sessions_of(&sandbox);
-        let mut arguments = vec!["record", "-o", "trace.fxt"];
+        let mut arguments = vec![if is_in_background { "start" } else { "record" }, "-o", "trace.fxt"];
         if !waits {
             arguments.extend(["--", "./does-not-exist"]);
         }
@@ -289,13 +290,19 @@ fn a_recording_that_fails_keeps_what_it_has_taken_over() {
         match case {
             "interrupted" => recording.signal(Signal::INT),
             "manager killed" => kill(sandbox.manager_pid().unwrap(), Signal::KILL),
+            "in the background" => {
+                let has_events = || fs::metadata(sandbox.file("trace.fxt")).unwrap().len() > 16 << 10;
+                wait_for("the file", || has_events().then_some(()));
+                kill(sandbox.manager_pid().unwrap(), Signal::KILL);
+            }
             _ => {}
         }
         let output = recording.finish();
         assert!(!output.status.success(), "{case}: {output:?}");
         program.iter().for_each(|program| kill(program.pid(), Signal::KILL));
         stuck.signal(Signal::KILL);
-        let partial = sandbox.file("trace.partial.fxt");
+        let name = if is_in_background { "trace.fxt" } else { "trace.partial.fxt" };
+        let partial = sandbox.file(name);
         if case == "no program" {
             // As nothing was recorded before, nothing is left.
             assert!(!partial.exists() && Scene::sessions_of(&sandbox).is_empty(), "{output:?}");
@@ -303,7 +310,7 @@ fn a_recording_that_fails_keeps_what_it_has_taken_over() {
         }
         let said = stderr(&output);
         // The manager may be killed before it has written anything.
-        let is_kept = said.contains("trace.partial.fxt has the data that had arrived");
+        let is_kept = said.contains(&format!("{name} has the data that had arrived"));
         assert!(is_kept || case == "manager killed", "{case}: {said}");
         let mut archives = recover_all(&sandbox);
         if partial.exists() {

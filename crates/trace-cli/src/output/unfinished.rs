@@ -11,6 +11,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 use trace_archive::confirm::name_of;
 
 /// In the order in which they were made: a directory before its contents.
@@ -157,13 +158,23 @@ impl Drop for Unfinished {
 /// It exists until it is closed.
 #[derive(Debug)]
 #[must_use]
-pub struct Removing(Handle);
+pub struct Removing {
+    handle: Handle,
+    waiting: JoinHandle<()>,
+}
 
 impl Removing {
-    /// From here on other code handles signals, and has begun to do so already.
+    /// From here on other code handles signals, and has begun to do so already. One that has come before is
+    /// handled now.
     pub fn close(self) {
-        self.0.close();
+        self.handle.close();
+        let _ = self.waiting.join();
     }
+}
+
+/// The next signal, or one that had come when the handle was closed.
+fn next(signals: &mut Signals) -> Option<i32> {
+    signals.forever().next().or_else(|| signals.pending().next())
 }
 
 /// Starts removing unfinished files on signals.
@@ -178,7 +189,7 @@ pub fn remove_on_signal_saying(words: Option<String>) -> Result<Removing, Failur
     let handle = signals.handle();
     let thread = std::thread::Builder::new().name("trace-signals".to_owned());
     let waiting = thread.spawn(move || {
-        let Some(signal) = signals.forever().next() else { return };
+        let Some(signal) = next(&mut signals) else { return };
         words.iter().for_each(|words| say!("trace: {words}"));
         // Nothing is created any more from here on.
         let mut all = all();
@@ -187,5 +198,21 @@ pub fn remove_on_signal_saying(words: Option<String>) -> Result<Removing, Failur
         stdio::finish();
         let _ = signal_hook::low_level::emulate_default_handler(signal);
     });
-    waiting.map(|_| Removing(handle)).map_err(failed)
+    waiting.map(|waiting| Removing { handle, waiting }).map_err(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use signal_hook::consts::SIGUSR1;
+
+    #[test]
+    fn a_signal_before_the_end_of_waiting_is_not_lost() {
+        let mut signals = Signals::new([SIGUSR1]).unwrap();
+        signal_hook::low_level::raise(SIGUSR1).unwrap();
+        // The waiting thread has not had its turn meanwhile.
+        signals.handle().close();
+        assert_eq!(next(&mut signals), Some(SIGUSR1));
+        assert_eq!(next(&mut signals), None);
+    }
 }

@@ -404,20 +404,7 @@ impl Destination {
 
     /// Whether the archive has an event of a program, as far as it can be read.
     pub fn has_events(&mut self) -> bool {
-        let Some(archive) = self.archive() else {
-            return false;
-        };
-        let read = |file: &mut File| {
-            file.rewind().ok()?;
-            let mut reader = Reader::new(Plain::open(&*file).ok()?.0).ok()?;
-            while let Some(record) = reader.next_item().ok()? {
-                if matches!(record.item, Item::Event(_)) && record.provider != MANAGER {
-                    return Some(());
-                }
-            }
-            None
-        };
-        read(archive.file()).is_some()
+        self.archive().is_some_and(|archive| has_events(archive.file()))
     }
 
     /// Keeps the archive of an incomplete recording, cut to whole records. Returns its name, if there is
@@ -535,6 +522,21 @@ pub fn snapshot_name(trace: &Path, number: u32) -> PathBuf {
     let name = trace.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let stem = name.split('.').next().filter(|stem| !stem.is_empty()).unwrap_or("trace");
     trace.with_file_name(format!("{stem}-snapshot-{number}.fxt"))
+}
+
+/// Whether an archive has an event of a program, as far as it can be read.
+pub fn has_events(archive: &mut File) -> bool {
+    let mut read = || {
+        archive.rewind().ok()?;
+        let mut reader = Reader::new(Plain::open(&*archive).ok()?.0).ok()?;
+        while let Some(record) = reader.next_item().ok()? {
+            if matches!(record.item, Item::Event(_)) && record.provider != MANAGER {
+                return Some(());
+            }
+        }
+        None
+    };
+    read().is_some()
 }
 
 #[cfg(test)]

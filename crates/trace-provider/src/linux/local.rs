@@ -248,6 +248,11 @@ fn replace(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<Summary>,
 ) -> io::Result<Summary> {
+    // A link is followed, and nothing but a file is replaced.
+    let path = &std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+        return Err(io::Error::other("it is not a regular file"));
+    }
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     // As any file of the program's, rather than one that is its user's alone.
     let mode = std::fs::Permissions::from_mode(0o666);
@@ -292,6 +297,32 @@ impl<D: FnMut(&[u8], bool)> Write for Chunks<D> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_files_are_replaced_and_links_are_followed() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
+        let write = |path: &Path| {
+            let written = replace(path, |file| {
+                file.write_all(b"new")?;
+                Ok(Summary { events: 0, dropped: None })
+            });
+            written.map_err(|error| error.to_string())
+        };
+        rustix::fs::mknodat(rustix::fs::CWD, path("fifo"), rustix::fs::FileType::Fifo, 0o600.into(), 0)
+            .unwrap();
+        std::fs::write(path("file"), "old").unwrap();
+        for (link, target) in [("to file", "file"), ("to fifo", "fifo")] {
+            std::os::unix::fs::symlink(path(target), path(link)).unwrap();
+        }
+        for name in ["fifo", "to fifo", "."] {
+            assert_eq!(write(&path(name)).unwrap_err(), "it is not a regular file", "{name}");
+        }
+        write(&path("to file")).unwrap();
+        write(&path("new")).unwrap();
+        assert!(path("to file").is_symlink());
+        assert_eq!(["file", "new"].map(|name| std::fs::read(path(name)).unwrap()), [b"new", b"new"]);
+    }
 
     #[test]
     fn an_archive_comes_in_pieces_and_the_last_is_marked() {

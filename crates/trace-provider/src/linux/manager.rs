@@ -5,6 +5,7 @@ use crate::linux::fork;
 use rustix::fs::{Mode, OFlags};
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use trace_engine::engine;
 use trace_format::shown::Shown;
 use trace_protocol::limits::{MAX_PROVIDER_COMMAND_LINE_BYTES, cut};
@@ -124,10 +125,22 @@ pub(crate) fn register_through(registry: &Channel, name: &str) -> Found {
         let message = request.encode(Txid(1)).ok()?;
         Some((registry.write(&message.bytes, message.handles), Line { channel: ours, answer: Some(answer) }))
     };
+    /// A program that goes on when its recording is over, and the connection with it, has nothing to report.
+    static IS_EXPECTED: AtomicBool = AtomicBool::new(false);
     match register() {
-        Some((Ok(()), line)) => Found::Manager(line),
+        Some((Ok(()), line)) => {
+            IS_EXPECTED.store(true, Ordering::Relaxed);
+            Found::Manager(line)
+        }
         Some((Err(Error::ShouldWait), _)) => Found::Busy,
-        Some((Err(_), _)) | None => Found::NoManager,
+        Some((Err(_), _)) => {
+            if !IS_EXPECTED.swap(true, Ordering::Relaxed) {
+                let text = "trace provider: the connection of TRACE_MANAGER_FD has ended: it is not recorded";
+                debuglog::write_for_process(text);
+            }
+            Found::NoManager
+        }
+        None => Found::NoManager,
     }
 }
 

@@ -128,6 +128,9 @@ impl Providers {
         let (message, sender) = match registry.read_with_sender() {
             Err(Error::ShouldWait) => return,
             Ok(received) => received,
+            Err(error @ (Error::TooLong { .. } | Error::TooManyHandles { .. })) => {
+                return log(&format!("bad registration through a shared connection: {error}"));
+            }
             // No process has it any more, or one of them has broken it.
             Err(_) => {
                 let _ = io.waits.remove(registry);
