@@ -32,6 +32,7 @@ mod attribute;
 // Where nothing is recorded, what does nothing stands in its place.
 #[cfg_attr(any(feature = "off", elsewhere, not(target_os = "linux")), path = "nothing.rs")]
 mod linux;
+mod startup_options;
 
 #[cfg(feature = "attributes")]
 pub use attribute::trace;

@@ -47,28 +47,9 @@ pub mod atrace {
 
 /// Recording from a program's first line on, which there is none of here.
 pub mod startup {
+    pub use crate::startup_options::Options;
     use std::io;
     pub use trace_engine::BufferMode;
-
-    /// What to record, and into which buffer.
-    #[derive(Clone, Debug, PartialEq, Eq)]
-    pub struct Options {
-        /// The categories.
-        pub categories: Vec<String>,
-        /// What happens when the buffer is full.
-        pub mode: BufferMode,
-        /// Size of the buffer in MiB.
-        pub buffer_mebibytes: u64,
-    }
-
-    impl Options {
-        /// Of a list that is separated by commas.
-        #[must_use]
-        pub fn of(categories: &str) -> Self {
-            let categories = categories.split(',').map(|category| category.trim().to_owned()).collect();
-            Self { categories, mode: BufferMode::Oneshot, buffer_mebibytes: 4 }
-        }
-    }
 
     /// Records nothing.
     ///

@@ -65,13 +65,12 @@ impl Stage {
 
     /// Plays it to the end, or until the call is reached.
     fn play(&mut self, mode: &str, (call, side): (u64, Side)) -> (Tracer, Option<u64>) {
-        let is_manager = self.traced == Traced::Taking;
-        let mut tracer = (!is_manager).then(|| Tracer::new(&self.burst, self.traced.thread()));
-        if let Some(mut tracer) = tracer.take() {
-            if let Some(found) = tracer.run_to(call, side, || self.sum() > EVENTS) {
-                return (tracer, Some(found));
-            }
-            return self.record(mode, tracer, (call, side));
+        if self.traced == Traced::Starting {
+            let mut tracer = Tracer::new(&self.burst, self.traced.thread());
+            return match tracer.run_to(call, side, || self.sum() > EVENTS) {
+                Some(found) => (tracer, Some(found)),
+                None => self.record(mode, tracer, (call, side)),
+            };
         }
         wait_for("events of the program", || (self.sum() > EVENTS).then_some(()));
         let manager = Self::spawn(&self.sandbox, "trace", &["manager"], true);

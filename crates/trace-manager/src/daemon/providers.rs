@@ -21,7 +21,7 @@ use snapshots::Kept;
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
-use trace_archive::manifest::{Entry, OutputFile, PartInfo, SessionInfo};
+use trace_archive::manifest::{BufferInfo, Entry, OutputFile, PartInfo, SessionInfo};
 use trace_archive::program_info::{self, ProgramInfo};
 use trace_archive::session_info::RaisedAlert;
 use trace_archive::transfer::{Progress, ProviderBuffer, Transfer, VmoSource};
@@ -177,6 +177,21 @@ impl Provider {
             Some(process) if process.is_dead() => ProcessState::Dead,
             Some(_) if self.tracee.is_some() => ProcessState::Alive,
             Some(_) | None => ProcessState::Unknown,
+        }
+    }
+
+    /// What the session's state says of it and its buffer.
+    fn buffer_info(&self, id: ProviderId, bytes: u64, has_metadata: bool) -> BufferInfo {
+        BufferInfo {
+            id: id.0,
+            name: self.name.clone(),
+            pid: self.pid,
+            bytes,
+            parent: self.parent.filter(|_| has_metadata),
+            command_line: self.command_line.clone().filter(|_| has_metadata),
+            registered: has_metadata.then_some(self.registered),
+            origin: None,
+            mode: None,
         }
     }
 

@@ -22,6 +22,7 @@ pub(crate) mod directory;
 
 use crate::linux::lock::Mutex;
 use crate::linux::{atrace, buffer, config};
+pub use crate::startup_options::Options;
 pub(crate) use directory::Directory;
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -43,40 +44,12 @@ const FLAG: &str = "--trace-startup";
 
 /// Bytes of a mebibyte.
 const MEBIBYTE: u64 = 1 << 20;
-/// The size of a buffer that is not asked for in another one.
-const DEFAULT_MEBIBYTES: u64 = 4;
 /// The largest buffer: a manager may have to copy it.
 const MAX_MEBIBYTES: u64 = 64;
 /// How long the end of a recording waits for threads that are inside an event.
 const STOP_WAIT: Duration = Duration::from_secs(1);
 /// How often a recording tries to go over to the manager's buffer, while a thread does not leave its event.
 const ATTEMPTS: u32 = 5;
-
-/// What to record, and into which buffer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Options {
-    /// The categories, as those of `trace record`: names, or beginnings followed by `*`, each with a `-` in
-    /// front if it is not to be recorded. None means all.
-    pub categories: Vec<String>,
-    /// What happens when the buffer is full: the end of the recording, or the loss of the oldest events. A
-    /// streaming buffer has no reader.
-    pub mode: BufferMode,
-    /// Size of the buffer in MiB, from 1 to 64.
-    pub buffer_mebibytes: u64,
-}
-
-impl Options {
-    /// Of a list that is separated by commas, in a buffer of 4 MiB that keeps the first events.
-    #[must_use]
-    pub fn of(categories: &str) -> Self {
-        let categories = categories.split(',').map(str::trim).filter(|category| !category.is_empty());
-        Self {
-            categories: categories.map(str::to_owned).collect(),
-            mode: BufferMode::Oneshot,
-            buffer_mebibytes: DEFAULT_MEBIBYTES,
-        }
-    }
-}
 
 /// A recording that no manager has.
 struct Recording {

@@ -66,17 +66,7 @@ impl Providers {
             }
         };
         let provider = self.providers.get_mut(&id).ok_or("it is gone")?;
-        let info = BufferInfo {
-            id: id.0,
-            name: provider.name.clone(),
-            pid: provider.pid,
-            bytes: size,
-            parent: provider.parent.filter(|_| self.has_metadata),
-            command_line: provider.command_line.clone().filter(|_| self.has_metadata),
-            registered: self.has_metadata.then_some(provider.registered),
-            origin: None,
-            mode: None,
-        };
+        let info = provider.buffer_info(id, size, self.has_metadata);
         let (directory, file) = (session.path().to_owned(), info.file_name());
         let is_sparse = provider.backs_buffer;
         let promised = self.promised(&directory, size).map_err(text)?;

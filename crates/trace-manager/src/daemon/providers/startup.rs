@@ -53,15 +53,9 @@ impl Providers {
         let id = ProviderId(self.next_id);
         self.next_id += 1;
         let info = BufferInfo {
-            id: id.0,
-            name: source.name.clone(),
-            pid: source.pid,
-            bytes: size,
-            parent: source.parent.filter(|_| self.has_metadata),
-            command_line: source.command_line.clone().filter(|_| self.has_metadata),
-            registered: self.has_metadata.then_some(source.registered),
             origin: Some(origin),
             mode: Some(BufferMode::from(mode) as u8),
+            ..source.buffer_info(id, size, self.has_metadata)
         };
         let name = info.file_name();
         let own = theirs.link_in(session.path(), &name);
