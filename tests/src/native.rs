@@ -40,6 +40,8 @@ pub fn library_dir() -> &'static Path {
             ("libtracereader.so", "libtracereader.so"),
             ("libtracereader.so.0", "libtracereader.so"),
             ("libtracereader.a", "libtracereader.a"),
+            ("libtraceclient.so", "libtraceclient.so"),
+            ("libtraceclient.so.0", "libtraceclient.so"),
         ];
         for (name, target) in links {
             // By renaming, as other tests may be doing the same.
@@ -109,6 +111,14 @@ pub fn program(compiler_name: &str, sources: &[&str], flags: &[&str], output: &P
 /// If that fails.
 pub fn reading_program(compiler_name: &str, sources: &[&str], flags: &[&str], output: &Path) {
     shared_program("tracereader", compiler_name, sources, flags, output);
+}
+
+/// Compiles some sources and links them with the shared library that records other programs.
+///
+/// # Panics
+/// If that fails.
+pub fn client_program(compiler_name: &str, sources: &[&str], flags: &[&str], output: &Path) {
+    shared_program("traceclient", compiler_name, sources, flags, output);
 }
 
 fn shared_program(library: &str, compiler_name: &str, sources: &[&str], flags: &[&str], output: &Path) {

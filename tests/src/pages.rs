@@ -15,6 +15,8 @@ mod doctests {
     mod cookbook {}
     #[doc = include_str!("../../docs/rust.md")]
     mod rust {}
+    #[doc = include_str!("../../docs/client.md")]
+    mod client {}
     #[doc = include_str!("../../docs/writing.md")]
     mod writing {}
     #[doc = include_str!("../../README.md")]

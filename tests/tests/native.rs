@@ -14,6 +14,7 @@ mod native {
     mod processes;
     mod programs;
     mod reading;
+    mod recording;
     mod sanitizers;
     mod symbols;
     mod words;

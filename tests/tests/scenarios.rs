@@ -12,6 +12,7 @@ mod scenarios {
     mod bad_input;
     mod categories;
     mod checking;
+    mod client_library;
     mod collection;
     mod comparing;
     mod completing;

@@ -16,7 +16,7 @@ use trace_tests::build::workspace;
 const MAX_LINES: usize = 700;
 
 /// Which crate uses which of ours; no other edges.
-const EDGES: [(&str, &[&str]); 25] = [
+const EDGES: [(&str, &[&str]); 27] = [
     ("fxt-corpus", &[]),
     ("trace-macros", &[]),
     ("trace-format", &[]),
@@ -54,12 +54,15 @@ const EDGES: [(&str, &[&str]); 25] = [
     ("ktrace-provider", &["trace-engine", "trace-format", "trace-linux", "trace-provider", "zx-sim"]),
     ("trace-archive", &["trace-format", "trace-protocol", "trace-reader", "zx-sim"]),
     ("trace-manager", &["trace-archive", "trace-format", "trace-protocol", "trace-reader", "zx-sim"]),
+    ("trace-client-c", &["trace-client"]),
+    ("trace-client", &["trace-archive", "trace-format", "trace-protocol", "zx-sim"]),
     (
         "trace-cli",
         &[
             "ktrace-provider",
             "trace-analysis",
             "trace-archive",
+            "trace-client",
             "trace-convert",
             "trace-format",
             "trace-manager",
@@ -84,7 +87,7 @@ const NOT_SHIPPED: [&str; 7] = [
 ];
 
 /// The only files with unsafe code.
-const UNSAFE: [&str; 45] = [
+const UNSAFE: [&str; 46] = [
     "crates/trace-c/src/abi.rs",
     "crates/trace-c/src/chromium.rs",
     "crates/trace-c/src/context.rs",
@@ -102,6 +105,7 @@ const UNSAFE: [&str; 45] = [
     "crates/trace-c/src/provider.rs",
     "crates/trace-c/src/records.rs",
     "crates/trace-c/src/zircon.rs",
+    "crates/trace-client-c/src/exports.rs",
     "crates/trace-convert/src/tables/sqlite/virtual_table.rs",
     "crates/trace-engine/src/api/macros.rs",
     "crates/trace-engine/src/buffer/record_writer.rs",
@@ -442,8 +446,10 @@ fn sources_of_errors_are_printed_in_one_place() {
 
 /// Crates in which only one module prints, and where that module is. What the standard library prints with
 /// panics where its output is closed, and waits for ever where it is full.
-const PRINTERS: [(&str, Option<&str>); 9] = [
+const PRINTERS: [(&str, Option<&str>); 11] = [
     ("trace-archive", None),
+    ("trace-client", None),
+    ("trace-client-c", None),
     ("trace-cli", Some("src/stdio")),
     ("zx-sim", Some("src/debuglog")),
     ("trace-manager", Some("src/daemon/log")),
@@ -560,7 +566,7 @@ fn nothing_is_left_undone() {
 /// A set-uid program does not do what the environment of its caller says.
 #[test]
 fn what_programs_link_reads_the_environment_in_one_place() {
-    let linked = ["zx-sim", "trace-provider", "trace-engine", "trace-c", "trace-reader-c"];
+    let linked = ["zx-sim", "trace-provider", "trace-engine", "trace-c", "trace-reader-c", "trace-client-c"];
     let is_linked = |path: &str| {
         linked.iter().any(|name| {
             let root = format!("crates/{name}/");

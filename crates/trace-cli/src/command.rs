@@ -10,8 +10,15 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
+use trace_archive::problem;
 use trace_protocol::names::{MANAGER_FD_VARIABLE, RECORD_VARIABLE, RUNTIME_VARIABLE};
 use zx_sim::ProcessFd;
+
+/// A connection that commands inherit.
+fn shared(runtime_dir: &Path) -> Result<zx_sim::Channel, Failure> {
+    connection::shared(runtime_dir)
+        .map_err(|error| Failure::new(format!("--manager-fd: {}", problem(&error))))
+}
 
 /// A running command.
 #[derive(Debug)]
@@ -39,7 +46,7 @@ impl RecordedCommand {
         let mut child = Command::new(program);
         child.args(arguments).env(RUNTIME_VARIABLE, runtime_dir).env(RECORD_VARIABLE, "1");
         // Open until the command has been started.
-        let shared = shares_manager.then(|| connection::shared(runtime_dir)).transpose()?;
+        let shared = shares_manager.then(|| shared(runtime_dir)).transpose()?;
         match &shared {
             Some(shared) => child.env(MANAGER_FD_VARIABLE, shared.as_fd().as_raw_fd().to_string()),
             None => child.env_remove(MANAGER_FD_VARIABLE),

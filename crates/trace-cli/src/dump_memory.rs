@@ -5,14 +5,13 @@ use crate::connection::{Connection, NOTHING_RECORDED};
 use crate::exit::Failure;
 use crate::json;
 use crate::stdio::say;
-use trace_protocol::controller::{ProvisionerRequest, ProvisionerResponse};
 use trace_protocol::memory::{MemoryDump, MemoryDumpLevel};
 
 /// Requests a dump, and reports its number.
 pub fn run(options: &DumpMemory) -> Result<(), Failure> {
     let level = if options.detailed { MemoryDumpLevel::Detailed } else { MemoryDumpLevel::Light };
     let mut connection = Connection::find()?.ok_or_else(nothing)?;
-    let dump = take(&mut connection, level)?;
+    let dump = connection.dump_memory(level)?;
     if options.json {
         json::print(&machine(&dump))?;
     } else {
@@ -41,14 +40,6 @@ fn text(dump: &MemoryDump) -> String {
 fn machine(dump: &MemoryDump) -> serde_json::Value {
     let MemoryDump { id, providers, written } = dump;
     serde_json::json!({"version": json::VERSION, "dump": id, "asked": providers, "written": written})
-}
-
-/// Requests a dump.
-pub fn take(connection: &mut Connection, level: MemoryDumpLevel) -> Result<MemoryDump, Failure> {
-    match connection.ask(ProvisionerRequest::DumpMemory(level))? {
-        ProvisionerResponse::DumpMemory(dump) => dump.ok_or_else(nothing),
-        _ => Err(Failure::new("the trace manager sent an unexpected answer")),
-    }
 }
 
 fn nothing() -> Failure {

@@ -23,7 +23,7 @@ pub const FAILURE: u8 = 1;
 /// The command line is wrong.
 pub const USAGE: u8 = 2;
 /// `manager`: another one has the runtime directory.
-pub const ALREADY_RUNNING: u8 = 3;
+pub use trace_client::start::ALREADY_RUNNING;
 /// `assert`, `ab`: the traces cannot tell.
 pub const INCOMPLETE: u8 = 3;
 /// `record --fail-on-loss`: something was lost.

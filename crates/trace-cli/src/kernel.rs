@@ -2,9 +2,8 @@
 
 use crate::args::ktrace::Ktrace;
 use crate::args::record::Recording;
-use crate::connection::Connection;
+use crate::connection::{self, Connection};
 use crate::exit::Failure;
-use crate::list::settled_providers;
 use crate::stdio::say;
 use ktrace_provider::profiler::Sampling;
 use ktrace_provider::{NAME, Options, READY, categories, cpu_counters, metrics, profiler};
@@ -43,7 +42,7 @@ pub fn run(options: &Ktrace) -> Result<(), Failure> {
 /// privileges of other processes.
 pub fn help() -> String {
     let tool = std::env::current_exe().map_or_else(|_| "trace".into(), |tool| tool.display().to_string());
-    let directory = crate::connection::directories().first().map(|directory| directory.display().to_string());
+    let directory = connection::directories().first().map(|directory| directory.display().to_string());
     let directory =
         directory.map_or_else(String::new, |directory| format!("{RUNTIME_VARIABLE}={directory} "));
     format!("sudo {directory}{tool} ktrace")
@@ -118,7 +117,7 @@ pub fn is_ours(entry: &str) -> bool {
 
 /// The process that provides the kernel's events with its own privileges, for the recordings of this user.
 pub fn running() -> Option<u64> {
-    let providers = settled_providers(&mut Connection::open().ok()?).ok()?;
+    let providers = connection::open().ok()?.settled_providers().ok()?;
     providers
         .listed
         .iter()

@@ -2,46 +2,46 @@
 
 use crate::args::record::Recording;
 use crate::args::{Groups, Machinery};
-use crate::connection::{self, Connection};
+use crate::connection;
 use crate::counted::Counted;
 use crate::doctor::self_trace::CATEGORY;
 use crate::exit::Failure;
 use crate::json;
+use crate::own_manager;
 use crate::settings::{ConfigFile, Settings};
 use crate::stdio::{print, say};
-use std::time::{Duration, Instant};
+use trace_client::Providers;
 use trace_format::shown::Shown;
-use trace_protocol::KnownCategories;
 use trace_protocol::categories::Unlisted;
-use trace_protocol::controller::{ProviderInfo, ProvisionerRequest, ProvisionerResponse};
-
-/// How long to wait for running programs to find a manager that was just started …
-const SETTLE_WAIT: Duration = Duration::from_millis(500);
-/// … and how long nothing has to change before the list is complete.
-const SETTLED: Duration = Duration::from_millis(100);
-const SETTLE_INTERVAL: Duration = Duration::from_millis(20);
-
-/// The providers that are registered.
-#[derive(PartialEq)]
-pub struct Providers {
-    pub listed: Vec<ProviderInfo>,
-    /// How many more there are than fit into an answer.
-    left_out: u32,
-}
+use trace_protocol::controller::ProviderInfo;
 
 /// Lists the programs that can be recorded.
 pub fn providers(options: &Machinery) -> Result<(), Failure> {
-    let mut connection = Connection::open()?;
-    let Providers { listed: providers, left_out } = settled_providers(&mut connection)?;
+    let mut connection = connection::open()?;
+    let Providers { listed, left_out } = connection.settled_providers()?;
     if left_out > 0 {
-        say!("trace: {left_out} more providers are registered; the list has the {} oldest", providers.len());
+        say!("trace: {left_out} more providers are registered; the list has the {} oldest", listed.len());
+    }
+    let mut providers: Vec<(ProviderInfo, Option<u32>)> =
+        listed.into_iter().map(|provider| (provider, None)).collect();
+    //= docs/recording.md#several-recordings-at-once
+    for (process, mut own) in own_manager::running() {
+        // A recording may end meanwhile.
+        let listed = own.providers().map(|providers| providers.listed).unwrap_or_default();
+        providers.extend(listed.into_iter().map(|provider| (provider, Some(process))));
     }
     if options.is_json() {
         let list: Vec<_> = providers
             .iter()
-            .map(
-                |provider| serde_json::json!({"version": json::VERSION, "id": provider.id, "pid": provider.pid, "name": provider.name}),
-            )
+            .map(|(provider, recorded_by)| {
+                serde_json::json!({
+                    "version": json::VERSION,
+                    "id": provider.id,
+                    "pid": provider.pid,
+                    "name": provider.name,
+                    "recorded_by": recorded_by,
+                })
+            })
             .collect();
         return json::print(&serde_json::Value::Array(list));
     }
@@ -51,17 +51,19 @@ pub fn providers(options: &Machinery) -> Result<(), Failure> {
         say!("trace: no running program has a trace provider");
     }
     let mut text = String::from("Trace providers:\n");
-    for provider in &providers {
-        text.push_str(&format!("  {} (pid {})\n", Shown(&provider.name), provider.pid));
+    for (provider, recorded_by) in &providers {
+        let only =
+            recorded_by.map_or_else(String::new, |pid| format!(", only in the recording of pid {pid}"));
+        text.push_str(&format!("  {} (pid {}){only}\n", Shown(&provider.name), provider.pid));
     }
     print(&text)
 }
 
 /// Lists the categories that running programs know.
 pub fn categories(options: &Machinery) -> Result<(), Failure> {
-    let mut connection = Connection::open()?;
-    settled_providers(&mut connection)?;
-    let known = known_categories(&mut connection)?;
+    let mut connection = connection::open()?;
+    connection.settled_providers()?;
+    let known = connection.known_categories()?;
     report_unlisted(&known.beyond_limit, "not listed, the limit being 5000");
     report_unlisted(
         &known.too_long,
@@ -93,14 +95,6 @@ pub fn categories(options: &Machinery) -> Result<(), Failure> {
     print(&text)
 }
 
-/// The categories that running programs know.
-pub fn known_categories(connection: &mut Connection) -> Result<KnownCategories, Failure> {
-    match connection.ask(ProvisionerRequest::GetKnownCategories)? {
-        ProvisionerResponse::KnownCategories(categories) => Ok(categories),
-        _ => Err(Failure::new("the trace manager sent an unexpected answer")),
-    }
-}
-
 /// Reports categories that are not in the list.
 fn report_unlisted(unlisted: &Unlisted, what: &str) {
     let Unlisted { count, names } = unlisted;
@@ -130,30 +124,4 @@ pub fn category_groups(options: &Groups) -> Result<(), Failure> {
         }
     }
     print(&text)
-}
-
-/// The providers, after running programs had time to find a new manager.
-pub fn settled_providers(connection: &mut Connection) -> Result<Providers, Failure> {
-    let mut providers = ask_providers(connection)?;
-    if !connection.is_new {
-        return Ok(providers);
-    }
-    let deadline = Instant::now() + SETTLE_WAIT;
-    let mut changed = Instant::now();
-    while Instant::now() < deadline && (providers.listed.is_empty() || changed.elapsed() < SETTLED) {
-        std::thread::sleep(SETTLE_INTERVAL);
-        let now = ask_providers(connection)?;
-        if now != providers {
-            changed = Instant::now();
-            providers = now;
-        }
-    }
-    Ok(providers)
-}
-
-fn ask_providers(connection: &mut Connection) -> Result<Providers, Failure> {
-    match connection.ask(ProvisionerRequest::GetProviders)? {
-        ProvisionerResponse::Providers { listed, left_out } => Ok(Providers { listed, left_out }),
-        _ => Err(Failure::new("the trace manager sent an unexpected answer")),
-    }
 }

@@ -23,9 +23,9 @@ use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use trace_client::partial_name;
 use unfinished::Unfinished;
 
 /// The mode of a new file.
@@ -35,20 +35,6 @@ const KEPT_MODE: Mode = Mode::RWXU.union(Mode::RWXG).union(Mode::RWXO);
 
 /// Maximum number of files of interrupted recordings beside the same output.
 const MAX_PARTIALS: u32 = 1000;
-
-/// The name of an output's archive while it is recorded.
-fn partial_name(name: &OsStr, number: u32) -> OsString {
-    let strip = |suffix: &'static str| Some((name.as_bytes().strip_suffix(suffix.as_bytes())?, suffix));
-    let found = strip(".fxt").or_else(|| strip(".fxt.zst")).filter(|(stem, _)| !stem.is_empty());
-    let (stem, suffix) = found.unwrap_or((name.as_bytes(), ".fxt"));
-    let mut partial = OsStr::from_bytes(stem).to_owned();
-    if number > 0 {
-        partial.push(format!("-{number}"));
-    }
-    partial.push(".partial");
-    partial.push(suffix);
-    partial
-}
 
 /// An open directory.
 #[derive(Clone, Debug)]
@@ -316,27 +302,6 @@ impl Problem {
         match self {
             Self::Failure(failure) => failure,
             Self::Write(error) => Failure::new(format!("cannot write {}: {error}", output.display())),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    //= docs/recording.md#while-it-is-recorded
-    #[test]
-    fn a_partial_archive_is_named_after_its_output() {
-        for (name, number, partial) in [
-            ("trace.fxt", 0, "trace.partial.fxt"),
-            ("trace.fxt", 2, "trace-2.partial.fxt"),
-            ("trace.json", 0, "trace.json.partial.fxt"),
-            ("trace.fxt.zst", 0, "trace.partial.fxt.zst"),
-            ("trace.fxt.zst", 1, "trace-1.partial.fxt.zst"),
-            ("trace.fxt.gz", 0, "trace.fxt.gz.partial.fxt"),
-            (".fxt", 0, ".fxt.partial.fxt"),
-        ] {
-            assert_eq!(partial_name(OsStr::new(name), number), partial);
         }
     }
 }

@@ -5,7 +5,7 @@
 //! recover` finds them.
 //= docs/recording.md#several-recordings-at-once
 
-use crate::connection::{self, system};
+use crate::connection::{self, Connection, system};
 use crate::exit::{Failure, INTERRUPTED};
 use crate::stdio::say;
 use std::os::unix::process::CommandExt;
@@ -26,6 +26,17 @@ pub fn usual_directory(runtime: &Path) -> Option<&Path> {
 /// The process that a directory is named after.
 fn process_of(directory: &Path) -> Option<u32> {
     directory.file_name()?.to_str()?.strip_prefix(PREFIX)?.split_once('-')?.0.parse().ok()
+}
+
+/// Connections with the managers of recordings' own that run, each with the process that records.
+pub fn running() -> Vec<(u32, Connection)> {
+    let entries = connection::directories().into_iter().filter_map(|usual| std::fs::read_dir(usual).ok());
+    let directories = entries.flatten().flatten().map(|entry| entry.path());
+    let connections = directories.filter_map(|directory| {
+        let process = process_of(&directory)?;
+        Some((process, Connection::find_in(&directory).ok()??))
+    });
+    connections.collect()
 }
 
 /// Executes this command again with a manager of its own. Returns only if that is not possible, or the user

@@ -1,7 +1,6 @@
 //! `trace record`: from the first message to the summary.
 
 pub mod destination;
-mod lending;
 mod limited;
 mod limits;
 mod recording;
@@ -11,7 +10,7 @@ mod triggers;
 use crate::args;
 use crate::args::record::Recording as Options;
 use crate::command::RecordedCommand;
-use crate::connection::{Connection, in_use, with_remedy};
+use crate::connection::{self, Connection, in_use, with_remedy};
 use crate::counted::Counted;
 use crate::exit::{self, Failure};
 use crate::input::is_stdin;
@@ -75,7 +74,7 @@ pub fn run(options: args::Record) -> Result<u8, Failure> {
         return Err(Failure::usage("--json: the trace goes to stdout already"));
     }
     (config.confirms, config.wants_untraced, config.file) = (true, true, destination.archive_file());
-    let mut connection = Connection::open()?;
+    let mut connection = connection::open()?;
     let mut expected = Expected::new(options.categories.as_ref().map_or(&[], |list| &list.0));
     // A command's categories are known only when it runs.
     if options.command.is_empty() {

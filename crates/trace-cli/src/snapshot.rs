@@ -1,26 +1,20 @@
 //! `trace snapshot`: saves the buffers of the running recording, which continues.
 
 use crate::args::Snapshot;
-use crate::connection::{Connection, NOTHING_RECORDED, system};
+use crate::connection::{Connection, NOTHING_RECORDED};
 use crate::counted::Counted;
 use crate::exit::Failure;
 use crate::record::destination::Destination;
 use crate::stdio::say;
 use crate::{json, summary};
 use std::error::Error as StdError;
-use std::fs::File;
 use std::io::{Seek, Write};
 use std::time::Duration;
 use trace_archive::problem;
 use trace_format::shown::Shown;
-use trace_protocol::controller::{
-    ProviderStats, ProvisionerRequest, ProvisionerResponse, SnapshotError, StopResult,
-};
+use trace_protocol::controller::ProviderStats;
 use trace_reader::item::ProviderId;
 use trace_reader::tail::{Copied, Coverage, Tail};
-use zx_sim::{Error, Signals, Socket, wait_one};
-
-const CHUNK_BYTES: usize = 256 << 10;
 
 /// Saves a snapshot, perhaps only its end, and reports the time that it covers.
 pub fn run(options: &Snapshot) -> Result<(), Failure> {
@@ -29,7 +23,7 @@ pub fn run(options: &Snapshot) -> Result<(), Failure> {
     let mut whole = tempfile::tempfile()
         .map_err(|error| Failure::new(format!("cannot make a temporary file: {error}")))?;
     let now = zx_sim::ticks::now();
-    let stats = take(&mut connection, &mut whole)?;
+    let stats = connection.snapshot(&mut whole)?;
     whole.rewind().map_err(|error| Failure::new(format!("cannot read the snapshot: {error}")))?;
     let ended = stats.iter().filter_map(|stats| Some((ProviderId(stats.id), stats.ended_ticks?))).collect();
     let since = Tail { now, ended, last: options.last.map(|last| last.0) };
@@ -126,45 +120,6 @@ fn seconds(duration: Duration) -> String {
         format!("{:.3} ms", duration.as_secs_f64() * 1e3)
     } else {
         format!("{:.3} s", duration.as_secs_f64())
-    }
-}
-
-/// Requests a snapshot into a file.
-pub fn take(connection: &mut Connection, file: &mut File) -> Result<Vec<ProviderStats>, Failure> {
-    connection.check()?;
-    let (ours, theirs) = Socket::pair().map_err(|error| system(&error))?;
-    let request = ProvisionerRequest::TakeSnapshot { output: theirs.into_handle() };
-    let (answer, copied) = std::thread::scope(|scope| {
-        let copying = scope.spawn(|| copy(&ours, file));
-        let answer = connection.ask_for(request, None);
-        (answer, copying.join())
-    });
-    let copied = copied.map_err(|_| Failure::new("the reading thread has failed"))?;
-    match answer? {
-        ProvisionerResponse::TakeSnapshot(Ok(StopResult { provider_stats })) => {
-            copied.map_err(|error| Failure::new(format!("cannot write the snapshot: {error}")))?;
-            Ok(provider_stats)
-        }
-        ProvisionerResponse::TakeSnapshot(Err(error)) => Err(Failure::new(match error {
-            SnapshotError::NotStarted => NOTHING_RECORDED,
-            SnapshotError::Busy => "another snapshot is being taken; try again",
-            SnapshotError::Aborted => "the snapshot was cut off",
-        })),
-        _ => Err(Failure::new("the trace manager sent an unexpected answer")),
-    }
-}
-
-fn copy(input: &Socket, output: &mut File) -> std::io::Result<()> {
-    let mut chunk = vec![0; CHUNK_BYTES];
-    loop {
-        match input.read(&mut chunk) {
-            Ok(0) | Err(Error::PeerClosed) => return Ok(()),
-            Ok(length) => output.write_all(&chunk[..length])?,
-            Err(Error::ShouldWait) => {
-                let _ = wait_one(input, Signals::READABLE | Signals::PEER_CLOSED, None);
-            }
-            Err(error) => return Err(std::io::Error::other(error)),
-        }
     }
 }
 

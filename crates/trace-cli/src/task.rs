@@ -25,8 +25,8 @@ use std::time::Duration;
 use trace_format::shown::Shown;
 use trace_protocol::BufferingMode;
 use trace_protocol::controller::{
-    ProvisionerRequest, ProvisionerResponse, TaskEnd, TaskError, TaskFailure, TaskOptions, TaskRequest,
-    TaskResponse, TaskStatus, Trigger, TriggerAction, Triggered,
+    TaskEnd, TaskError, TaskFailure, TaskOptions, TaskRequest, TaskResponse, TaskStatus, Trigger,
+    TriggerAction, Triggered,
 };
 use zx_sim::Handle;
 
@@ -110,7 +110,7 @@ fn begin(
     file: File,
     asked: &Recording,
 ) -> Result<(Connection, u64), Failure> {
-    let mut connection = Connection::open()?;
+    let mut connection = connection::open()?;
     Expected::new(&options.requested_categories).check_running(&mut connection)?;
     kernel::provide(&mut connection, &config, asked)?;
     let wait = Duration::from_millis(config.start_timeout_milliseconds) + Duration::from_secs(10);
@@ -295,10 +295,7 @@ fn ask(
     request: TaskRequest<Handle>,
     wait: Option<Duration>,
 ) -> Result<TaskResponse, Failure> {
-    match connection.ask_for(ProvisionerRequest::Task(request), wait)? {
-        ProvisionerResponse::Task(response) => Ok(response),
-        _ => Err(another_answer()),
-    }
+    Ok(connection.ask_about_task(request, wait)?)
 }
 
 /// That there is no recording in the background, and how to end the one in the foreground, if there is one.

@@ -6,7 +6,7 @@ use crate::input::open;
 use crate::near;
 use crate::settings::categories::scope;
 use crate::stdio::say;
-use crate::{kernel, list, progress};
+use crate::{kernel, progress};
 use ktrace_provider::{categories, metrics, probes};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -64,8 +64,8 @@ impl Expected {
         if self.is_empty() {
             return Ok(());
         }
-        list::settled_providers(connection)?;
-        self.add(list::known_categories(connection)?);
+        connection.settled_providers()?;
+        self.add(connection.known_categories()?);
         self.warnings().iter().for_each(|warning| say!("{warning}"));
         Ok(())
     }

@@ -19,7 +19,10 @@ fn running_programs_and_their_categories_are_listed() {
 
     let output = sandbox.trace(["list-providers", "--machine", "json"]);
     let list: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(list, serde_json::json!([{"version": 1, "id": 1, "name": "emit", "pid": emit.pid()}]));
+    assert_eq!(
+        list,
+        serde_json::json!([{"version": 1, "id": 1, "name": "emit", "pid": emit.pid(), "recorded_by": null}])
+    );
 
     let output = sandbox.trace(["list-categories"]);
     assert_eq!(String::from_utf8_lossy(&output.stdout), "Known categories\n  emit\n  other\n");

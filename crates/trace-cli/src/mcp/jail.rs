@@ -70,7 +70,7 @@ impl Jail {
             let descriptor = openat(CWD, &path, flags, Mode::empty()).map_err(|why| failed(why.into()))?;
             Ok(Root { path, descriptor })
         };
-        Ok(Self { roots: directories.iter().map(open).collect::<Result<_, _>>()? })
+        Ok(Self { roots: directories.iter().map(open).collect::<Result<_, Failure>>()? })
     }
 
     /// The paths of the directories.

@@ -5,7 +5,6 @@
 //! partial. If anything fails before the output is complete, that file stays. It is compressed as it arrives
 //! if the output is an archive compressed with zstd.
 
-use super::lending::Lending;
 use crate::args::format::{Compression, Format, of_name};
 use crate::args::record::Recording;
 use crate::args::values::Compress;
@@ -18,10 +17,11 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fs::File;
 use std::io::{self, Seek, Write};
 use std::net::TcpStream;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use trace_archive::confirm::check_file;
+use trace_client::lending::Lending;
 use trace_convert::{Summary, seekable};
 use trace_protocol::controller::ArchiveFile;
 use trace_protocol::limits::MAX_PATH_BYTES;
@@ -256,9 +256,9 @@ impl<'a> Sink<'a> {
     }
 
     /// The file, if the manager may write it.
-    pub fn lend(&mut self) -> Option<(&mut File, Lending)> {
+    pub fn lend(&self) -> Option<(BorrowedFd<'_>, Lending)> {
         match self {
-            Self::File(file, Some(lending)) => Some((file.file(), lending.clone())),
+            Self::File(file, Some(lending)) => Some((file.file_ref().as_fd(), lending.clone())),
             Self::File(_, None) | Self::Stdout(_) | Self::Connection(_) | Self::Compressed(..) => None,
         }
     }

@@ -7,12 +7,11 @@ use super::recording::Recording;
 use crate::args::record::Recording as Options;
 use crate::args::trigger::{Action, Condition, Trigger, UserSignal};
 use crate::args::values::Span;
-use crate::connection::Connection;
+use crate::connection;
 use crate::counted::Counted;
 use crate::exit::Failure;
 use crate::output::OutputFile;
 use crate::stdio::say;
-use crate::{dump_memory, snapshot};
 use signal_hook::consts::{SIGUSR1, SIGUSR2};
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
@@ -272,8 +271,8 @@ impl Worker {
             Action::Stop => return String::new(),
             Action::DumpMemory => {
                 // A connection of its own, as for a snapshot.
-                Connection::open()
-                    .and_then(|mut connection| dump_memory::take(&mut connection, MemoryDumpLevel::Detailed))
+                connection::open()
+                    .and_then(|mut connection| Ok(connection.dump_memory(MemoryDumpLevel::Detailed)?))
                     .map(|dump| format!("memory dump {}", dump.id))
                     .map_err(|failure| format!("no memory dump: {}", failure.text))
             }
@@ -295,8 +294,8 @@ impl Worker {
         };
         let mut output = OutputFile::create(&path)?;
         // A connection of its own: this recording's channel has its own requests.
-        let mut connection = Connection::open()?;
-        snapshot::take(&mut connection, output.file())?;
+        let mut connection = connection::open()?;
+        connection.snapshot(output.file())?;
         output.finish()
     }
 }

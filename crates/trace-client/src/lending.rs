@@ -1,7 +1,8 @@
-//! A file that the manager writes itself, while the recording's socket has counts of what is written.
+//! A file that the manager writes itself, while the session's socket has counts of what is written.
+//= docs/protocol.md#files-that-are-handed-over
 
-use std::cell::Cell;
-use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use trace_protocol::controller::FileCount;
 use zx_sim::{Error, Signals, Socket, wait_one};
@@ -12,24 +13,25 @@ const RETURN_WAIT: Duration = Duration::from_secs(1);
 
 /// Whether a file is with the manager, which may be writing it.
 #[derive(Clone, Debug, Default)]
-pub struct Lending(Rc<Cell<bool>>);
+pub struct Lending(Arc<AtomicBool>);
 
 impl Lending {
     /// The manager may be writing the file.
+    #[must_use]
     pub fn is_lent(&self) -> bool {
-        self.0.get()
+        self.0.load(Ordering::Relaxed)
     }
 
     /// Offers the file to the manager at the other end of a socket.
-    pub fn begin(&self, socket: Socket) -> Lent {
-        self.0.set(true);
+    pub(crate) fn begin(&self, socket: Socket) -> Lent {
+        self.0.store(true, Ordering::Relaxed);
         Lent { socket, lending: self.clone() }
     }
 }
 
 /// A file that was offered to the manager. When this is dropped, the manager is asked to let it go.
 #[derive(Debug)]
-pub struct Lent {
+pub(crate) struct Lent {
     socket: Socket,
     lending: Lending,
 }
@@ -37,7 +39,7 @@ pub struct Lent {
 impl Lent {
     /// The manager does not write the file, or does not any more.
     pub fn end(&self) {
-        self.lending.0.set(false);
+        self.lending.0.store(false, Ordering::Relaxed);
     }
 }
 
@@ -64,7 +66,7 @@ impl Drop for Lent {
 
 /// What comes through the socket of a recording.
 #[derive(Debug)]
-pub enum Arrival {
+pub(crate) enum Arrival {
     /// The archive.
     Archive,
     /// That shows with the first bytes, which are here.
@@ -75,7 +77,7 @@ pub enum Arrival {
 
 /// What has arrived.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Arrived {
+pub(crate) enum Arrived {
     /// Not enough to tell.
     Nothing,
     /// The first bytes of the archive.

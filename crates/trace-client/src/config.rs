@@ -1,0 +1,154 @@
+//! What is recorded, and how.
+
+use std::time::Duration;
+use trace_protocol::BufferingMode;
+use trace_protocol::controller::{ProviderSpec, TraceConfig};
+use trace_protocol::limits::MAX_COMMAND_LINE_BYTES;
+use trace_protocol::memory::{MemoryDumpLevel, MemoryDumps};
+
+/// How often a quiet stream is written.
+const WRITE_PERIOD: Duration = Duration::from_secs(1);
+
+/// What is recorded, and how. The default is all categories, in buffers of 4 MiB which are read at the end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    pub(crate) config: TraceConfig,
+    /// Categories were named, if only none.
+    pub(crate) is_list: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        let config = TraceConfig { command_line: command_line(), ..TraceConfig::default() };
+        Self { config, is_list: false }.write_period(WRITE_PERIOD)
+    }
+}
+
+impl Config {
+    /// Records these categories: a list with commas, in which `db*` is all that begin with `db`. Groups such
+    /// as `#default` are a matter of the command.
+    #[must_use]
+    pub fn of(categories: &str) -> Self {
+        let names = categories.split(',').map(str::trim).filter(|name| !name.is_empty());
+        let mut config = Self { is_list: true, ..Self::default() };
+        config.config.categories = names.map(str::to_owned).collect();
+        config
+    }
+
+    /// How buffers are used: until they are full (the default), in a circle, or as a stream.
+    #[must_use]
+    pub fn mode(mut self, mode: BufferingMode) -> Self {
+        self.config.buffering_mode = mode;
+        self
+    }
+
+    /// The size of each program's buffer in MiB; 0 counts as 1.
+    #[must_use]
+    pub fn buffer_size_mib(mut self, mebibytes: u32) -> Self {
+        self.config.buffer_size_megabytes_hint = mebibytes;
+        self
+    }
+
+    /// Gives the programs with a provider of this name buffers of another size, in MiB, and records more
+    /// categories of them, a list as in [`Config::of`].
+    #[must_use]
+    pub fn provider(mut self, name: &str, mebibytes: Option<u32>, categories: &str) -> Self {
+        let categories = Self::of(categories).config.categories;
+        let name = name.to_owned();
+        let spec = ProviderSpec { name, buffer_size_megabytes_hint: mebibytes, categories };
+        self.config.provider_specs.push(spec);
+        self
+    }
+
+    /// How long the start waits for programs that run already. 5 s if it is not set.
+    #[must_use]
+    pub fn start_timeout(mut self, wait: Duration) -> Self {
+        self.config.start_timeout_milliseconds = milliseconds(wait);
+        self
+    }
+
+    /// How long the stop waits for programs. 5 s if it is not set.
+    #[must_use]
+    pub fn stop_timeout(mut self, wait: Duration) -> Self {
+        self.config.stop_timeout_milliseconds = milliseconds(wait);
+        self
+    }
+
+    /// How often programs hand over what they have while they stream and little happens. 1 s if it is not
+    /// set; at least 1 ms.
+    #[must_use]
+    pub fn write_period(mut self, period: Duration) -> Self {
+        self.config.write_period_milliseconds = Some(milliseconds(period).max(1));
+        self
+    }
+
+    /// Events have the processor time of their thread as an argument.
+    #[must_use]
+    pub fn thread_time(mut self) -> Self {
+        self.config.thread_time = true;
+        self
+    }
+
+    /// The archive says nothing of the machine, its user and the command line of this process.
+    #[must_use]
+    pub fn without_metadata(mut self) -> Self {
+        self.config.metadata = false;
+        self
+    }
+
+    /// Programs write down what they use memory for, at this interval.
+    #[must_use]
+    pub fn memory_dumps(mut self, interval: Duration, level: MemoryDumpLevel) -> Self {
+        let interval_milliseconds = milliseconds(interval).max(1);
+        self.config.memory_dumps = Some(MemoryDumps { interval_milliseconds, level });
+        self
+    }
+}
+
+fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// This process's own command line, cut to the limit of a message.
+fn command_line() -> Vec<String> {
+    let mut left = MAX_COMMAND_LINE_BYTES;
+    let arguments = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
+    arguments
+        .take_while(|argument| {
+            let fits = argument.len() <= left;
+            left = left.saturating_sub(argument.len());
+            fits
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_configuration_is_what_its_parts_say() {
+        let config = Config::of("app, db*,")
+            .mode(BufferingMode::Streaming)
+            .buffer_size_mib(16)
+            .provider("server", Some(64), "net")
+            .start_timeout(Duration::from_millis(1500))
+            .memory_dumps(Duration::ZERO, MemoryDumpLevel::Light)
+            .without_metadata();
+        let TraceConfig { categories, buffering_mode, provider_specs, .. } = &config.config;
+        assert_eq!(
+            (&categories[..], *buffering_mode),
+            (&["app", "db*"].map(str::to_owned)[..], BufferingMode::Streaming)
+        );
+        let spec = ProviderSpec {
+            name: "server".to_owned(),
+            buffer_size_megabytes_hint: Some(64),
+            categories: vec!["net".to_owned()],
+        };
+        assert_eq!(provider_specs, &[spec]);
+        let TraceConfig { start_timeout_milliseconds, write_period_milliseconds, memory_dumps, .. } =
+            config.config;
+        assert_eq!((start_timeout_milliseconds, write_period_milliseconds), (1500, Some(1000)));
+        assert_eq!(memory_dumps.map(|dumps| dumps.interval_milliseconds), Some(1));
+    }
+}

@@ -1,0 +1,58 @@
+//! Records other programs from a program: a test, a benchmark, a service that supervises others.
+//!
+//! ```no_run
+//! use trace_client::{Client, Config};
+//!
+//! let client = Client::open().wait()?;
+//! let recording = client.record(Config::of("app"), "test.fxt").wait()?;
+//! std::process::Command::new("./app").envs(client.environment()).status().unwrap();
+//! let report = recording.stop().wait()?;
+//! assert!(report.is_complete());
+//! # Ok::<(), trace_client::Error>(())
+//! ```
+//!
+//! Whatever takes time returns a [`Pending`], which has two faces: [`Pending::wait`] blocks, and `.await`
+//! works in any executor. Nothing here needs one: a [`Client`] and a [`Recording`] each have a thread that
+//! takes turns with the manager.
+//!
+//! | module | is |
+//! |---|---|
+//! | [`client`] | connects, lists, records, takes snapshots |
+//! | [`recording`] | a recording: progress, alerts, flush, stop |
+//! | [`pending`] | an answer that comes later |
+//! | [`connection`] | requests to a manager, on the thread that calls |
+//! | [`session`] | a recording as a state machine, for programs with a loop of their own, as `trace` is |
+//! | [`sink`] | where the archive of a session goes |
+//! | [`start`] | starts a manager if none runs |
+//!
+//! It writes archives in Fuchsia's trace format; `trace convert` or the crate `trace-convert` make other
+//! formats of them.
+//= docs/client.md#a-library-that-records
+#![forbid(unsafe_code)]
+
+pub mod client;
+mod config;
+pub mod connection;
+mod error;
+pub mod lending;
+mod output;
+pub mod pending;
+pub mod recording;
+pub mod session;
+pub mod sink;
+pub mod start;
+mod thread;
+
+pub use client::Client;
+pub use config::Config;
+pub use connection::{Connection, Providers};
+pub use error::{Error, Result};
+pub use output::{Output, partial_name};
+pub use pending::Pending;
+pub use recording::{Recording, Report};
+pub use start::Tool;
+pub use trace_archive::problem;
+pub use trace_protocol::BufferingMode;
+pub use trace_protocol::KnownCategories;
+pub use trace_protocol::controller::{Alert, ProviderInfo, ProviderProgress, ProviderStats};
+pub use trace_protocol::memory::{MemoryDump, MemoryDumpLevel};

@@ -1,0 +1,127 @@
+//! Starts a manager that ends when it is not needed any more.
+
+use crate::connection::connect;
+use crate::error::{Error, Result};
+use rustix::fs::{Access, Mode};
+use std::fs::File;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use trace_protocol::names::RUNTIME_VARIABLE;
+use zx_sim::{Channel, RuntimeDir};
+
+/// The messages of a manager that was started on demand.
+const LOG: &str = "manager.log";
+/// The name of the executable.
+const TOOL: &str = "trace";
+/// How long a manager may take to start, on the busiest machine: one that cannot start reports that.
+const START_WAIT: Duration = Duration::from_secs(30);
+const RETRY_INTERVAL: Duration = Duration::from_millis(10);
+/// The exit code of a manager in whose directory another one runs.
+pub const ALREADY_RUNNING: u8 = 3;
+
+/// The executable `trace`, in which the manager is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Tool {
+    /// The first in the directories of PATH.
+    #[default]
+    InPath,
+    /// This one.
+    At(PathBuf),
+    /// The running program, which is `trace` itself.
+    ThisProgram,
+}
+
+impl Tool {
+    fn path(&self) -> Result<PathBuf> {
+        match self {
+            Self::InPath => find_in_path().ok_or(Error::NoTool),
+            Self::At(path) => Ok(path.clone()),
+            Self::ThisProgram => std::env::current_exe().map_err(Error::CannotStart),
+        }
+    }
+}
+
+fn find_in_path() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    // An empty entry is the current directory, where anything may be.
+    let directories = std::env::split_paths(&path).filter(|directory| directory.is_absolute());
+    let mut files = directories.map(|directory| directory.join(TOOL));
+    files.find(|file| file.is_file() && rustix::fs::access(file, Access::EXEC_OK).is_ok())
+}
+
+/// Starts a manager in a directory, and connects to it.
+pub(crate) fn start_manager(directory: &Path, tool: &Tool) -> Result<Channel> {
+    let tool = tool.path()?;
+    let failed = |source| Error::Directory { directory: directory.to_owned(), source };
+    let runtime = RuntimeDir::open_or_create(directory).map_err(failed)?;
+    // Another client's manager may be writing it at this moment.
+    let log = runtime.append_to_file(LOG)?;
+    // Regardless of the umask, the next one can write to it.
+    let _ = rustix::fs::fchmod(&log, Mode::RUSR | Mode::WUSR);
+    let mut manager = start(&tool, directory, &log)?;
+    let deadline = Instant::now() + START_WAIT;
+    loop {
+        if let Some(channel) = connect(directory)? {
+            reap(manager);
+            return Ok(channel);
+        }
+        match manager.try_wait() {
+            Ok(None) => {}
+            // Another client's manager was faster, and will listen in a moment, unless it dies before.
+            Ok(Some(status)) if status.code() == Some(ALREADY_RUNNING.into()) => {
+                manager = start(&tool, directory, &log)?;
+            }
+            Ok(Some(_)) | Err(_) => {
+                let text = std::fs::read_to_string(directory.join(LOG)).unwrap_or_default();
+                let why = text.lines().last().unwrap_or("it reported no reason").to_owned();
+                return Err(Error::DidNotStart(why));
+            }
+        }
+        if Instant::now() >= deadline {
+            let _ = manager.kill();
+            reap(manager);
+            return Err(Error::StartTimeout(START_WAIT));
+        }
+        std::thread::sleep(RETRY_INTERVAL);
+    }
+}
+
+fn start(tool: &Path, directory: &Path, log: &File) -> Result<Child> {
+    let log: File = log.try_clone().map_err(Error::CannotStart)?;
+    let started = Command::new(tool)
+        .arg0("trace-manager")
+        .args(["manager", "--on-demand"])
+        .env(RUNTIME_VARIABLE, directory)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(log)
+        .spawn();
+    started.map_err(|error: io::Error| Error::CannotStart(error))
+}
+
+/// Waits for its end, which may come long before this process's, so that it does not stay as a zombie.
+fn reap(mut manager: Child) {
+    let reaping = std::thread::Builder::new().name("trace-reaper".to_owned());
+    // Without a thread it stays until this process ends.
+    let _ = reaping.spawn(move || manager.wait());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tool_that_is_not_there_is_an_error() {
+        let directory = tempfile::tempdir().unwrap();
+        let tool = Tool::At(directory.path().join("trace"));
+        let error = start_manager(&directory.path().join("run"), &tool).unwrap_err();
+        assert_eq!(error.to_string(), "cannot start a trace manager");
+        // One that ends says why.
+        let tool = Tool::At("/bin/false".into());
+        let error = start_manager(&directory.path().join("run"), &tool).unwrap_err();
+        assert_eq!(error.to_string(), "the trace manager did not start: it reported no reason");
+    }
+}

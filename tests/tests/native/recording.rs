@@ -1,0 +1,73 @@
+//! Recording programs from C.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::process::Command;
+use trace_tests::build::program;
+use trace_tests::{Archive, Sandbox, native};
+
+//= docs/client.md#from-c
+#[test]
+fn a_c_program_records_others() {
+    let test = "a_c_program_records_others";
+    if !native::has_compilers(test) {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let source = native::source("record.c");
+    for (compiler, name) in [("gcc", "gcc.fxt"), ("clang", "clang.fxt")] {
+        let record = sandbox.file(name).with_extension("");
+        native::client_program(compiler, &[source.to_str().unwrap()], &native::STRICT, &record);
+        let raising = format!("{} alert stall >/dev/null", program("stubborn").display());
+        let output = Command::new(&record)
+            .args([program("trace"), &sandbox.runtime_dir(), &sandbox.file(name)])
+            .arg(raising)
+            .current_dir(sandbox.work_dir())
+            .output()
+            .unwrap();
+        native::check("the client", &output);
+        let bytes = fs::metadata(sandbox.file(name)).unwrap().len();
+        let expected = format!(
+            "1 unable to start trace: there is no buffering mode 7\n\
+             alert: 0\n\
+             alert: 1 stall 1\n\
+             listed stubborn: 1, 0 dropped\n\
+             recording stubborn: 1, 0 dropped\n\
+             flush: 1\n\
+             snapshot: 0\n\
+             cannot write /no/such/directory/a.fxt: No such file or directory (os error 2)\n\
+             ended: 0\n\
+             events: 2, dropped: 0, bytes: {bytes}, complete: 1\n\
+             1 the run\n"
+        );
+        assert_eq!(String::from_utf8_lossy(&output.stdout), expected, "{compiler}");
+        let archive = Archive::read(&sandbox.file(name));
+        let names: Vec<String> = archive.events.iter().map(trace_tests::archive::Event::name).collect();
+        assert_eq!(names, ["here", "alert"], "{compiler}");
+    }
+}
+
+#[test]
+fn the_recording_library_exports_what_its_header_declares() {
+    let test = "the_recording_library_exports_what_its_header_declares";
+    if !native::has_tool(test, "nm") || !native::has_tool(test, "readelf") {
+        return;
+    }
+    let library = native::library_dir().join("libtraceclient.so");
+    let run = |tool: &str, argument: &str| {
+        let output = Command::new(tool).arg(argument).arg(&library).output().expect("it runs");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let symbols = run("nm", "-D");
+    let defined = symbols.lines().filter_map(|line| line.split_once(" T ").map(|(_, name)| name.to_owned()));
+    let header = fs::read_to_string(native::include_dir().join("trace-client/c_api.h")).expect("the header");
+    let declared: BTreeSet<String> = header
+        .lines()
+        .filter(|line| !line.starts_with("//") && !line.starts_with("typedef"))
+        .filter_map(|line| line.split_once('(')?.0.split([' ', '*']).next_back().map(str::to_owned))
+        .filter(|name| name.starts_with("trace_client_"))
+        .collect();
+    assert_eq!(declared.len(), 10, "{declared:?}");
+    assert_eq!(defined.collect::<BTreeSet<_>>(), declared);
+    assert!(run("readelf", "-d").contains("[libtraceclient.so.0]"));
+}
