@@ -10,6 +10,7 @@ mod native {
     mod installed;
     mod kinds;
     mod known;
+    mod local;
     mod memory;
     mod processes;
     mod programs;

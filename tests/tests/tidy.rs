@@ -87,7 +87,7 @@ const NOT_SHIPPED: [&str; 7] = [
 ];
 
 /// The only files with unsafe code.
-const UNSAFE: [&str; 46] = [
+const UNSAFE: [&str; 47] = [
     "crates/trace-c/src/abi.rs",
     "crates/trace-c/src/chromium.rs",
     "crates/trace-c/src/context.rs",
@@ -99,6 +99,7 @@ const UNSAFE: [&str; 46] = [
     "crates/trace-c/src/known_categories.rs",
     "crates/trace-c/src/layout.rs",
     "crates/trace-c/src/library_election.rs",
+    "crates/trace-c/src/local.rs",
     "crates/trace-c/src/memory_dump.rs",
     "crates/trace-c/src/notes.rs",
     "crates/trace-c/src/observers.rs",

@@ -61,6 +61,11 @@ impl<'a> CStrRef<'a> {
         &bytes[..bytes.len().min(MAX_STRING_BYTES)]
     }
 
+    /// Its bytes; empty for null.
+    pub fn whole_bytes(self) -> &'a [u8] {
+        self.whole().map_or(&[][..], CStr::to_bytes)
+    }
+
     /// The whole text, with replacement characters for what is not UTF-8. None for null.
     pub fn to_string_lossy(self) -> Option<Cow<'a, str>> {
         self.whole().map(CStr::to_string_lossy)

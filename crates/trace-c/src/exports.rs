@@ -158,6 +158,17 @@ exports! {
         fn trace_internal_provider_describe_categories(provider: Option<&Provider>, call: Option<crate::provider::DescribeCategories>, data: *mut c_void);
         fn trace_internal_provider_get_config(provider: Option<&Provider>, mode: Out<'_, u32>, add: Option<crate::provider::AddCategory>, sink: *mut c_void);
     }
+    local {
+        fn trace_local_start(categories: CStrRef<'_>, mode: u32, mebibytes: u32) -> bool;
+        fn trace_local_is_recording() -> bool;
+        fn trace_local_stop() -> bool;
+        fn trace_local_flush(deliver: Option<crate::local::Deliver>, context: *mut c_void, out: Out<'_, crate::local::CSummary>) -> bool;
+        fn trace_local_flush_to_file(path: CStrRef<'_>, out: Out<'_, crate::local::CSummary>) -> bool;
+        fn trace_local_snapshot_to_file(path: CStrRef<'_>, last_ms: u64, out: Out<'_, crate::local::CSummary>) -> bool;
+        fn trace_local_prepare_snapshot(path: CStrRef<'_>, last_ms: u64);
+        fn trace_local_request_snapshot();
+        fn trace_local_wait_for_snapshot(timeout_ms: u64) -> bool;
+    }
     dispatcher {
         fn async_loop_create(config: Option<&Config>, out: Out<'_, *mut Loop>) -> Status;
         fn async_loop_get_dispatcher(owner: *mut Loop) -> *mut Loop;

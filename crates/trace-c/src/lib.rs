@@ -12,6 +12,7 @@
 //! | `observers` | reports to programs when it starts and stops |
 //! | `handler` | the engine itself |
 //! | `provider` | joining the trace manager |
+//! | `local` | recordings inside one process |
 //! | `memory_dump` | what a program uses memory for |
 //! | `dispatcher` | the loop |
 //! | `zircon` | clocks, handles, names of results |
@@ -36,6 +37,7 @@ mod instrumentation;
 mod known_categories;
 mod layout;
 mod library_election;
+mod local;
 mod memory_dump;
 mod notes;
 mod observers;

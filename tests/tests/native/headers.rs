@@ -6,7 +6,7 @@ use std::process::Output;
 use trace_tests::{Sandbox, compiled, native};
 
 /// Headers that need C++, by the beginnings of their paths.
-const CXX_ONLY: [&str; 12] = [
+const CXX_ONLY: [&str; 13] = [
     "fbl/",
     "lib/fit/",
     "lib/zx/",
@@ -18,6 +18,7 @@ const CXX_ONLY: [&str; 12] = [
     "trace-reader/file_reader.h",
     "trace-reader/reader.h",
     "trace-reader/records.h",
+    "trace/trace_log.h",
     "trace-vthread/",
 ];
 /// As above, of older paths and what is for the other language only.

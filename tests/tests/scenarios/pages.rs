@@ -48,7 +48,7 @@ const PAGES: [(&str, usize); 30] = [
 const SET_UP: [&str; 2] = ["cargo build --release --workspace --bins --examples", "cargo test --workspace"];
 
 /// Languages of blocks that are no commands: each of those has tests of its own, or is only shown.
-const OTHERS: [&str; 8] = ["c", "cmake", "json", "python", "rust", "text", "toml", "sql"];
+const OTHERS: [&str; 9] = ["c", "cmake", "cpp", "json", "python", "rust", "text", "toml", "sql"];
 
 /// Marks the end of a command's output.
 const MARK: char = '\u{1}';

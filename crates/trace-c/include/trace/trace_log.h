@@ -1,0 +1,158 @@
+// Chromium's names for recordings inside one process, over lib/trace-provider/local.h:
+//
+//   using base::trace_event::TraceConfig;
+//   using base::trace_event::TraceLog;
+//   TraceLog::GetInstance()->SetEnabled(TraceConfig("app,-app.verbose", ""), TraceLog::RECORDING_MODE);
+//   ...
+//   TraceLog::GetInstance()->SetDisabled();
+//   TraceLog::GetInstance()->Flush(callback);
+//
+// What is different: the archive is in Fuchsia's trace format, which `trace convert` turns into JSON. A
+// recording into the console is none: use the variable TRACE_ECHO. There are no hooks that see each event.
+#ifndef TRACE_TRACE_LOG_H_
+#define TRACE_TRACE_LOG_H_
+
+#include <lib/trace-provider/local.h>
+#include <lib/trace-provider/start.h>
+#include <trace/chromium.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace base {
+
+// A text that several owners share.
+class RefCountedString {
+ public:
+  explicit RefCountedString(std::string text) : text_(std::move(text)) {}
+  const std::string& data() const { return text_; }
+  size_t size() const { return text_.size(); }
+
+ private:
+  std::string text_;
+};
+
+namespace trace_event {
+
+enum TraceRecordMode {
+  // Record until the buffer is full.
+  RECORD_UNTIL_FULL,
+  // Record until recording ends. The buffer is fixed in size: the oldest events make room.
+  RECORD_CONTINUOUSLY,
+  // The same as RECORD_UNTIL_FULL, in the largest buffer.
+  RECORD_AS_MUCH_AS_POSSIBLE,
+};
+
+// What is recorded: a list of categories with commas, in which `-name` excludes one, `name*` is all that
+// begin so, and names that begin with `disabled-by-default-` are recorded only if they are named.
+class TraceConfig {
+ public:
+  TraceConfig() = default;
+  explicit TraceConfig(std::string_view category_filter, TraceRecordMode mode = RECORD_UNTIL_FULL)
+      : mode_(mode) {
+    SetCategories(category_filter);
+  }
+  // The options are `record-until-full`, `record-continuously` and `record-as-much-as-possible`; others are
+  // ignored.
+  TraceConfig(std::string_view category_filter, std::string_view trace_options) {
+    SetCategories(category_filter);
+    if (trace_options.find("record-continuously") != std::string_view::npos) {
+      mode_ = RECORD_CONTINUOUSLY;
+    } else if (trace_options.find("record-as-much-as-possible") != std::string_view::npos) {
+      mode_ = RECORD_AS_MUCH_AS_POSSIBLE;
+    }
+  }
+
+  TraceRecordMode GetTraceRecordMode() const { return mode_; }
+  void SetTraceRecordMode(TraceRecordMode mode) { mode_ = mode; }
+
+  // The list for trace_local_start().
+  std::string categories() const { return has_inclusions_ ? categories_ : "*" + categories_; }
+
+ private:
+  static constexpr std::string_view kDisabledByDefault = "disabled-by-default-";
+
+  void SetCategories(std::string_view filter) {
+    while (!filter.empty()) {
+      size_t comma = filter.find(',');
+      std::string_view name = filter.substr(0, comma);
+      filter.remove_prefix(comma == std::string_view::npos ? filter.size() : comma + 1);
+      while (!name.empty() && name.front() == ' ') name.remove_prefix(1);
+      while (!name.empty() && name.back() == ' ') name.remove_suffix(1);
+      if (name.empty()) continue;
+      // As soon as one is included, others have to be, too.
+      has_inclusions_ |= name.front() != '-' && name.substr(0, kDisabledByDefault.size()) != kDisabledByDefault;
+      categories_ += ',';
+      categories_ += name;
+    }
+  }
+
+  std::string categories_;
+  bool has_inclusions_ = false;
+  TraceRecordMode mode_ = RECORD_UNTIL_FULL;
+};
+
+// The recordings of this program.
+class TraceLog {
+ public:
+  enum Mode : uint8_t {
+    RECORDING_MODE = 1 << 0,
+  };
+
+  // Gets a piece of an archive, and whether there are more.
+  using OutputCallback = std::function<void(const std::shared_ptr<RefCountedString>&, bool has_more_events)>;
+
+  static TraceLog* GetInstance() {
+    static TraceLog instance;
+    return &instance;
+  }
+
+  // Begins to record. While a recording goes on, this does nothing.
+  void SetEnabled(const TraceConfig& config, uint8_t modes_to_enable = RECORDING_MODE) {
+    if ((modes_to_enable & RECORDING_MODE) == 0 || IsEnabled()) return;
+    bool is_circular = config.GetTraceRecordMode() == RECORD_CONTINUOUSLY;
+    uint32_t size = config.GetTraceRecordMode() == RECORD_AS_MUCH_AS_POSSIBLE ? kLargestBuffer : 0;
+    trace_local_start(config.categories().c_str(),
+                      is_circular ? TRACE_BUFFERING_MODE_CIRCULAR : TRACE_BUFFERING_MODE_ONESHOT, size);
+  }
+
+  // Ends the recording, and keeps it for Flush().
+  void SetDisabled(uint8_t modes_to_disable = RECORDING_MODE) {
+    if ((modes_to_disable & RECORDING_MODE) != 0) trace_local_stop();
+  }
+
+  bool IsEnabled() const { return trace_local_is_recording(); }
+
+  // Ends the recording, if that was not done, and delivers it on this thread. If there is none, the
+  // callback gets one empty piece.
+  void Flush(const OutputCallback& callback, bool use_worker_thread = false) {
+    (void)use_worker_thread;
+    auto deliver = [](void* context, const uint8_t* bytes, size_t size, bool is_last) {
+      auto piece = std::make_shared<RefCountedString>(std::string(reinterpret_cast<const char*>(bytes), size));
+      (*static_cast<const OutputCallback*>(context))(piece, !is_last);
+    };
+    if (!trace_local_flush(deliver, const_cast<OutputCallback*>(&callback), nullptr)) {
+      callback(std::make_shared<RefCountedString>(std::string()), false);
+    }
+  }
+
+  // Ends the recording and discards it.
+  void CancelTracing(const OutputCallback& callback) {
+    trace_local_flush(nullptr, nullptr, nullptr);
+    callback(std::make_shared<RefCountedString>(std::string()), false);
+  }
+
+ private:
+  static constexpr uint32_t kLargestBuffer = 64;
+
+  TraceLog() = default;
+};
+
+}  // namespace trace_event
+}  // namespace base
+
+#endif  // TRACE_TRACE_LOG_H_
