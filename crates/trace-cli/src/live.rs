@@ -31,6 +31,7 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
     if !options.json && !stdio::is_stdout_terminal() {
         return Err(Failure::usage("stdout is not a terminal: --json prints a line for each update"));
     }
+    source::begin_beside(!options.recording.command.is_empty(), options.interval.0)?;
     let keys = Keys::open()?;
     let arguments = own::arguments(std::env::args_os(), options.recording.command.len());
     let output = if options.json { Output::Stderr } else { Output::Kept };

@@ -36,7 +36,7 @@ pub fn run(options: &Manager) -> Result<(), Failure> {
         // Where other users have no access, and in memory if possible.
         buffers_dir: usual.or((directory != first).then_some(first)).map(Path::to_owned),
         is_for_all_users,
-        leaves_with_its_client: usual.is_some(),
+        leaves_with_its_recording: usual.is_some(),
         on_demand: options.on_demand,
         idle_timeout: options.idle_timeout.map(|span| span.0).or(options.on_demand.then_some(IDLE_TIMEOUT)),
     });

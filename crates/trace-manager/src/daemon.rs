@@ -66,7 +66,7 @@ pub struct Options {
     /// A command started it: its log is a file that only it writes.
     pub on_demand: bool,
     /// It is for one recording, and exits when nothing is left to be done for that.
-    pub leaves_with_its_client: bool,
+    pub leaves_with_its_recording: bool,
     /// How long the manager may have no client and no session before it exits.
     pub idle_timeout: Option<Duration>,
 }
@@ -161,9 +161,9 @@ struct Daemon {
     started: Instant,
     idle_timeout: Option<Duration>,
     idle_since: Instant,
-    leaves_with_its_client: bool,
-    /// It has had a client.
-    was_needed: bool,
+    leaves_with_its_recording: bool,
+    /// It has had a session. Clients that only ask come before that, too.
+    has_recorded: bool,
     core: Core,
     announcement: Announcement,
     io: Io,
@@ -214,8 +214,8 @@ impl Daemon {
             started: now,
             idle_timeout: options.idle_timeout,
             idle_since: now,
-            leaves_with_its_client: options.leaves_with_its_client,
-            was_needed: false,
+            leaves_with_its_recording: options.leaves_with_its_recording,
+            has_recorded: false,
             core: Core::new(owner),
             announcement,
             registry,
@@ -518,10 +518,10 @@ impl Daemon {
             || !self.clients.is_empty()
         {
             self.idle_since = now;
-            self.was_needed = true;
+            self.has_recorded |= self.core.has_session();
             return false;
         }
-        self.leaves_with_its_client && self.was_needed || now >= self.idle_since + timeout
+        self.leaves_with_its_recording && self.has_recorded || now >= self.idle_since + timeout
     }
 }
 

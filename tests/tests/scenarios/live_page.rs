@@ -384,7 +384,29 @@ fn what_does_not_go_together_is_said() {
     let output = sandbox.trace(["view", "--live", "--no-open", "--", "./missing"]);
     assert_eq!(output.status.code(), Some(127), "{output:?}");
     assert!(sandbox.trace(["start", "-o", "b.fxt"]).status.success());
-    let output = sandbox.trace(["view", "--live", "--no-open", "--", "true"]);
+    let output = sandbox.trace(["view", "--live", "--no-open", "-o", "a.fxt"]);
     assert_eq!(output.status.code(), Some(125), "{output:?}");
     assert!(String::from_utf8_lossy(&output.stderr).contains("; trace stop ends it"), "{output:?}");
+}
+
+/// A command is recorded beside what is being recorded.
+//= docs/recording.md#several-recordings-at-once
+#[test]
+fn a_command_is_shown_while_something_else_is_recorded() {
+    let sandbox = Sandbox::new();
+    assert!(sandbox.trace(["start", "-o", "b.fxt"]).status.success());
+    fs::write(sandbox.file("wait"), "").unwrap();
+    let living = program("living");
+    let view = View::begin(&sandbox, &["-o", "a.fxt", "--", living.to_str().unwrap(), "wait"]);
+    let mut stream = view.stream();
+    stream.until("all durations", |name, data| name.is_empty() && data["totals"]["slices"] == 500);
+    fs::remove_file(sandbox.file("wait")).unwrap();
+    let end = stream.until("the end", |name, _| name == "end");
+    assert_eq!(end["how"], "The recording has ended and is saved.");
+    view.process.signal(Signal::INT);
+    drop(stream);
+    view.process.succeed();
+    assert_eq!(Archive::read(&sandbox.file("a.fxt")).events.len(), 503);
+    assert!(sandbox.trace(["stop"]).status.success());
+    assert_eq!(Archive::read(&sandbox.file("b.fxt")).events.len(), 0);
 }

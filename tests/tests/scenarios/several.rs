@@ -2,6 +2,7 @@
 
 use rustix::process::Signal;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use trace_tests::sandbox::{Process, kill};
 use trace_tests::scene::wait_for_death;
@@ -197,4 +198,34 @@ fn what_records_programs_that_run_is_refused() {
     assert!(own_directories(&sandbox).is_empty());
     first.signal(Signal::INT);
     first.succeed();
+}
+
+/// Another command that looks for programs may find a manager before the recording that has started it.
+//= docs/recording.md#several-recordings-at-once
+#[test]
+fn a_manager_of_a_recordings_own_waits_for_its_recording_and_ends_with_it() {
+    let sandbox = Sandbox::new();
+    assert!(sandbox.trace(["list-providers"]).status.success());
+    let directory = sandbox.runtime_dir().join(format!("own-{}-1", std::process::id()));
+    fs::create_dir(&directory).unwrap();
+    fs::set_permissions(&directory, fs::Permissions::from_mode(0o700)).unwrap();
+    let run = |arguments: &[&str]| {
+        let mut command = sandbox.command("trace");
+        command.args(arguments).env("TRACE_RUNTIME_DIR", &directory);
+        command
+    };
+    let mut manager = Sandbox::spawn_command(run(&["manager", "--on-demand"]));
+    wait_for("the manager", || directory.join("provisioner").exists().then_some(()));
+    for _ in 0..3 {
+        // By the list of the usual manager, and directly.
+        assert!(sandbox.trace(["list-providers"]).status.success());
+        assert!(run(&["list-providers"]).output().unwrap().status.success());
+        assert!(manager.is_running());
+    }
+    let emit = trace_tests::build::program("emit").to_str().unwrap();
+    let output = run(&["record", "-o", "own.fxt", "--", emit, "1", "1"]).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(Archive::read(&sandbox.file("own.fxt")).events.len(), 14);
+    manager.succeed();
+    assert!(!directory.exists());
 }

@@ -187,10 +187,32 @@ fn what_is_in_the_way_or_goes_away_is_reported() {
     let (sandbox, line) = living(1);
     let started = sandbox.trace(["start", "-o", "b.fxt"]);
     assert!(started.status.success(), "{started:?}");
-    let arguments: Vec<&str> = ["live", "--json", "--"].into_iter().chain(line.split(' ')).collect();
-    let refused = sandbox.trace(&arguments);
+    // A recording of programs that run.
+    let refused = sandbox.trace(["live", "--json", "-o", "a.fxt"]);
     assert_eq!(refused.status.code(), Some(125), "{refused:?}");
     assert!(String::from_utf8_lossy(&refused.stderr).contains("; trace stop ends it"), "{refused:?}");
+    let beside =
+        [&["live", "--json", "-o", "a.fxt", "--"][..], &line.split(' ').collect::<Vec<_>>()].concat();
+    let mut live = sandbox.spawn("trace", &beside);
+    let program = wait_for("its program", || {
+        let line: Value = serde_json::from_str(&live.line()).unwrap();
+        (line["programs"][0]["records"] == 503).then(|| line["programs"][0].clone())
+    });
+    let listed: Value = serde_json::from_slice(&sandbox.trace(["list-providers", "--json"]).stdout).unwrap();
+    assert_eq!(
+        (&listed[0]["pid"], &listed[0]["recorded_by"]),
+        (&program["pid"], &live.pid().into()),
+        "{listed}"
+    );
+    fs::remove_file(sandbox.file("wait")).unwrap();
+    let output = live.finish();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        said.starts_with("trace: another recording is running: this recording has a manager of its own, for"),
+        "{said}"
+    );
+    assert_eq!(recorded(&sandbox, "a.fxt"), [500, 2, 1]);
     let mut live = sandbox.spawn("trace", &["live", "--json"]);
     let first: Value = serde_json::from_str(&live.line()).unwrap();
     assert_eq!(first["programs"], serde_json::json!([]));

@@ -4,8 +4,10 @@ use super::keys::Keys;
 use super::own::{self, Output, Own};
 use crate::connection::{Connection, NOTHING_RECORDED};
 use crate::exit::Failure;
+use crate::own_manager;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::ffi::OsString;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use trace_protocol::controller::{ObserveError, ObserveOptions, ProvisionerRequest, ProvisionerResponse};
 use zx_sim::{Handle, Socket};
@@ -42,6 +44,16 @@ pub fn begin(
         Some(socket) => Ok(Source::Own(socket, own)),
         None => own.finish().map(|end| Source::Ended(end.code)),
     }
+}
+
+/// Where something is being recorded, a recorded command gets a manager of its own: executes this program
+/// again with it. To be called before anything handles signals.
+//= docs/recording.md#several-recordings-at-once
+pub fn begin_beside(has_command: bool, interval: Duration) -> Result<(), Failure> {
+    if !has_command || observe(interval)?.is_err() {
+        return Ok(());
+    }
+    Err(own_manager::record_with_one("another recording is running", &AtomicBool::new(false)))
 }
 
 /// Asks the manager for what is being recorded.

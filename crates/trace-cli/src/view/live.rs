@@ -36,6 +36,7 @@ const CLOSE_WAIT: Duration = Duration::from_secs(2);
 
 /// Serves the page of a recording until it is closed, or this is interrupted.
 pub fn run(options: &View) -> Result<u8, Failure> {
+    source::begin_beside(!options.command.is_empty(), INTERVAL)?;
     let keys = Keys::open()?;
     let listener = listen(ANY_PORT)?;
     let address = listener.local_addr().map_err(|error| failed(&error))?;
