@@ -82,6 +82,18 @@ extern "C" fn on_load() {
 #[unsafe(link_section = ".init_array.00000")]
 static ON_LOAD: extern "C" fn() = on_load;
 
+/// Called when the program ends by `exit`, or this copy is unloaded.
+extern "C" fn on_unload() {
+    if OWN.is_elected.load(Ordering::Acquire) {
+        trace_provider::startup::save();
+    }
+}
+
+/// Behind all destructors of the executable or library that this copy is in.
+#[used]
+#[unsafe(link_section = ".fini_array.00000")]
+static ON_UNLOAD: extern "C" fn() = on_unload;
+
 fn elect() -> &'static Candidate {
     let pinned = find_elected().filter(|_| !mutants::is_on("each copy works for itself")).and_then(pin);
     let elected = pinned.unwrap_or_else(|| {

@@ -70,6 +70,9 @@ pub mod startup {
     /// Records nothing.
     pub fn begin_by_environment() {}
 
+    /// Writes nothing.
+    pub fn save() {}
+
     /// None: the flag has no meaning here.
     #[must_use]
     pub fn categories_of(_argument: &str) -> Option<&str> {

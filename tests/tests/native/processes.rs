@@ -2,7 +2,7 @@
 
 use super::programs::{events, record, shown};
 use std::collections::BTreeMap;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use trace_tests::{Archive, Sandbox, native};
 
 fn text(path: &std::path::Path) -> &str {
@@ -214,4 +214,51 @@ fn children_are_recorded_by_themselves() {
     let mut names: Vec<String> = archive.events.iter().map(trace_tests::archive::Event::name).collect();
     names.sort();
     assert_eq!(names, ["child", "child again", "other program", "parent", "parent"]);
+}
+
+/// Whether or not it destroys its provider, and behind its last destructor.
+//= docs/recording.md#from-the-first-line
+#[test]
+fn a_program_writes_what_it_has_recorded_when_it_ends() {
+    if !native::has_compilers("a_program_writes_what_it_has_recorded_when_it_ends") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let (starting, statics) = (sandbox.file("starting"), sandbox.file("statics"));
+    native::program("clang", &["starting.c"], &[], &starting);
+    native::static_program("g++", &["statics.cc"], &["-std=c++17", "-O2"], &statics);
+    let run = |program: &std::path::Path, argument: &str, file: &str| {
+        let mut command = Command::new(program);
+        command.arg(argument).current_dir(sandbox.work_dir()).env("TRACE_RUNTIME_DIR", sandbox.runtime_dir());
+        command.env("TRACE_STARTUP", "*").env("TRACE_STARTUP_FILE", file);
+        let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("it runs");
+        let pid = child.id();
+        let output = child.wait_with_output().expect("it ends");
+        assert!(output.status.success(), "{output:?}");
+        (pid, String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let names = |file: &str| {
+        let archive = Archive::read(&sandbox.file(file));
+        archive.events.iter().map(trace_tests::archive::Event::name).collect::<Vec<_>>()
+    };
+    for argument in ["alone", "-x"] {
+        let (pid, _) = run(&starting, argument, "end-%p.fxt");
+        assert_eq!(names(&format!("end-{pid}.fxt")), ["earlier", "first", "first", "last"], "{argument}");
+    }
+    let (_, said) = run(&statics, "-x", "statics.fxt");
+    assert_eq!(said, "");
+    let all = names("statics.fxt");
+    assert_eq!(
+        (all.first().unwrap().as_str(), all.last().unwrap().as_str()),
+        ("before the provider", "exit")
+    );
+    assert_eq!(all.len(), 8);
+    // Nothing is left of these; what could not be written is.
+    let list = || String::from_utf8(sandbox.trace(["recover", "--list", "--json"]).stdout).expect("text");
+    assert_eq!(list().trim(), "[]");
+    let (_, said) = run(&statics, "-x", "no/such/directory.fxt");
+    assert!(said.contains("trace provider: nothing is written to no/such/directory.fxt: "), "{said}");
+    let output = sandbox.trace(["recover", "-o", "recovered.fxt"]);
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(names("recovered.fxt"), all);
 }

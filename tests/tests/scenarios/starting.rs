@@ -367,3 +367,39 @@ fn a_program_that_cannot_record_itself_says_why_and_runs() {
     assert!(said.starts_with(&format!("{reason}cannot create /proc/none")), "{said}");
     assert!(Scene::sessions_of(&sandbox).is_empty());
 }
+
+/// A normal end writes the file; any other leaves the buffer, as without the variable.
+//= docs/recording.md#from-the-first-line
+#[test]
+fn a_program_writes_what_it_has_recorded_when_it_ends() {
+    let sandbox = Sandbox::new();
+    for way in ["return", "exit", "abort", "kill"] {
+        let mut command = starting(&sandbox, 5, 10, 0, way);
+        let output = command.env("TRACE_STARTUP_FILE", "end.fxt").output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{way}");
+        let is_normal = way == "return";
+        assert_eq!(sandbox.file("end.fxt").exists(), is_normal, "{way}");
+        let archive = match is_normal {
+            true => {
+                let archive = Archive::read(&sandbox.file("end.fxt"));
+                fs::remove_file(sandbox.file("end.fxt")).unwrap();
+                assert!(Scene::sessions_of(&sandbox).is_empty());
+                archive
+            }
+            false => recover_all(&sandbox).pop().unwrap(),
+        };
+        assert_eq!(programs(&[archive]), BTreeMap::from([(5, [1, 20, 1])]), "{way}");
+        let _ = fs::remove_file(sandbox.file("started.fxt"));
+    }
+    // A recording that takes over has all of it: there is nothing to write.
+    let program = starting(&sandbox, 6, 10, 0, "return").env("TRACE_STARTUP_FILE", "end.fxt").output();
+    assert!(program.unwrap().status.success() && sandbox.file("end.fxt").exists());
+    fs::remove_file(sandbox.file("end.fxt")).unwrap();
+    let script = "TRACE_STARTUP=start TRACE_STARTUP_FILE=end.fxt exec \"$0\" 7 10 0 return";
+    let starting = trace_tests::build::program("starting").to_str().unwrap();
+    let output = sandbox.trace(["record", "--", "sh", "-c", script, starting]);
+    assert!(output.status.success(), "{output:?}");
+    assert!(!sandbox.file("end.fxt").exists());
+    let found = programs(&[Archive::read(&sandbox.file("trace.fxt"))]);
+    assert_eq!(found, BTreeMap::from([(7, [1, 20, 1])]));
+}

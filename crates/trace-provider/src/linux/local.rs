@@ -172,6 +172,12 @@ pub fn snapshot_to_file(path: &Path, last: Option<Duration>) -> io::Result<Summa
     })
 }
 
+/// Writes what is left in a directory into a file.
+pub(crate) fn save(directory: &Path, is_quiet: bool, path: &Path) -> io::Result<Summary> {
+    let over = Over { pid: std::process::id(), path: directory.to_owned(), file: BUFFER, is_quiet };
+    replace(path, |file| over.write(file))
+}
+
 /// A snapshot that is taken when it is requested.
 struct Prepared {
     path: PathBuf,

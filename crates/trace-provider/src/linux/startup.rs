@@ -24,12 +24,16 @@ use crate::linux::lock::Mutex;
 use crate::linux::{atrace, buffer, config};
 pub use crate::startup_options::Options;
 pub(crate) use directory::Directory;
+use std::ffi::OsString;
 use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 pub use trace_engine::BufferMode;
 use trace_engine::engine::{self, Engine};
 use trace_engine::{Categories, Disposition};
+use trace_format::shown::Shown;
 use zx_sim::environment::variable;
 use zx_sim::{LiveLock, Vmo, debuglog};
 
@@ -37,6 +41,8 @@ use zx_sim::{LiveLock, Vmo, debuglog};
 const CATEGORIES_VARIABLE: &str = "TRACE_STARTUP";
 /// `oneshot` or `circular`.
 const MODE_VARIABLE: &str = "TRACE_STARTUP_MODE";
+/// The file for a program's end; `%p` in it is the number of the process.
+const FILE_VARIABLE: &str = "TRACE_STARTUP_FILE";
 /// Size of the buffer, in MiB.
 const SIZE_VARIABLE: &str = "TRACE_STARTUP_BUFFER_SIZE";
 /// The flag of programs that call [`begin_by_arguments`].
@@ -318,16 +324,73 @@ pub(crate) fn go_over(
     }
 }
 
-/// The provider ends, and with it a recording that no manager has, unless it is the program's: its buffer
-/// stays where it is.
+/// Ends a recording from the first line that no manager has, and writes it into the file that the environment
+/// names in `TRACE_STARTUP_FILE`; without that variable, does nothing. Each provider does this when it is
+/// dropped: it is for programs that never drop theirs. What cannot be written stays for `trace recover`, and the
+/// reason is printed on stderr. Needs the feature `local`.
+pub fn save() {
+    if wanted_file().is_some() {
+        end();
+    }
+}
+
+/// The provider ends, and with it a recording that no manager has, unless it is the program's: its buffer stays
+/// where it is, if no file is wanted.
 pub(crate) fn end() {
     let is_over = |recording: &mut Recording| recording.purpose != Purpose::Program;
     if let Some(recording) = with_recording(|recording| recording.take_if(is_over)) {
         let left = stop(recording);
-        if left.purpose == Purpose::Print {
-            left.directory.delete();
+        match (left.purpose, wanted_file()) {
+            (Purpose::Print, _) => left.directory.delete(),
+            (_, Some(path)) => write_file(&left, &path),
+            (_, None) => {}
         }
     }
+}
+
+/// The file that the environment names.
+fn wanted_file() -> Option<PathBuf> {
+    let name = variable(FILE_VARIABLE).filter(|name| !name.is_empty())?;
+    Some(file_of(name.as_bytes(), std::process::id()))
+}
+
+fn file_of(name: &[u8], pid: u32) -> PathBuf {
+    let mut path = Vec::with_capacity(name.len());
+    let mut rest = name;
+    while let Some((first, behind)) = rest.split_first() {
+        rest = match rest.strip_prefix(b"%p") {
+            Some(behind) => {
+                path.extend_from_slice(pid.to_string().as_bytes());
+                behind
+            }
+            None => {
+                path.push(*first);
+                behind
+            }
+        };
+    }
+    PathBuf::from(OsString::from_vec(path))
+}
+
+/// Writes what a recording has left into a file, and deletes its buffer. If that fails, the buffer stays.
+#[cfg(feature = "local")]
+fn write_file(left: &Left, path: &Path) {
+    match crate::linux::local::save(left.directory.path(), left.is_quiet, path) {
+        Ok(_) => left.directory.delete(),
+        Err(error) => cannot_save(path, &error.to_string()),
+    }
+}
+
+#[cfg(not(feature = "local"))]
+fn write_file(_: &Left, path: &Path) {
+    cannot_save(path, "the program was built without the feature local");
+}
+
+fn cannot_save(path: &Path, reason: &str) {
+    let path = path.display().to_string();
+    let text =
+        format!("trace provider: nothing is written to {}: {reason}; trace recover does", Shown(&path));
+    debuglog::write_for_process(&text);
 }
 
 #[cfg(test)]
@@ -340,6 +403,14 @@ mod tests {
         assert_eq!(categories_of("--trace-startup"), Some(""));
         assert_eq!(categories_of("--trace-startups"), None);
         assert_eq!(categories_of("trace-startup=a"), None);
+    }
+
+    #[test]
+    fn the_number_of_the_process_is_part_of_the_name() {
+        let of = |name: &[u8]| file_of(name, 42).into_os_string().into_vec();
+        assert_eq!(of(b"a-%p.fxt"), b"a-42.fxt");
+        assert_eq!(of(b"%p/%%p/%"), b"42/%42/%");
+        assert_eq!(of(b"\xff.fxt"), b"\xff.fxt");
     }
 
     #[test]
