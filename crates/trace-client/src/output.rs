@@ -70,7 +70,9 @@ impl fmt::Debug for Output {
 
 impl<P: AsRef<Path>> From<P> for Output {
     fn from(path: P) -> Self {
-        Self(Target::File(path.as_ref().to_owned()))
+        // The program may change its directory meanwhile.
+        let path = path.as_ref();
+        Self(Target::File(std::path::absolute(path).unwrap_or_else(|_| path.to_owned())))
     }
 }
 
@@ -91,15 +93,17 @@ pub(crate) struct PartialFile {
 impl PartialFile {
     fn create(path: PathBuf) -> Result<Self> {
         let failed = |source| Error::Output { path: path.clone(), source };
-        let name = path.file_name().ok_or_else(|| failed(io::ErrorKind::InvalidInput.into()))?;
-        if path.is_dir() {
-            return Err(failed(io::ErrorKind::IsADirectory.into()));
+        // A link is followed, and nothing but a file is replaced.
+        let place = std::fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
+        if std::fs::metadata(&place).is_ok_and(|found| !found.is_file()) {
+            return Err(failed(io::Error::other("it is not a regular file")));
         }
+        let name = place.file_name().ok_or_else(|| failed(io::ErrorKind::InvalidInput.into()))?;
         for number in 0..MAX_PARTIALS {
-            let partial = path.with_file_name(partial_name(name, number));
+            let partial = place.with_file_name(partial_name(name, number));
             let mut options = OpenOptions::new();
             match options.create_new(true).read(true).write(true).mode(MODE).open(&partial) {
-                Ok(file) => return Ok(Self { sink: FileSink::new(file), partial, path }),
+                Ok(file) => return Ok(Self { sink: FileSink::new(file), partial, path: place }),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(failed(error)),
             }
@@ -149,8 +153,16 @@ impl OpenOutput {
         let Self::File(PartialFile { sink, partial, path }) = self else {
             return Ok(None);
         };
-        let named = sink.file().sync_all().and_then(|()| std::fs::rename(&partial, &path));
-        match named {
+        let identity = |found: std::fs::Metadata| (found.dev(), found.ino());
+        let rename = || {
+            let found = std::fs::symlink_metadata(&partial).map(identity).ok();
+            if found != Some(sink.file().metadata().map(identity)?) {
+                return Err(io::Error::other(format!("{} has been moved", partial.display())));
+            }
+            sink.file().sync_all()?;
+            std::fs::rename(&partial, &path)
+        };
+        match rename() {
             Ok(()) => Ok(Some(path)),
             Err(source) => {
                 let source = Box::new(Error::Output { path, source });
@@ -233,7 +245,28 @@ mod tests {
         assert_eq!(std::fs::read(&path).unwrap(), b"archive");
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
 
-        let error = Output::from(directory.path()).open().err().unwrap();
-        assert_eq!(error.to_string(), format!("cannot write {}", directory.path().display()));
+        // Links are followed, and nothing but a file is replaced.
+        let (link, fifo) = (directory.path().join("link"), directory.path().join("fifo"));
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        for special in [directory.path(), &fifo] {
+            let error = Output::from(special).open().err().unwrap();
+            assert_eq!(
+                crate::problem(&error),
+                format!("cannot write {}: it is not a regular file", special.display())
+            );
+        }
+        let output = Output::from(&link).open().unwrap();
+        assert_eq!(output.partial(), Some(directory.path().join("a.partial.fxt")));
+        output.complete().unwrap();
+        assert!(link.is_symlink());
+        assert_eq!(std::fs::read(&path).unwrap(), b"");
+        // Another file has its name.
+        let output = Output::from(&path).open().unwrap();
+        let partial = output.partial().unwrap();
+        std::fs::remove_file(&partial).unwrap();
+        std::fs::write(&partial, "another").unwrap();
+        let error = output.complete().unwrap_err();
+        assert!(crate::problem(&error).ends_with("has been moved"), "{error:?}");
     }
 }

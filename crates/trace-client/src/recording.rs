@@ -19,6 +19,8 @@ use zx_sim::Waker;
 
 /// How long a manager may exceed its own timeouts, and be silent at the end.
 const GRACE: Duration = Duration::from_secs(10);
+/// How long it may take to answer a request while it records.
+const ANSWER_WAIT: Duration = Duration::from_secs(5);
 const KEY_COMMANDS: u64 = 0;
 
 /// What was recorded.
@@ -198,14 +200,49 @@ fn prepare(connection: &mut Connection, config: Config, output: Output) -> Resul
 /// The requests that were not answered.
 #[derive(Default)]
 struct Answers {
-    flushes: VecDeque<Completer<()>>,
-    /// None is a request of the thread's own.
-    progress: VecDeque<Option<Completer<Vec<ProviderProgress>>>>,
+    flushes: Requests<()>,
+    progress: Requests<Vec<ProviderProgress>>,
     alerts: VecDeque<Completer<Alert>>,
     /// The manager was asked for an alert.
     is_watching: bool,
     /// Came when nothing waited for it any more.
     early: Option<Alert>,
+}
+
+/// Requests of one kind, which are answered in their order: until when, and whether anything waits for the
+/// answer.
+struct Requests<T>(VecDeque<(Instant, Option<Completer<T>>)>);
+
+impl<T> Default for Requests<T> {
+    fn default() -> Self {
+        Self(VecDeque::new())
+    }
+}
+
+impl<T> Requests<T> {
+    fn push(&mut self, completer: Option<Completer<T>>) {
+        self.0.push_back((Instant::now() + ANSWER_WAIT, completer));
+    }
+
+    fn answer(&mut self, answer: Result<T>) {
+        if let Some((_, Some(completer))) = self.0.pop_front() {
+            completer.complete(answer);
+        }
+    }
+
+    /// When the first of those has to be answered that something waits for.
+    fn deadline(&self) -> Option<Instant> {
+        self.0.iter().find(|(_, completer)| completer.is_some()).map(|(deadline, _)| *deadline)
+    }
+
+    /// Gives up those that should have been answered. Their answers may come all the same.
+    fn give_up(&mut self, now: Instant) {
+        for (_, completer) in self.0.iter_mut().take_while(|(deadline, _)| *deadline <= now) {
+            if let Some(completer) = completer.take() {
+                completer.complete(Err(Error::NoAnswer));
+            }
+        }
+    }
 }
 
 /// A recording's thread.
@@ -270,7 +307,9 @@ impl Work {
     /// Records until that is to end; returns what is answered then, if anything waits for it.
     fn record(&mut self) -> Result<Option<Completer<Report>>> {
         loop {
-            match self.session.next(None)? {
+            let deadline =
+                self.answers.flushes.deadline().into_iter().chain(self.answers.progress.deadline());
+            match self.session.next(deadline.min())? {
                 Happening::Ready(_) => {
                     if let Some(end) = self.take_commands()? {
                         return Ok(end);
@@ -278,7 +317,11 @@ impl Work {
                 }
                 Happening::Response(response) => self.take_response(response)?,
                 Happening::ManagerGone => return Err(self.take_failure()),
-                Happening::OutputEnded | Happening::Timeout => {}
+                Happening::Timeout => {
+                    self.answers.flushes.give_up(Instant::now());
+                    self.answers.progress.give_up(Instant::now());
+                }
+                Happening::OutputEnded => {}
             }
         }
     }
@@ -291,11 +334,11 @@ impl Work {
                 Ok(Command::Stop(completer)) => return Ok(Some(Some(completer))),
                 Ok(Command::Flush(completer)) => {
                     self.session.request(SessionRequest::FlushBuffers)?;
-                    self.answers.flushes.push_back(completer);
+                    self.answers.flushes.push(Some(completer));
                 }
                 Ok(Command::Progress(completer)) => {
                     self.session.request(SessionRequest::GetProgress)?;
-                    self.answers.progress.push_back(Some(completer));
+                    self.answers.progress.push(Some(completer));
                 }
                 Ok(Command::Alert(completer)) => {
                     self.answers.alerts.push_back(completer);
@@ -327,14 +370,10 @@ impl Work {
     fn take_response(&mut self, response: SessionResponse) -> Result<()> {
         match response {
             SessionResponse::FlushBuffers(result) => {
-                if let Some(completer) = self.answers.flushes.pop_front() {
-                    completer.complete(result.map_err(|error| Error::Flush(format!("{error:?}"))));
-                }
+                self.answers.flushes.answer(result.map_err(|error| Error::Flush(format!("{error:?}"))));
             }
             SessionResponse::Progress(progress) => {
-                if let Some(Some(completer)) = self.answers.progress.pop_front() {
-                    completer.complete(Ok(progress));
-                }
+                self.answers.progress.answer(Ok(progress));
             }
             SessionResponse::WatchAlert(alert) => {
                 self.answers.is_watching = false;
@@ -351,6 +390,8 @@ impl Work {
     fn stop(&mut self) -> Result<Vec<ProviderStats>> {
         self.session.request(SessionRequest::StopTracing(StopOptions { write_results: true }))?;
         self.session.reset_silence();
+        // Nothing can be asked for any more.
+        self.session.unwatch(&*self.waker)?;
         loop {
             match self.session.next(Some(Instant::now() + LONGEST_SILENCE))? {
                 Happening::Response(SessionResponse::StopTracing(Ok(result))) => {
@@ -364,7 +405,7 @@ impl Work {
                 // A manager that is alive answers this at once, even while it waits for providers.
                 Happening::Timeout if self.session.silence() < GRACE => {
                     self.session.request(SessionRequest::GetProgress)?;
-                    self.answers.progress.push_back(None);
+                    self.answers.progress.push(None);
                 }
                 Happening::Timeout => return Err(Error::NoAnswer),
                 Happening::OutputEnded | Happening::Ready(_) => {}
@@ -418,10 +459,14 @@ fn keep(partial: Option<PathBuf>, written: u64, error: Error) -> Error {
     let Some(path) = partial else {
         return error;
     };
-    let length = std::fs::metadata(&path).map_or(0, |found| found.len());
-    if length == 0 && written == 0 {
-        let _ = std::fs::remove_file(&path);
-        return error;
+    match std::fs::metadata(&path) {
+        Ok(found) if found.len() > 0 || written > 0 => {}
+        Ok(_) => {
+            let _ = std::fs::remove_file(&path);
+            return error;
+        }
+        // It was deleted meanwhile.
+        Err(_) => return error,
     }
     Error::Incomplete { path, source: Box::new(error) }
 }

@@ -113,6 +113,14 @@ impl<S: Sink> Session<S> {
         Ok(self.waits.add(object, key, Signals::READABLE)?)
     }
 
+    /// Does not wait for an object any more.
+    ///
+    /// # Errors
+    /// It is not watched.
+    pub fn unwatch(&self, object: &impl AsFd) -> Result<()> {
+        Ok(self.waits.remove(object)?)
+    }
+
     /// Sends a request to the manager.
     ///
     /// # Errors

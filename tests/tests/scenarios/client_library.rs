@@ -10,7 +10,7 @@ use trace_client::connection::announces_recording;
 use trace_client::{BufferingMode, Client, Config, Error, Output, Recording, Tool};
 use trace_tests::build::program;
 use trace_tests::sandbox::{Process, kill};
-use trace_tests::scene::wait_for_death;
+use trace_tests::scene::{freeze, wait_for_death};
 use trace_tests::{Archive, Sandbox, wait_for};
 use zx_sim::Listener;
 
@@ -160,6 +160,8 @@ fn a_recording_that_cannot_begin_leaves_nothing() {
     let missing = sandbox.file("missing/b.fxt");
     let error = client.record(Config::default(), &missing).wait().unwrap_err();
     assert_eq!(error.to_string(), format!("cannot write {}", missing.display()));
+    let error = client.record(Config::default(), sandbox.runtime_dir()).wait().unwrap_err();
+    assert!(trace_client::problem(&error).ends_with(": it is not a regular file"), "{error}");
     assert_eq!(sandbox.files(), ["a.partial.fxt"]);
     running.stop().wait().unwrap();
     assert_eq!(sandbox.files(), ["a.fxt"]);
@@ -244,6 +246,27 @@ fn the_death_of_the_program_that_records_loses_nothing() {
         };
         assert_eq!(found, 503, "{is_killed}: {saved}, {output:?}");
     }
+}
+
+/// A manager that hangs: each request fails, and the end keeps what there is.
+//= docs/client.md#when-something-dies
+#[test]
+fn a_manager_that_hangs_is_not_waited_for() {
+    let sandbox = Sandbox::new();
+    let client = client(&sandbox);
+    let recording = record(&sandbox, &client, "a.fxt");
+    let _living = living(&sandbox);
+    let alert = recording.alert();
+    freeze(sandbox.manager_pid().unwrap());
+    let (flush, progress) = (recording.flush(), recording.progress());
+    for error in [flush.wait().unwrap_err(), progress.wait().unwrap_err()] {
+        assert!(matches!(error, Error::NoAnswer), "{error}");
+    }
+    let error = recording.stop().wait().unwrap_err();
+    let Error::Incomplete { path, source } = error else { panic!("{error}") };
+    assert_eq!(path, sandbox.file("a.partial.fxt"));
+    assert!(matches!(*source, Error::NoAnswer), "{source}");
+    assert!(matches!(alert.wait(), Err(Error::Over)));
 }
 
 /// A manager that sends what is no message, or nothing more.

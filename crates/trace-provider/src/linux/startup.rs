@@ -326,16 +326,16 @@ pub(crate) fn go_over(
 
 /// Ends a recording from the first line that no manager has, and writes it into the file that the environment
 /// names in `TRACE_STARTUP_FILE`; without that variable, does nothing. Each provider does this when it is
-/// dropped: it is for programs that never drop theirs. What cannot be written stays for `trace recover`, and the
-/// reason is printed on stderr. Needs the feature `local`.
+/// dropped: it is for programs that never drop theirs. What cannot be written stays for `trace recover`, and
+/// the reason is printed on stderr. Needs the feature `local`.
 pub fn save() {
     if wanted_file().is_some() {
         end();
     }
 }
 
-/// The provider ends, and with it a recording that no manager has, unless it is the program's: its buffer stays
-/// where it is, if no file is wanted.
+/// The provider ends, and with it a recording that no manager has, unless it is the program's: its buffer
+/// stays where it is, if no file is wanted.
 pub(crate) fn end() {
     let is_over = |recording: &mut Recording| recording.purpose != Purpose::Program;
     if let Some(recording) = with_recording(|recording| recording.take_if(is_over)) {
