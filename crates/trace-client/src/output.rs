@@ -94,7 +94,11 @@ impl PartialFile {
     fn create(path: PathBuf) -> Result<Self> {
         let failed = |source| Error::Output { path: path.clone(), source };
         // A link is followed, and nothing but a file is replaced.
-        let place = std::fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
+        let place = std::fs::canonicalize(&path);
+        if place.is_err() && path.is_symlink() {
+            return Err(failed(io::Error::other("it is a link that leads nowhere")));
+        }
+        let place = place.unwrap_or_else(|_| path.clone());
         if std::fs::metadata(&place).is_ok_and(|found| !found.is_file()) {
             return Err(failed(io::Error::other("it is not a regular file")));
         }
@@ -256,6 +260,10 @@ mod tests {
                 format!("cannot write {}: it is not a regular file", special.display())
             );
         }
+        let lost = directory.path().join("lost");
+        std::os::unix::fs::symlink(directory.path().join("missing"), &lost).unwrap();
+        let error = Output::from(&lost).open().err().unwrap();
+        assert!(crate::problem(&error).ends_with("it is a link that leads nowhere"), "{error}");
         let output = Output::from(&link).open().unwrap();
         assert_eq!(output.partial(), Some(directory.path().join("a.partial.fxt")));
         output.complete().unwrap();

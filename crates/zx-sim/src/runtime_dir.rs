@@ -22,6 +22,13 @@ pub struct Lock {
     taken_by: u32,
 }
 
+impl Lock {
+    /// Of a file that is locked.
+    pub(crate) fn of(file: std::fs::File) -> Self {
+        Self { file, taken_by: std::process::id() }
+    }
+}
+
 impl Drop for Lock {
     fn drop(&mut self) {
         // Closing the file would not release it while a child that is about to run another program has it
@@ -176,7 +183,7 @@ impl RuntimeDir {
         file.set_len(0).map_err(io_failed)?;
         file.rewind().map_err(io_failed)?;
         write!(file, "{}", std::process::id()).map_err(io_failed)?;
-        Ok(Some(Lock { file, taken_by: std::process::id() }))
+        Ok(Some(Lock::of(file)))
     }
 
     /// The process that last took a lock.

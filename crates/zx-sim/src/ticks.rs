@@ -7,7 +7,7 @@
 #![allow(unsafe_code)]
 
 use crate::error::{Error, Result};
-use crate::runtime_dir::create_no_follow;
+use crate::runtime_dir::{Lock, create_no_follow};
 use crate::sys;
 use rustix::fs::FlockOperation;
 use rustix::io::retry_on_intr;
@@ -48,14 +48,17 @@ impl Clock {
         if let Some(clock) = Self::load(&path, &boot) {
             return Ok(clock);
         }
-        // One process at a time from here on; the kernel releases the lock when the file is closed.
+        // Takes its time, in which no other process has to wait.
+        let clock = Self::measure();
+        // One process at a time from here on. A child that is forked meanwhile has the file, too: the lock is
+        // released, not only closed.
         let lock = File::open(directory).map_err(failed)?;
         retry_on_intr(|| rustix::fs::flock(&lock, FlockOperation::LockExclusive))
             .map_err(|source| failed(source.into()))?;
+        let _lock = Lock::of(lock);
         if let Some(clock) = Self::load(&path, &boot) {
             return Ok(clock);
         }
-        let clock = Self::measure();
         let text = format!("{boot}\n{}\n{}\n", clock.source.name(), clock.ticks_per_second);
         // A process that reads without the lock sees all of it or nothing.
         let new = path.with_extension("new");

@@ -79,6 +79,26 @@ fn it_is_delivered_in_pieces_and_as_a_file() {
     assert_eq!(sandbox.files(), ["later.fxt", "pieces.fxt"]);
 }
 
+/// Events that were written over are missing, too.
+//= docs/rust.md#recordings-inside-one-process
+#[test]
+fn what_a_circular_buffer_has_written_over_is_counted() {
+    const EVENTS: u64 = 60_000;
+    let sandbox = Sandbox::new();
+    let mut program = Local::new(&sandbox);
+    program.expect([["start local circular 1", "started"], ["events 60000", "60000 sent"]]);
+    for line in ["snapshot part.fxt", "file all.fxt"] {
+        let answer = program.ask(line);
+        let numbers: Vec<u64> =
+            answer.split(|char: char| !char.is_ascii_digit()).filter_map(|word| word.parse().ok()).collect();
+        let [events, dropped] = numbers[..] else { panic!("{answer}") };
+        assert_eq!(events + dropped, EVENTS, "{answer}");
+        assert!(events > 0 && dropped > 0, "{answer}");
+        let file = line.split(' ').nth(1).unwrap();
+        assert_eq!(snapshot(&sandbox, file).len() as u64, events, "{answer}");
+    }
+}
+
 //= docs/rust.md#recordings-inside-one-process
 #[test]
 fn snapshots_are_taken_while_it_goes_on_by_anyone() {

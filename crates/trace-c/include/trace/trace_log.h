@@ -103,7 +103,7 @@ class TraceLog {
     RECORDING_MODE = 1 << 0,
   };
 
-  // Gets a piece of an archive, and whether there are more.
+  // Gets a piece of an archive, and whether there are more. Must not throw.
   using OutputCallback = std::function<void(const std::shared_ptr<RefCountedString>&, bool has_more_events)>;
 
   static TraceLog* GetInstance() {

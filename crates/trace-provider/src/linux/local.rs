@@ -34,6 +34,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use trace_archive::own;
 use trace_format::shown::Shown;
+use trace_protocol::controller::ProviderStats;
 use trace_reader::tail::Tail;
 use zx_sim::{debuglog, ticks};
 
@@ -168,7 +169,7 @@ pub fn snapshot_to_file(path: &Path, last: Option<Duration>) -> io::Result<Summa
         }
         let is_program = |covered: &&trace_reader::tail::Coverage| covered.provider.0 == stats.id;
         let events = copied.coverage.iter().filter(is_program).map(|covered| covered.events).sum();
-        Ok(Summary { events, dropped: stats.records_dropped })
+        Ok(Summary { events, dropped: dropped(&stats) })
     })
 }
 
@@ -202,8 +203,8 @@ pub fn request_snapshot() {
     DISPATCHERS.iter().filter_map(OnceLock::get).for_each(Commands::wake);
 }
 
-/// Waits until the snapshot that was requested is written; false if it is not in time. Not for handlers of
-/// signals.
+/// Waits until the request was served, which writes the snapshot or prints on stderr why that is not
+/// possible; false if it was not in time. Not for handlers of signals.
 pub fn wait_for_snapshot(timeout: Duration) -> bool {
     let deadline = Instant::now() + timeout;
     while IS_REQUESTED.load(Ordering::SeqCst) {
@@ -235,11 +236,19 @@ pub(crate) fn serve_request() {
     IS_REQUESTED.store(false, Ordering::SeqCst);
 }
 
+/// Records that found no room, and those that were written over.
+fn dropped(stats: &ProviderStats) -> Option<u64> {
+    stats.records_dropped.map(|dropped| {
+        let lost = stats.losses.iter().map(|lost| lost.records).fold(0, u64::saturating_add);
+        dropped.max(lost)
+    })
+}
+
 impl Over {
     fn write(&self, out: &mut impl Write) -> io::Result<Summary> {
         let stats = own::write(&self.path, self.file, self.is_quiet, out).map_err(io::Error::other)?;
         match stats.problem.as_str() {
-            "" => Ok(Summary { events: stats.events_archived.unwrap_or(0), dropped: stats.records_dropped }),
+            "" => Ok(Summary { events: stats.events_archived.unwrap_or(0), dropped: dropped(&stats) }),
             problem => Err(io::Error::other(problem.to_owned())),
         }
     }
@@ -255,7 +264,11 @@ fn replace(
     write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<Summary>,
 ) -> io::Result<Summary> {
     // A link is followed, and nothing but a file is replaced.
-    let path = &std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let place = std::fs::canonicalize(path);
+    if place.is_err() && path.is_symlink() {
+        return Err(io::Error::other("it is a link that leads nowhere"));
+    }
+    let path = &place.unwrap_or_else(|_| path.to_owned());
     if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
         return Err(io::Error::other("it is not a regular file"));
     }
@@ -324,6 +337,9 @@ mod tests {
         for name in ["fifo", "to fifo", "."] {
             assert_eq!(write(&path(name)).unwrap_err(), "it is not a regular file", "{name}");
         }
+        std::os::unix::fs::symlink(path("missing"), path("to nothing")).unwrap();
+        assert_eq!(write(&path("to nothing")).unwrap_err(), "it is a link that leads nowhere");
+        assert!(path("to nothing").is_symlink());
         write(&path("to file")).unwrap();
         write(&path("new")).unwrap();
         assert!(path("to file").is_symlink());

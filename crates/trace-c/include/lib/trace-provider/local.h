@@ -61,8 +61,8 @@ void trace_local_prepare_snapshot(const char* path, uint64_t last_ms);
 // handler of a signal. Without a provider (lib/trace-provider/start.h), nothing happens.
 void trace_local_request_snapshot(void);
 
-// Waits until the snapshot that was requested is written; false if it is not in time. Not for handlers of
-// signals.
+// Waits until the request was served, which writes the snapshot or prints why that is not possible; false
+// if it was not in time. Not for handlers of signals.
 bool trace_local_wait_for_snapshot(uint64_t timeout_ms);
 
 __END_CDECLS
