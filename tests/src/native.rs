@@ -1,6 +1,7 @@
 //! Programs in C and C++ that tests compile against the headers and the library of this workspace.
 
 use crate::{build, compiled, skip};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
@@ -180,4 +181,32 @@ pub fn check(what: &str, output: &Output) {
     let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let (out, err) = (said(&output.stdout), said(&output.stderr));
     assert!(output.status.success(), "{what}: {}\n{out}\n{err}", output.status);
+}
+
+/// Checks that a library exports the functions that its header declares with a prefix, so many, and no
+/// others, and that it has its name for loaders.
+///
+/// # Panics
+/// If it does not.
+pub fn check_exports(test: &str, library: &str, (header, prefix, count): (&str, &str, usize)) {
+    if !has_tool(test, "nm") || !has_tool(test, "readelf") {
+        return;
+    }
+    let file = library_dir().join(format!("{library}.so"));
+    let run = |tool: &str, argument: &str| {
+        let output = Command::new(tool).arg(argument).arg(&file).output().expect("it runs");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let symbols = run("nm", "-D");
+    let defined = symbols.lines().filter_map(|line| line.split_once(" T ").map(|(_, name)| name.to_owned()));
+    let text = std::fs::read_to_string(include_dir().join(header)).expect("the header");
+    let declared: BTreeSet<String> = text
+        .lines()
+        .filter(|line| !line.starts_with("//") && !line.starts_with("typedef"))
+        .filter_map(|line| line.split_once('(')?.0.split([' ', '*']).next_back().map(str::to_owned))
+        .filter(|name| name.starts_with(prefix))
+        .collect();
+    assert_eq!(declared.len(), count, "{declared:?}");
+    assert_eq!(defined.collect::<BTreeSet<_>>(), declared);
+    assert!(run("readelf", "-d").contains(&format!("[{library}.so.0]")));
 }

@@ -21,6 +21,8 @@ use zx_sim::Waker;
 const GRACE: Duration = Duration::from_secs(10);
 /// How long it may take to answer a request while it records.
 const ANSWER_WAIT: Duration = Duration::from_secs(5);
+/// Requests of one kind that wait for the manager at once.
+const MAX_UNANSWERED: usize = 16;
 const KEY_COMMANDS: u64 = 0;
 
 /// What was recorded.
@@ -230,6 +232,11 @@ impl<T> Requests<T> {
         }
     }
 
+    /// The manager has as many as it may have: it hangs, and they would fill the channel.
+    fn is_full(&self) -> bool {
+        self.0.len() >= MAX_UNANSWERED
+    }
+
     /// When the first of those has to be answered that something waits for.
     fn deadline(&self) -> Option<Instant> {
         self.0.iter().find(|(_, completer)| completer.is_some()).map(|(deadline, _)| *deadline)
@@ -269,7 +276,9 @@ impl Work {
             }
             Err(error) => (None, Err(error)),
         };
-        let Self { session, commands, partial, .. } = self;
+        let Self { session, commands, partial, answers, .. } = self;
+        // Whatever waits for one of these learns that the recording is over, before it is asked to end.
+        drop(answers);
         let report = match ended {
             Ok(providers) => finish(session, providers, partial),
             Err(error) => Err(incomplete(session, partial, error)),
@@ -289,9 +298,9 @@ impl Work {
     /// Waits until all providers record, or have timed out.
     fn start(&mut self) -> Result<()> {
         self.session.request(SessionRequest::StartTracing(StartOptions::default()))?;
-        let deadline = Instant::now() + self.start_wait;
+        let deadline = Instant::now().checked_add(self.start_wait);
         loop {
-            match self.session.next(Some(deadline))? {
+            match self.session.next(deadline)? {
                 Happening::Response(SessionResponse::StartTracing(Ok(()))) => return Ok(()),
                 Happening::Response(SessionResponse::StartTracing(Err(error))) => {
                     return Err(Error::Start(format!("{error:?}")));
@@ -332,6 +341,12 @@ impl Work {
         loop {
             match self.commands.try_recv() {
                 Ok(Command::Stop(completer)) => return Ok(Some(Some(completer))),
+                Ok(Command::Flush(completer)) if self.answers.flushes.is_full() => {
+                    completer.complete(Err(Error::NoAnswer));
+                }
+                Ok(Command::Progress(completer)) if self.answers.progress.is_full() => {
+                    completer.complete(Err(Error::NoAnswer));
+                }
                 Ok(Command::Flush(completer)) => {
                     self.session.request(SessionRequest::FlushBuffers)?;
                     self.answers.flushes.push(Some(completer));

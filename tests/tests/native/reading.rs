@@ -123,26 +123,7 @@ fn c_reads_compressed_traces_as_far_as_they_go() {
 #[test]
 fn the_reading_library_exports_what_its_header_declares() {
     let test = "the_reading_library_exports_what_its_header_declares";
-    if !native::has_tool(test, "nm") || !native::has_tool(test, "readelf") {
-        return;
-    }
-    let library = native::library_dir().join("libtracereader.so");
-    let run = |tool: &str, argument: &str| {
-        let output = Command::new(tool).arg(argument).arg(&library).output().expect("it runs");
-        String::from_utf8_lossy(&output.stdout).into_owned()
-    };
-    let symbols = run("nm", "-D");
-    let defined = symbols.lines().filter_map(|line| line.split_once(" T ").map(|(_, name)| name.to_owned()));
-    let header = fs::read_to_string(native::include_dir().join("trace-reader/c_api.h")).expect("the header");
-    let declared: BTreeSet<String> = header
-        .lines()
-        .filter(|line| !line.starts_with("//") && !line.starts_with("typedef"))
-        .filter_map(|line| line.split_once('(')?.0.split([' ', '*']).next_back().map(str::to_owned))
-        .filter(|name| name.starts_with("trace_reader_"))
-        .collect();
-    assert_eq!(declared.len(), 11, "{declared:?}");
-    assert_eq!(defined.collect::<BTreeSet<_>>(), declared);
-    assert!(run("readelf", "-d").contains("[libtracereader.so.0]"));
+    native::check_exports(test, "libtracereader", ("trace-reader/c_api.h", "trace_reader_", 11));
 }
 
 /// The example of `docs/c.md`, as it stands there.

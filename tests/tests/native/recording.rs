@@ -1,6 +1,5 @@
 //! Recording programs from C.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
 use trace_tests::build::program;
@@ -50,24 +49,5 @@ fn a_c_program_records_others() {
 #[test]
 fn the_recording_library_exports_what_its_header_declares() {
     let test = "the_recording_library_exports_what_its_header_declares";
-    if !native::has_tool(test, "nm") || !native::has_tool(test, "readelf") {
-        return;
-    }
-    let library = native::library_dir().join("libtraceclient.so");
-    let run = |tool: &str, argument: &str| {
-        let output = Command::new(tool).arg(argument).arg(&library).output().expect("it runs");
-        String::from_utf8_lossy(&output.stdout).into_owned()
-    };
-    let symbols = run("nm", "-D");
-    let defined = symbols.lines().filter_map(|line| line.split_once(" T ").map(|(_, name)| name.to_owned()));
-    let header = fs::read_to_string(native::include_dir().join("trace-client/c_api.h")).expect("the header");
-    let declared: BTreeSet<String> = header
-        .lines()
-        .filter(|line| !line.starts_with("//") && !line.starts_with("typedef"))
-        .filter_map(|line| line.split_once('(')?.0.split([' ', '*']).next_back().map(str::to_owned))
-        .filter(|name| name.starts_with("trace_client_"))
-        .collect();
-    assert_eq!(declared.len(), 10, "{declared:?}");
-    assert_eq!(defined.collect::<BTreeSet<_>>(), declared);
-    assert!(run("readelf", "-d").contains("[libtraceclient.so.0]"));
+    native::check_exports(test, "libtraceclient", ("trace-client/c_api.h", "trace_client_", 10));
 }

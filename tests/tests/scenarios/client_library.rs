@@ -195,8 +195,11 @@ fn the_death_of_the_manager_is_an_error_and_loses_nothing() {
     let recording = record(&sandbox, &client, "a.fxt");
     let living = living(&sandbox);
     let manager = sandbox.manager_pid().unwrap();
+    let alert = recording.alert();
     kill(manager, Signal::KILL);
     wait_for_death(manager);
+    // What waits for an alert waits no longer, though the recording was not asked to end.
+    assert!(matches!(alert.wait(), Err(Error::Over)));
     // At any time, and also if it was there to be noticed before.
     let error = recording.stop().wait().unwrap_err();
     let Error::Incomplete { path, source } = error else { panic!("{error}") };
@@ -259,6 +262,11 @@ fn a_manager_that_hangs_is_not_waited_for() {
     let alert = recording.alert();
     freeze(sandbox.manager_pid().unwrap());
     let (flush, progress) = (recording.flush(), recording.progress());
+    // However many ask, only some of them wait.
+    let asked: Vec<_> = (0..100).map(|_| recording.progress()).collect();
+    for error in asked.into_iter().map(|asked| asked.wait().unwrap_err()) {
+        assert!(matches!(error, Error::NoAnswer), "{error}");
+    }
     for error in [flush.wait().unwrap_err(), progress.wait().unwrap_err()] {
         assert!(matches!(error, Error::NoAnswer), "{error}");
     }

@@ -50,8 +50,12 @@ pub fn begin(
 /// again with it. To be called before anything handles signals.
 //= docs/recording.md#several-recordings-at-once
 pub fn begin_beside(has_command: bool, interval: Duration) -> Result<(), Failure> {
-    if !has_command || observe(interval)?.is_err() {
+    if !has_command {
         return Ok(());
+    }
+    match observe(interval)? {
+        Ok(_) | Err(ObserveError::Busy) => {}
+        Err(ObserveError::NothingRecorded | ObserveError::Version) => return Ok(()),
     }
     Err(own_manager::record_with_one("another recording is running", &AtomicBool::new(false)))
 }
