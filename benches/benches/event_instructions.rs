@@ -1,7 +1,8 @@
 //! How many instructions each kind of event takes, the loop around it included.
 //!
 //! Counted by callgrind and kept in `event_instructions.txt`. `--check` fails if a kind takes over 2 % more
-//! than there, or if the attribute `#[trace]` takes more or fewer than the macro; `--update` writes the file
+//! than there, or if the attribute `#[trace]` takes more or fewer than the macro, or an event
+//! after a hook was removed more or fewer than one without; `--update` writes the file
 //! anew. Counts depend on the compiler, not on the machine or its mood.
 
 use std::collections::BTreeMap;
@@ -13,7 +14,7 @@ use std::time::{Duration, Instant};
 use trace_benches::callgrind::count;
 use trace_engine::{
     AlertHandler, BufferMode, Categories, Config, Disposition, Region, Scope, ThreadKoids, WakeHandler,
-    counter, duration, duration_begin, duration_end, engine, flow_begin, instant,
+    counter, duration, duration_begin, duration_end, engine, flow_begin, instant, set_event_hook,
 };
 use trace_macros::trace;
 
@@ -48,16 +49,18 @@ fn by_hand(number: u64, text: &str) -> usize {
 }
 
 /// Kinds that take exactly as many instructions as each other.
-const EQUAL: [[&str; 2]; 2] = [
+const EQUAL: [[&str; 2]; 3] = [
+    ["instant", "instant after a hook was removed"],
     ["call of a function with duration!", "call of a function with #[trace]"],
     ["call of a function with duration!, off", "call of a function with #[trace], off"],
 ];
 
-const KINDS: [Kind; 14] = [
+const KINDS: [Kind; 15] = [
     // The loop around each of the others.
     ("nothing", true, repeat!(number => _ = number)),
     ("site off", false, repeat!(number => instant!("bench", "off", Scope::Thread, "number" => number))),
     ("instant", true, repeat!(_number => instant!("bench", "instant", Scope::Thread))),
+    (EQUAL[0][1], true, repeat!(_number => instant!("bench", "hooked", Scope::Thread))),
     ("duration begin", true, repeat!(_number => duration_begin!("bench", "begin"))),
     ("duration end", true, repeat!(_number => duration_end!("bench", "end"))),
     ("duration scope", true, repeat!(_number => { duration!("bench", "scope"); })),
@@ -76,11 +79,14 @@ const KINDS: [Kind; 14] = [
             instant!("bench", "text", Scope::Thread, "value" => number as i64, "text" => text);
         }),
     ),
-    (EQUAL[0][0], true, repeat!(number => _ = by_hand(number, black_box("text")))),
-    (EQUAL[0][1], true, repeat!(number => _ = with_attribute(number, black_box("text")))),
-    (EQUAL[1][0], false, repeat!(number => _ = by_hand(number, black_box("text")))),
-    (EQUAL[1][1], false, repeat!(number => _ = with_attribute(number, black_box("text")))),
+    (EQUAL[1][0], true, repeat!(number => _ = by_hand(number, black_box("text")))),
+    (EQUAL[1][1], true, repeat!(number => _ = with_attribute(number, black_box("text")))),
+    (EQUAL[2][0], false, repeat!(number => _ = by_hand(number, black_box("text")))),
+    (EQUAL[2][1], false, repeat!(number => _ = with_attribute(number, black_box("text")))),
 ];
+
+/// The place of the kind before which there was a hook.
+const HOOKED: usize = 3;
 
 fn run(place: usize, times: u64) {
     let (_, is_on, emit) = KINDS[place];
@@ -98,6 +104,11 @@ fn run(place: usize, times: u64) {
     };
     let engine = engine::initialize(region, BufferMode::Oneshot, config).expect("the engine is idle");
     engine.start(Disposition::Retain, &[]).expect("the engine is initialized");
+    if place == HOOKED {
+        set_event_hook(Some(|_| true)).expect("it is the first");
+        emit(1);
+        set_event_hook(None).expect("it is none");
+    }
     emit(times);
     engine.terminate(Instant::now() + Duration::from_secs(5)).expect("the engine was started");
     drop(words);

@@ -192,6 +192,18 @@ impl<'a> GivenString<'a> {
     }
 }
 
+impl<'a> From<refs::StringRef<'a>> for GivenString<'a> {
+    /// What has an index stands for nothing here.
+    fn from(text: refs::StringRef<'a>) -> Self {
+        match text {
+            refs::StringRef::Inline(text) => {
+                Self { reference: StringRef::new(None, text), lent: PhantomData }
+            }
+            refs::StringRef::Empty | refs::StringRef::Index(_) => Self::EMPTY,
+        }
+    }
+}
+
 /// `trace_thread_ref_t`.
 #[derive(Clone, Copy)]
 #[repr(C)]
@@ -267,6 +279,32 @@ impl<'a> ArgValue<'a> {
                 9 => ArgumentValue::Bool(payload.bool_byte != 0),
                 _ => ArgumentValue::Null,
             }
+        }
+    }
+}
+
+impl<'a> From<ArgumentValue<'a>> for ArgValue<'a> {
+    /// A blob, for which C has no field, is null; so is a text that stands elsewhere.
+    fn from(value: ArgumentValue<'a>) -> Self {
+        let word = |arg_type, word: u64| Self {
+            arg_type,
+            payload: ArgPayload { reserved: [word as usize, 0] },
+        };
+        match value {
+            ArgumentValue::Int32(value) => word(1, u64::from(value as u32)),
+            ArgumentValue::Uint32(value) => word(2, u64::from(value)),
+            ArgumentValue::Int64(value) => word(3, value as u64),
+            ArgumentValue::Uint64(value) => word(4, value),
+            ArgumentValue::Double(value) => word(5, value.to_bits()),
+            ArgumentValue::String(text) => {
+                let mut payload = ArgPayload { reserved: [0; 2] };
+                payload.string = text.into();
+                Self { arg_type: 6, payload }
+            }
+            ArgumentValue::Pointer(value) => word(7, value),
+            ArgumentValue::Koid(value) => word(8, value.0),
+            ArgumentValue::Bool(value) => word(9, u64::from(value)),
+            ArgumentValue::Null | ArgumentValue::Blob(_) | ArgumentValue::Unknown { .. } => word(0, 0),
         }
     }
 }

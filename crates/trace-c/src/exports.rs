@@ -169,6 +169,9 @@ exports! {
         fn trace_local_request_snapshot();
         fn trace_local_wait_for_snapshot(timeout_ms: u64) -> bool;
     }
+    hook {
+        fn trace_set_event_hook(call: Option<crate::hook::Hook>, context: *mut c_void) -> bool;
+    }
     dispatcher {
         fn async_loop_create(config: Option<&Config>, out: Out<'_, *mut Loop>) -> Status;
         fn async_loop_get_dispatcher(owner: *mut Loop) -> *mut Loop;

@@ -33,6 +33,7 @@ mod dispatcher;
 mod events;
 mod exports;
 mod handler;
+mod hook;
 mod instrumentation;
 mod known_categories;
 mod layout;

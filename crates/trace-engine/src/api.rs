@@ -27,6 +27,7 @@ pub use crate::session::config::{
     AlertHandler, Categories, CategoryPredicate, Config, Disposition, ThreadKoids,
 };
 pub use crate::session::engine;
+pub use crate::session::hook::{EventHook, TooManyHooks, set_event_hook};
 pub use crate::site::{ArgName, Site};
 pub use crate::slab::streaming::WakeHandler;
 pub use trace_format::buffer::{BUFFER_VERSION, BufferMode};

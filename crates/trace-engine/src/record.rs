@@ -8,6 +8,8 @@ pub mod arguments;
 pub(crate) mod event;
 pub(crate) mod event_writer;
 #[cfg(not(modelled))]
+mod hooked;
+#[cfg(not(modelled))]
 pub(crate) mod hot_path;
 #[cfg(not(modelled))]
 pub(crate) mod library_values;

@@ -8,6 +8,7 @@ pub mod engine;
 #[cfg(not(modelled))]
 pub(crate) mod fork;
 pub(crate) mod hold;
+pub(crate) mod hook;
 #[cfg(not(modelled))]
 pub(crate) mod lease;
 #[cfg(not(modelled))]

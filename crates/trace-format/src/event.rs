@@ -201,6 +201,29 @@ pub enum EventKind {
 }
 
 impl EventKind {
+    /// A kind of event with the field that it has: the end of a complete duration, or the scope or the id of
+    /// another; what is not given is 0.
+    #[must_use]
+    pub const fn new(event_type: EventType, word: Option<u64>) -> Self {
+        let word = match word {
+            Some(word) => word,
+            None => 0,
+        };
+        match event_type {
+            EventType::Instant => Self::Instant { scope: Scope::from_raw(word) },
+            EventType::Counter => Self::Counter { id: word },
+            EventType::DurationBegin => Self::DurationBegin,
+            EventType::DurationEnd => Self::DurationEnd,
+            EventType::DurationComplete => Self::DurationComplete { end: Ticks(word) },
+            EventType::AsyncBegin => Self::AsyncBegin { id: word },
+            EventType::AsyncInstant => Self::AsyncInstant { id: word },
+            EventType::AsyncEnd => Self::AsyncEnd { id: word },
+            EventType::FlowBegin => Self::FlowBegin { id: word },
+            EventType::FlowStep => Self::FlowStep { id: word },
+            EventType::FlowEnd => Self::FlowEnd { id: word },
+        }
+    }
+
     /// The type of the event; `None` for one of a newer version.
     #[must_use]
     #[inline(always)]

@@ -6,7 +6,7 @@ use std::process::Output;
 use trace_tests::{Sandbox, compiled, native};
 
 /// Headers that need C++, by the beginnings of their paths.
-const CXX_ONLY: [&str; 13] = [
+const CXX_ONLY: [&str; 14] = [
     "fbl/",
     "lib/fit/",
     "lib/zx/",
@@ -18,6 +18,7 @@ const CXX_ONLY: [&str; 13] = [
     "trace-reader/file_reader.h",
     "trace-reader/reader.h",
     "trace-reader/records.h",
+    "trace/trace_event_impl.h",
     "trace/trace_log.h",
     "trace-vthread/",
 ];

@@ -80,6 +80,83 @@ fn a_program_with_chromiums_names_records_itself() {
     }
 }
 
+//= docs/c.md#a-hook-for-each-event
+#[test]
+fn a_function_of_a_c_program_sees_each_event() {
+    if !native::has_compilers("a_function_of_a_c_program_sees_each_event") {
+        return;
+    }
+    for compiler in ["gcc", "clang"] {
+        let sandbox = Sandbox::new();
+        let output = run(&sandbox, compiler, "hooks.c", &[&native::STRICT[..], &["-pthread"]].concat());
+        let seen = |when: &str| {
+            [
+                "instant app/step number=-5 text=value 0 1",
+                "counter app/load busy=0.5 3 1",
+                "instant app/secret 0 1",
+                "begin app/work 0 1",
+                "flow begin app/flow 9 1",
+                "end app/work 0 1",
+                "async end app/by hand 8 1",
+            ]
+            .map(|event| format!("{when} {event}\n"))
+            .concat()
+        };
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let (printed, counted) = text.split_once("all: ").expect("both parts");
+        let expected = format!(
+            "set: 1\n{}unset: 1\nset: 1\n{}printed: 1 19 0\n",
+            seen("before"),
+            seen("during")
+        );
+        assert_eq!(printed, expected, "{compiler}: {output:?}");
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{compiler}");
+        let mut found = names(&sandbox, "printed.fxt");
+        found.retain(|name| name == "secret");
+        assert_eq!(found.len(), 1, "{compiler}: while there was none");
+        let numbers: Vec<usize> = counted
+            .split(|char: char| !char.is_ascii_digit())
+            .filter_map(|word| word.parse().ok())
+            .collect();
+        let [1, seen, 1, recorded, 0] = numbers[..] else { panic!("{compiler}: {counted}") };
+        assert_eq!(seen + recorded, 5000, "{compiler}: each event in one place");
+        assert_eq!(names(&sandbox, "counted.fxt"), vec!["many"; recorded], "{compiler}");
+    }
+}
+
+/// The functions that Chromium's TraceLog takes.
+//= docs/c.md#a-hook-for-each-event
+#[test]
+fn chromiums_overrides_see_each_event() {
+    if !native::has_compilers("chromiums_overrides_see_each_event") {
+        return;
+    }
+    for compiler in ["g++", "clang++"] {
+        let sandbox = Sandbox::new();
+        let flags = [&native::STRICT[..], &["-std=c++17"]].concat();
+        let output = run(&sandbox, compiler, "overrides.cc", &flags);
+        let seen = |how: &str, handle: &str| {
+            format!(
+                "{how} I app step number=-1 on=1\n{how} X app DoWork name=value\nupdate app DoWork {handle} 1 0 1\n"
+            )
+        };
+        let expected = [
+            &seen("override", "7 0"),
+            "flush\n",
+            &seen("override", "7 0"),
+            &seen("filter", "0 5"),
+            "update app DoWork 0 0 1 0 1\n",
+        ]
+        .concat();
+        assert_eq!(String::from_utf8_lossy(&output.stdout), expected, "{compiler}: {output:?}");
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{compiler}");
+        assert_eq!(names(&sandbox, "override.fxt"), [""; 0], "{compiler}");
+        let mut found = names(&sandbox, "filter.fxt");
+        found.sort();
+        assert_eq!(found, ["DoWork", "DoWork", "DoWork", "step", "step"], "{compiler}");
+    }
+}
+
 /// `TRACE_ECHO` is for programs in C, too.
 //= docs/c.md#recordings-inside-one-process
 #[test]
@@ -101,19 +178,16 @@ fn events_of_a_c_program_are_printed() {
     assert_eq!(inner[..], ["echoing", "echo:inner"], "{lines}");
 }
 
-/// A block of the page as a program: what stands before the first statement remains outside of `main`.
-fn example(sandbox: &Sandbox, language: &str, compiler: &str, name: &str) {
+/// The first block of a section of the page as a program: its last paragraph is the body of `main`.
+fn example(sandbox: &Sandbox, section: &str, language: &str, compiler: &str, name: &str) {
     let page = trace_tests::pages::read("docs/c.md");
-    let (_, section) = page.split_once("## Recordings inside one process").expect("a section");
+    let (_, section) = page.split_once(&format!("## {section}\n")).expect("a section");
     let (_, rest) = section.split_once(&format!("```{language}\n")).expect("an example");
     let (example, _) = rest.split_once("```").expect("its end");
-    let (head, body): (Vec<&str>, Vec<&str>) =
-        example.lines().partition(|line| line.starts_with('#') || line.starts_with("using "));
+    let (head, body) = example.rsplit_once("\n\n").expect("a body");
     let text = format!(
-        "#include <stdio.h>\n{}\nint main(void) {{\nFILE* file = fopen(\"log.fxt\", \"w\");\n{}\nfclose(file);\n\
-         return 0;\n}}\n",
-        head.join("\n"),
-        body.join("\n")
+        "#include <stdio.h>\n{head}\nint main(void) {{\nFILE* file = fopen(\"log.fxt\", \"w\");\n{body}\n\
+         fclose(file);\nreturn 0;\n}}\n"
     );
     let source = sandbox.file(name);
     std::fs::write(&source, text).unwrap();
@@ -133,9 +207,22 @@ fn the_examples_of_the_page_record_themselves() {
         return;
     }
     let sandbox = Sandbox::new();
-    example(&sandbox, "c", "gcc", "example.c");
-    example(&sandbox, "cpp", "g++", "example.cc");
+    let section = "Recordings inside one process";
+    example(&sandbox, section, "c", "gcc", "example.c");
+    example(&sandbox, section, "cpp", "g++", "example.cc");
     for file in ["slow.fxt", "app.fxt", "log.fxt"] {
         assert_eq!(names(&sandbox, file), [""; 0], "{file}");
     }
+}
+
+//= docs/c.md#a-hook-for-each-event
+#[test]
+fn the_examples_of_hooks_compile_and_run() {
+    if !native::has_compilers("the_examples_of_hooks_compile_and_run") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let section = "A hook for each event";
+    example(&sandbox, section, "c", "gcc", "hook.c");
+    example(&sandbox, section, "cpp", "g++", "hook.cc");
 }

@@ -8,14 +8,17 @@
 //   TraceLog::GetInstance()->Flush(callback);
 //
 // What is different: the archive is in Fuchsia's trace format, which `trace convert` turns into JSON. A
-// recording into the console is none: use the variable TRACE_ECHO. There are no hooks that see each event.
+// recording into the console is none: use the variable TRACE_ECHO.
 #ifndef TRACE_TRACE_LOG_H_
 #define TRACE_TRACE_LOG_H_
 
 #include <lib/trace-provider/local.h>
 #include <lib/trace-provider/start.h>
 #include <trace/chromium.h>
+#include <trace/trace_event_impl.h>
 
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -106,6 +109,19 @@ class TraceLog {
   // Gets a piece of an archive, and whether there are more. Must not throw.
   using OutputCallback = std::function<void(const std::shared_ptr<RefCountedString>&, bool has_more_events)>;
 
+  // Gets each event in place of the recording, on the thread of the event. `thread_will_flush` is false: no
+  // thread has events of its own to flush. Must not throw.
+  using AddTraceEventOverrideFunction = void (*)(TraceEvent* event, bool thread_will_flush, TraceEventHandle* handle);
+  // The same, and says whether the event is recorded as well.
+  using AddTraceEventFilterFunction = bool (*)(TraceEvent* event, bool thread_will_flush, TraceEventHandle* handle);
+  // Called when a thread flushes the recording.
+  using OnFlushFunction = void (*)();
+  // Gets the end of a complete duration, in ticks, directly after the function for all events had the
+  // duration, with the handle that it has filled in.
+  using UpdateDurationFunction = void (*)(const unsigned char* category_group, const char* name,
+                                          TraceEventHandle handle, uint64_t thread_id, bool explicit_timestamps,
+                                          const zx_ticks_t& now, const zx_ticks_t& thread_now);
+
   static TraceLog* GetInstance() {
     static TraceLog instance;
     return &instance;
@@ -127,10 +143,29 @@ class TraceLog {
 
   bool IsEnabled() const { return trace_local_is_recording(); }
 
+  // Sets functions that get each event of all recordings of this process, a manager's too, or, where that is
+  // nullptr, ends that. Each event that begins afterwards is seen once, a complete duration when it ends. This
+  // waits until the functions before have returned on other threads. Events that they record are recorded.
+  void SetAddTraceEventOverrides(const AddTraceEventOverrideFunction& add_event_override,
+                                 const OnFlushFunction& on_flush_callback,
+                                 const UpdateDurationFunction& update_duration_callback) {
+    SetOverrides({add_event_override, nullptr, update_duration_callback}, on_flush_callback);
+  }
+  void SetAddTraceEventOverrides(const AddTraceEventFilterFunction& add_event_filter,
+                                 const OnFlushFunction& on_flush_callback,
+                                 const UpdateDurationFunction& update_duration_callback) {
+    SetOverrides({nullptr, add_event_filter, update_duration_callback}, on_flush_callback);
+  }
+  void SetAddTraceEventOverrides(std::nullptr_t, const OnFlushFunction& on_flush_callback,
+                                 const UpdateDurationFunction& update_duration_callback) {
+    SetOverrides({nullptr, nullptr, update_duration_callback}, on_flush_callback);
+  }
+
   // Ends the recording, if that was not done, and delivers it on this thread. If there is none, the
   // callback gets one empty piece.
   void Flush(const OutputCallback& callback, bool use_worker_thread = false) {
     (void)use_worker_thread;
+    if (OnFlushFunction on_flush = on_flush_.load()) on_flush();
     auto deliver = [](void* context, const uint8_t* bytes, size_t size, bool is_last) {
       auto piece = std::make_shared<RefCountedString>(std::string(reinterpret_cast<const char*>(bytes), size));
       (*static_cast<const OutputCallback*>(context))(piece, !is_last);
@@ -148,6 +183,38 @@ class TraceLog {
 
  private:
   static constexpr uint32_t kLargestBuffer = 64;
+
+  struct Overrides {
+    AddTraceEventOverrideFunction override_event;
+    AddTraceEventFilterFunction filter_event;
+    UpdateDurationFunction update_duration;
+  };
+
+  void SetOverrides(const Overrides& overrides, OnFlushFunction on_flush) {
+    on_flush_.store(on_flush);
+    if (!overrides.override_event && !overrides.filter_event && !overrides.update_duration) {
+      trace_set_event_hook(nullptr, nullptr);
+      return;
+    }
+    // They stay: a thread may use them.
+    trace_set_event_hook(OnEvent, new Overrides(overrides));
+  }
+
+  static bool OnEvent(void* context, const trace_hook_event_t* hook_event) {
+    const Overrides* overrides = static_cast<const Overrides*>(context);
+    TraceEvent event(*hook_event);
+    TraceEventHandle handle = {0, 0, 0};
+    bool is_recorded = !overrides->override_event;
+    if (overrides->override_event) overrides->override_event(&event, false, &handle);
+    if (overrides->filter_event) is_recorded = overrides->filter_event(&event, false, &handle);
+    if (overrides->update_duration && hook_event->type == TRACE_HOOK_DURATION_COMPLETE) {
+      overrides->update_duration(event.category_group(), event.name(), handle, event.thread_id(), false,
+                                 hook_event->end, 0);
+    }
+    return is_recorded;
+  }
+
+  std::atomic<OnFlushFunction> on_flush_{nullptr};
 
   TraceLog() = default;
 };

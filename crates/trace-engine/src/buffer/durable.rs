@@ -8,6 +8,8 @@ use crate::buffer::record_writer::RecordWriter;
 use crate::buffer::{Buffer, next_generation};
 use crate::sync::{Ordering, fence};
 use trace_format::blob;
+#[cfg(not(modelled))]
+use trace_format::record::{Record, RecordHeader, RecordType};
 use trace_format::slab::LossReason;
 
 /// The durable region has no room for another definition.
@@ -64,6 +66,30 @@ impl Buffer {
         payload(&mut record);
         record.commit(header);
         Ok(start)
+    }
+
+    /// Calls a function with each definition that is complete.
+    #[cfg(not(modelled))]
+    pub(crate) fn for_each_definition(&self, mut call: impl FnMut(&Record<'_>)) {
+        let word = |offset| self.region.word(self.layout.durable + offset).load(Ordering::Acquire);
+        let end = self.durable_bytes().min(self.layout.durable_bytes);
+        let mut at = 0;
+        let mut bytes = Vec::new();
+        while at < end {
+            let header = RecordHeader(word(at));
+            // A thread that has taken its place and said nothing yet has left zeros.
+            let size = (header.size().bytes() as u64).max(8);
+            let next = (at + size).min(end);
+            if matches!(header.record_type(), Some(RecordType::String | RecordType::Thread)) {
+                bytes.clear();
+                bytes.extend(header.0.to_le_bytes());
+                (at + 8..next).step_by(8).for_each(|offset| bytes.extend(word(offset).to_le_bytes()));
+                if let Ok(record) = Record::decode(&bytes) {
+                    call(&record);
+                }
+            }
+            at = next;
+        }
     }
 
     /// Whether the bytes at an offset of the buffer are those of a text.

@@ -78,6 +78,39 @@ impl RecordWriter<'_> {
     }
 }
 
+/// Words that need no allocation.
+const FEW_WORDS: usize = 64;
+
+/// Calls a function with the bytes that another one writes as the payload of a record outside of any buffer.
+/// It writes so many words.
+pub(crate) fn with_payload<R>(
+    words: usize,
+    write: impl FnOnce(&mut RecordWriter<'_>),
+    use_bytes: impl FnOnce(&[u8]) -> R,
+) -> R {
+    let few: [AtomicU64; FEW_WORDS + 1];
+    let many: Vec<AtomicU64>;
+    let memory = if words <= FEW_WORDS {
+        few = array_of![AtomicU64::new(0); FEW_WORDS + 1];
+        &few[..=words]
+    } else {
+        many = (0..=words).map(|_| AtomicU64::new(0)).collect();
+        &many[..]
+    };
+    let address = memory.as_ptr().expose_provenance();
+    // SAFETY: memory of this call's for a header and so many words (W1), which no other thread knows (W2).
+    let mut record = unsafe { RecordWriter::new(address, memory.len()) };
+    write(&mut record);
+    let bytes = memory[1..].iter().map(|word| word.load(Ordering::Relaxed).to_le_bytes());
+    let mut few = [0; FEW_WORDS * 8];
+    if words <= FEW_WORDS {
+        few.chunks_exact_mut(8).zip(bytes).for_each(|(to, from)| to.copy_from_slice(&from));
+        use_bytes(&few[..words * 8])
+    } else {
+        use_bytes(&bytes.flatten().collect::<Vec<u8>>())
+    }
+}
+
 impl Sink for RecordWriter<'_> {
     fn word(&mut self, word: u64) {
         Self::word(self, word);

@@ -20,7 +20,7 @@ use trace_format::slab::LossReason;
 
 /// The bit that distinguishes the koids of virtual threads from those of the kernel.
 //= docs/format.md#koids
-const VIRTUAL: u64 = 1 << 63;
+pub(super) const VIRTUAL: u64 = 1 << 63;
 
 /// Why a record was not written.
 pub(crate) enum WriteError {

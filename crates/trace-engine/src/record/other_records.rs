@@ -4,9 +4,11 @@
 use crate::buffer::record_writer::RecordWriter;
 use crate::record::arguments::Values;
 use crate::record::event::Event;
-use crate::record::event_writer::{EventWriter, WriteError};
+use crate::record::event_writer::{EventWriter, VIRTUAL, WriteError};
+use crate::record::hooked::{Whose, passes};
 use crate::record::hot_path::{ThreadMoment, stamp, write_event_at};
 use crate::record::slow_path::with_writer;
+use crate::session::hook;
 use crate::site::Site;
 use trace_format::event::EventType;
 use trace_format::large::{self, FORMAT_ATTACHMENT, FORMAT_EVENT};
@@ -166,10 +168,13 @@ pub fn write_virtual_at<V: Values>(
     thread: (&str, u64),
     event: Event,
     values: &V,
-    at: Option<u64>,
+    mut at: Option<u64>,
 ) {
+    let (name, id) = thread;
+    if hook::is_wanted() && !passes(site, &event, values, Whose::Virtual(id | VIRTUAL), &mut at) {
+        return;
+    }
     with_writer(site, at, |writer, now| {
-        let (name, id) = thread;
         put_for(writer, writer.virtual_thread(id, name), site, event, values, now)
     });
 }
@@ -177,7 +182,11 @@ pub fn write_virtual_at<V: Values>(
 /// An event of another thread of this process, by its id, at a moment of that thread.
 #[doc(hidden)]
 pub fn write_event_of<V: Values>(site: &Site, moment: ThreadMoment, event: Event, values: &V) {
-    with_writer(site, Some(moment.at), |writer, now| {
+    let mut at = Some(moment.at);
+    if hook::is_wanted() && !passes(site, &event, values, Whose::Other(moment.thread), &mut at) {
+        return;
+    }
+    with_writer(site, at, |writer, now| {
         put_for(writer, writer.koids_of(moment.thread), site, event, values, now)
     });
 }

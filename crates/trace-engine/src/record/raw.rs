@@ -4,9 +4,10 @@
 
 use crate::buffer::definitions::Text;
 use crate::record::event_writer::{EventWriter, WriteError};
+use crate::record::hooked::passes_record;
 use crate::record::slow_path::with_writer;
 use crate::session::lease::Lease;
-use crate::session::wanted;
+use crate::session::{hook, wanted};
 use crate::site::Site;
 use trace_format::record::{MAX_RECORD_WORDS, RecordHeader, RecordType};
 use trace_format::refs::ThreadRef;
@@ -26,7 +27,11 @@ pub fn write_record(words: &[u64]) {
     let Some((header, payload)) = words.split_first() else {
         return;
     };
-    let is_large = RecordHeader(*header).record_type() == Some(RecordType::Large);
+    let record_type = RecordHeader(*header).record_type();
+    if record_type == Some(RecordType::Event) && hook::is_wanted() && !passes_record(words) {
+        return;
+    }
+    let is_large = record_type == Some(RecordType::Large);
     let limit = if is_large { usize::MAX } else { MAX_RECORD_WORDS };
     write(|writer, now| {
         writer.put(words.len(), limit, now, *header, |record| {

@@ -5,6 +5,7 @@ use crate::buffer::record_writer::RecordWriter;
 use crate::record::arguments::{Inline, Interned, Values};
 use crate::record::event::Event;
 use crate::session::context::Context;
+use crate::session::hook;
 use crate::site::Site;
 use crate::sys;
 use crate::thread::registry;
@@ -81,11 +82,16 @@ impl<'a> SiteStrings<'a> {
         let name = known_name.unwrap_or(Text::Inline(site.name()));
         if let (Text::Index(category), Text::Index(name), false) = (category, name, arguments_inline) {
             if !context.config().thread_time
+                && !hook::is_set()
                 && sys::register_membarrier()
                 // Programs in other languages know no other clock, and find their blocks in one way.
                 && (!site.is_dynamic() || registry::has_mirror() && ticks::source() != Source::Monotonic)
             {
                 site.publish(category, name);
+                if hook::is_set() {
+                    // It was set meanwhile, and does not wait longer than a second for this thread.
+                    site.unpublish();
+                }
             }
         } else if is_settled {
             site.settle(category.reference(), name.reference());

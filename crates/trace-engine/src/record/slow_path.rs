@@ -3,9 +3,10 @@
 use crate::record::arguments::Values;
 use crate::record::event::Event;
 use crate::record::event_writer::{EventWriter, WriteError, write_inside};
+use crate::record::hooked::{Whose, passes};
 use crate::record::processor_time;
 use crate::session::lease::Lease;
-use crate::session::{fork, thread_exit};
+use crate::session::{fork, hook, thread_exit};
 use crate::site::Site;
 use crate::thread::registry::{self, Acquired};
 
@@ -13,8 +14,11 @@ use crate::thread::registry::{self, Acquired};
 /// events, inline strings and threads.
 #[cold]
 #[inline(never)]
-pub(super) fn write_slowly<V: Values>(site: &Site, event: Event, values: &V, at: Option<u64>) {
+pub(super) fn write_slowly<V: Values>(site: &Site, event: Event, values: &V, mut at: Option<u64>) {
     let ended = processor_time::end(event.event_type);
+    if hook::is_wanted() && !passes(site, &event, values, Whose::Own, &mut at) {
+        return;
+    }
     with_writer(site, at, |writer, now| writer.write_event(site, &event, values, now, ended));
 }
 

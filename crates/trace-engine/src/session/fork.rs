@@ -1,7 +1,7 @@
 //! Forked children: they leave their parent's trace, and join one of their own at their first event.
 
 use crate::session::state::{State, end_change};
-use crate::session::{lease, thread_exit, trace_ref};
+use crate::session::{hook, lease, thread_exit, trace_ref};
 use crate::site::{self, Site, dynamic_sites};
 use crate::sync::{AtomicBool, Ordering, SpinLock};
 use crate::sys::{self, ForkNotices};
@@ -109,6 +109,7 @@ fn on_fork_in_child() {
     trace_ref::forget_in_child();
     lease::HOLD.release_in_child();
     lease::LEASES.store(0, Ordering::Relaxed);
+    hook::release_in_child();
     end_change(State::Idle);
     // A site that is on without a trace has the next event look whether this is a new child.
     let is_wanted = AT_FIRST_EVENT.get().is_some();

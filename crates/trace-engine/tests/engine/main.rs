@@ -5,6 +5,7 @@ mod definitions;
 mod freeze;
 mod going_over;
 mod hard;
+mod hooks;
 mod leaked;
 mod lifecycle;
 mod model;

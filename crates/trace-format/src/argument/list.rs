@@ -142,6 +142,15 @@ impl<'a> Arguments<'a> {
         Ok(Self { source: Source::Encoded { bytes, count: count as usize } })
     }
 
+    /// The first `count` arguments of these bytes, each of which is checked.
+    ///
+    /// # Errors
+    ///
+    /// Those of decoding a record with these arguments.
+    pub fn of_bytes(bytes: &'a [u8], count: usize) -> Result<Self, DecodeError> {
+        Self::decode(count as u64, &mut Cursor::new(bytes))
+    }
+
     /// The arguments of a record whose bytes have been judged already.
     #[inline(always)]
     pub(crate) const fn encoded(bytes: &'a [u8], count: usize) -> Self {

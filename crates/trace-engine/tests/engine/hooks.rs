@@ -1,0 +1,342 @@
+//! A function of the program's own that sees each event.
+
+use crate::own_process::is_own_process;
+use crate::support::{EndsThreads, Read, Trace};
+use std::collections::BTreeSet;
+use std::panic::catch_unwind;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use trace_engine::{
+    Id, Scope, TooManyHooks, Track, async_begin, async_end, async_instant, counter, duration,
+    duration_begin, duration_complete, duration_end, ffi, flow_begin, flow_end, flow_step, instant, log,
+    now, set_event_hook, track_instant, vthread_counter,
+};
+use trace_format::argument::{Argument, ArgumentValue, Arguments};
+use trace_format::event::{Event, EventKind};
+use trace_format::refs::{StringRef, ThreadRef};
+use trace_format::sink::SliceSink;
+use trace_format::units::{StringIndex, Ticks};
+
+/// What the hook was shown.
+static SEEN: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+fn text<'a>(text: StringRef<'a>) -> &'a str {
+    match text {
+        StringRef::Empty => "",
+        StringRef::Inline(text) => str::from_utf8(text).unwrap(),
+        StringRef::Index(index) => panic!("{index:?} is not resolved"),
+    }
+}
+
+fn line(event: &Event<'_>) -> String {
+    let ThreadRef::Inline { process, thread } = event.thread else { panic!("{:?}", event.thread) };
+    assert_eq!(process.0.0, u64::from(std::process::id()));
+    let thread = thread.0.0;
+    let thread = if thread >> 63 == 1 { format!("virtual {}", thread << 1 >> 1) } else { "own".into() };
+    let kind = match event.kind {
+        EventKind::DurationComplete { end } => {
+            assert!(end >= event.timestamp);
+            "complete".into()
+        }
+        kind => format!("{kind:?}"),
+    };
+    let arguments = event.arguments.iter().map(|argument| {
+        let argument = argument.unwrap();
+        let value = match argument.value {
+            ArgumentValue::String(value) => format!("{:?}", text(value)),
+            value => format!("{value:?}"),
+        };
+        format!(" {}={value}", text(argument.name))
+    });
+    let arguments: String = arguments.collect();
+    format!("{thread} {kind} {}/{}{arguments}", text(event.category), text(event.name))
+}
+
+/// Takes a note of each event, and keeps those out whose name begins with "secret".
+fn take_notes(event: &Event<'_>) -> bool {
+    SEEN.lock().unwrap().push(line(event));
+    // An event of the hook's own.
+    instant!("hook", "seen", Scope::Thread);
+    !text(event.name).starts_with("secret")
+}
+
+/// Sets the hook for as long as it lives.
+struct Hooked;
+
+impl Hooked {
+    fn new() -> Self {
+        SEEN.lock().unwrap().clear();
+        set_event_hook(Some(take_notes)).unwrap();
+        Self
+    }
+
+    fn seen(&self) -> Vec<String> {
+        std::mem::take(&mut SEEN.lock().unwrap())
+    }
+}
+
+impl Drop for Hooked {
+    fn drop(&mut self) {
+        set_event_hook(None).unwrap();
+    }
+}
+
+/// The recorded events that are not the hook's own.
+fn recorded(read: &Read) -> Vec<String> {
+    read.lines().into_iter().filter(|line| line != "instant t hook/seen").collect()
+}
+
+//= docs/rust.md#a-hook-for-each-event
+#[test]
+fn a_hook_sees_each_kind_of_event_with_its_texts() {
+    let trace = Trace::start(1 << 20, &[]);
+    let hooked = Hooked::new();
+    instant!("app", "instant", Scope::Process, "n" => 1_u32, "text" => "value", "none" => ());
+    counter!("app", "counter", 7, "busy" => 0.5);
+    duration_begin!("app", "begin");
+    duration_end!("app", "end", "long" => &*"x".repeat(2000));
+    {
+        duration!("app", "scope", "koid" => -4_i64);
+    }
+    duration_complete!("app", "complete", now());
+    let id = Id::from(3);
+    async_begin!(id, "app", "async");
+    async_instant!(id, "app", "async");
+    async_end!(id, "app", "async");
+    flow_begin!("app", "flow", 9);
+    flow_step!("app", "flow", 9);
+    flow_end!("app", "flow", 9);
+    vthread_counter!("app", "load", "queue 7", 7, 3, "busy" => 1_u64);
+    instant!("app", "secret", Scope::Thread);
+    // No event.
+    log!("app", "a message");
+    let expected = [
+        "own Instant { scope: Process } app/instant n=Uint32(1) text=\"value\" none=Null",
+        "own Counter { id: 7 } app/counter busy=Double(0.5)",
+        "own DurationBegin app/begin",
+        &format!("own DurationEnd app/end long=\"{}\"", "x".repeat(2000)),
+        "own complete app/scope koid=Int64(-4)",
+        "own complete app/complete",
+        "own AsyncBegin { id: 3 } app/async",
+        "own AsyncInstant { id: 3 } app/async",
+        "own AsyncEnd { id: 3 } app/async",
+        "own FlowBegin { id: 9 } app/flow",
+        "own FlowStep { id: 9 } app/flow",
+        "own FlowEnd { id: 9 } app/flow",
+        "virtual 7 Counter { id: 3 } app/load busy=Uint64(1)",
+        "own Instant { scope: Thread } app/secret",
+    ];
+    assert_eq!(hooked.seen(), expected);
+    static TRACK: Track = Track::new("five");
+    track_instant!("app", &TRACK, "on a track");
+    assert_eq!(hooked.seen().len(), 1);
+    drop(hooked);
+    let read = trace.stop();
+    let lines = recorded(&read);
+    assert_eq!(lines.len(), expected.len(), "all but one, and the track's: {lines:?}");
+    assert!(!lines.iter().any(|line| line.contains("secret")));
+    assert_eq!(read.lines().len() - lines.len(), expected.len() + 1, "one of the hook's own for each");
+    assert_eq!(read.dropped(), 0, "what the hook keeps out is not lost");
+}
+
+/// Its time is that of the record, although the hook takes time.
+#[test]
+fn a_hook_is_shown_the_time_that_is_recorded() {
+    static TIMES: Mutex<Vec<[u64; 2]>> = Mutex::new(Vec::new());
+    fn take_time(event: &Event<'_>) -> bool {
+        let end = if let EventKind::DurationComplete { end } = event.kind { end } else { Ticks(0) };
+        TIMES.lock().unwrap().push([event.timestamp.0, end.0]);
+        true
+    }
+    let trace = Trace::start(1 << 20, &[]);
+    let _hooked = Hooked;
+    set_event_hook(Some(take_time)).unwrap();
+    for _ in 0..10 {
+        duration!("app", "scope");
+        instant!("app", "inside", Scope::Thread);
+    }
+    set_event_hook(None).unwrap();
+    let read = trace.stop();
+    let times: Vec<_> = read.events.iter().map(|event| [event.timestamp, event.end.unwrap_or(0)]).collect();
+    assert_eq!(times, *TIMES.lock().unwrap());
+    assert_eq!(times.len(), 20);
+}
+
+/// Records that were put together by hand may have indices.
+#[test]
+fn a_hook_sees_what_indices_stand_for() {
+    let trace = Trace::start(1 << 20, &[]);
+    let index = |text: &str| {
+        StringRef::Index(StringIndex::new(ffi::string_index(text.as_bytes()).unwrap()).unwrap())
+    };
+    let arguments = [
+        Argument { name: index("key"), value: ArgumentValue::String(index("value")) },
+        Argument { name: StringRef::inline("plain"), value: ArgumentValue::Bool(true) },
+    ];
+    let write = |name: &str| {
+        let mut words = [0; 64];
+        let mut sink = SliceSink::new(&mut words);
+        let event = Event {
+            timestamp: Ticks(5),
+            thread: ffi::current_thread().unwrap(),
+            category: index("by hand"),
+            name: index(name),
+            kind: EventKind::AsyncEnd { id: 8 },
+            arguments: Arguments::new(&arguments),
+        };
+        assert!(matches!(event.thread, ThreadRef::Index(_)));
+        event.encode(&mut sink).unwrap();
+        ffi::write_record(sink.words());
+    };
+    let hooked = Hooked::new();
+    write("open");
+    write("secret");
+    let line = |name| format!("own AsyncEnd {{ id: 8 }} by hand/{name} key=\"value\" plain=Bool(true)");
+    assert_eq!(hooked.seen(), [line("open"), line("secret")]);
+    drop(hooked);
+    assert_eq!(recorded(&trace.stop()), ["async end 8 by hand/open key=\"value\" plain=Bool(true)"]);
+}
+
+fn number(number: u64) {
+    instant!("app", "number", Scope::Thread, "n" => number);
+}
+
+#[test]
+fn a_site_is_as_it_was_when_the_hook_is_gone() {
+    let trace = Trace::start(1 << 20, &[]);
+    (0..3).for_each(number);
+    for round in 1..3 {
+        let hooked = Hooked::new();
+        number(10 * round);
+        assert_eq!(hooked.seen(), [format!("own Instant {{ scope: Thread }} app/number n=Uint64({})", 10 * round)]);
+        drop(hooked);
+        number(10 * round + 1);
+        number(10 * round + 2);
+    }
+    assert_eq!(*SEEN.lock().unwrap(), Vec::<String>::new());
+    let numbers: Vec<u64> =
+        trace.stop().events.iter().filter(|event| event.name == "number").map(|event| event.u64("n")).collect();
+    assert_eq!(numbers, [0, 1, 2, 10, 11, 12, 20, 21, 22]);
+}
+
+/// While threads record, and sites are passed for the first time, a hook comes and goes.
+#[test]
+fn each_event_is_either_recorded_or_seen_and_all_are_seen_once_the_hook_is_set() {
+    const ROUNDS: u64 = 200;
+    /// Events while the hook is set or taken away, and after that.
+    const EVENTS: u64 = 100;
+    static KEPT_OUT: Mutex<Vec<u64>> = Mutex::new(Vec::new());
+    fn keep_out(event: &Event<'_>) -> bool {
+        let Some(Ok(Argument { value: ArgumentValue::Uint64(number), .. })) = event.arguments.iter().next() else {
+            panic!("{event:?}")
+        };
+        KEPT_OUT.lock().unwrap().push(number);
+        false
+    }
+    let trace = Trace::start(16 << 20, &[]);
+    let (next, set, unset) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
+    // Threads record events up to this number.
+    let limit = AtomicU64::new(0);
+    let is_over = AtomicBool::new(false);
+    let mut must_be_seen = BTreeSet::new();
+    std::thread::scope(|scope| {
+        let ends = EndsThreads(&is_over);
+        let body = || {
+            let mut certain = Vec::new();
+            while !is_over.load(Ordering::Relaxed) {
+                let round = set.load(Ordering::Acquire);
+                let below = |number| (number < limit.load(Ordering::Relaxed)).then_some(number + 1);
+                let Ok(number) = next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, below) else {
+                    std::thread::yield_now();
+                    continue;
+                };
+                instant!("app", "numbered", Scope::Thread, "n" => number);
+                // The hook was there from before the event to its end.
+                if round > unset.load(Ordering::Acquire) {
+                    certain.push(number);
+                }
+            }
+            certain
+        };
+        let threads = [(); 3].map(|()| scope.spawn(body));
+        let wait_until_idle = || {
+            while next.load(Ordering::Relaxed) < limit.load(Ordering::Relaxed) {
+                std::thread::yield_now();
+            }
+        };
+        for round in 1..=ROUNDS {
+            limit.fetch_add(EVENTS, Ordering::Relaxed);
+            set_event_hook(Some(keep_out)).unwrap();
+            set.store(round, Ordering::Release);
+            limit.fetch_add(EVENTS, Ordering::Relaxed);
+            wait_until_idle();
+            unset.store(round, Ordering::Release);
+            limit.fetch_add(EVENTS, Ordering::Relaxed);
+            set_event_hook(None).unwrap();
+            wait_until_idle();
+        }
+        drop(ends);
+        for thread in threads {
+            must_be_seen.extend(thread.join().unwrap());
+        }
+    });
+    let read = trace.stop();
+    assert_eq!(read.dropped(), 0);
+    let recorded: Vec<u64> = read.events.iter().map(|event| event.u64("n")).collect();
+    let kept_out = KEPT_OUT.lock().unwrap().clone();
+    let mut all: Vec<u64> = [&recorded[..], &kept_out].concat();
+    all.sort_unstable();
+    assert!(all.iter().copied().eq(0..next.into_inner()), "each is in one place, once");
+    let kept_out = BTreeSet::from_iter(kept_out);
+    assert!(must_be_seen.len() as u64 > ROUNDS * EVENTS / 2, "{}", must_be_seen.len());
+    assert_eq!(must_be_seen.difference(&kept_out).collect::<Vec<_>>(), Vec::<&u64>::new());
+}
+
+#[test]
+fn a_hook_that_panics_is_called_again() {
+    fn panic_once(event: &Event<'_>) -> bool {
+        SEEN.lock().unwrap().push(line(event));
+        assert_ne!(text(event.name), "bad");
+        true
+    }
+    let trace = Trace::start(1 << 20, &[]);
+    let hooked = Hooked::new();
+    set_event_hook(Some(panic_once)).unwrap();
+    let bad = catch_unwind(|| instant!("app", "bad", Scope::Thread));
+    assert!(bad.is_err());
+    SEEN.clear_poison();
+    instant!("app", "good", Scope::Thread);
+    assert_eq!(hooked.seen().len(), 2);
+    drop(hooked);
+    assert_eq!(trace.stop().lines(), ["instant t app/good"]);
+}
+
+#[test]
+fn nothing_is_seen_where_nothing_is_recorded() {
+    let _alone = crate::support::alone();
+    let hooked = Hooked::new();
+    instant!("app", "unrecorded", Scope::Thread);
+    assert_eq!(hooked.seen(), Vec::<String>::new());
+}
+
+#[test]
+fn a_ninth_hook_is_refused_and_the_one_before_stays() {
+    if !is_own_process("hooks::a_ninth_hook_is_refused_and_the_one_before_stays") {
+        return;
+    }
+    fn nth<const N: u64>(event: &Event<'_>) -> bool {
+        event.timestamp.0 == N
+    }
+    let mut set = [nth::<0>, nth::<1>, nth::<2>, nth::<3>, nth::<4>, nth::<5>, nth::<6>, take_notes]
+        .map(|hook| set_event_hook(Some(hook)));
+    assert_eq!(set, [Ok(()); 8]);
+    let error: TooManyHooks = set_event_hook(Some(nth::<8>)).unwrap_err();
+    assert_eq!(error.to_string(), "a process has at most 8 different hooks of events in its life");
+    set[0] = set_event_hook(Some(take_notes));
+    assert_eq!(set[0], Ok(()));
+    let trace = Trace::start(1 << 20, &[]);
+    instant!("app", "seen", Scope::Thread);
+    assert_eq!(SEEN.lock().unwrap().len(), 1);
+    set_event_hook(None).unwrap();
+    drop(trace.stop());
+}
