@@ -101,6 +101,7 @@ fn run(place: usize, times: u64) {
         wake: WakeHandler::default(),
         thread_time: false,
         thread_koids: ThreadKoids::default(),
+        mirror: None,
     };
     let engine = engine::initialize(region, BufferMode::Oneshot, config).expect("the engine is idle");
     engine.start(Disposition::Retain, &[]).expect("the engine is initialized");

@@ -164,6 +164,10 @@ pub extern "C" fn trace_internal_stamp() -> u64 {
     trace_engine::now().0
 }
 
+pub extern "C" fn trace_internal_begin_scope(name: CStrRef<'_>) -> u64 {
+    trace_engine::begin_scope(name.bytes()).0
+}
+
 pub extern "C" fn trace_internal_is_on(call: Option<&Call<'_>>, count: usize) -> bool {
     let Some(call) = call else {
         return false;

@@ -321,6 +321,7 @@ pub fn trace_config(settings: &Settings) -> Result<TraceConfig, Failure> {
         memory_dumps: memory_dumps(options),
         write_period_milliseconds: Some(milliseconds(options.write_period, WRITE_PERIOD).max(1)),
         thread_time: options.thread_time == Some(true),
+        mirror_markers: options.mirror_markers == Some(true),
         keep_ended_bytes: options.keep_ended.map_or(default.keep_ended_bytes, |size| size.0),
         ..default
     };

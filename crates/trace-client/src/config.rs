@@ -89,6 +89,13 @@ impl Config {
         self
     }
 
+    /// Programs write a mark of each event into the kernel's trace as well.
+    #[must_use]
+    pub fn mirror_markers(mut self) -> Self {
+        self.config.mirror_markers = true;
+        self
+    }
+
     /// The archive says nothing of the machine, its user and the command line of this process.
     #[must_use]
     pub fn without_metadata(mut self) -> Self {

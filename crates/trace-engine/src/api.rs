@@ -24,7 +24,7 @@ pub use crate::record::event::Event;
 pub use crate::record::hot_path::{ThreadMoment, stamp, write_event, write_event_at};
 pub use crate::record::rendering::{MAX_RENDERED_BYTES, Rendered, debug, display};
 pub use crate::session::config::{
-    AlertHandler, Categories, CategoryPredicate, Config, Disposition, ThreadKoids,
+    AlertHandler, Categories, CategoryPredicate, Config, Disposition, Mark, ThreadKoids,
 };
 pub use crate::session::engine;
 pub use crate::session::hook::{EventHook, TooManyHooks, set_event_hook};
@@ -63,6 +63,13 @@ pub fn is_enabled() -> bool {
 #[must_use]
 pub fn nonce() -> u64 {
     Id::new().0
+}
+
+/// A moment at which a duration of this name begins, of a site that was found on and not fast.
+#[doc(hidden)]
+#[must_use]
+pub fn begin_scope(name: &[u8]) -> Ticks {
+    Ticks(crate::record::processor_time::begin_scope(name))
 }
 
 /// This moment, for [`duration_complete!`]: later than all that this thread has taken before.

@@ -14,6 +14,8 @@ pub(crate) mod hot_path;
 #[cfg(not(modelled))]
 pub(crate) mod library_values;
 #[cfg(not(modelled))]
+pub(crate) mod mirror;
+#[cfg(not(modelled))]
 pub(crate) mod other_records;
 pub(crate) mod processor_time;
 #[cfg(not(modelled))]

@@ -31,6 +31,7 @@ const TICKS_PER_SECOND: Field = Field::new(5, "ticks_per_second");
 const PROCESS_KOID: Field = Field::new(6, "process_koid");
 const THREAD_TIME: Field = Field::new(7, "thread_time");
 const TAKES_STARTUP: Field = Field::new(8, "takes_startup");
+const MIRROR_MARKERS: Field = Field::new(9, "mirror_markers");
 
 const DISPOSITION: Field = Field::new(1, "buffer_disposition");
 const ADDITIONAL_CATEGORIES: Field = Field::new(2, "additional_categories");
@@ -113,6 +114,8 @@ pub struct ProviderConfig<H> {
     /// Whether the manager takes what the provider has recorded before it got this buffer, by
     /// [`ProviderResponse::HandOver`]. Managers of older releases do not report it.
     pub takes_startup: bool,
+    /// Whether the provider writes a mark of each event into the kernel's trace. Default false.
+    pub mirror_markers: bool,
 }
 
 /// Provider → manager.
@@ -230,6 +233,7 @@ impl<H> ProviderConfig<H> {
         }
         table.put_some(THREAD_TIME, self.thread_time.then_some(&true));
         table.put_some(TAKES_STARTUP, self.takes_startup.then_some(&true));
+        table.put_some(MIRROR_MARKERS, self.mirror_markers.then_some(&true));
         Ok((INITIALIZE, table, vec![self.buffer, self.fifo]))
     }
 
@@ -247,6 +251,7 @@ impl<H> ProviderConfig<H> {
             process_koid: table.find(PROCESS_KOID)?,
             thread_time: table.find(THREAD_TIME)?.unwrap_or(false),
             takes_startup: table.find(TAKES_STARTUP)?.unwrap_or(false),
+            mirror_markers: table.find(MIRROR_MARKERS)?.unwrap_or(false),
         })
     }
 }

@@ -78,6 +78,7 @@ fn provider_request() -> impl Strategy<Value = ProviderRequest<H>> {
                         process_koid: Some(rate).filter(|rate| rate % 2 == 0),
                         thread_time: rate % 3 == 0,
                         takes_startup: rate % 5 == 0,
+                        mirror_markers: rate % 7 == 0,
                     },
                 }
             }),
@@ -139,6 +140,7 @@ fn trace_config() -> impl Strategy<Value = TraceConfig> {
                 thread_time: write_period_milliseconds.is_some(),
                 wants_untraced: write_period_milliseconds.is_none(),
                 wants_known_categories: metadata,
+                mirror_markers: defer_transfer,
                 event_costs: metadata.then_some(EventCosts {
                     instant_picoseconds: 15_300,
                     duration_picoseconds: 38_000,

@@ -151,6 +151,7 @@ fn missing_fields_of_a_client_take_their_defaults() {
                 wants_untraced: false,
                 wants_known_categories: false,
                 event_costs: None,
+                mirror_markers: false,
             },
             output: 2,
         }

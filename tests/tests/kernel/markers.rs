@@ -207,3 +207,38 @@ fn markers_of_a_c_program_have_exact_names() {
         ]
     );
 }
+
+/// The kernel records them as it does those of other software.
+//= docs/kernel.md#mirrored-events
+#[test]
+fn events_are_mirrored_if_the_recording_asks_for_it() {
+    let test = "events_are_mirrored_if_the_recording_asks_for_it";
+    if !has_markers(test) || !native::has_compilers(test) {
+        return;
+    }
+    let _alone = alone();
+    let round = [
+        "DurationBegin \"outer\"",
+        "DurationBegin \"inner\"",
+        "Instant \"moment\"",
+        "DurationEnd \"inner\"",
+        "Counter \"load\" value=Int64(-7)",
+        "DurationEnd \"outer\"",
+    ];
+    let expected = [&round[..], &round, &["AsyncBegin \"job\"", "AsyncEnd \"job\""]].concat();
+    for (compiler, language) in [("gcc", "c"), ("g++", "c++")] {
+        let sandbox = Sandbox::new();
+        let program = sandbox.file("mirrored");
+        native::program(compiler, &["-x", language, "mirrored.c"], &native::STRICT, &program);
+        let program = program.to_str().unwrap();
+        for (options, marks) in [(&["--mirror-markers"][..], &expected[..]), (&[], &[])] {
+            let record = [&["record", "--categories", "app,atrace"], options, &["--", program]].concat();
+            let output = sandbox.trace(record);
+            assert!(output.status.success(), "{output:?}");
+            let archive = Archive::read(&sandbox.file("trace.fxt"));
+            assert_eq!(shown(&archive, "atrace"), marks, "{language}");
+            assert_eq!(shown(&archive, "app").len(), 10, "{language}");
+            std::fs::remove_file(sandbox.file("trace.fxt")).unwrap();
+        }
+    }
+}

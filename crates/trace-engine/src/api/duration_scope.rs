@@ -40,7 +40,10 @@ impl<V: Values> DurationScope<V> {
     /// Begins now, at a site that was found on, like this.
     #[inline(always)]
     pub fn begin(site: &'static Site, state: SiteState, values: V) -> Self {
-        let start = if state.is_fast() { registry::current().stamp() } else { processor_time::begin() };
+        let start = match state.is_fast() {
+            true => registry::current().stamp(),
+            false => processor_time::begin_scope(site.name()),
+        };
         Self(Some(Begun { site, start, values }), UseTraceFutureAcrossAwait(PhantomData))
     }
 

@@ -7,6 +7,8 @@
 use crate::buffer::definitions::Text;
 use crate::buffer::record_writer::RecordWriter;
 use crate::record::arguments::{Names, Values};
+#[cfg(not(modelled))]
+use crate::record::mirror;
 use crate::site::MAX_ARGUMENTS;
 use crate::sys;
 use crate::thread::begins::{self, Begins};
@@ -24,18 +26,25 @@ const THREAD_DUR: &[u8] = b"thread_dur";
 #[cfg(not(modelled))]
 #[inline]
 pub(crate) fn now() -> u64 {
-    if begins::is_wanted() { begin() } else { registry::current().stamp() }
+    if begins::is_wanted() { begin(None) } else { registry::current().stamp() }
 }
 
-/// A moment of this thread at which a duration begins, where its site was not found fast.
+/// A moment of this thread at which a duration of this name begins, where its site was found on and not fast.
 #[cfg(not(modelled))]
 #[cold]
 #[inline(never)]
-pub(crate) fn begin() -> u64 {
+pub(crate) fn begin_scope(name: &[u8]) -> u64 {
+    begin(Some(name))
+}
+
+#[cfg(not(modelled))]
+fn begin(name: Option<&[u8]>) -> u64 {
     let own = begins::is_wanted().then(registry::acquire).flatten();
     if let Some(Acquired::Own(block)) = own {
+        let is_marked = begins::wants_marks() && name.is_some_and(mirror::begin);
         let start = block.stamp();
-        block.begins().push(start, sys::thread_time());
+        let time = if begins::wants_times() { sys::thread_time() } else { 0 };
+        block.begins().push(start, time, is_marked);
         return start;
     }
     registry::current().stamp()
@@ -48,7 +57,7 @@ pub(crate) fn begin() -> u64 {
 #[inline]
 pub(crate) fn end(event_type: EventType) -> Option<u64> {
     let is_end = matches!(event_type, EventType::DurationComplete | EventType::DurationEnd);
-    (begins::is_wanted() && is_end).then(sys::thread_time)
+    (begins::wants_times() && is_end).then(sys::thread_time)
 }
 
 /// The times of one event.
@@ -145,9 +154,9 @@ mod tests {
         assert_eq!(count(EventType::Instant, None, 15), 0);
         assert_eq!(count(EventType::Counter, None, 0), 0);
         assert_eq!(count(EventType::DurationComplete, Some(7), 0), 0, "it did not begin here");
-        begins.push(7, 0);
+        begins.push(7, 0, false);
         assert_eq!(count(EventType::DurationComplete, Some(7), 13), 2);
-        begins.push(8, 0);
+        begins.push(8, 0, false);
         assert_eq!(count(EventType::DurationComplete, Some(8), 14), 0);
     }
 }

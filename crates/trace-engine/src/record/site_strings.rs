@@ -82,6 +82,7 @@ impl<'a> SiteStrings<'a> {
         let name = known_name.unwrap_or(Text::Inline(site.name()));
         if let (Text::Index(category), Text::Index(name), false) = (category, name, arguments_inline) {
             if !context.config().thread_time
+                && context.config().mirror.is_none()
                 && !hook::is_set()
                 && sys::register_membarrier()
                 // Programs in other languages know no other clock, and find their blocks in one way.

@@ -4,10 +4,11 @@ use crate::record::arguments::Values;
 use crate::record::event::Event;
 use crate::record::event_writer::{EventWriter, WriteError, write_inside};
 use crate::record::hooked::{Whose, passes};
-use crate::record::processor_time;
+use crate::record::{mirror, processor_time};
 use crate::session::lease::Lease;
 use crate::session::{fork, hook, thread_exit};
 use crate::site::Site;
+use crate::thread::begins;
 use crate::thread::registry::{self, Acquired};
 
 /// Everything that is not the common case: the first event of a site or a thread, the end of a slab, nested
@@ -16,8 +17,13 @@ use crate::thread::registry::{self, Acquired};
 #[inline(never)]
 pub(super) fn write_slowly<V: Values>(site: &Site, event: Event, values: &V, mut at: Option<u64>) {
     let ended = processor_time::end(event.event_type);
+    let wants_marks = begins::wants_marks();
+    let is_marked = wants_marks && mirror::end_scope(&event);
     if hook::is_wanted() && !passes(site, &event, values, Whose::Own, &mut at) {
         return;
+    }
+    if wants_marks {
+        mirror::mark(site, &event, values, is_marked);
     }
     with_writer(site, at, |writer, now| writer.write_event(site, &event, values, now, ended));
 }

@@ -23,6 +23,26 @@ pub struct Config {
     pub thread_time: bool,
     /// The koids by which threads are recorded.
     pub thread_koids: ThreadKoids,
+    /// What is called with a mark of each event, for another trace of the machine. None by default. All events
+    /// take the slow path where there is one.
+    pub mirror: Option<fn(&Mark<'_>)>,
+}
+
+/// What is left of an event in a trace that knows nothing but these. It is of the calling thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark<'a> {
+    /// A duration begins.
+    Begin(&'a [u8]),
+    /// The innermost duration ends.
+    End,
+    /// Something that may end on another thread begins.
+    AsyncBegin(&'a [u8], u64),
+    /// It ends: name and id are those of its beginning.
+    AsyncEnd(&'a [u8], u64),
+    /// A moment.
+    Instant(&'a [u8]),
+    /// A number of the process changes.
+    Counter(&'a [u8], i64),
 }
 
 /// Returns whether a category is to be recorded.
@@ -68,6 +88,7 @@ impl Config {
             wake: WakeHandler::default(),
             thread_time: false,
             thread_koids: ThreadKoids::default(),
+            mirror: None,
         }
     }
 }

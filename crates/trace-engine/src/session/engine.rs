@@ -89,7 +89,7 @@ pub fn initialize(region: Region, mode: BufferMode, config: Config) -> Result<En
         return Err(Error::Straggler);
     }
     registry::sweep();
-    begins::set_wanted(config.thread_time);
+    begins::set_wanted(config.thread_time, config.mirror.is_some());
     lease::publish(Context::new(region, layout, config));
     end_change(State::Initialized);
     Ok(Engine(()))

@@ -40,6 +40,7 @@ fn initialize_another() -> bool {
         wake: WakeHandler::default(),
         thread_time: false,
         thread_koids: ThreadKoids::default(),
+        mirror: None,
     };
     engine::initialize(region, BufferMode::Oneshot, config).is_ok()
 }

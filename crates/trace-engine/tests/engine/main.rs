@@ -8,6 +8,7 @@ mod hard;
 mod hooks;
 mod leaked;
 mod lifecycle;
+mod mirror;
 mod model;
 mod oneshot;
 #[path = "../../src/own_process.rs"]

@@ -116,6 +116,7 @@ fn config(categories: &[&str]) -> Config {
         wake: WakeHandler::new(|| _ = WAKES.fetch_add(1, Ordering::Relaxed)),
         thread_time: false,
         thread_koids: ThreadKoids::default(),
+        mirror: None,
     }
 }
 
@@ -135,6 +136,14 @@ impl Trace {
         Self::start_on(region, Memory::Heap(words), mode, &[])
     }
 
+    /// With another configuration.
+    pub fn start_with(change: impl FnOnce(&mut Config)) -> Self {
+        let (region, words) = Region::on_heap(1 << 20);
+        let mut config = config(&[]);
+        change(&mut config);
+        Self::start_as(region, Memory::Heap(words), BufferMode::Oneshot, config)
+    }
+
     /// On a shared mapping, as a provider has it.
     pub fn start_shared(bytes: usize) -> Self {
         let vmo = zx_sim::Vmo::of_bytes("test", &vec![0; bytes]).unwrap();
@@ -147,11 +156,15 @@ impl Trace {
 
     /// On any memory.
     pub fn start_on(region: Region, words: Memory, mode: BufferMode, categories: &[&str]) -> Self {
+        Self::start_as(region, words, mode, config(categories))
+    }
+
+    fn start_as(region: Region, words: Memory, mode: BufferMode, config: Config) -> Self {
         let bytes = region.len_bytes();
         let alone = alone();
         ALERTS.lock().unwrap().clear();
         WAKES.store(0, Ordering::Relaxed);
-        let engine = EndedEngine(engine::initialize(region, mode, config(categories)).unwrap());
+        let engine = EndedEngine(engine::initialize(region, mode, config).unwrap());
         engine.start(Disposition::Retain, &[]).unwrap();
         let layout = Layout::new(bytes as u64, mode).unwrap();
         let words = Box::leak(Box::new(words));

@@ -68,6 +68,8 @@ pub(super) struct Providers {
     has_metadata: bool,
     /// Whether events have the processor time of their thread.
     thread_time: bool,
+    /// Whether programs write marks of their events for the kernel.
+    mirror_markers: bool,
     /// Buffers that are being made, one after the other.
     unready: VecDeque<Unready>,
     /// Buffers of programs that have ended while the session runs.
@@ -262,6 +264,7 @@ impl Providers {
             ending: None,
             has_metadata: false,
             thread_time: false,
+            mirror_markers: false,
             unready: VecDeque::new(),
             kept: Kept::default(),
             alerts: UnrecordedAlerts::default(),
@@ -396,6 +399,7 @@ impl Providers {
         self.ends = Ends::default();
         self.has_metadata = config.metadata;
         self.thread_time = config.thread_time;
+        self.mirror_markers = config.mirror_markers;
         self.alerts = UnrecordedAlerts::default();
     }
 

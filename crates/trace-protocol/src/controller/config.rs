@@ -29,6 +29,7 @@ const WANTS_CATEGORIES: Field = Field::new(111, "wants_known_categories");
 const INSTANT_COST: Field = Field::new(112, "instant_cost_picoseconds");
 const DURATION_COST: Field = Field::new(113, "duration_cost_picoseconds");
 const COUNTER_COST: Field = Field::new(114, "counter_cost_picoseconds");
+const MIRROR_MARKERS: Field = Field::new(115, "mirror_markers");
 
 const SPEC_NAME: Field = Field::new(1, "provider name bytes");
 const SPEC_BUFFER_SIZE: Field = Field::new(2, "buffer_size_megabytes_hint");
@@ -90,6 +91,8 @@ pub struct TraceConfig {
     pub wants_known_categories: bool,
     /// What events cost on this machine, for the metadata, if the client has measured that.
     pub event_costs: Option<EventCosts>,
+    /// Whether programs write a mark of each event into the kernel's trace. Default false.
+    pub mirror_markers: bool,
 }
 
 /// What an event takes of its thread's time, in picoseconds.
@@ -146,6 +149,7 @@ impl Default for TraceConfig {
             wants_untraced: false,
             wants_known_categories: false,
             event_costs: None,
+            mirror_markers: false,
         }
     }
 }
@@ -186,6 +190,7 @@ impl TraceConfig {
             table.put(DURATION_COST, &costs.duration_picoseconds);
             table.put(COUNTER_COST, &costs.counter_picoseconds);
         }
+        table.put_some(MIRROR_MARKERS, self.mirror_markers.then_some(&true));
         Ok(table)
     }
 
@@ -229,6 +234,7 @@ impl TraceConfig {
             wants_untraced: table.find(WANTS_UNTRACED)?.unwrap_or(default.wants_untraced),
             wants_known_categories: table.find(WANTS_CATEGORIES)?.unwrap_or(default.wants_known_categories),
             event_costs: event_costs(table)?,
+            mirror_markers: table.find(MIRROR_MARKERS)?.unwrap_or(default.mirror_markers),
         })
     }
 }

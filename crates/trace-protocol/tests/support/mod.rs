@@ -111,6 +111,7 @@ pub fn provider_config() -> ProviderConfig<H> {
         process_koid: None,
         thread_time: false,
         takes_startup: true,
+        mirror_markers: false,
     }
 }
 
@@ -145,6 +146,7 @@ pub fn trace_config() -> TraceConfig {
         wants_untraced: false,
         wants_known_categories: false,
         event_costs: None,
+        mirror_markers: false,
     }
 }
 
@@ -163,6 +165,7 @@ fn confirmed_config() -> TraceConfig {
         wants_untraced: true,
         wants_known_categories: true,
         event_costs: None,
+        mirror_markers: true,
         ..TraceConfig::default()
     }
 }

@@ -19,6 +19,7 @@ use std::fs::File;
 use std::io::Write;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use trace_engine::Mark;
 use trace_engine::ffi::is_category_wanted;
 use trace_format::refs::truncate;
 use zx_sim::Guarded;
@@ -170,6 +171,35 @@ pub fn instant(name: &str) {
     mark(b'I', |line| {
         line.name(name, 0);
     });
+}
+
+/// Writes a mark of an event, for recordings that have events mirrored.
+//= docs/kernel.md#mirrored-events
+pub(super) fn mirror(mark: &Mark<'_>) {
+    let name = |kind, name: &[u8], left| {
+        let mut line = Line::new(kind);
+        line.name(&String::from_utf8_lossy(name), left);
+        line
+    };
+    let numbered = |kind, text: &[u8], number| {
+        let mut line = name(kind, text, NUMBER_BYTES);
+        line.number(number);
+        line
+    };
+    let line = match *mark {
+        Mark::Begin(text) => name(b'B', text, 0),
+        Mark::End => Line::new(b'E'),
+        Mark::AsyncBegin(text, id) => numbered(b'S', text, id as i64),
+        Mark::AsyncEnd(text, id) => numbered(b'F', text, id as i64),
+        Mark::Instant(text) => name(b'I', text, 0),
+        Mark::Counter(text, value) => numbered(b'C', text, value),
+    };
+    line.send();
+}
+
+/// Whether events can be mirrored.
+pub(super) fn can_mirror() -> bool {
+    marker().is_some()
 }
 
 /// A section until it is dropped.

@@ -9,8 +9,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 use trace_engine::engine::{Engine, SaveRequest};
 use trace_engine::{
-    AlertHandler, BUFFER_VERSION, BufferMode, Categories, Config, Disposition, ThreadKoids, WakeHandler,
-    engine,
+    AlertHandler, BUFFER_VERSION, BufferMode, Categories, Config, Disposition, Mark, ThreadKoids,
+    WakeHandler, engine,
 };
 use trace_format::mutants;
 use trace_protocol::fifo::{FIFO_DEPTH, FIFO_VERSION, PACKET_BYTES};
@@ -113,6 +113,7 @@ impl Session {
             wake,
             thread_time: config.thread_time,
             thread_koids,
+            mirror: mirror(config.mirror_markers),
         };
         let mut session = Self {
             engine: None,
@@ -394,6 +395,18 @@ impl Drop for Session {
             atrace::want(false);
         }
     }
+}
+
+/// What writes marks of events for the kernel, if a recording asks for it.
+//= docs/kernel.md#mirrored-events
+fn mirror(is_wanted: bool) -> Option<fn(&Mark<'_>)> {
+    if is_wanted && !atrace::can_mirror() {
+        zx_sim::debuglog::write_for_process(
+            "trace provider: events are not mirrored: this program cannot write to trace_marker in \
+             /sys/kernel/tracing",
+        );
+    }
+    (is_wanted && atrace::can_mirror()).then_some(atrace::mirror)
 }
 
 /// By which numbers the threads of this process are recorded, which has this number for the manager.

@@ -54,7 +54,7 @@ fn go_over(
     if !region.back_first(&layout) {
         return Err(Error::NotBacked);
     }
-    let has_times = config.thread_time;
+    let (has_times, has_marks) = (config.thread_time, config.mirror.is_some());
     let next = Box::new(Context::new(region, layout, config));
     next.begin_run(additional_categories);
 
@@ -69,7 +69,7 @@ fn go_over(
         count_left(context);
         context.finalize();
     }
-    begins::set_wanted(has_times);
+    begins::set_wanted(has_times, has_marks);
     let left = lease::replace(next);
     if let Some(context) = lease::Lease::counted().context() {
         site::for_each(|site| match context.wants(site.category(), additional_categories) {

@@ -137,6 +137,7 @@ impl Providers {
                 process_koid: Some(provider.pid),
                 thread_time: self.thread_time,
                 takes_startup: true,
+                mirror_markers: self.mirror_markers,
             },
         };
         let key = Key::Fifo(id).encode();

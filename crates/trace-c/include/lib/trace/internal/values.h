@@ -201,7 +201,11 @@ class Scope {
   // `word` is what the site's was.
   TRACE_INTERNAL_INLINE_MEMBER Scope(uint64_t word, const trace_internal_call_t& call, bool is_same,
                                      const Names<V::count>& names, V&& values)
-      : call_(call), names_(names), start_(trace_internal_now(word)), is_same_(is_same), values_(std::move(values)) {}
+      : call_(call),
+        names_(names),
+        start_(trace_internal_begin_now(word, call.name)),
+        is_same_(is_same),
+        values_(std::move(values)) {}
   Scope(const Scope&) = delete;
   Scope& operator=(const Scope&) = delete;
   TRACE_INTERNAL_INLINE_MEMBER ~Scope() {

@@ -39,6 +39,8 @@ typedef struct trace_internal_call {
 
 // A moment of this thread, later than all it has taken before.
 uint64_t trace_internal_stamp(void);
+// The same, at which a duration of this name begins.
+uint64_t trace_internal_begin_scope(const char* name);
 // The slow path.
 void trace_internal_write_event(const trace_internal_call_t* call, const trace_internal_event_t* event,
                                 const trace_arg_value_t* values, size_t num_values);
@@ -203,6 +205,14 @@ TRACE_INTERNAL_INLINE uint64_t trace_internal_now(uint64_t word) {
     return trace_internal_next_stamp(trace_internal_thread());
   }
   return trace_internal_stamp();
+}
+
+// The same, at which a duration of a site that is on begins.
+TRACE_INTERNAL_INLINE uint64_t trace_internal_begin_now(uint64_t word, const char* name) {
+  if (__builtin_expect((word & TRACE_INTERNAL_FAST) != 0, 1)) {
+    return trace_internal_next_stamp(trace_internal_thread());
+  }
+  return trace_internal_begin_scope(name);
 }
 
 // A record under way.
