@@ -102,13 +102,14 @@ fn run(place: usize, times: u64) {
         thread_time: false,
         thread_koids: ThreadKoids::default(),
         mirror: None,
+        privacy: false,
     };
     let engine = engine::initialize(region, BufferMode::Oneshot, config).expect("the engine is idle");
     engine.start(Disposition::Retain, &[]).expect("the engine is initialized");
     if place == HOOKED {
-        set_event_hook(Some(|_| true)).expect("it is the first");
+        set_event_hook(Some(Box::new(|_| true)));
         emit(1);
-        set_event_hook(None).expect("it is none");
+        set_event_hook(None);
     }
     emit(times);
     engine.terminate(Instant::now() + Duration::from_secs(5)).expect("the engine was started");

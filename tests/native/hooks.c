@@ -101,13 +101,13 @@ int main(int argc, char** argv) {
   if (argc < 2) {
     return 2;
   }
-  printf("set: %d\n", trace_set_event_hook(print_event, "before"));
+  trace_set_event_hook(print_event, "before");
   record();
   trace_local_start("", TRACE_BUFFERING_MODE_ONESHOT, 0);
   record();
-  printf("unset: %d\n", trace_set_event_hook(NULL, NULL));
+  trace_set_event_hook(NULL, NULL);
   record();
-  printf("set: %d\n", trace_set_event_hook(print_event, "during"));
+  trace_set_event_hook(print_event, "during");
   record();
   trace_set_event_hook(NULL, NULL);
   save(argv[1], "printed");

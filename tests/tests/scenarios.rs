@@ -56,6 +56,7 @@ mod scenarios {
     mod places;
     mod polled;
     mod printing;
+    mod private;
     mod privileges;
     mod profilers;
     mod querying;

@@ -87,7 +87,7 @@ const NOT_SHIPPED: [&str; 7] = [
 ];
 
 /// The only files with unsafe code.
-const UNSAFE: [&str; 47] = [
+const UNSAFE: [&str; 49] = [
     "crates/trace-c/src/abi.rs",
     "crates/trace-c/src/chromium.rs",
     "crates/trace-c/src/context.rs",
@@ -95,6 +95,7 @@ const UNSAFE: [&str; 47] = [
     "crates/trace-c/src/events.rs",
     "crates/trace-c/src/exports.rs",
     "crates/trace-c/src/handler.rs",
+    "crates/trace-c/src/hook.rs",
     "crates/trace-c/src/instrumentation.rs",
     "crates/trace-c/src/known_categories.rs",
     "crates/trace-c/src/layout.rs",
@@ -115,6 +116,7 @@ const UNSAFE: [&str; 47] = [
     "crates/trace-engine/src/record/event_writer.rs",
     "crates/trace-engine/src/record/hot_path.rs",
     "crates/trace-engine/src/session/engine.rs",
+    "crates/trace-engine/src/session/hook.rs",
     "crates/trace-engine/src/session/lease.rs",
     "crates/trace-engine/src/session/run.rs",
     "crates/trace-engine/src/site.rs",

@@ -21,6 +21,7 @@ use core::ffi::{CStr, c_char};
 use core::marker::PhantomData;
 use core::ptr;
 use std::borrow::Cow;
+use trace_engine::ffi;
 use trace_format::argument::ArgumentValue;
 use trace_format::refs::{self, MAX_STRING_BYTES};
 use trace_format::units::{Koid, ProcessKoid, StringIndex, ThreadIndex, ThreadKoid};
@@ -261,6 +262,25 @@ pub struct ArgValue<'a> {
 }
 
 impl<'a> ArgValue<'a> {
+    /// The value in a record. In a private one a literal has an index, by which it is told from other texts.
+    pub fn recorded(&self, is_private: bool) -> ArgumentValue<'a> {
+        let value = self.value();
+        match value {
+            ArgumentValue::String(refs::StringRef::Inline(text)) if is_private && self.is_literal() => {
+                let index = ffi::literal_index(text).and_then(StringIndex::new);
+                ArgumentValue::String(index.map_or(refs::StringRef::Inline(text), refs::StringRef::Index))
+            }
+            value => value,
+        }
+    }
+
+    /// Whether a text is marked as a literal.
+    const fn is_literal(&self) -> bool {
+        // SAFETY: the macros store whole words, and where C has stored a reference alone, whatever is behind
+        // it is no mark.
+        unsafe { self.payload.reserved[0] as u64 >> 32 == 0x4c49_5445 }
+    }
+
     /// The value in a record; null for an unknown type.
     pub fn value(&self) -> ArgumentValue<'a> {
         let payload = &self.payload;

@@ -92,8 +92,9 @@ pub extern "C" fn trace_context_is_category_bytestring_enabled(
     ffi::is_category_wanted(unsafe { bytes.text(length) })
 }
 
+/// A constant of the program.
 fn register(text: &[u8], out: Out<'_, StringRef>) {
-    out.write(StringRef::new(ffi::string_index(text), text));
+    out.write(StringRef::new(ffi::literal_index(text), text));
 }
 
 pub extern "C" fn trace_context_register_string_copy(
@@ -281,6 +282,6 @@ pub unsafe extern "C" fn trace_internal_complete_args(
     let args = unsafe { core::slice::from_raw_parts_mut(args, count.min(MAX_ARGUMENTS)) };
     for argument in args {
         let name = argument.name().bytes();
-        argument.set_name(StringRef::new(ffi::string_index(name), name));
+        argument.set_name(StringRef::new(ffi::literal_index(name), name));
     }
 }

@@ -11,7 +11,7 @@ use crate::{instrumentation, layout, library_election, records, zircon};
 use core::ffi::{c_int, c_void};
 use std::sync::Once;
 use trace_engine::ffi::{self, MAX_ARGUMENTS, Registration, SiteText};
-use trace_engine::{ArgName, Event, EventType, Koid, Site};
+use trace_engine::{ArgName, Event, EventType, Koid, Site, VirtualName};
 use trace_format::argument::ArgumentValue;
 use trace_format::mutants;
 use trace_provider::startup;
@@ -154,8 +154,9 @@ impl<'a> Described<'a> {
 /// Calls a function with `count` values as the engine takes them; those that are not given are null.
 pub fn with_values(values: &[ArgValue<'_>], count: usize, use_values: impl FnOnce(&[ArgumentValue<'_>])) {
     let mut converted = [ArgumentValue::Null; MAX_ARGUMENTS];
+    let is_private = !values.is_empty() && ffi::is_private();
     for (converted, value) in converted.iter_mut().zip(values) {
-        *converted = value.value();
+        *converted = value.recorded(is_private);
     }
     use_values(&converted[..count.min(MAX_ARGUMENTS)]);
 }
@@ -245,7 +246,7 @@ pub extern "C" fn trace_internal_send_alert(
     // SAFETY: no names are read.
     let described = unsafe { Described::new(call, 0) };
     let name = String::from_utf8_lossy(described.text.name);
-    described.with_site(|site| trace_engine::send_alert(site, &name));
+    described.with_site(|site| trace_engine::send_literal_alert(site, &name));
 }
 
 pub extern "C" fn trace_internal_write_vthread_event(
@@ -268,7 +269,7 @@ pub extern "C" fn trace_internal_write_vthread_event(
     let name = String::from_utf8_lossy(vthread_name.bytes());
     described.with_site(|site| {
         with_values(values, count, |values| {
-            let thread = (&*name, vthread_id);
+            let thread = (VirtualName { text: &name, is_literal: false }, vthread_id);
             trace_engine::write_virtual_at(site, thread, event, &values, Some(timestamp as u64));
         });
     });

@@ -171,7 +171,7 @@ exports! {
         fn trace_local_wait_for_snapshot(timeout_ms: u64) -> bool;
     }
     hook {
-        fn trace_set_event_hook(call: Option<crate::hook::Hook>, context: *mut c_void) -> bool;
+        fn trace_set_event_hook(call: Option<crate::hook::Hook>, context: *mut c_void);
     }
     dispatcher {
         fn async_loop_create(config: Option<&Config>, out: Out<'_, *mut Loop>) -> Status;

@@ -7,10 +7,8 @@
 
 use crate::abi::{Arg, GivenString};
 use core::ffi::c_void;
-use core::ptr;
-use core::sync::atomic::{AtomicPtr, Ordering};
 use trace_engine::ffi::MAX_ARGUMENTS;
-use trace_engine::set_event_hook;
+use trace_engine::{EventHook, set_event_hook};
 use trace_format::argument::ArgumentValue;
 use trace_format::event::{Event, EventKind};
 use trace_format::refs::ThreadRef;
@@ -34,20 +32,19 @@ pub struct HookEvent<'a> {
     arg_count: usize,
 }
 
-/// What was set: it is leaked, as a thread may be looking at it.
+/// The program's function.
 struct Given {
     call: Hook,
     context: *mut c_void,
 }
 
-static GIVEN: AtomicPtr<Given> = AtomicPtr::new(ptr::null_mut());
+// SAFETY: the program lends function and context to the threads of events (F1).
+unsafe impl Send for Given {}
+// SAFETY: as above.
+unsafe impl Sync for Given {}
 
-/// The engine's hook.
-fn on_event(event: &Event<'_>) -> bool {
-    // SAFETY: null, or leaked by `trace_set_event_hook`.
-    let Some(given) = (unsafe { GIVEN.load(Ordering::Acquire).as_ref() }) else {
-        return true;
-    };
+/// Shows an event to the program's function.
+fn show(event: &Event<'_>, given: &Given) -> bool {
     let none = || Arg { name: GivenString::EMPTY, value: ArgumentValue::Null.into() };
     let mut arguments: [Arg<'_>; MAX_ARGUMENTS] = core::array::from_fn(|_| none());
     let mut arg_count = 0;
@@ -90,14 +87,9 @@ fn on_event(event: &Event<'_>) -> bool {
     unsafe { (given.call)(given.context, &event) }
 }
 
-pub extern "C" fn trace_set_event_hook(call: Option<Hook>, context: *mut c_void) -> bool {
-    // What is called at the moment ends before another takes its place.
-    let removed = set_event_hook(None).is_ok();
-    let Some(call) = call else {
-        return removed;
-    };
-    GIVEN.store(Box::into_raw(Box::new(Given { call, context })), Ordering::Release);
-    set_event_hook(Some(on_event)).is_ok()
+pub extern "C" fn trace_set_event_hook(call: Option<Hook>, context: *mut c_void) {
+    let given = call.map(|call| Given { call, context });
+    set_event_hook(given.map(|given| -> Box<EventHook> { Box::new(move |event| show(event, &given)) }));
 }
 
 const _: () = {

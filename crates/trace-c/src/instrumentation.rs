@@ -53,7 +53,7 @@ pub extern "C" fn trace_acquire_context() -> Option<Box<TraceContext>> {
 /// Acquires the trace for a category, and stores its reference.
 fn acquire_for(category: &[u8], out: Out<'_, StringRef>) -> Option<Box<TraceContext>> {
     let trace = TraceRef::acquire().filter(|_| ffi::is_category_wanted(category))?;
-    out.write(StringRef::new(ffi::string_index(category), category));
+    out.write(StringRef::new(ffi::literal_index(category), category));
     Some(TraceContext::new(trace))
 }
 

@@ -75,8 +75,9 @@ pub fn thread(reference: Option<&ThreadRef>) -> refs::ThreadRef {
 fn with_arguments(args: &[Arg<'_>], use_arguments: impl FnOnce(Arguments<'_>)) {
     const NONE: Argument<'_> = Argument { name: refs::StringRef::Empty, value: ArgumentValue::Null };
     let mut arguments = [NONE; MAX_ARGUMENTS];
+    let is_private = !args.is_empty() && ffi::is_private();
     for (argument, given) in arguments.iter_mut().zip(args) {
-        *argument = Argument { name: given.name.in_record(), value: given.value.value() };
+        *argument = Argument { name: given.name.in_record(), value: given.value.recorded(is_private) };
     }
     use_arguments(Arguments::from_slice(&arguments[..args.len().min(MAX_ARGUMENTS)]));
 }

@@ -307,7 +307,8 @@ pub fn trace_config(settings: &Settings) -> Result<TraceConfig, Failure> {
     let milliseconds = |span: Option<args::values::Span>, default: u64| {
         span.map_or(default, |span| u64::try_from(span.0.as_millis()).unwrap_or(u64::MAX))
     };
-    let has_metadata = options.no_metadata != Some(true);
+    let privacy = options.privacy == Some(true);
+    let has_metadata = options.no_metadata != Some(true) && !privacy;
     let mut config = TraceConfig {
         provider_specs: plan.provider_specs(&options.provider_buffer_size),
         categories: plan.session,
@@ -316,7 +317,8 @@ pub fn trace_config(settings: &Settings) -> Result<TraceConfig, Failure> {
         start_timeout_milliseconds: milliseconds(options.start_timeout, 5000),
         stop_timeout_milliseconds: milliseconds(options.stop_timeout, 5000),
         metadata: has_metadata,
-        command_line: command_line(),
+        command_line: if privacy { Vec::new() } else { command_line() },
+        privacy,
         event_costs: has_metadata.then(event_costs).flatten(),
         memory_dumps: memory_dumps(options),
         write_period_milliseconds: Some(milliseconds(options.write_period, WRITE_PERIOD).max(1)),

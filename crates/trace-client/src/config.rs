@@ -96,6 +96,15 @@ impl Config {
         self
     }
 
+    /// Programs record only texts that their call sites mark as literals, and the archive says nothing of the
+    /// machine, its user and the command line of this process.
+    #[must_use]
+    pub fn private(mut self) -> Self {
+        self.config.privacy = true;
+        self.config.command_line.clear();
+        self.without_metadata()
+    }
+
     /// The archive says nothing of the machine, its user and the command line of this process.
     #[must_use]
     pub fn without_metadata(mut self) -> Self {

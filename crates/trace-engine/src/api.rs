@@ -27,7 +27,7 @@ pub use crate::session::config::{
     AlertHandler, Categories, CategoryPredicate, Config, Disposition, Mark, ThreadKoids,
 };
 pub use crate::session::engine;
-pub use crate::session::hook::{EventHook, TooManyHooks, set_event_hook};
+pub use crate::session::hook::{EventHook, set_event_hook};
 pub use crate::site::{ArgName, Site};
 pub use crate::slab::streaming::WakeHandler;
 pub use trace_format::buffer::{BUFFER_VERSION, BufferMode};
@@ -36,14 +36,18 @@ pub use trace_format::scheduling::ThreadState;
 pub use trace_format::units::{Koid, ProcessKoid, ThreadKoid, Ticks};
 
 #[doc(hidden)]
-pub use crate::record::alert::send_alert;
+pub use crate::record::alert::{send_alert, send_literal_alert};
 #[doc(hidden)]
 pub use crate::record::event::scope_word;
 #[doc(hidden)]
+pub use crate::record::event_writer::VirtualName;
+#[doc(hidden)]
 pub use crate::record::other_records::{
     write_attachment, write_blob, write_context_switch, write_event_of, write_instaflow, write_kernel_object,
-    write_large_blob, write_log, write_thread_wakeup, write_virtual, write_virtual_at,
+    write_large_blob, write_literal_log, write_log, write_thread_wakeup, write_virtual, write_virtual_at,
 };
+#[doc(hidden)]
+pub use crate::record::privacy::is_literal;
 #[doc(hidden)]
 pub use crate::record::rendering::write_formatted_log;
 
@@ -51,6 +55,21 @@ pub use crate::record::rendering::write_formatted_log;
 #[doc(hidden)]
 pub const fn assert_no_text(value: &str, message: &str) {
     assert!(!matches!(value.as_bytes().first(), Some(b'"')), "{}", message);
+}
+
+/// Marks a text that is a constant of the program as one, where it is an argument and does not stand there as a
+/// literal: a private recording (`trace record --privacy`) has it, as it has literals, and no other texts.
+///
+/// ```
+/// # use trace_engine as trace_provider;
+/// use trace_provider::{Scope, instant, literal};
+/// const STATES: [&str; 2] = ["idle", "busy"];
+/// # let (busy, user) = (true, String::new());
+/// instant!("app", "state", Scope::Thread, "now" => literal(STATES[usize::from(busy)]), "user" => &user);
+/// ```
+#[must_use]
+pub const fn literal(text: &'static str) -> args::Literal {
+    args::Literal(text)
 }
 
 /// Whether a trace is being recorded. [`category_enabled!`] says that of a category.

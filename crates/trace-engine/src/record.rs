@@ -17,9 +17,12 @@ pub(crate) mod library_values;
 pub(crate) mod mirror;
 #[cfg(not(modelled))]
 pub(crate) mod other_records;
+pub(crate) mod privacy;
 pub(crate) mod processor_time;
 #[cfg(not(modelled))]
 pub(crate) mod raw;
+#[cfg(not(modelled))]
+mod redacting;
 #[cfg(not(modelled))]
 pub(crate) mod rendering;
 pub(crate) mod site_strings;

@@ -90,6 +90,13 @@ struct SiteText {
     length: usize,
 }
 
+/// In the length of a name: category and name are texts of the program's run.
+const TEXTS_OF_RUN: usize = 1 << 63;
+/// So are the names of arguments.
+const ARGUMENTS_OF_RUN: usize = 1 << 62;
+/// The rest of it.
+const LENGTH: usize = ARGUMENTS_OF_RUN - 1;
+
 impl SiteText {
     const fn new(text: &'static str) -> Self {
         assert!(text.len() <= MAX_NAME_BYTES, "a name has at most 32000 bytes");
@@ -98,7 +105,7 @@ impl SiteText {
 
     const fn text(&self) -> &[u8] {
         // SAFETY: of a slice that lives as long as the site (P1).
-        unsafe { core::slice::from_raw_parts(self.bytes, self.length) }
+        unsafe { core::slice::from_raw_parts(self.bytes, self.length & LENGTH) }
     }
 }
 
@@ -168,6 +175,26 @@ impl Site {
                 next: AtomicPtr::new(core::ptr::null_mut()),
             }
         }
+    }
+
+    /// This site, whose category and name are texts of the program's run; so are the names of its arguments,
+    /// or they are constants.
+    #[cfg(not(modelled))]
+    pub(crate) fn with_texts_of_run(mut self, are_arguments: bool) -> Self {
+        self.name.length |= TEXTS_OF_RUN | if are_arguments { ARGUMENTS_OF_RUN } else { 0 };
+        self
+    }
+
+    /// Whether category and name are texts of the program's run.
+    #[cfg(not(modelled))]
+    pub(crate) const fn has_texts_of_run(&self) -> bool {
+        self.name.length & TEXTS_OF_RUN != 0
+    }
+
+    /// Whether the names of arguments are.
+    #[cfg(not(modelled))]
+    pub(crate) const fn has_arguments_of_run(&self) -> bool {
+        self.name.length & ARGUMENTS_OF_RUN != 0
     }
 
     const_unless_modelled! {

@@ -18,6 +18,7 @@ pub(crate) mod process {
     #[cfg(not(elsewhere))]
     pub(crate) type AtomicU8 = core::sync::atomic::AtomicU8;
     pub(crate) type AtomicU64 = core::sync::atomic::AtomicU64;
+    pub(crate) type AtomicPtr<T> = core::sync::atomic::AtomicPtr<T>;
 }
 
 /// A lock that threads spin on. It has no queue, which a forked child could find in any state: the child

@@ -41,7 +41,7 @@
 pub use trace_engine::args::IntoValue;
 pub use trace_engine::{
     ArgumentTuple, DynamicSite, Id, Koid, ProcessKoid, Scope, ThreadKoid, ThreadState, Ticks, TraceFuture,
-    TraceFutureExt, Track, debug, display, is_enabled, nonce, now,
+    TraceFutureExt, Track, debug, display, is_enabled, literal, nonce, now,
 };
 pub use trace_engine::{
     alert, async_begin, async_end, async_enter, async_instant, blob, blob_attachment, blob_record,

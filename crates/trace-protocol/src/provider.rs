@@ -32,6 +32,7 @@ const PROCESS_KOID: Field = Field::new(6, "process_koid");
 const THREAD_TIME: Field = Field::new(7, "thread_time");
 const TAKES_STARTUP: Field = Field::new(8, "takes_startup");
 const MIRROR_MARKERS: Field = Field::new(9, "mirror_markers");
+const PRIVACY: Field = Field::new(10, "privacy");
 
 const DISPOSITION: Field = Field::new(1, "buffer_disposition");
 const ADDITIONAL_CATEGORIES: Field = Field::new(2, "additional_categories");
@@ -116,6 +117,8 @@ pub struct ProviderConfig<H> {
     pub takes_startup: bool,
     /// Whether the provider writes a mark of each event into the kernel's trace. Default false.
     pub mirror_markers: bool,
+    /// Whether the provider records only texts that its call sites mark as literals. Default false.
+    pub privacy: bool,
 }
 
 /// Provider → manager.
@@ -234,6 +237,7 @@ impl<H> ProviderConfig<H> {
         table.put_some(THREAD_TIME, self.thread_time.then_some(&true));
         table.put_some(TAKES_STARTUP, self.takes_startup.then_some(&true));
         table.put_some(MIRROR_MARKERS, self.mirror_markers.then_some(&true));
+        table.put_some(PRIVACY, self.privacy.then_some(&true));
         Ok((INITIALIZE, table, vec![self.buffer, self.fifo]))
     }
 
@@ -252,6 +256,7 @@ impl<H> ProviderConfig<H> {
             thread_time: table.find(THREAD_TIME)?.unwrap_or(false),
             takes_startup: table.find(TAKES_STARTUP)?.unwrap_or(false),
             mirror_markers: table.find(MIRROR_MARKERS)?.unwrap_or(false),
+            privacy: table.find(PRIVACY)?.unwrap_or(false),
         })
     }
 }

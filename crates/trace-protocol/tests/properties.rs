@@ -79,6 +79,7 @@ fn provider_request() -> impl Strategy<Value = ProviderRequest<H>> {
                         thread_time: rate % 3 == 0,
                         takes_startup: rate % 5 == 0,
                         mirror_markers: rate % 7 == 0,
+                        privacy: rate % 11 == 0,
                     },
                 }
             }),
@@ -141,6 +142,7 @@ fn trace_config() -> impl Strategy<Value = TraceConfig> {
                 wants_untraced: write_period_milliseconds.is_none(),
                 wants_known_categories: metadata,
                 mirror_markers: defer_transfer,
+                privacy: confirms,
                 event_costs: metadata.then_some(EventCosts {
                     instant_picoseconds: 15_300,
                     duration_picoseconds: 38_000,

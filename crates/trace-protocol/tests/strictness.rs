@@ -152,6 +152,7 @@ fn missing_fields_of_a_client_take_their_defaults() {
                 wants_known_categories: false,
                 event_costs: None,
                 mirror_markers: false,
+                privacy: false,
             },
             output: 2,
         }

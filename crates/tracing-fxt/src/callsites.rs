@@ -102,7 +102,7 @@ impl Callsite {
         let make = || {
             (text.len() <= MAX_NAME_BYTES).then(|| {
                 let text: &'static str = String::leak(text.to_owned());
-                Message { text, site: Site::leaked(self.metadata.target(), text, &self.fields.names()) }
+                Message { text, site: Site::leaked_of_run(self.metadata.target(), text, &self.fields.names()) }
             })
         };
         let known = self.message.get_or_init(make).as_ref();

@@ -229,7 +229,8 @@ fn events_are_mirrored_if_the_recording_asks_for_it() {
     for (compiler, language) in [("gcc", "c"), ("g++", "c++")] {
         let sandbox = Sandbox::new();
         let program = sandbox.file("mirrored");
-        native::program(compiler, &["-x", language, "mirrored.c"], &native::STRICT, &program);
+        let flags = [&native::STRICT[..], &["-x", language]].concat();
+        native::program(compiler, &["mirrored.c"], &flags, &program);
         let program = program.to_str().unwrap();
         for (options, marks) in [(&["--mirror-markers"][..], &expected[..]), (&[], &[])] {
             let record = [&["record", "--categories", "app,atrace"], options, &["--", program]].concat();

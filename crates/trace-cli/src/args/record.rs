@@ -53,6 +53,11 @@ pub struct Recording {
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL", hide_possible_values = true)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mirror_markers: Option<bool>,
+    /// Record no texts but those that programs mark as literals: other arguments, messages and names read
+    /// `(redacted)`. Bytes and the description of the machine are left out
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL", hide_possible_values = true)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub privacy: Option<bool>,
     /// Request memory dumps from all programs this often, such as 1s
     #[arg(long, value_name = "TIME")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -232,7 +237,7 @@ impl Recording {
     #[must_use]
     pub fn over(self, lower: Self) -> Self {
         over! { self, lower:
-            categories duration cooldown max_size write_period keep_ended output_file format buffer_size buffering_mode sample_interval profile profile_stack memory_dump_interval detailed_memory_dumps thread_time mirror_markers start_timeout
+            categories duration cooldown max_size write_period keep_ended output_file format buffer_size buffering_mode sample_interval profile profile_stack memory_dump_interval detailed_memory_dumps thread_time mirror_markers privacy start_timeout
             stop_timeout
             no_metadata fail_on_loss stats report no_verify_trace detach decouple manager_fd return_child_result spawn environment_name binary compress spec_file
             benchmark_results_file test_suite;
@@ -308,7 +313,7 @@ mod tests {
         let expected =
             [None, Some("Output"), Some("Buffers"), Some("Kernel"), Some("Commands"), Some("Tests")];
         assert_eq!(headings, expected, "each group is in one place");
-        assert_eq!(groups.iter().map(|(_, count)| count).sum::<usize>(), 35, "{groups:?}");
+        assert_eq!(groups.iter().map(|(_, count)| count).sum::<usize>(), 36, "{groups:?}");
     }
 
     //= docs/recording.md#buffering-modes

@@ -20,10 +20,21 @@ impl Site {
     /// If a text has more than 32 000 bytes, or if there are more than 15 arguments.
     #[must_use]
     pub fn leaked(category: &'static str, name: &'static str, arguments: &[&'static str]) -> &'static Self {
-        interned::make(category, name, arguments, || {
-            let lease = Lease::of_thread();
-            move |category: &[u8]| wanted::wants(&lease, category)
-        })
+        make(category, name, arguments, false)
+    }
+
+    /// As [`Site::leaked`], of a category or a name that is no constant of the program: a recording for which
+    /// only constants are wanted does not have them.
+    ///
+    /// # Panics
+    /// If a text has more than 32 000 bytes, or if there are more than 15 arguments.
+    #[must_use]
+    pub fn leaked_of_run(
+        category: &'static str,
+        name: &'static str,
+        arguments: &[&'static str],
+    ) -> &'static Self {
+        make(category, name, arguments, true)
     }
 
     /// The call site with these texts: made when they are first asked for, and found afterwards, which takes
@@ -32,7 +43,7 @@ impl Site {
     #[must_use]
     pub fn of_texts(category: &str, name: &str, arguments: &[&'static str]) -> Option<&'static Self> {
         is_possible(category, name, arguments)
-            .then(|| known::ALL.find(category, name, arguments, Self::leaked))?
+            .then(|| known::ALL.find(category, name, arguments, Self::leaked_of_run))?
     }
 
     /// As [`Site::of_texts`], for the few sites that stand for all for which there is no room: they have room
@@ -40,8 +51,20 @@ impl Site {
     #[must_use]
     pub fn of_others(category: &str, name: &str, arguments: &[&'static str]) -> Option<&'static Self> {
         is_possible(category, name, arguments)
-            .then(|| known::OTHERS.find(category, name, arguments, Self::leaked))?
+            .then(|| known::OTHERS.find(category, name, arguments, Self::leaked_of_run))?
     }
+}
+
+fn make(
+    category: &'static str,
+    name: &'static str,
+    arguments: &[&'static str],
+    are_texts_of_run: bool,
+) -> &'static Site {
+    interned::make(category, name, arguments, are_texts_of_run, || {
+        let lease = Lease::of_thread();
+        move |category: &[u8]| wanted::wants(&lease, category)
+    })
 }
 
 /// Whether a site can have these texts.
@@ -176,7 +199,7 @@ macro_rules! argument_tuple {
 
             #[inline]
             fn into_values(self) -> Self::Values {
-                crate::__values!($(self.$number),*)
+                crate::__plain_values!($(self.$number),*)
             }
         }
     };

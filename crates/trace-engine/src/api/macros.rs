@@ -8,7 +8,22 @@ mod tracks;
 macro_rules! __values {
     () => { () };
     ($value:expr $(, $rest:expr)*) => {
-        ($crate::args::IntoValue::into_value($value), $crate::__values!($($rest),*))
+        (
+            $crate::args::Written::<_, { $crate::is_literal(::core::stringify!($value)) }>(
+                $crate::args::IntoValue::into_value($value),
+            ),
+            $crate::__values!($($rest),*),
+        )
+    };
+}
+
+/// The same, of values that stand at no call site.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __plain_values {
+    () => { () };
+    ($value:expr $(, $rest:expr)*) => {
+        ($crate::args::IntoValue::into_value($value), $crate::__plain_values!($($rest),*))
     };
 }
 
@@ -560,7 +575,10 @@ macro_rules! alert {
     ($category:expr, $name:literal $(,)?) => {{
         const NAME: &str = $name;
         const { assert!(NAME.len() <= $crate::MAX_ALERT_BYTES, "an alert's name has at most 14 bytes") };
-        $crate::alert!($category, NAME)
+        let site = $crate::__site!($category, "");
+        if site.is_on() {
+            $crate::send_literal_alert(site, NAME);
+        }
     }};
     ($category:expr, $name:expr $(,)?) => {{
         let site = $crate::__site!($category, "");

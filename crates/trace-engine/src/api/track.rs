@@ -3,6 +3,7 @@
 use crate::api::id::Id;
 use crate::record::arguments::Values;
 use crate::record::event::Event;
+use crate::record::event_writer::VirtualName;
 use crate::record::other_records::write_virtual;
 use crate::site::Site;
 use crate::sync::{AtomicU64, Ordering};
@@ -35,6 +36,12 @@ impl Track {
     #[must_use]
     pub const fn name(&self) -> &'static str {
         self.name
+    }
+
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn virtual_name(&self) -> VirtualName<'static> {
+        VirtualName { text: self.name, is_literal: true }
     }
 
     /// Its id among the virtual threads of the process, taken at random when it is first asked for: from 2³⁰
@@ -75,7 +82,7 @@ impl<V: Values> Drop for TrackScope<V> {
         if self.site.is_on() {
             let event =
                 Event { event_type: EventType::DurationComplete, start: Some(self.start), extra: None };
-            write_virtual(self.site, (self.track.name, self.track.id()), event, &self.values);
+            write_virtual(self.site, (self.track.virtual_name(), self.track.id()), event, &self.values);
         }
     }
 }

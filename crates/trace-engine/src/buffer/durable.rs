@@ -74,10 +74,21 @@ impl Buffer {
         let word = |offset| self.region.word(self.layout.durable + offset).load(Ordering::Acquire);
         let end = self.durable_bytes().min(self.layout.durable_bytes);
         let mut at = 0;
+        // The first of the zeros that were just met: of a thread that has taken its place and said nothing yet.
+        let mut zeros = None;
         let mut bytes = Vec::new();
         while at < end {
             let header = RecordHeader(word(at));
-            // A thread that has taken its place and said nothing yet has left zeros.
+            if header.0 == 0 {
+                zeros = zeros.or(Some(at));
+                at += 8;
+                continue;
+            }
+            if let Some(first) = zeros.take().filter(|first| word(*first) != 0) {
+                // It has said it now: this word may be in the middle of its record.
+                at = first;
+                continue;
+            }
             let size = (header.size().bytes() as u64).max(8);
             let next = (at + size).min(end);
             if matches!(header.record_type(), Some(RecordType::String | RecordType::Thread)) {

@@ -9,6 +9,8 @@
 #![allow(unsafe_code)]
 
 use crate::sync::{AtomicU64, Ordering, assert_exclusive};
+#[cfg(not(modelled))]
+use crate::sys;
 use core::marker::PhantomData;
 use trace_format::sink::Sink;
 
@@ -78,37 +80,52 @@ impl RecordWriter<'_> {
     }
 }
 
-/// Words that need no allocation.
+/// Words that have room on the stack.
+#[cfg(not(modelled))]
 const FEW_WORDS: usize = 64;
 
 /// Calls a function with the bytes that another one writes as the payload of a record outside of any buffer.
-/// It writes so many words.
+/// It writes so many words. It may be called in the handler of a signal: of more words than a few, memory is
+/// mapped; if there is none, there are no bytes.
+#[cfg(not(modelled))]
 pub(crate) fn with_payload<R>(
     words: usize,
     write: impl FnOnce(&mut RecordWriter<'_>),
     use_bytes: impl FnOnce(&[u8]) -> R,
 ) -> R {
-    let few: [AtomicU64; FEW_WORDS + 1];
-    let many: Vec<AtomicU64>;
-    let memory = if words <= FEW_WORDS {
-        few = array_of![AtomicU64::new(0); FEW_WORDS + 1];
-        &few[..=words]
-    } else {
-        many = (0..=words).map(|_| AtomicU64::new(0)).collect();
-        &many[..]
-    };
+    if words <= FEW_WORDS {
+        let memory = [const { AtomicU64::new(0) }; FEW_WORDS + 1];
+        return with_payload_in(&memory[..=words], write, use_bytes);
+    }
+    let bytes = (words + 1) * 8;
+    let address = sys::map_wiped_on_fork(bytes);
+    if address.is_null() {
+        return use_bytes(&[]);
+    }
+    // SAFETY: a fresh mapping of so many bytes, zeroed, which is this call's and is unmapped behind it.
+    let memory = unsafe { core::slice::from_raw_parts(address.cast::<AtomicU64>(), words + 1) };
+    let result = with_payload_in(memory, write, use_bytes);
+    // SAFETY: the mapping of this call, to which nothing refers any more.
+    unsafe { sys::unmap(address, bytes) };
+    result
+}
+
+#[cfg(not(modelled))]
+fn with_payload_in<R>(
+    memory: &[AtomicU64],
+    write: impl FnOnce(&mut RecordWriter<'_>),
+    use_bytes: impl FnOnce(&[u8]) -> R,
+) -> R {
     let address = memory.as_ptr().expose_provenance();
-    // SAFETY: memory of this call's for a header and so many words (W1), which no other thread knows (W2).
+    // SAFETY: memory for a header and so many words (W1), which no other thread knows (W2).
     let mut record = unsafe { RecordWriter::new(address, memory.len()) };
     write(&mut record);
-    let bytes = memory[1..].iter().map(|word| word.load(Ordering::Relaxed).to_le_bytes());
-    let mut few = [0; FEW_WORDS * 8];
-    if words <= FEW_WORDS {
-        few.chunks_exact_mut(8).zip(bytes).for_each(|(to, from)| to.copy_from_slice(&from));
-        use_bytes(&few[..words * 8])
-    } else {
-        use_bytes(&bytes.flatten().collect::<Vec<u8>>())
+    for word in &memory[1..] {
+        word.store(word.load(Ordering::Relaxed).to_le(), Ordering::Relaxed);
     }
+    let payload = memory[1..].as_ptr().cast();
+    // SAFETY: these words as bytes; none is written any more while they are lent.
+    use_bytes(unsafe { core::slice::from_raw_parts(payload, (memory.len() - 1) * 8) })
 }
 
 impl Sink for RecordWriter<'_> {

@@ -1,13 +1,13 @@
 //! Alerts: names that travel to the manager beside the buffer, which may stop the trace or take a snapshot.
 //! Each is an event of the trace as well.
 
-use crate::record::arguments::IntoValue;
+use crate::record::arguments::{IntoValue, Values, Written};
 use crate::record::event::{Event, scope_word};
 use crate::record::hot_path::write_event;
 use crate::session::config::AlertHandler;
 use crate::session::fork;
 use crate::session::lease::Lease;
-use crate::site::dynamic_sites::{SiteText, with_unlisted};
+use crate::site::dynamic_sites::{SiteText, with_unlisted_constants};
 use crate::site::{ON, Site};
 use trace_format::event::{EventType, Scope};
 use trace_format::refs::truncate;
@@ -24,6 +24,16 @@ const NAME_ARGUMENT: &[u8] = b"name";
 /// Records an alert and calls the running trace's handler, if the site is on.
 #[doc(hidden)]
 pub fn send_alert(site: &Site, name: &str) {
+    send(site, name, |name| write(&(name.into_value(), ())));
+}
+
+/// As [`send_alert`], with a name that is a constant of the program.
+#[doc(hidden)]
+pub fn send_literal_alert(site: &Site, name: &str) {
+    send(site, name, |name| write(&(Written::<_, true>(name.into_value()), ())));
+}
+
+fn send(site: &Site, name: &str, write: impl FnOnce(&str)) {
     let handler =
         handler_if_on(site).or_else(|| fork::is_first_of_child().then(|| handler_if_on(site)).flatten());
     let Some(handler) = handler else {
@@ -43,9 +53,9 @@ fn handler_if_on(site: &Site) -> Option<AlertHandler> {
 }
 
 /// Records the alert on this thread, whether the trace wants the event's category or not.
-fn write(name: &str) {
-    with_unlisted(EVENT, &[NAME_ARGUMENT], |site| {
+fn write(values: &impl Values) {
+    with_unlisted_constants(EVENT, &[NAME_ARGUMENT], |site| {
         let event = Event { event_type: EventType::Instant, start: None, extra: scope_word(Scope::Thread) };
-        write_event(site, event, &(name.into_value(), ()));
+        write_event(site, event, values);
     });
 }

@@ -2,6 +2,7 @@
 
 use crate::buffer::record_writer::RecordWriter;
 use crate::record::arguments::{MAX_STRING_BYTES, Names, Values, sealed};
+use crate::record::privacy::{self, REDACTED};
 use crate::site::{ArgName, MAX_ARGUMENTS};
 use core::fmt::{self, Write};
 use trace_format::argument::{self, ArgumentHeader, ArgumentType};
@@ -222,8 +223,39 @@ impl Values for ArgumentBuffer {
         self.arguments().map(|(number, ..)| words(number)).sum()
     }
 
+    fn redacted_words(&self) -> usize {
+        self.arguments().map(|(_, header, payload)| redacted(header, payload).0.size().0).sum()
+    }
+
     fn write(&self, first: usize, names: &impl Names, record: &mut RecordWriter) {
+        self.write_as(|header, payload| (header, payload), first, names, record);
+    }
+
+    fn write_redacted(&self, first: usize, names: &impl Names, record: &mut RecordWriter) {
+        self.write_as(redacted, first, names, record);
+    }
+}
+
+/// An argument of a private recording.
+fn redacted(header: ArgumentHeader, payload: &[u8]) -> (ArgumentHeader, &[u8]) {
+    if header.argument_type() != Some(ArgumentType::String) {
+        return (header, payload);
+    }
+    let words = 1 + privacy::replacement_words(ArgumentType::String);
+    let upper = u32::from(inline_string_ref(REDACTED.len()));
+    (ArgumentHeader(argument::header(ArgumentType::String, words as u64, 0, upper)), REDACTED.as_bytes())
+}
+
+impl ArgumentBuffer {
+    fn write_as<'s>(
+        &'s self,
+        change: impl Fn(ArgumentHeader, &'s [u8]) -> (ArgumentHeader, &'s [u8]),
+        first: usize,
+        names: &impl Names,
+        record: &mut RecordWriter,
+    ) {
         for (number, header, payload) in self.arguments() {
+            let (header, payload) = change(header, payload);
             let number = first + number;
             // Without such a name, the empty one.
             let (reference, inline) = if number < names.count() { names.name(number) } else { (0, &[][..]) };

@@ -1,6 +1,7 @@
 //! Arguments of events: what a macro accepts as a value, and how a list of them is measured and written.
 
 use crate::buffer::record_writer::RecordWriter;
+use crate::record::privacy;
 use crate::site::ArgName;
 use trace_format::argument::{self, Argument, ArgumentType, ArgumentValue};
 use trace_format::refs::{StringRef, inline_string_ref, truncate};
@@ -23,6 +24,53 @@ pub trait Value: sealed::Sealed {
     fn upper(&self) -> u32;
     /// Stores the words.
     fn write(&self, record: &mut RecordWriter);
+    /// Whether it is a text or bytes of the program's run.
+    #[inline]
+    fn is_private(&self) -> bool {
+        false
+    }
+}
+
+/// The value of an argument at a call site, which is written there as a literal or not.
+#[derive(Clone, Copy, Debug)]
+pub struct Written<V, const IS_LITERAL: bool>(pub V);
+
+impl<V, const IS_LITERAL: bool> sealed::Sealed for Written<V, IS_LITERAL> {}
+
+impl<V: Value, const IS_LITERAL: bool> Value for Written<V, IS_LITERAL> {
+    #[inline(always)]
+    fn argument_type(&self) -> ArgumentType {
+        self.0.argument_type()
+    }
+    #[inline(always)]
+    fn words(&self) -> usize {
+        self.0.words()
+    }
+    #[inline(always)]
+    fn upper(&self) -> u32 {
+        self.0.upper()
+    }
+    #[inline(always)]
+    fn write(&self, record: &mut RecordWriter) {
+        self.0.write(record);
+    }
+    #[inline]
+    fn is_private(&self) -> bool {
+        !IS_LITERAL && self.0.is_private()
+    }
+}
+
+/// A text that is a constant of the program, although it does not stand at the call site as a literal: a
+/// [private recording](crate::literal) has it.
+#[derive(Clone, Copy, Debug)]
+pub struct Literal(pub(crate) &'static str);
+
+impl IntoValue for Literal {
+    type Value = Written<Text<&'static str>, true>;
+    #[inline(always)]
+    fn into_value(self) -> Self::Value {
+        Written(Text(self.0))
+    }
 }
 
 /// What may stand behind `=>` in a macro.
@@ -203,6 +251,10 @@ impl<S: AsRef<str>> Value for Text<S> {
     fn write(&self, record: &mut RecordWriter) {
         record.bytes(self.bytes());
     }
+    #[inline]
+    fn is_private(&self) -> bool {
+        true
+    }
 }
 
 impl<'a> IntoValue for &'a str {
@@ -251,6 +303,10 @@ impl Value for Blob<'_> {
     #[inline(always)]
     fn write(&self, record: &mut RecordWriter) {
         record.bytes(self.0);
+    }
+    #[inline]
+    fn is_private(&self) -> bool {
+        true
     }
 }
 
@@ -310,6 +366,18 @@ pub trait Values: sealed::Sealed {
     }
     /// Stores all arguments; the first one has the name numbered `first`.
     fn write(&self, first: usize, names: &impl Names, record: &mut RecordWriter);
+    /// As [`Values::words`], for a private recording.
+    fn redacted_words(&self) -> usize;
+    /// As [`Values::write`], for a private recording.
+    fn write_redacted(&self, first: usize, names: &impl Names, record: &mut RecordWriter);
+}
+
+/// A name as it stands in a record.
+fn name_ref<'a>((reference, text): (u16, &'a [u8])) -> StringRef<'a> {
+    match text {
+        [] => StringIndex::new(reference).map_or(StringRef::Empty, StringRef::Index),
+        text => StringRef::Inline(text),
+    }
 }
 
 impl sealed::Sealed for &[ArgumentValue<'_>] {}
@@ -327,11 +395,21 @@ impl Values for &[ArgumentValue<'_>] {
 
     fn write(&self, first: usize, names: &impl Names, record: &mut RecordWriter) {
         for (index, value) in self.iter().enumerate() {
-            let name = match names.name(first + index) {
-                (reference, []) => StringIndex::new(reference).map_or(StringRef::Empty, StringRef::Index),
-                (_, text) => StringRef::Inline(text),
-            };
-            Argument { name, value: *value }.write(record);
+            Argument { name: name_ref(names.name(first + index)), value: *value }.write(record);
+        }
+    }
+
+    fn redacted_words(&self) -> usize {
+        let words = |value: &ArgumentValue<'_>| {
+            Argument { name: StringRef::Empty, value: privacy::redacted(*value) }.words().0
+        };
+        self.iter().map(words).sum()
+    }
+
+    fn write_redacted(&self, first: usize, names: &impl Names, record: &mut RecordWriter) {
+        for (index, value) in self.iter().enumerate() {
+            let name = name_ref(names.name(first + index));
+            Argument { name, value: privacy::redacted(*value) }.write(record);
         }
     }
 }
@@ -349,6 +427,10 @@ impl Values for () {
     }
     #[inline(always)]
     fn write(&self, _first: usize, _names: &impl Names, _record: &mut RecordWriter) {}
+    fn redacted_words(&self) -> usize {
+        0
+    }
+    fn write_redacted(&self, _first: usize, _names: &impl Names, _record: &mut RecordWriter) {}
 }
 
 impl<V: Value, R: Values> sealed::Sealed for (V, R) {}
@@ -364,11 +446,32 @@ impl<V: Value, R: Values> Values for (V, R) {
     }
     #[inline(always)]
     fn write(&self, first: usize, names: &impl Names, record: &mut RecordWriter) {
-        let (reference, inline) = names.name(first);
-        let words = 1 + inline.len().div_ceil(8) + self.0.words();
-        record.word(argument::header(self.0.argument_type(), words as u64, reference, self.0.upper()));
-        record.bytes(inline);
-        self.0.write(record);
+        write_one(&self.0, names.name(first), record);
         self.1.write(first + 1, names, record);
     }
+    fn redacted_words(&self) -> usize {
+        let own = match self.0.is_private() {
+            true => privacy::replacement_words(self.0.argument_type()),
+            false => self.0.words(),
+        };
+        1 + own + self.1.redacted_words()
+    }
+    fn write_redacted(&self, first: usize, names: &impl Names, record: &mut RecordWriter) {
+        if self.0.is_private() {
+            let value = privacy::replacement(self.0.argument_type());
+            Argument { name: name_ref(names.name(first)), value }.write(record);
+        } else {
+            write_one(&self.0, names.name(first), record);
+        }
+        self.1.write_redacted(first + 1, names, record);
+    }
+}
+
+/// Stores an argument whose name stands in the record like this.
+#[inline(always)]
+fn write_one(value: &impl Value, (reference, inline): (u16, &[u8]), record: &mut RecordWriter) {
+    let words = 1 + inline.len().div_ceil(8) + value.words();
+    record.word(argument::header(value.argument_type(), words as u64, reference, value.upper()));
+    record.bytes(inline);
+    value.write(record);
 }

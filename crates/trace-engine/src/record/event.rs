@@ -3,7 +3,6 @@
 use crate::buffer::record_writer::RecordWriter;
 use crate::record::arguments::{Names, Values};
 use crate::record::site_strings::SiteStrings;
-use crate::site::Site;
 use trace_format::event::{EventType, Scope};
 
 /// The fixed part of an event, before it is known where it goes.
@@ -21,7 +20,13 @@ impl Event {
     /// Words of the record, without inline thread, strings and argument names.
     #[inline(always)]
     pub(crate) fn words(&self, values: &impl Values) -> usize {
-        2 + values.words() + usize::from(self.start.is_some()) + usize::from(self.extra.is_some())
+        self.fixed_words() + values.words()
+    }
+
+    /// Words of the record, without arguments, inline thread and strings.
+    #[inline(always)]
+    pub(crate) fn fixed_words(&self) -> usize {
+        2 + usize::from(self.start.is_some()) + usize::from(self.extra.is_some())
     }
 
     #[inline(always)]
@@ -32,13 +37,12 @@ impl Event {
     /// Stores the arguments with their names as they stand in the record, and what is behind them.
     pub(crate) fn write_tail_of(
         &self,
-        site: &Site,
         strings: &SiteStrings<'_>,
         now: u64,
         values: &impl Values,
         record: &mut RecordWriter,
     ) {
-        strings.write_arguments(site, values, record);
+        strings.write_arguments(values, record);
         self.write_end(now, record);
     }
 

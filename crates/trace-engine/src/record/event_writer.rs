@@ -6,6 +6,7 @@ use crate::buffer::durable::DurableFull;
 use crate::buffer::record_writer::RecordWriter;
 use crate::record::arguments::Values;
 use crate::record::event::Event;
+use crate::record::privacy::REDACTED;
 use crate::record::processor_time::{NamedTimes, ThreadTimes};
 use crate::record::site_strings::SiteStrings;
 use crate::session::context::Context;
@@ -51,6 +52,16 @@ pub(crate) fn write_inside<R>(
     Some(result)
 }
 
+/// The name of a virtual thread.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub struct VirtualName<'a> {
+    /// The name.
+    pub text: &'a str,
+    /// Whether it is a constant of the program.
+    pub is_literal: bool,
+}
+
 /// Writes the next record of a thread.
 pub(crate) struct EventWriter<'a> {
     context: &'a Context,
@@ -91,9 +102,20 @@ impl<'a> EventWriter<'a> {
         SiteStrings::of(self.context, site)
     }
 
+    /// Whether texts of the program's run are replaced.
+    pub(crate) fn is_private(&self) -> bool {
+        self.context.config().privacy
+    }
+
+    /// A text of the program's run, or what stands in its place.
+    pub(crate) fn text_of_run<'t>(&self, text: &'t str) -> &'t str {
+        if self.is_private() { REDACTED } else { text }
+    }
+
     /// Names a virtual thread; its process and its koid.
-    pub(crate) fn virtual_thread(&self, id: u64, name: &str) -> [u64; 2] {
+    pub(crate) fn virtual_thread(&self, id: u64, name: VirtualName<'_>) -> [u64; 2] {
         let koid = id | VIRTUAL;
+        let name = if name.is_literal { name.text } else { self.text_of_run(name.text) };
         self.context.definitions().name_virtual_thread(self.context.buffer(), koid, name);
         [self.context.config().process, koid]
     }
@@ -187,9 +209,9 @@ impl<'a> EventWriter<'a> {
     ) -> Result<(), WriteError> {
         let strings = self.strings(site);
         let times = self.thread_times(event, ended, values.count());
-        let mut words = event.words(values)
+        let mut words = event.fixed_words()
             + strings.inline_words
-            + strings.argument_words(site, values)
+            + strings.argument_words(values)
             + self.thread_words();
         let mut arguments = values.count();
         if let Some(times) = &times {
@@ -201,7 +223,7 @@ impl<'a> EventWriter<'a> {
             event.write_timestamp(now, record);
             self.write_thread(record);
             strings.write(record);
-            strings.write_arguments(site, values, record);
+            strings.write_arguments(values, record);
             if let Some(times) = &times {
                 times.write(record);
             }

@@ -37,7 +37,8 @@ pub(super) fn passes<V: Values>(
     at: &mut Option<u64>,
 ) -> bool {
     let Some(thread) = thread_of(site, whose) else {
-        return true;
+        // No recording wants it.
+        return false;
     };
     let now = *at.get_or_insert_with(|| registry::current().stamp());
     let names = site.arguments();
@@ -75,8 +76,12 @@ pub(super) fn passes_record(words: &[u64]) -> bool {
 fn thread_of(site: &Site, whose: Whose) -> Option<ThreadRef> {
     let look = || {
         let lease = Lease::of_thread();
-        let config = lease.context()?.config();
+        let context = lease.context()?;
+        let config = context.config();
+        let block = registry::current();
         let thread = match whose {
+            // Finding it out takes time.
+            Whose::Own if block.generation() == context.buffer().generation() => block.koid(),
             Whose::Own => config.thread_koids.of(sys::thread_id()),
             Whose::Other(thread) => config.thread_koids.of(thread),
             Whose::Virtual(koid) => koid,

@@ -37,6 +37,10 @@ impl<V: Value> Value for Maybe<V> {
             value.write(record);
         }
     }
+    #[inline]
+    fn is_private(&self) -> bool {
+        self.0.as_ref().is_some_and(Value::is_private)
+    }
 }
 
 impl<T: IntoValue> IntoValue for Option<T> {

@@ -92,13 +92,11 @@ fn mark_counter<V: Values>(mirror: fn(&Mark<'_>), site: &Site, values: &V) {
                     ArgumentValue::Double(value) => value.round() as i64,
                     _ => continue,
                 };
-                match argument.name {
-                    StringRef::Inline(series) if count > 1 => {
-                        let name = [site.name(), b" ", series].concat();
-                        send(mirror, &Mark::Counter(&name, number));
-                    }
-                    _ => send(mirror, &Mark::Counter(site.name(), number)),
-                }
+                let series = match argument.name {
+                    StringRef::Inline(series) if count > 1 => Some(series),
+                    _ => None,
+                };
+                send(mirror, &Mark::Counter(site.name(), series, number));
             }
         },
     );

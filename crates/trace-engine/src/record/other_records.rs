@@ -4,7 +4,7 @@
 use crate::buffer::record_writer::RecordWriter;
 use crate::record::arguments::Values;
 use crate::record::event::Event;
-use crate::record::event_writer::{EventWriter, VIRTUAL, WriteError};
+use crate::record::event_writer::{EventWriter, VIRTUAL, VirtualName, WriteError};
 use crate::record::hooked::{Whose, passes};
 use crate::record::hot_path::{ThreadMoment, stamp, write_event_at};
 use crate::record::slow_path::with_writer;
@@ -21,8 +21,19 @@ use trace_format::{blob, kernel_object, log};
 /// A message at this moment. Longer ones than 32 000 bytes are cut where a character ends.
 #[doc(hidden)]
 pub fn write_log(site: &Site, message: &str) {
-    let message = truncate(message, MAX_STRING_BYTES).as_bytes();
+    write_message(site, message, false);
+}
+
+/// As [`write_log`], of a message that is a constant of the program.
+#[doc(hidden)]
+pub fn write_literal_log(site: &Site, message: &str) {
+    write_message(site, message, true);
+}
+
+fn write_message(site: &Site, message: &str, is_literal: bool) {
+    let message = truncate(message, MAX_STRING_BYTES);
     with_writer(site, None, |writer, now| {
+        let message = if is_literal { message } else { writer.text_of_run(message) }.as_bytes();
         let words = 2 + writer.thread_words() + message.len().div_ceil(8);
         let header = log::header(words as u64, message.len() as u16, writer.thread_ref());
         writer.put(words, MAX_RECORD_WORDS, now, header, |record| {
@@ -38,6 +49,7 @@ pub fn write_log(site: &Site, message: &str) {
 pub fn write_blob(site: &Site, blob_type: u8, payload: &[u8]) {
     with_writer(site, None, |writer, now| {
         let name = writer.strings(site).name;
+        let payload = if writer.is_private() { &[] } else { payload };
         let words = 1 + name.words() + payload.len().div_ceil(8);
         if words > MAX_RECORD_WORDS {
             return Err(writer.too_large(words as u64 * 8, true));
@@ -55,15 +67,15 @@ pub fn write_blob(site: &Site, blob_type: u8, payload: &[u8]) {
 pub fn write_large_blob<V: Values>(site: &Site, payload: &[u8], values: &V) {
     with_writer(site, None, |writer, now| {
         let strings = writer.strings(site);
-        let names = strings.argument_words(site, values);
-        let fixed = 4 + strings.inline_words + names + writer.thread_words() + values.words();
+        let arguments = strings.argument_words(values);
+        let fixed = 4 + strings.inline_words + arguments + writer.thread_words();
         put_large(writer, now, FORMAT_EVENT, fixed, payload, |record| {
             let (category, name) = (strings.category.reference(), strings.name.reference());
             record.word(large::references(category, name, values.count() as u64, writer.thread_ref()));
             strings.write(record);
             record.word(now);
             writer.write_thread(record);
-            strings.write_arguments(site, values, record);
+            strings.write_arguments(values, record);
         })
     });
 }
@@ -90,6 +102,7 @@ fn put_large(
     payload: &[u8],
     write: impl FnOnce(&mut RecordWriter),
 ) -> Result<(), WriteError> {
+    let payload = if writer.is_private() { &[] } else { payload };
     let words = fixed + payload.len().div_ceil(8);
     writer.put(words, usize::MAX, now, large::header(words as u64, format), |record| {
         write(record);
@@ -101,16 +114,21 @@ fn put_large(
 /// Says what a koid stands for.
 #[doc(hidden)]
 pub fn write_kernel_object<V: Values>(site: &Site, object_type: u8, koid: Koid, name: &str, values: &V) {
-    let name = truncate(name, MAX_STRING_BYTES).as_bytes();
+    let name = truncate(name, MAX_STRING_BYTES);
     with_writer(site, None, |writer, now| {
         let strings = writer.strings(site);
-        let words = 2 + name.len().div_ceil(8) + values.words() + strings.argument_words(site, values);
+        let name = match object_type {
+            kernel_object::TYPE_PROCESS | kernel_object::TYPE_THREAD => name,
+            _ => writer.text_of_run(name),
+        };
+        let name = name.as_bytes();
+        let words = 2 + name.len().div_ceil(8) + strings.argument_words(values);
         let reference = inline_string_ref(name.len());
         let header = kernel_object::header(words as u64, object_type, reference, values.count() as u64);
         writer.put(words, MAX_RECORD_WORDS, now, header, |record| {
             record.word(koid.0);
             record.bytes(name);
-            strings.write_arguments(site, values, record);
+            strings.write_arguments(values, record);
         })
     });
 }
@@ -127,7 +145,7 @@ pub fn write_context_switch<V: Values>(
 ) {
     with_writer(site, None, |writer, now| {
         let strings = writer.strings(site);
-        let words = 4 + values.words() + strings.argument_words(site, values);
+        let words = 4 + strings.argument_words(values);
         // The field has four bits.
         let state = ThreadState(outgoing_state.0 & 15);
         let header = context_switch_header(words as u64, cpu, state, values.count() as u64);
@@ -135,7 +153,7 @@ pub fn write_context_switch<V: Values>(
             record.word(now);
             record.word(outgoing.0);
             record.word(incoming.0);
-            strings.write_arguments(site, values, record);
+            strings.write_arguments(values, record);
         })
     });
 }
@@ -145,19 +163,19 @@ pub fn write_context_switch<V: Values>(
 pub fn write_thread_wakeup<V: Values>(site: &Site, cpu: u16, thread: Koid, values: &V) {
     with_writer(site, None, |writer, now| {
         let strings = writer.strings(site);
-        let words = 3 + values.words() + strings.argument_words(site, values);
+        let words = 3 + strings.argument_words(values);
         let header = thread_wakeup_header(words as u64, cpu, values.count() as u64);
         writer.put(words, MAX_RECORD_WORDS, now, header, |record| {
             record.word(now);
             record.word(thread.0);
-            strings.write_arguments(site, values, record);
+            strings.write_arguments(values, record);
         })
     });
 }
 
 /// An event of a virtual thread: its koid is `2^63 | id`.
 #[doc(hidden)]
-pub fn write_virtual<V: Values>(site: &Site, thread: (&str, u64), event: Event, values: &V) {
+pub fn write_virtual<V: Values>(site: &Site, thread: (VirtualName<'_>, u64), event: Event, values: &V) {
     write_virtual_at(site, thread, event, values, None);
 }
 
@@ -165,7 +183,7 @@ pub fn write_virtual<V: Values>(site: &Site, thread: (&str, u64), event: Event, 
 #[doc(hidden)]
 pub fn write_virtual_at<V: Values>(
     site: &Site,
-    thread: (&str, u64),
+    thread: (VirtualName<'_>, u64),
     event: Event,
     values: &V,
     mut at: Option<u64>,
@@ -201,14 +219,14 @@ fn put_for<V: Values>(
     now: u64,
 ) -> Result<(), WriteError> {
     let strings = writer.strings(site);
-    let names = strings.argument_words(site, values);
-    let words = event.words(values) + strings.inline_words + names + koids.len();
+    let arguments = strings.argument_words(values);
+    let words = event.fixed_words() + strings.inline_words + arguments + koids.len();
     let header = strings.event_header(&event, words, values.count(), 0);
     writer.put(words, MAX_RECORD_WORDS, now, header, |record| {
         event.write_timestamp(now, record);
         koids.into_iter().for_each(|koid| record.word(koid));
         strings.write(record);
-        event.write_tail_of(site, &strings, now, values, record);
+        event.write_tail_of(&strings, now, values, record);
     })
 }
 

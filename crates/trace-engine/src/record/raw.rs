@@ -3,8 +3,10 @@
 //! All of it is for a running trace and does nothing without one.
 
 use crate::buffer::definitions::Text;
-use crate::record::event_writer::{EventWriter, WriteError};
+use crate::record::event_writer::{EventWriter, VirtualName, WriteError};
 use crate::record::hooked::passes_record;
+use crate::record::privacy::REDACTED;
+use crate::record::redacting::redact_record;
 use crate::record::slow_path::with_writer;
 use crate::session::lease::Lease;
 use crate::session::{hook, wanted};
@@ -22,22 +24,36 @@ fn write<R>(write: impl Fn(&EventWriter<'_>, u64) -> Result<R, WriteError>) -> O
     with_writer(&DECIDED, None, write)?.ok()
 }
 
+/// As [`write`], of a record, or what a private recording has of it.
+fn put(
+    words: &[u64],
+    write_words: impl Fn(&EventWriter<'_>, u64, &[u64]) -> Result<(), WriteError>,
+) -> Option<Result<(), WriteError>> {
+    with_writer(&DECIDED, None, |writer, now| {
+        if !writer.is_private() {
+            return write_words(writer, now, words);
+        }
+        redact_record(words).map_or(Ok(()), |words| write_words(writer, now, &words))
+    })
+}
+
 /// Writes one record: its header first, and no more words than that says. Counted as lost if it has no room.
 pub fn write_record(words: &[u64]) {
-    let Some((header, payload)) = words.split_first() else {
-        return;
-    };
-    let record_type = RecordHeader(*header).record_type();
+    let record_type = words.first().and_then(|header| RecordHeader(*header).record_type());
     if record_type == Some(RecordType::Event) && hook::is_wanted() && !passes_record(words) {
         return;
     }
     let is_large = record_type == Some(RecordType::Large);
     let limit = if is_large { usize::MAX } else { MAX_RECORD_WORDS };
-    write(|writer, now| {
-        writer.put(words.len(), limit, now, *header, |record| {
-            payload.iter().for_each(|word| record.word(*word));
-        })
-    });
+    put(words, |writer, now, words| put_words(writer, words, limit, now));
+}
+
+/// Writes the words of a record, if there are any.
+fn put_words(writer: &EventWriter<'_>, words: &[u64], limit: usize, now: u64) -> Result<(), WriteError> {
+    let Some((header, payload)) = words.split_first() else {
+        return Ok(());
+    };
+    writer.put(words.len(), limit, now, *header, |record| payload.iter().for_each(|word| record.word(*word)))
 }
 
 /// The result of [`try_write_record`].
@@ -55,14 +71,15 @@ pub enum WriteResult {
 /// again.
 #[must_use]
 pub fn try_write_record(words: &[u64]) -> WriteResult {
-    let Some((header, payload)) = words.split_first() else {
-        return WriteResult::Done;
-    };
     let written = with_writer(&DECIDED, None, |writer, now| {
-        let written = writer.put(words.len(), MAX_RECORD_WORDS, now, *header, |record| {
-            payload.iter().for_each(|word| record.word(*word));
-        });
-        match written {
+        let redacted;
+        let words = if writer.is_private() {
+            redacted = redact_record(words).unwrap_or_default();
+            &redacted[..]
+        } else {
+            words
+        };
+        match put_words(writer, words, MAX_RECORD_WORDS, now) {
             Err(WriteError::Lost(LossReason::NotSaved | LossReason::NotRetired)) => Ok(WriteResult::NotYet),
             // Slabs that have memory come back.
             Err(WriteError::Lost(LossReason::NotBacked)) if writer.is_stream() => Ok(WriteResult::NotYet),
@@ -95,19 +112,43 @@ pub fn count_too_large() {
 /// Writes one record into the durable region, which keeps it whatever happens to the events; false if it has
 /// no room there, and is counted as lost.
 pub fn write_durable_record(words: &[u64]) -> bool {
-    let Some((header, payload)) = words.split_first() else {
+    if words.is_empty() {
         return false;
-    };
-    let written = write(|writer, _| {
-        writer.define(words.len(), *header, |record| payload.iter().for_each(|word| record.word(*word)))
+    }
+    let written = put(words, |writer, _, words| match words.split_first() {
+        Some((header, payload)) => {
+            writer.define(words.len(), *header, |record| payload.iter().for_each(|word| record.word(*word)))
+        }
+        None => Ok(()),
     });
-    written.is_some()
+    matches!(written, Some(Ok(())))
 }
 
-/// The index of a text; none where it has to be written inline. The empty text has index 0.
+/// The index of a text of the program's run; none where it has to be written inline. The empty text has index
+/// 0.
 #[must_use]
 pub fn string_index(text: &[u8]) -> Option<u16> {
-    match write(|writer, _| Ok(writer.intern(text)))? {
+    let index = |writer: &EventWriter<'_>| match writer.is_private() && !text.is_empty() {
+        true => index_of(writer.intern(REDACTED.as_bytes())),
+        false => index_of(writer.intern(text)),
+    };
+    write(|writer, _| Ok(index(writer)))?
+}
+
+/// As [`string_index`], of a text that is a constant of the program.
+#[must_use]
+pub fn literal_index(text: &[u8]) -> Option<u16> {
+    write(|writer, _| Ok(index_of(writer.intern(text))))?
+}
+
+/// Whether the running trace replaces texts of the program's run.
+#[must_use]
+pub fn is_private() -> bool {
+    Lease::of_thread().context().is_some_and(|context| context.config().privacy)
+}
+
+fn index_of(text: Text<'_>) -> Option<u16> {
+    match text {
         Text::Index(index) => Some(index),
         Text::Inline(_) => None,
     }
@@ -132,6 +173,7 @@ pub fn current_thread() -> Option<ThreadRef> {
 /// Names a virtual thread of this process, and says what it is. None if no trace runs.
 #[must_use]
 pub fn virtual_thread(id: u64, name: &str) -> Option<ThreadRef> {
+    let name = VirtualName { text: name, is_literal: false };
     let [process, thread] = write(|writer, _| Ok(writer.virtual_thread(id, name)))?;
     Some(inline(process, thread))
 }

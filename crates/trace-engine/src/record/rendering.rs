@@ -2,7 +2,7 @@
 
 use crate::buffer::record_writer::RecordWriter;
 use crate::record::arguments::{IntoValue, Value, sealed};
-use crate::record::other_records::write_log;
+use crate::record::other_records::{write_literal_log, write_log};
 use crate::site::Site;
 use std::fmt::{self, Debug, Display, Write};
 use trace_format::argument::ArgumentType;
@@ -77,7 +77,7 @@ impl<const N: usize> Write for Rendered<N> {
 #[doc(hidden)]
 pub fn write_formatted_log(site: &Site, message: fmt::Arguments<'_>) {
     if let Some(text) = message.as_str() {
-        return write_log(site, text);
+        return write_literal_log(site, text);
     }
     let rendered = Rendered::<MAX_STACK_MESSAGE_BYTES>::of(message);
     match core::str::from_utf8(rendered.as_bytes()) {
@@ -110,6 +110,10 @@ impl Value for Rendered {
     #[inline]
     fn write(&self, record: &mut RecordWriter) {
         record.bytes(self.as_bytes());
+    }
+    #[inline]
+    fn is_private(&self) -> bool {
+        true
     }
 }
 

@@ -6,7 +6,9 @@ use crate::record::arguments::{Inline, Interned, Values};
 use crate::record::event::Event;
 use crate::session::context::Context;
 use crate::session::hook;
-use crate::site::Site;
+use crate::site::{ArgName, Site};
+#[cfg(not(modelled))]
+use crate::{record::privacy::REDACTED, site::MAX_ARGUMENTS};
 use crate::sys;
 use crate::thread::registry;
 use trace_format::event;
@@ -17,6 +19,10 @@ pub(crate) struct SiteStrings<'a> {
     pub category: Text<'a>,
     pub name: Text<'a>,
     pub arguments_inline: bool,
+    /// The names of arguments.
+    names: &'a [ArgName],
+    /// Texts of the program's run are replaced.
+    pub is_private: bool,
     /// Words of category and name, as far as they are inline.
     pub inline_words: usize,
 }
@@ -28,9 +34,10 @@ impl<'a> SiteStrings<'a> {
         event::header(event.event_type, words as u64, arguments as u64, thread, category, name)
     }
 
-    /// Words of the arguments' names, as far as they are inline.
-    pub(crate) fn argument_words(&self, site: &Site, values: &impl Values) -> usize {
-        if self.arguments_inline { values.name_words(site.arguments()) } else { 0 }
+    /// Words of the arguments, with their names as far as they are inline.
+    pub(crate) fn argument_words(&self, values: &impl Values) -> usize {
+        let names = if self.arguments_inline { values.name_words(self.names) } else { 0 };
+        names + if self.is_private { values.redacted_words() } else { values.words() }
     }
 
     /// Category and name, as far as they are inline.
@@ -40,11 +47,12 @@ impl<'a> SiteStrings<'a> {
     }
 
     /// The arguments, with their names as they stand in the record.
-    pub(crate) fn write_arguments(&self, site: &Site, values: &impl Values, record: &mut RecordWriter) {
-        if self.arguments_inline {
-            values.write(0, &Inline(site.arguments()), record);
-        } else {
-            values.write(0, &Interned(site.arguments()), record);
+    pub(crate) fn write_arguments(&self, values: &impl Values, record: &mut RecordWriter) {
+        match (self.is_private, self.arguments_inline) {
+            (false, false) => values.write(0, &Interned(self.names), record),
+            (false, true) => values.write(0, &Inline(self.names), record),
+            (true, false) => values.write_redacted(0, &Interned(self.names), record),
+            (true, true) => values.write_redacted(0, &Inline(self.names), record),
         }
     }
 
@@ -54,14 +62,18 @@ impl<'a> SiteStrings<'a> {
     //= docs/buffer.md#a-full-durable-region
     pub(crate) fn of(context: &Context, site: &'a Site) -> Self {
         if let Some((category, name)) = site.published() {
-            let (category, name) = (Text::Index(category), Text::Index(name));
-            return Self { category, name, arguments_inline: false, inline_words: 0 };
+            return Self::new(site, Text::Index(category), Text::Index(name), false, false);
+        }
+        let is_private = context.config().privacy;
+        #[cfg(not(modelled))]
+        if is_private && site.has_texts_of_run() {
+            return Self::redacted(context, site);
         }
         if let Some((category, name)) = site.settled() {
             let category = Text::of_reference(category, site.category());
             let name = Text::of_reference(name, site.name());
             let arguments_inline = site.arguments().iter().any(|argument| is_inline(argument.reference()));
-            return Self::new(category, name, arguments_inline);
+            return Self::new(site, category, name, arguments_inline, is_private);
         }
         let (definitions, buffer) = (context.definitions(), context.buffer());
         let known_category = definitions.try_intern(buffer, site.category());
@@ -82,6 +94,7 @@ impl<'a> SiteStrings<'a> {
         let name = known_name.unwrap_or(Text::Inline(site.name()));
         if let (Text::Index(category), Text::Index(name), false) = (category, name, arguments_inline) {
             if !context.config().thread_time
+                && !is_private
                 && context.config().mirror.is_none()
                 && !hook::is_set()
                 && sys::register_membarrier()
@@ -97,11 +110,29 @@ impl<'a> SiteStrings<'a> {
         } else if is_settled {
             site.settle(category.reference(), name.reference());
         }
-        Self::new(category, name, arguments_inline)
+        Self::new(site, category, name, arguments_inline, is_private)
     }
 
-    fn new(category: Text<'a>, name: Text<'a>, arguments_inline: bool) -> Self {
+    fn new(
+        site: &'a Site,
+        category: Text<'a>,
+        name: Text<'a>,
+        arguments_inline: bool,
+        is_private: bool,
+    ) -> Self {
         let inline_words = category.words() + name.words();
-        Self { category, name, arguments_inline, inline_words }
+        Self { category, name, arguments_inline, names: site.arguments(), is_private, inline_words }
+    }
+
+    /// Of a site whose texts are those of the program's run, in a private recording.
+    #[cfg(not(modelled))]
+    fn redacted(context: &Context, site: &'a Site) -> Self {
+        static NAMES: [ArgName; MAX_ARGUMENTS] = [const { ArgName::new(REDACTED) }; MAX_ARGUMENTS];
+        let text = context.definitions().intern(context.buffer(), REDACTED.as_bytes());
+        let mut strings = Self::new(site, text, text, true, true);
+        if site.has_arguments_of_run() {
+            strings.names = &NAMES[..site.arguments().len()];
+        }
+        strings
     }
 }

@@ -20,6 +20,9 @@ pub(super) fn write_slowly<V: Values>(site: &Site, event: Event, values: &V, mut
     let wants_marks = begins::wants_marks();
     let is_marked = wants_marks && mirror::end_scope(&event);
     if hook::is_wanted() && !passes(site, &event, values, Whose::Own, &mut at) {
+        if let Some(start) = event.start {
+            registry::current().begins().take(start);
+        }
         return;
     }
     if wants_marks {

@@ -26,6 +26,9 @@ pub struct Config {
     /// What is called with a mark of each event, for another trace of the machine. None by default. All events
     /// take the slow path where there is one.
     pub mirror: Option<fn(&Mark<'_>)>,
+    /// Whether texts of the program's run are replaced: those that call sites do not mark as literals. All
+    /// events take the slow path then.
+    pub privacy: bool,
 }
 
 /// What is left of an event in a trace that knows nothing but these. It is of the calling thread.
@@ -41,8 +44,8 @@ pub enum Mark<'a> {
     AsyncEnd(&'a [u8], u64),
     /// A moment.
     Instant(&'a [u8]),
-    /// A number of the process changes.
-    Counter(&'a [u8], i64),
+    /// A number of the process changes: name of the counter, name of the number if it has several.
+    Counter(&'a [u8], Option<&'a [u8]>, i64),
 }
 
 /// Returns whether a category is to be recorded.
@@ -89,6 +92,7 @@ impl Config {
             thread_time: false,
             thread_koids: ThreadKoids::default(),
             mirror: None,
+            privacy: false,
         }
     }
 }

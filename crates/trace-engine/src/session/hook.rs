@@ -1,6 +1,9 @@
 //! The program's hook: a function of its own that sees each event before it is recorded, and may keep it out.
 //!
 //! While there is one, no site is published, so that each event takes the slow path, which calls it.
+//!
+//! Invariant **J1**: the present hook is null or was leaked, as was each one before it.
+#![allow(unsafe_code)]
 
 use crate::site::{self, Site};
 use crate::slab::retirement::fence_all_threads;
@@ -9,90 +12,95 @@ use crate::sync::{Ordering, pause, process};
 use crate::sys;
 use crate::thread::registry;
 use core::cell::Cell;
-use core::fmt;
-use std::sync::OnceLock;
+use core::ptr;
 use std::time::{Duration, Instant};
 use trace_format::event::Event;
 
 /// Sees an event before it is recorded: with all texts in it, and with its process and thread by koid. False
 /// keeps the event out of the recording.
 ///
-/// It is called on the thread of the event, outside of the engine's own work: it may wait, allocate, and stop
-/// the recording. Events that it records by itself are recorded without it. It has to be safe in the handler
-/// of a signal if handlers record events.
-pub type EventHook = fn(&Event<'_>) -> bool;
+/// It is called on the thread of the event, outside of the engine's own work: it may wait and allocate. Events
+/// that it records by itself, and those of signal handlers that interrupt it, are recorded without it. It has
+/// to be safe in the handler of a signal if handlers record events, and must not be left by a jump.
+pub type EventHook = dyn Fn(&Event<'_>) -> bool + Send + Sync;
 
-/// Different functions that may be hooks in the life of a process.
-const MAX_HOOKS: usize = 8;
-static HOOKS: [OnceLock<EventHook>; MAX_HOOKS] = [const { OnceLock::new() }; MAX_HOOKS];
-/// The place of the present hook, counted from 1; 0 without one.
-static CURRENT: process::AtomicU64 = process::AtomicU64::new(0);
-/// Threads that are in a hook.
-static CALLS: process::AtomicU64 = process::AtomicU64::new(0);
+/// A hook that was set once. It stays, as a thread may be about to call it.
+struct Installed {
+    hook: Box<EventHook>,
+    /// Threads that are in it.
+    calls: process::AtomicU64,
+    /// The one that was set before.
+    previous: *const Installed,
+}
+
+/// The present hook.
+static CURRENT: process::AtomicPtr<Installed> = process::AtomicPtr::new(ptr::null_mut());
+/// The last of all that were set.
+static LAST: process::AtomicPtr<Installed> = process::AtomicPtr::new(ptr::null_mut());
 /// How long events that are under way may take before they count as left by a jump.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// How long a thread sleeps before it looks again.
+const NAP: Duration = Duration::from_micros(20);
 
 std::thread_local! {
-    /// Whether this thread is in the hook.
-    static IS_INSIDE: Cell<bool> = const { Cell::new(false) };
+    /// The hook that this thread is in.
+    static INSIDE: Cell<*const Installed> = const { Cell::new(ptr::null()) };
 }
 
-/// The process has had eight different hooks already.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TooManyHooks(());
-
-impl fmt::Display for TooManyHooks {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a process has at most {MAX_HOOKS} different hooks of events in its life")
-    }
+/// Follows a pointer of the list.
+fn installed(pointer: *const Installed) -> Option<&'static Installed> {
+    // SAFETY: null or leaked (J1), and shared through an atomic only.
+    unsafe { pointer.as_ref() }
 }
-
-impl std::error::Error for TooManyHooks {}
 
 /// Sets the function that sees each event before it is recorded, in place of one that was set before; none
-/// ends that. It holds for all recordings of this process, and for its forked children.
+/// ends that. It holds for all recordings of this process, and for its forked children. The function is kept
+/// for the life of the process.
 ///
-/// An event that begins after this has returned is seen by that function, once; one that is under way
-/// meanwhile may be seen. The call blocks for the time that such events take, or for a second where one does
-/// not end; and until the function before, if it is called at the moment, has returned on other threads. It
-/// does not wait for that where a hook itself calls it.
-///
-/// # Errors
-/// The process has had eight different hooks already.
-pub fn set_event_hook(hook: Option<EventHook>) -> Result<(), TooManyHooks> {
-    let Some(hook) = hook else {
-        remove();
-        return Ok(());
-    };
-    let is_same = |known: &EventHook| core::ptr::fn_addr_eq(*known, hook);
-    let is_ours =
-        |place: &&OnceLock<EventHook>| place.set(hook).is_ok() || place.get().is_some_and(is_same);
-    let number = HOOKS.iter().take_while(|place| !is_ours(place)).count();
-    if number == MAX_HOOKS {
-        return Err(TooManyHooks(()));
+/// Each event that begins after this has returned is shown to that function, once; one that is under way
+/// meanwhile is shown to it, to the one before, or to none. The call blocks for the time that such events
+/// take, or for a second where one does not end; and until the function before has returned on other
+/// threads, unless it is called in a hook. It may not be called in the handler of a signal.
+pub fn set_event_hook(hook: Option<Box<EventHook>>) {
+    let next = hook.map_or(ptr::null_mut(), install);
+    let before = CURRENT.swap(next, Ordering::SeqCst);
+    if !next.is_null() {
+        unpublish_all();
+        // A thread that has looked before may be about to publish its site.
+        fence_all_threads();
+        wait_for_others();
+        unpublish_all();
     }
-    remove();
-    CURRENT.store(number as u64 + 1, Ordering::SeqCst);
-    unpublish_all();
-    // A thread that has looked before may be about to publish its site.
-    fence_all_threads();
-    wait_for_others();
-    unpublish_all();
-    Ok(())
-}
-
-/// From now on there is no hook, and none is being called.
-fn remove() {
-    CURRENT.store(0, Ordering::SeqCst);
-    while !IS_INSIDE.get() && CALLS.load(Ordering::SeqCst) > 0 {
-        pause(Duration::from_micros(20));
+    if let Some(before) = installed(before).filter(|_| INSIDE.get().is_null()) {
+        while before.calls.load(Ordering::SeqCst) > 0 {
+            pause(NAP);
+        }
     }
 }
 
-/// In a forked child: the threads that were in the hook do not exist here.
+fn install(hook: Box<EventHook>) -> *mut Installed {
+    let calls = process::AtomicU64::new(0);
+    let new = Box::leak(Box::new(Installed { hook, calls, previous: ptr::null() }));
+    let mut last = LAST.load(Ordering::Relaxed);
+    loop {
+        new.previous = last;
+        // Release: pairs with the Acquire of the walk.
+        match LAST.compare_exchange_weak(last, new, Ordering::AcqRel, Ordering::Relaxed) {
+            Ok(_) => return new,
+            Err(now) => last = now,
+        }
+    }
+}
+
+/// In a forked child: the other threads that were in a hook do not exist here.
 #[cfg(not(modelled))]
 pub(super) fn release_in_child() {
-    CALLS.store(u64::from(IS_INSIDE.get()), Ordering::SeqCst);
+    let mut next = installed(LAST.load(Ordering::Acquire));
+    while let Some(known) = next {
+        let is_inside = ptr::eq(INSIDE.get(), known);
+        known.calls.store(is_inside.into(), Ordering::SeqCst);
+        next = installed(known.previous);
+    }
 }
 
 fn unpublish_all() {
@@ -103,10 +111,11 @@ fn unpublish_all() {
 fn wait_for_others() {
     let deadline = Instant::now() + PATIENCE;
     let own = registry::current();
-    for block in registry::all().filter(|block| !core::ptr::eq(*block, own)) {
+    for block in registry::all().filter(|block| !ptr::eq(*block, own)) {
         let counter = block.counter();
-        while counter & 1 != 0 && block.counter() == counter && Instant::now() < deadline {
-            pause(Duration::from_micros(20));
+        let is_waited_for = counter & 1 != 0 && block.late_at() != counter;
+        while is_waited_for && block.counter() == counter && Instant::now() < deadline {
+            pause(NAP);
         }
     }
 }
@@ -114,47 +123,52 @@ fn wait_for_others() {
 /// Whether there is a hook: then no site may be published.
 #[inline]
 pub(crate) fn is_set() -> bool {
-    CURRENT.load(Ordering::SeqCst) != 0
+    !CURRENT.load(Ordering::SeqCst).is_null()
 }
 
-/// Whether this event is one that a hook is to see: not those of the hook itself.
+/// Whether an event of this thread is one that a hook is to see.
 #[cfg(not(modelled))]
 #[inline]
 pub(crate) fn is_wanted() -> bool {
-    is_set() && !IS_INSIDE.get()
+    is_set() && INSIDE.get().is_null()
 }
 
-/// This thread is in the hook, also where that panics.
+/// This thread is in a hook, also where that panics.
 #[cfg(not(modelled))]
-struct Inside;
+struct Call(&'static Installed);
 
 #[cfg(not(modelled))]
-impl Inside {
-    fn enter() -> Self {
-        IS_INSIDE.set(true);
-        // SeqCst: one order with the look at the hook behind it, and with its end and the look at this.
-        CALLS.fetch_add(1, Ordering::SeqCst);
-        Self
+impl Call {
+    /// Of the present hook.
+    fn begin() -> Option<Self> {
+        loop {
+            let found = CURRENT.load(Ordering::SeqCst);
+            let call = Self(installed(found)?);
+            INSIDE.set(found);
+            // SeqCst: either the thread that sets another hook sees the call, or the look behind it sees that.
+            call.0.calls.fetch_add(1, Ordering::SeqCst);
+            if ptr::eq(CURRENT.load(Ordering::SeqCst), found) {
+                return Some(call);
+            }
+        }
     }
 }
 
 #[cfg(not(modelled))]
-impl Drop for Inside {
+impl Drop for Call {
     fn drop(&mut self) {
-        CALLS.fetch_sub(1, Ordering::SeqCst);
-        IS_INSIDE.set(false);
+        self.0.calls.fetch_sub(1, Ordering::SeqCst);
+        INSIDE.set(ptr::null());
     }
 }
 
 /// Calls the hook, if there is one; whether the event is to be recorded.
 #[cfg(not(modelled))]
 pub(crate) fn call(event: &Event<'_>) -> bool {
-    let _inside = Inside::enter();
-    let place = (CURRENT.load(Ordering::SeqCst) as usize).checked_sub(1);
-    let Some(hook) = place.and_then(|number| HOOKS[number].get()) else {
+    let Some(call) = Call::begin() else {
         return true;
     };
     let mut is_kept = true;
-    sys::keeping_errno(|| is_kept = hook(event));
+    sys::keeping_errno(|| is_kept = (call.0.hook)(event));
     is_kept
 }

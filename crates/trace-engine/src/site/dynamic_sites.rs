@@ -187,7 +187,18 @@ pub(crate) fn release_in_child() {
 /// let mut kept: &'static [u8] = b"";
 /// with_unlisted(SiteText { category: b"c", name: b"n" }, &[], |site| kept = site.name());
 /// ```
+///
+/// All of its texts count as those of the program's run.
 pub fn with_unlisted(text: SiteText<'_>, names: &[&[u8]], call: impl FnOnce(&Site)) {
+    with_site_of(text, names, |site| call(&site.with_texts_of_run(true)));
+}
+
+/// As [`with_unlisted`], with texts that are constants of the program.
+pub fn with_unlisted_constants(text: SiteText<'_>, names: &[&[u8]], call: impl FnOnce(&Site)) {
+    with_site_of(text, names, |site| call(&site));
+}
+
+fn with_site_of(text: SiteText<'_>, names: &[&[u8]], call: impl FnOnce(Site)) {
     let mut arguments = [const { ArgName::new("") }; MAX_ARGUMENTS];
     let arguments = &mut arguments[..names.len().min(MAX_ARGUMENTS)];
     for (argument, name) in arguments.iter_mut().zip(names) {
@@ -197,7 +208,7 @@ pub fn with_unlisted(text: SiteText<'_>, names: &[&[u8]], call: impl FnOnce(&Sit
     let mut site = Site::always_on();
     // SAFETY: the site is this function's alone, and what describes it outlives the call.
     unsafe { Site::describe(&raw mut site, text.category, text.name, arguments) };
-    call(&site);
+    call(site);
 }
 
 /// Whether a site was registered with just these strings: by where they are, or else by their bytes.

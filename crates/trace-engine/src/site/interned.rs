@@ -16,7 +16,8 @@ struct Entry {
 static LAST: AtomicPtr<Entry> = AtomicPtr::new(core::ptr::null_mut());
 
 /// Makes a site, and puts it on the list. `judge` returns a function that says whether the present run wants
-/// a category: as long as that exists, a stop waits.
+/// a category: as long as that exists, a stop waits. `are_texts_of_run` says whether category and name are
+/// not constants.
 ///
 /// # Panics
 /// If a text has more than 32 000 bytes, or if there are more than 15 arguments.
@@ -24,10 +25,12 @@ pub(crate) fn make<W: Fn(&[u8]) -> bool>(
     category: &'static str,
     name: &'static str,
     arguments: &[&'static str],
+    are_texts_of_run: bool,
     judge: impl FnOnce() -> W,
 ) -> &'static Site {
     let arguments: Vec<ArgName> = arguments.iter().map(|name| ArgName::new(name)).collect();
     let site = Site::new(category, name, Vec::leak(arguments));
+    let site = if are_texts_of_run { site.with_texts_of_run(false) } else { site };
     let entry = Box::leak(Box::new(Entry { site, next: core::ptr::null() }));
     // A stop waits for this thread before it switches sites off for the last time.
     let wants = judge();

@@ -1,13 +1,12 @@
 //! A function of the program's own that sees each event.
 
-use crate::own_process::is_own_process;
 use crate::support::{EndsThreads, Read, Trace};
 use std::collections::BTreeSet;
 use std::panic::catch_unwind;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use trace_engine::{
-    Id, Scope, TooManyHooks, Track, async_begin, async_end, async_instant, counter, duration,
+    Id, Scope, Track, async_begin, async_end, async_instant, counter, duration,
     duration_begin, duration_complete, duration_end, ffi, flow_begin, flow_end, flow_step, instant, log,
     now, set_event_hook, track_instant, vthread_counter,
 };
@@ -23,7 +22,7 @@ static SEEN: Mutex<Vec<String>> = Mutex::new(Vec::new());
 fn text<'a>(text: StringRef<'a>) -> &'a str {
     match text {
         StringRef::Empty => "",
-        StringRef::Inline(text) => str::from_utf8(text).unwrap(),
+        StringRef::Inline(text) => std::str::from_utf8(text).unwrap(),
         StringRef::Index(index) => panic!("{index:?} is not resolved"),
     }
 }
@@ -66,7 +65,7 @@ struct Hooked;
 impl Hooked {
     fn new() -> Self {
         SEEN.lock().unwrap().clear();
-        set_event_hook(Some(take_notes)).unwrap();
+        set_event_hook(Some(Box::new(take_notes)));
         Self
     }
 
@@ -77,7 +76,7 @@ impl Hooked {
 
 impl Drop for Hooked {
     fn drop(&mut self) {
-        set_event_hook(None).unwrap();
+        set_event_hook(None);
     }
 }
 
@@ -150,12 +149,12 @@ fn a_hook_is_shown_the_time_that_is_recorded() {
     }
     let trace = Trace::start(1 << 20, &[]);
     let _hooked = Hooked;
-    set_event_hook(Some(take_time)).unwrap();
+    set_event_hook(Some(Box::new(take_time)));
     for _ in 0..10 {
         duration!("app", "scope");
         instant!("app", "inside", Scope::Thread);
     }
-    set_event_hook(None).unwrap();
+    set_event_hook(None);
     let read = trace.stop();
     let times: Vec<_> = read.events.iter().map(|event| [event.timestamp, event.end.unwrap_or(0)]).collect();
     assert_eq!(times, *TIMES.lock().unwrap());
@@ -266,13 +265,13 @@ fn each_event_is_either_recorded_or_seen_and_all_are_seen_once_the_hook_is_set()
         };
         for round in 1..=ROUNDS {
             limit.fetch_add(EVENTS, Ordering::Relaxed);
-            set_event_hook(Some(keep_out)).unwrap();
+            set_event_hook(Some(Box::new(keep_out)));
             set.store(round, Ordering::Release);
             limit.fetch_add(EVENTS, Ordering::Relaxed);
             wait_until_idle();
             unset.store(round, Ordering::Release);
             limit.fetch_add(EVENTS, Ordering::Relaxed);
-            set_event_hook(None).unwrap();
+            set_event_hook(None);
             wait_until_idle();
         }
         drop(ends);
@@ -301,7 +300,7 @@ fn a_hook_that_panics_is_called_again() {
     }
     let trace = Trace::start(1 << 20, &[]);
     let hooked = Hooked::new();
-    set_event_hook(Some(panic_once)).unwrap();
+    set_event_hook(Some(Box::new(panic_once)));
     let bad = catch_unwind(|| instant!("app", "bad", Scope::Thread));
     assert!(bad.is_err());
     SEEN.clear_poison();
@@ -319,24 +318,78 @@ fn nothing_is_seen_where_nothing_is_recorded() {
     assert_eq!(hooked.seen(), Vec::<String>::new());
 }
 
+/// The one that is replaced is not called any more when the call returns, and no event is missed meanwhile.
 #[test]
-fn a_ninth_hook_is_refused_and_the_one_before_stays() {
-    if !is_own_process("hooks::a_ninth_hook_is_refused_and_the_one_before_stays") {
-        return;
-    }
-    fn nth<const N: u64>(event: &Event<'_>) -> bool {
-        event.timestamp.0 == N
-    }
-    let mut set = [nth::<0>, nth::<1>, nth::<2>, nth::<3>, nth::<4>, nth::<5>, nth::<6>, take_notes]
-        .map(|hook| set_event_hook(Some(hook)));
-    assert_eq!(set, [Ok(()); 8]);
-    let error: TooManyHooks = set_event_hook(Some(nth::<8>)).unwrap_err();
-    assert_eq!(error.to_string(), "a process has at most 8 different hooks of events in its life");
-    set[0] = set_event_hook(Some(take_notes));
-    assert_eq!(set[0], Ok(()));
+fn a_hook_takes_the_place_of_another_without_a_gap() {
+    const ROUNDS: u64 = 100;
+    let trace = Trace::start(16 << 20, &[]);
+    let seen = Arc::new(AtomicU64::new(0));
+    let is_over = AtomicBool::new(false);
+    let set = |round: u64, lives: &Arc<AtomicU64>| {
+        let (seen, lives) = (seen.clone(), lives.clone());
+        set_event_hook(Some(Box::new(move |_| {
+            assert!(lives.load(Ordering::SeqCst) <= round, "a hook of round {round} is called later");
+            seen.fetch_add(1, Ordering::SeqCst);
+            false
+        })));
+    };
+    let lives = Arc::new(AtomicU64::new(0));
+    set(0, &lives);
+    let mut written = 0;
+    std::thread::scope(|scope| {
+        let ends = EndsThreads(&is_over);
+        let body = || {
+            let mut count = 0;
+            while !is_over.load(Ordering::Relaxed) {
+                number(count);
+                count += 1;
+                std::thread::yield_now();
+            }
+            count
+        };
+        let threads = [(); 2].map(|()| scope.spawn(body));
+        for round in 1..=ROUNDS {
+            set(round, &lives);
+            lives.store(round, Ordering::SeqCst);
+        }
+        drop(ends);
+        written = threads.into_iter().map(|thread| thread.join().unwrap()).sum();
+    });
+    set_event_hook(None);
+    assert_eq!(seen.load(Ordering::SeqCst), written);
+    assert_eq!(trace.stop().events.len(), 0);
+}
+
+/// A hook may set another, or none, and take its time.
+#[test]
+fn a_hook_ends_itself() {
     let trace = Trace::start(1 << 20, &[]);
-    instant!("app", "seen", Scope::Thread);
-    assert_eq!(SEEN.lock().unwrap().len(), 1);
-    set_event_hook(None).unwrap();
-    drop(trace.stop());
+    let hooked = Hooked::new();
+    set_event_hook(Some(Box::new(|event| {
+        SEEN.lock().unwrap().push(line(event));
+        set_event_hook(None);
+        true
+    })));
+    number(1);
+    number(2);
+    assert_eq!(hooked.seen().len(), 1);
+    assert_eq!(trace.stop().events.len(), 2);
+}
+
+/// What is kept out leaves nothing in the list of durations whose processor time is measured.
+#[test]
+fn durations_that_are_kept_out_do_not_cost_others_their_times() {
+    let trace = Trace::start_with(|config| config.thread_time = true);
+    let _hooked = Hooked;
+    set_event_hook(Some(Box::new(|event| text(event.name) != "inner")));
+    {
+        duration!("app", "outer");
+        for _ in 0..40 {
+            duration!("app", "inner");
+        }
+    }
+    set_event_hook(None);
+    let lines = trace.stop().lines();
+    assert_eq!(lines.len(), 1);
+    assert!(lines[0].contains(" thread_dur="), "{lines:?}");
 }

@@ -41,6 +41,7 @@ fn initialize_another() -> bool {
         thread_time: false,
         thread_koids: ThreadKoids::default(),
         mirror: None,
+        privacy: false,
     };
     engine::initialize(region, BufferMode::Oneshot, config).is_ok()
 }

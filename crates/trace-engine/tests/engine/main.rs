@@ -13,6 +13,7 @@ mod model;
 mod oneshot;
 #[path = "../../src/own_process.rs"]
 mod own_process;
+mod privacy;
 mod recall;
 mod refused_call;
 mod runs;

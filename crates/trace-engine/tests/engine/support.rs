@@ -117,6 +117,7 @@ fn config(categories: &[&str]) -> Config {
         thread_time: false,
         thread_koids: ThreadKoids::default(),
         mirror: None,
+        privacy: false,
     }
 }
 
@@ -219,8 +220,19 @@ impl Trace {
 
     /// Goes on in another buffer. Returns what is in the one so far.
     pub fn go_over(&mut self, mode: BufferMode, bytes: usize, categories: &[&str]) -> Result<Read, Error> {
+        self.go_over_as(mode, bytes, config(categories))
+    }
+
+    /// The same, with another configuration.
+    pub fn go_over_with(&mut self, change: impl FnOnce(&mut Config)) -> Read {
+        let mut config = config(&[]);
+        change(&mut config);
+        self.go_over_as(BufferMode::Oneshot, 1 << 20, config).unwrap()
+    }
+
+    fn go_over_as(&mut self, mode: BufferMode, bytes: usize, config: Config) -> Result<Read, Error> {
         let (region, words) = Region::on_heap(bytes);
-        let stopped = self.engine.go_over(region, mode, config(categories), &[])?;
+        let stopped = self.engine.go_over(region, mode, config, &[])?;
         assert_eq!(stopped.stragglers, 0);
         self.read(BufferPart::Rest(Activity::Quiet));
         let left = self.parse(None);

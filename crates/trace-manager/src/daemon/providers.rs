@@ -70,6 +70,8 @@ pub(super) struct Providers {
     thread_time: bool,
     /// Whether programs write marks of their events for the kernel.
     mirror_markers: bool,
+    /// Whether programs record only texts that their call sites mark as literals.
+    privacy: bool,
     /// Buffers that are being made, one after the other.
     unready: VecDeque<Unready>,
     /// Buffers of programs that have ended while the session runs.
@@ -265,6 +267,7 @@ impl Providers {
             has_metadata: false,
             thread_time: false,
             mirror_markers: false,
+            privacy: false,
             unready: VecDeque::new(),
             kept: Kept::default(),
             alerts: UnrecordedAlerts::default(),
@@ -400,6 +403,7 @@ impl Providers {
         self.has_metadata = config.metadata;
         self.thread_time = config.thread_time;
         self.mirror_markers = config.mirror_markers;
+        self.privacy = config.privacy;
         self.alerts = UnrecordedAlerts::default();
     }
 

@@ -30,6 +30,7 @@ const INSTANT_COST: Field = Field::new(112, "instant_cost_picoseconds");
 const DURATION_COST: Field = Field::new(113, "duration_cost_picoseconds");
 const COUNTER_COST: Field = Field::new(114, "counter_cost_picoseconds");
 const MIRROR_MARKERS: Field = Field::new(115, "mirror_markers");
+const PRIVACY: Field = Field::new(116, "privacy");
 
 const SPEC_NAME: Field = Field::new(1, "provider name bytes");
 const SPEC_BUFFER_SIZE: Field = Field::new(2, "buffer_size_megabytes_hint");
@@ -93,6 +94,8 @@ pub struct TraceConfig {
     pub event_costs: Option<EventCosts>,
     /// Whether programs write a mark of each event into the kernel's trace. Default false.
     pub mirror_markers: bool,
+    /// Whether programs record only texts that their call sites mark as literals. Default false.
+    pub privacy: bool,
 }
 
 /// What an event takes of its thread's time, in picoseconds.
@@ -150,6 +153,7 @@ impl Default for TraceConfig {
             wants_known_categories: false,
             event_costs: None,
             mirror_markers: false,
+            privacy: false,
         }
     }
 }
@@ -191,6 +195,7 @@ impl TraceConfig {
             table.put(COUNTER_COST, &costs.counter_picoseconds);
         }
         table.put_some(MIRROR_MARKERS, self.mirror_markers.then_some(&true));
+        table.put_some(PRIVACY, self.privacy.then_some(&true));
         Ok(table)
     }
 
@@ -235,6 +240,7 @@ impl TraceConfig {
             wants_known_categories: table.find(WANTS_CATEGORIES)?.unwrap_or(default.wants_known_categories),
             event_costs: event_costs(table)?,
             mirror_markers: table.find(MIRROR_MARKERS)?.unwrap_or(default.mirror_markers),
+            privacy: table.find(PRIVACY)?.unwrap_or(default.privacy),
         })
     }
 }

@@ -112,6 +112,7 @@ pub fn provider_config() -> ProviderConfig<H> {
         thread_time: false,
         takes_startup: true,
         mirror_markers: false,
+        privacy: false,
     }
 }
 
@@ -147,6 +148,7 @@ pub fn trace_config() -> TraceConfig {
         wants_known_categories: false,
         event_costs: None,
         mirror_markers: false,
+        privacy: false,
     }
 }
 
@@ -166,6 +168,7 @@ fn confirmed_config() -> TraceConfig {
         wants_known_categories: true,
         event_costs: None,
         mirror_markers: true,
+        privacy: true,
         ..TraceConfig::default()
     }
 }

@@ -89,6 +89,14 @@ impl Line {
         self
     }
 
+    /// A further part of the name.
+    fn more(&mut self, name: &str, left: usize) -> &mut Self {
+        let room = MAX_LINE_BYTES.saturating_sub(self.length + 1 + left);
+        let name = name.lines().next().unwrap_or_default();
+        let _ = write!(self, " {}", truncate(name, room));
+        self
+    }
+
     fn number(&mut self, number: i64) -> &mut Self {
         let _ = write!(self, "|{number}");
         self
@@ -192,7 +200,12 @@ pub(super) fn mirror(mark: &Mark<'_>) {
         Mark::AsyncBegin(text, id) => numbered(b'S', text, id as i64),
         Mark::AsyncEnd(text, id) => numbered(b'F', text, id as i64),
         Mark::Instant(text) => name(b'I', text, 0),
-        Mark::Counter(text, value) => numbered(b'C', text, value),
+        Mark::Counter(text, None, value) => numbered(b'C', text, value),
+        Mark::Counter(text, Some(series), value) => {
+            let mut line = name(b'C', text, MAX_LINE_BYTES / 2);
+            line.more(&String::from_utf8_lossy(series), NUMBER_BYTES).number(value);
+            line
+        }
     };
     line.send();
 }

@@ -73,23 +73,31 @@ fn ask_all(id: u64, level: MemoryDumpLevel) -> bool {
     if callbacks.is_empty() {
         return false;
     }
-    let head = [("dump", ArgumentValue::Uint64(id)), ("level", ArgumentValue::String(text(level.text())))];
-    write(NAME, EventKind::DurationBegin, &head);
+    let head = [("dump", ArgumentValue::Uint64(id)), ("level", ArgumentValue::String(constant(level.text())))];
+    write(constant(NAME), EventKind::DurationBegin, &head);
     for callback in &*callbacks {
         // One that panics has said so, and the others are asked all the same.
         let _ = catch_unwind(AssertUnwindSafe(|| callback(&mut dump)));
     }
     for (name, bytes) in &dump.values {
-        write(name, EventKind::Counter { id: 0 }, &[("bytes", ArgumentValue::Uint64(*bytes))]);
+        write(text(name), EventKind::Counter { id: 0 }, &[("bytes", ArgumentValue::Uint64(*bytes))]);
     }
-    write(NAME, EventKind::DurationEnd, &[]);
+    write(constant(NAME), EventKind::DurationEnd, &[]);
     true
 }
 
-/// A text with its index, if it has one.
+/// A constant with its index, if it has one.
+fn constant(text: &str) -> StringRef<'_> {
+    with_index(text, ffi::literal_index(text.as_bytes()))
+}
+
+/// A name that the program gives with its index, if it has one.
 fn text(text: &str) -> StringRef<'_> {
     let text = truncate(text, MAX_STRING_BYTES);
-    let index = ffi::string_index(text.as_bytes());
+    with_index(text, ffi::string_index(text.as_bytes()))
+}
+
+fn with_index(text: &str, index: Option<u16>) -> StringRef<'_> {
     match index {
         Some(index) => StringIndex::new(index).map_or(StringRef::Empty, StringRef::Index),
         None => StringRef::inline(text),
@@ -97,17 +105,17 @@ fn text(text: &str) -> StringRef<'_> {
 }
 
 /// Writes an event of the calling thread.
-fn write(name: &str, kind: EventKind, values: &[(&str, ArgumentValue<'_>)]) {
+fn write(name: StringRef<'_>, kind: EventKind, values: &[(&str, ArgumentValue<'_>)]) {
     let Some(thread) = ffi::current_thread() else {
         return;
     };
     let arguments: Vec<_> =
-        values.iter().map(|(name, value)| Argument { name: text(name), value: *value }).collect();
+        values.iter().map(|(name, value)| Argument { name: constant(name), value: *value }).collect();
     let event = Event {
         timestamp: Ticks(trace_engine::now().0),
         thread,
-        category: text(CATEGORY),
-        name: text(name),
+        category: constant(CATEGORY),
+        name,
         kind,
         arguments: Arguments::from_slice(&arguments),
     };

@@ -114,6 +114,7 @@ impl Session {
             thread_time: config.thread_time,
             thread_koids,
             mirror: mirror(config.mirror_markers),
+            privacy: config.privacy,
         };
         let mut session = Self {
             engine: None,

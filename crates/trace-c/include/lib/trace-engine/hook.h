@@ -34,7 +34,7 @@ enum {
 
 // An event. It, and what it points to, is valid during the call.
 typedef struct trace_hook_event {
-  // TRACE_HOOK_...
+  // TRACE_HOOK_..., or UINT32_MAX for a type of a newer version of the format.
   uint32_t type;
   // trace_scope_t of an instant.
   uint32_t scope;
@@ -55,16 +55,17 @@ typedef struct trace_hook_event {
 } trace_hook_event_t;
 
 // Called on the thread of the event, with no lock held; false keeps the event out of the recording. Events
-// that it records by itself are recorded without a call. It must not throw. It has to be safe in handlers
-// of signals if those record events.
+// that it records by itself, and those of signal handlers that interrupt it, are recorded without a call. It
+// has to be safe in handlers of signals if those record events. It must not throw, and must not be left by a
+// jump.
 typedef bool (*trace_event_hook_t)(void* context, const trace_hook_event_t* event);
 
 // Sets the function for all recordings of this process, in place of one that was set before; NULL ends that.
 //
-// An event that begins after this has returned is shown to the function, once. A complete duration is shown
-// when it ends. This waits for the function before, if that is being called on other threads; but not if a
-// hook itself calls this. False if parts of the program in Rust have used up the eight functions of a process.
-bool trace_set_event_hook(trace_event_hook_t hook, void* context);
+// Each event that begins after this has returned is shown to the function, once; a complete duration when it
+// ends. This waits until the function before has returned on other threads, so that its context may be freed
+// then; but not where it is called in a hook. Not for handlers of signals.
+void trace_set_event_hook(trace_event_hook_t hook, void* context);
 
 __END_CDECLS
 

@@ -268,6 +268,15 @@ TRACE_INTERNAL_INLINE trace_arg_value_t trace_make_string_arg_value(trace_string
   return trace_internal_make_arg_value(TRACE_ARG_STRING, value_ref.encoded_value, (uintptr_t)value_ref.inline_string);
 }
 
+// The mark of a literal, in the upper half of the first word.
+#define TRACE_INTERNAL_LITERAL ((uint64_t)0x4c495445 << 32)
+
+// A string that is a constant of the program: a private recording has it, and no other strings.
+TRACE_INTERNAL_INLINE trace_arg_value_t trace_make_string_literal_arg_value(trace_string_ref_t value_ref) {
+  return trace_internal_make_arg_value(TRACE_ARG_STRING, TRACE_INTERNAL_LITERAL | value_ref.encoded_value,
+                                       (uintptr_t)value_ref.inline_string);
+}
+
 TRACE_INTERNAL_INLINE trace_arg_value_t trace_make_pointer_arg_value(uintptr_t value) {
   return trace_internal_make_arg_value(TRACE_ARG_POINTER, value, 0);
 }

@@ -25,8 +25,9 @@
 #define TA_CHAR_ARRAY(string_value, length) \
   (trace_make_string_arg_value(trace_make_inline_string_ref(string_value, length)))
 #define TA_STRING(string_value) (trace_make_string_arg_value(trace_make_inline_c_string_ref(string_value)))
-// An older name: a literal, which need not stay valid.
-#define TA_STRING_LITERAL(string_literal_value) TA_STRING(string_literal_value)
+// A constant of the program, which private recordings have, too. It need not stay valid.
+#define TA_STRING_LITERAL(string_literal_value) \
+  (trace_make_string_literal_arg_value(trace_make_inline_c_string_ref(string_literal_value)))
 #define TA_POINTER(pointer_value) (trace_make_pointer_arg_value((uintptr_t)pointer_value))
 #define TA_KOID(koid_value) (trace_make_koid_arg_value(koid_value))
 

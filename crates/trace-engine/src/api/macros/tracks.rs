@@ -80,12 +80,21 @@ macro_rules! vthread_counter {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __virtual {
-    ($type:ident, $extra:expr, $category:expr, $name:expr, $thread:expr, $id:expr $(, $key:expr => $value:expr)*) => {{
+    ($type:ident, $extra:expr, $category:expr, $name:expr, $thread:expr, $id:expr $(, $key:expr => $value:expr)*) => {
+        $crate::__virtual!(
+            @named $crate::VirtualName {
+                text: ::core::convert::AsRef::<str>::as_ref($thread),
+                is_literal: const { $crate::is_literal(::core::stringify!($thread)) },
+            },
+            $type, $extra, $category, $name, $id $(, $key => $value)*
+        )
+    };
+    (@named $thread:expr, $type:ident, $extra:expr, $category:expr, $name:expr, $id:expr $(, $key:expr => $value:expr)*) => {{
         let site = $crate::__site!($category, $name $(, $key)*);
         if site.is_on() {
             $crate::write_virtual(
                 site,
-                (::core::convert::AsRef::<str>::as_ref($thread), $id),
+                ($thread, $id),
                 $crate::Event { event_type: $crate::EventType::$type, start: None, extra: $extra },
                 &$crate::__values!($($value),*),
             );
@@ -110,7 +119,7 @@ macro_rules! __virtual {
 macro_rules! track_instant {
     ($category:expr, $track:expr, $name:expr $(, $key:expr => $value:expr)* $(,)?) => {{
         $crate::__no_text!($track, "track_instant!(category, track, name, \"key\" => value, …)");
-        $crate::__virtual!(Instant, None, $category, $name, $track.name(), $track.id() $(, $key => $value)*)
+        $crate::__virtual!(@named $track.virtual_name(), Instant, None, $category, $name, $track.id() $(, $key => $value)*)
     }};
     ($($wrong:tt)*) => { $crate::__misused!("track_instant!(category, track, name, \"key\" => value, …)") };
 }
@@ -121,7 +130,7 @@ macro_rules! track_instant {
 macro_rules! track_duration_begin {
     ($category:expr, $track:expr, $name:expr $(, $key:expr => $value:expr)* $(,)?) => {{
         $crate::__no_text!($track, "track_duration_begin!(category, track, name, \"key\" => value, …)");
-        $crate::__virtual!(DurationBegin, None, $category, $name, $track.name(), $track.id() $(, $key => $value)*)
+        $crate::__virtual!(@named $track.virtual_name(), DurationBegin, None, $category, $name, $track.id() $(, $key => $value)*)
     }};
     ($($wrong:tt)*) => { $crate::__misused!("track_duration_begin!(category, track, name, \"key\" => value, …)") };
 }
@@ -131,7 +140,7 @@ macro_rules! track_duration_begin {
 macro_rules! track_duration_end {
     ($category:expr, $track:expr, $name:expr $(, $key:expr => $value:expr)* $(,)?) => {{
         $crate::__no_text!($track, "track_duration_end!(category, track, name, \"key\" => value, …)");
-        $crate::__virtual!(DurationEnd, None, $category, $name, $track.name(), $track.id() $(, $key => $value)*)
+        $crate::__virtual!(@named $track.virtual_name(), DurationEnd, None, $category, $name, $track.id() $(, $key => $value)*)
     }};
     ($($wrong:tt)*) => { $crate::__misused!("track_duration_end!(category, track, name, \"key\" => value, …)") };
 }

@@ -136,8 +136,10 @@ impl Providers {
                 ticks_per_second: self.clock.ticks_per_second,
                 process_koid: Some(provider.pid),
                 thread_time: self.thread_time,
-                takes_startup: true,
+                // What programs have recorded by themselves has all texts.
+                takes_startup: !self.privacy,
                 mirror_markers: self.mirror_markers,
+                privacy: self.privacy,
             },
         };
         let key = Key::Fifo(id).encode();

@@ -1,0 +1,95 @@
+//! Records that were assembled by hand, in a private recording.
+
+use crate::record::privacy::{REDACTED, redacted};
+use trace_format::argument::{Argument, ArgumentValue, Arguments, MAX_ARGUMENTS};
+use trace_format::blob::Blob;
+use trace_format::error::EncodeError;
+use trace_format::event::Event;
+use trace_format::kernel_object::{self, KernelObject};
+use trace_format::log::Log;
+use trace_format::record::Record;
+use trace_format::refs::StringRef;
+use trace_format::scheduling::Scheduling;
+use trace_format::sink::Sink;
+use trace_format::string::StringRecord;
+
+/// What a private recording has of a record: texts that stand in it are replaced, and those that have an index
+/// are constants or were replaced before. None of a record of which it has nothing.
+pub(super) fn redact_record(words: &[u64]) -> Option<Vec<u64>> {
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let mut known = Vec::new();
+    let redacted = match Record::decode(&bytes).ok()? {
+        Record::Initialization(_) | Record::Thread(_) => return Some(words.to_vec()),
+        Record::String(string) => Record::String(StringRecord { value: REDACTED.as_bytes(), ..string }),
+        Record::Log(log) => Record::Log(Log { message: REDACTED.as_bytes(), ..log }),
+        Record::Blob(blob) => Record::Blob(Blob { name: replaced(blob.name), payload: b"", ..blob }),
+        Record::Event(event) => Record::Event(Event {
+            category: replaced(event.category),
+            name: replaced(event.name),
+            arguments: redact(event.arguments, &mut known),
+            ..event
+        }),
+        // Their names are those of all recordings.
+        Record::KernelObject(object) if is_named(object.object_type) => return Some(words.to_vec()),
+        Record::KernelObject(object) => Record::KernelObject(KernelObject {
+            name: replaced(object.name),
+            arguments: redact(object.arguments, &mut known),
+            ..object
+        }),
+        Record::Scheduling(scheduling) => Record::Scheduling(match scheduling {
+            Scheduling::LegacyContextSwitch { .. } => return Some(words.to_vec()),
+            Scheduling::ContextSwitch { timestamp, cpu, outgoing_state, outgoing, incoming, arguments } => {
+                let arguments = redact(arguments, &mut known);
+                Scheduling::ContextSwitch { timestamp, cpu, outgoing_state, outgoing, incoming, arguments }
+            }
+            Scheduling::ThreadWakeup { timestamp, cpu, thread, arguments } => {
+                let arguments = redact(arguments, &mut known);
+                Scheduling::ThreadWakeup { timestamp, cpu, thread, arguments }
+            }
+            Scheduling::FiberSwitch { .. } => return None,
+        }),
+        _ => return None,
+    };
+    encode(&redacted).ok()
+}
+
+/// Whether an object is a process or a thread.
+fn is_named(object_type: u8) -> bool {
+    matches!(object_type, kernel_object::TYPE_PROCESS | kernel_object::TYPE_THREAD)
+}
+
+fn replaced(text: StringRef<'_>) -> StringRef<'_> {
+    match text {
+        StringRef::Inline(_) => StringRef::inline(REDACTED),
+        text => text,
+    }
+}
+
+fn redact<'a>(arguments: Arguments<'a>, known: &'a mut Vec<Argument<'a>>) -> Arguments<'a> {
+    let all = arguments.iter().map_while(Result::ok).take(MAX_ARGUMENTS);
+    known.extend(all.map(|argument| Argument {
+        name: replaced(argument.name),
+        value: match argument.value {
+            // Of which nothing is known.
+            ArgumentValue::Unknown { .. } => ArgumentValue::Null,
+            value => redacted(value),
+        },
+    }));
+    Arguments::from_slice(known)
+}
+
+/// A record's words.
+#[derive(Default)]
+struct Words(Vec<u64>);
+
+impl Sink for Words {
+    fn word(&mut self, word: u64) {
+        self.0.push(word);
+    }
+}
+
+fn encode(record: &Record<'_>) -> Result<Vec<u64>, EncodeError> {
+    let mut words = Words::default();
+    record.encode(&mut words)?;
+    Ok(words.0)
+}
