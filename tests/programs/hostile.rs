@@ -169,6 +169,7 @@ fn register() -> Channel {
         records_alerts: true,
         numbers_threads: false,
         backs_buffer: false,
+        redacts: false,
         answers_dumps: false,
         command_line: None,
     };

@@ -4,8 +4,8 @@
 
 use log::LevelFilter;
 use trace_provider::{
-    DynamicSite, Koid, Scope, TraceProvider, Track, alert, blob, blob_attachment, blob_record, display, duration,
-    instant, kernel_object, literal, track_duration, vthread_duration_begin,
+    DynamicSite, Koid, Scope, TraceProvider, Track, alert, blob, blob_attachment, blob_record, display,
+    duration, instant, kernel_object, literal, track_duration, vthread_duration_begin, vthread_duration_end,
 };
 use tracing_subscriber::layer::SubscriberExt;
 
@@ -28,10 +28,12 @@ fn main() {
     blob_record!("app", 1, "piece", secret.as_bytes());
     kernel_object!("app", 9, Koid(77), &secret);
     vthread_duration_begin!("app", "virtual", &secret, 7);
+    vthread_duration_end!("app", "virtual", &secret, 7);
     track_duration!("app", TRACK, "on a track", "file" => &secret);
     alert!("app", &secret);
     log::info!(target: "app", "user {secret} has logged in");
-    log::warn!(target: "app", "public warning");
+    log::warn!("public warning");
+    log::error!(target: &secret, "with a target of its own");
     tracing::info_span!(target: "app", "span", user = %secret, count = 3).in_scope(|| {
         tracing::info!(target: "app", user = &*secret, "hello {secret}");
     });

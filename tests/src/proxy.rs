@@ -115,6 +115,7 @@ fn register_as(runtime: &Path, name: &str, release: Release) -> Option<(Channel,
         records_alerts: release == Release::This,
         numbers_threads: false,
         backs_buffer: false,
+        redacts: release == Release::This,
         answers_dumps: false,
         command_line: None,
     };

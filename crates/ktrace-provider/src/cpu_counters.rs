@@ -231,7 +231,7 @@ impl Thread {
             has_changed = true;
             let name = KINDS[*kind].name();
             let value =
-                Argument { name: kernel.writer.string(b"value"), value: ArgumentValue::Uint64(count) };
+                Argument { name: kernel.writer.constant(b"value"), value: ArgumentValue::Uint64(count) };
             let koids = kernel.thread(thread);
             let category = KINDS[*kind].category.as_bytes();
             let id = EventKind::Counter { id: thread.into() };

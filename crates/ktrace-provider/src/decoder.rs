@@ -386,7 +386,7 @@ fn thread(kernel: &mut Kernel<impl Records>, cpu: u16, tid: u32) -> Thread {
 }
 
 fn argument<'a>(kernel: &mut Kernel<impl Records>, name: &'a [u8], value: ArgumentValue<'a>) -> Argument<'a> {
-    Argument { name: kernel.writer.string(name), value }
+    Argument { name: kernel.writer.constant(name), value }
 }
 
 fn side<'a>(task: &Task, payload: &'a [u8]) -> Side<'a> {

@@ -297,7 +297,7 @@ fn counter(
     }
     let arguments: Vec<_> = values
         .iter()
-        .map(|(name, value)| Argument { name: kernel.writer.string(name.as_bytes()), value: *value })
+        .map(|(name, value)| Argument { name: kernel.writer.constant(name.as_bytes()), value: *value })
         .collect();
     let kind = EventKind::Counter { id };
     kernel.writer.event(at, thread, category.as_bytes(), name.as_bytes(), kind, &arguments);

@@ -23,10 +23,15 @@ const ROOM_LEFT_BYTES: u64 = 32 << 10;
 /// How soon a record is retried that found no room yet.
 const RETRY_INTERVAL: Duration = Duration::from_micros(500);
 
+/// The category of markers.
+const MARKERS: &[u8] = b"atrace";
+
 /// The running trace.
 pub struct EngineRecords {
     /// None for a string that has no index.
     strings: HashMap<Box<[u8]>, Option<StringIndex>>,
+    /// The recording has no texts of programs: their names are another matter.
+    is_private: bool,
     words: Box<[u64; MAX_RECORD_WORDS]>,
     /// Names have to outlive events that are overwritten.
     are_names_durable: bool,
@@ -40,6 +45,7 @@ impl EngineRecords {
     pub fn new() -> Self {
         Self {
             strings: HashMap::new(),
+            is_private: ffi::is_private(),
             words: Box::new([0; MAX_RECORD_WORDS]),
             are_names_durable: engine::mode() == Some(BufferMode::Circular),
             since_look: 0,
@@ -98,6 +104,11 @@ impl Default for EngineRecords {
 
 impl Records for EngineRecords {
     fn string<'a>(&mut self, text: &'a [u8]) -> StringRef<'a> {
+        // The engine puts something in its place.
+        if self.is_private { inline(text) } else { self.constant(text) }
+    }
+
+    fn constant<'a>(&mut self, text: &'a [u8]) -> StringRef<'a> {
         if text.is_empty() {
             return StringRef::Empty;
         }
@@ -108,7 +119,7 @@ impl Records for EngineRecords {
             Some(known) => *known,
             None => {
                 let has_room = self.has_room();
-                let index = has_room.then(|| ffi::string_index(text)).flatten().and_then(StringIndex::new);
+                let index = has_room.then(|| ffi::literal_index(text)).flatten().and_then(StringIndex::new);
                 if self.strings.len() < MAX_STRINGS {
                     self.strings.insert(text.into(), index);
                 }
@@ -131,7 +142,9 @@ impl Records for EngineRecords {
         kind: EventKind,
         arguments: &[Argument<'_>],
     ) {
-        let (category, name) = (self.string(category), self.string(name));
+        // Markers have names that programs give them.
+        let name = if category == MARKERS { self.string(name) } else { self.constant(name) };
+        let category = self.constant(category);
         self.write(&Record::Event(Event {
             timestamp: Ticks(at),
             thread: ThreadRef::Inline {

@@ -152,7 +152,7 @@ impl Item {
             What::Thread { process, thread } => kernel.belongs(thread, process),
             What::Lost(count) => {
                 let cpu = kernel.cpu(cpu);
-                let name = kernel.writer.string(b"num_records");
+                let name = kernel.writer.constant(b"num_records");
                 let count_value = ArgumentValue::Uint32(u32::try_from(count).unwrap_or(u32::MAX));
                 let arguments = [Argument { name, value: count_value }];
                 let kind = EventKind::DurationComplete { end: Ticks(at) };

@@ -32,7 +32,7 @@ use log::{LevelFilter, Log, Metadata, Record, SetLoggerError};
 use std::fmt;
 use std::sync::OnceLock;
 use trace_engine::engine::{self, Observer, State};
-use trace_engine::{Site, write_formatted_log};
+use trace_engine::{Site, write_formatted_log, write_literal_log};
 use trace_provider::TraceProvider;
 
 /// The category of messages whose targets have none of their own.
@@ -147,7 +147,12 @@ impl Log for Logger {
             let pairs = Pairs(record.key_values());
             #[cfg(not(feature = "kv"))]
             let pairs = "";
-            write_formatted_log(site, format_args!("{level} {target}: {message}{pairs}"));
+            // A text without values is a constant of the program, as is the target that the macros give it.
+            let is_constant = message.as_str().is_some() && is_target_constant(record) && !has_pairs(record);
+            match is_constant {
+                true => write_literal_log(site, &format!("{level} {target}: {message}")),
+                false => write_formatted_log(site, format_args!("{level} {target}: {message}{pairs}")),
+            }
         }
         if let Some(logger) = self.other(metadata) {
             logger.log(record);
@@ -159,6 +164,21 @@ impl Log for Logger {
             logger.flush();
         }
     }
+}
+
+/// Whether the target is the one that the macros of `log` give a message.
+fn is_target_constant(record: &Record<'_>) -> bool {
+    record.module_path_static() == Some(record.target())
+}
+
+#[cfg(feature = "kv")]
+fn has_pairs(record: &Record<'_>) -> bool {
+    record.key_values().count() > 0
+}
+
+#[cfg(not(feature = "kv"))]
+fn has_pairs(_record: &Record<'_>) -> bool {
+    false
 }
 
 /// The pairs of a message, each behind a space.

@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn an_interval_is_of_one_recording() {
-        let site = Site::leaked("metrics", "histogram", HistogramState::SERIES);
+        let site = Site::leaked_constants("metrics", "histogram", HistogramState::SERIES);
         let histogram = HistogramState::new(site, u64::MAX);
         let take = || histogram.interval.lock().expect("no panic").values.take();
         histogram.add(1.0, 1);

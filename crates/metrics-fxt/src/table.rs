@@ -52,7 +52,7 @@ impl<M: Metric> Table<M> {
         }
         // Before the lock is taken, as it may wait for a thread that waits for the lock, with forks held off.
         // Of threads that find a new metric at the same time, all but one have made it in vain.
-        let site = Site::leaked_of_run(CATEGORY, String::leak(name), M::SERIES);
+        let site = Site::leaked(CATEGORY, String::leak(name), M::SERIES);
         let new = Arc::new(M::new(site, interval_ticks()));
         let mut shard = shard.patience.wait(|| shard.metrics.try_write())?;
         if let Some(known) = shard.get(key) {

@@ -127,7 +127,7 @@ pub fn start() -> u64 {
 pub fn site(name: &str) -> &'static Site {
     let site = Site::of_texts(CATEGORY, name, &ARGUMENTS);
     let site = site.or_else(|| Site::of_others(CATEGORY, OTHERS, &ARGUMENTS));
-    site.unwrap_or_else(|| Site::leaked(CATEGORY, OTHERS, &ARGUMENTS))
+    site.unwrap_or_else(|| Site::leaked_constants(CATEGORY, OTHERS, &ARGUMENTS))
 }
 
 /// Nanoseconds of a tick, times 2^32; 0 before it is known.

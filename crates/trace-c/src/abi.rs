@@ -253,6 +253,9 @@ union ArgPayload<'a> {
     reserved: [usize; 2],
 }
 
+/// `TRACE_INTERNAL_LITERAL`.
+const LITERAL: u32 = 0x4c49_5445;
+
 /// `trace_arg_value_t` (C4).
 #[derive(Clone, Copy)]
 #[repr(C)]
@@ -262,7 +265,7 @@ pub struct ArgValue<'a> {
 }
 
 impl<'a> ArgValue<'a> {
-    /// The value in a record. In a private one a literal has an index, by which it is told from other texts.
+    /// The value in a record. In a private one a literal has an index, unlike other texts.
     pub fn recorded(&self, is_private: bool) -> ArgumentValue<'a> {
         let value = self.value();
         match value {
@@ -275,10 +278,11 @@ impl<'a> ArgValue<'a> {
     }
 
     /// Whether a text is marked as a literal.
-    const fn is_literal(&self) -> bool {
-        // SAFETY: the macros store whole words, and where C has stored a reference alone, whatever is behind
-        // it is no mark.
-        unsafe { self.payload.reserved[0] as u64 >> 32 == 0x4c49_5445 }
+    pub fn is_literal(&self) -> bool {
+        // SAFETY: whole words, as the macros store them. Where C has stored a reference alone, its padding is
+        // that of another text, or of none: the mark is one of the text's address.
+        let [word, address] = unsafe { self.payload.reserved };
+        word as u64 >> 32 == u64::from(address as u32 ^ LITERAL)
     }
 
     /// The value in a record; null for an unknown type.
@@ -306,10 +310,8 @@ impl<'a> ArgValue<'a> {
 impl<'a> From<ArgumentValue<'a>> for ArgValue<'a> {
     /// A blob, for which C has no field, is null; so is a text that stands elsewhere.
     fn from(value: ArgumentValue<'a>) -> Self {
-        let word = |arg_type, word: u64| Self {
-            arg_type,
-            payload: ArgPayload { reserved: [word as usize, 0] },
-        };
+        let word =
+            |arg_type, word: u64| Self { arg_type, payload: ArgPayload { reserved: [word as usize, 0] } };
         match value {
             ArgumentValue::Int32(value) => word(1, u64::from(value as u32)),
             ArgumentValue::Uint32(value) => word(2, u64::from(value)),

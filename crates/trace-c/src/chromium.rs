@@ -38,7 +38,7 @@ pub extern "C" fn trace_internal_write_copied_event(
             });
         } else {
             let at = Ticks(at.unwrap_or_else(|| trace_engine::now().0));
-            write_elsewhere(&described, event, at, thread, values);
+            write_elsewhere(&described, event, at, thread, values.values);
         }
     });
     trace_engine::ffi::update_mirror();

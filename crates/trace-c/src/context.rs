@@ -125,10 +125,12 @@ pub extern "C" fn trace_context_register_bytestring(
     out.write(context.register_copy(unsafe { bytes.text(length) }));
 }
 
-fn register_category(text: &[u8], out: Out<'_, StringRef>) -> bool {
+fn register_category(text: &[u8], is_literal: bool, out: Out<'_, StringRef>) -> bool {
     let is_wanted = ffi::is_category_wanted(text);
-    if is_wanted {
-        register(text, out);
+    match (is_wanted, is_literal) {
+        (true, true) => register(text, out),
+        (true, false) => out.write(StringRef::new(ffi::string_index(text), text)),
+        (false, _) => {}
     }
     is_wanted
 }
@@ -138,7 +140,7 @@ pub extern "C" fn trace_context_register_category_literal(
     category: CStrRef<'_>,
     out: Out<'_, StringRef>,
 ) -> bool {
-    register_category(category.bytes(), out)
+    register_category(category.bytes(), true, out)
 }
 
 pub extern "C" fn trace_context_register_category_bytestring(
@@ -148,7 +150,7 @@ pub extern "C" fn trace_context_register_category_bytestring(
     out: Out<'_, StringRef>,
 ) -> bool {
     // SAFETY: the header asks for `length` bytes at `bytes` (C1).
-    register_category(unsafe { bytes.text(length) }, out)
+    register_category(unsafe { bytes.text(length) }, false, out)
 }
 
 pub extern "C" fn trace_context_register_current_thread(_: *mut TraceContext, out: Out<'_, ThreadRef>) {

@@ -10,7 +10,7 @@ use crate::abi::{ArgValue, ArrayPtr, CStrRef};
 use crate::{instrumentation, layout, library_election, records, zircon};
 use core::ffi::{c_int, c_void};
 use std::sync::Once;
-use trace_engine::ffi::{self, MAX_ARGUMENTS, Registration, SiteText};
+use trace_engine::ffi::{self, GivenValues, MAX_ARGUMENTS, Registration, SiteText};
 use trace_engine::{ArgName, Event, EventType, Koid, Site, VirtualName};
 use trace_format::argument::ArgumentValue;
 use trace_format::mutants;
@@ -139,26 +139,29 @@ impl<'a> Described<'a> {
     /// Calls a function with the site of the call, or one in its place: where the site is on no list, or was
     /// listed with other strings. Not if that is off.
     fn with_site(&self, write: impl FnOnce(&Site)) {
-        if let Some(site) = self.enlist()
-            && ffi::is_described_by(site, self.text, self.names())
-        {
-            if site.is_on() {
-                write(site);
+        match self.enlist() {
+            Some(site) if ffi::is_described_by(site, self.text, self.names()) => {
+                if site.is_on() {
+                    write(site);
+                }
             }
-        } else if ffi::is_category_wanted(self.text.category) {
-            ffi::with_unlisted(self.text, self.names(), write);
+            _ if !ffi::is_category_wanted(self.text.category) => {}
+            // Other texts than at first are no constants.
+            Some(_) => ffi::with_unlisted(self.text, self.names(), write),
+            None => ffi::with_unlisted_constants(self.text, self.names(), write),
         }
     }
 }
 
 /// Calls a function with `count` values as the engine takes them; those that are not given are null.
-pub fn with_values(values: &[ArgValue<'_>], count: usize, use_values: impl FnOnce(&[ArgumentValue<'_>])) {
+pub fn with_values(values: &[ArgValue<'_>], count: usize, use_values: impl FnOnce(GivenValues<'_>)) {
     let mut converted = [ArgumentValue::Null; MAX_ARGUMENTS];
-    let is_private = !values.is_empty() && ffi::is_private();
-    for (converted, value) in converted.iter_mut().zip(values) {
-        *converted = value.recorded(is_private);
+    let mut literals = 0;
+    for (number, (converted, value)) in converted.iter_mut().zip(values).enumerate() {
+        *converted = value.value();
+        literals |= u16::from(value.is_literal()) << number;
     }
-    use_values(&converted[..count.min(MAX_ARGUMENTS)]);
+    use_values(GivenValues { values: &converted[..count.min(MAX_ARGUMENTS)], literals });
 }
 
 pub extern "C" fn trace_internal_stamp() -> u64 {
@@ -246,7 +249,8 @@ pub extern "C" fn trace_internal_send_alert(
     // SAFETY: no names are read.
     let described = unsafe { Described::new(call, 0) };
     let name = String::from_utf8_lossy(described.text.name);
-    described.with_site(|site| trace_engine::send_literal_alert(site, &name));
+    // Whether it is a constant is not known.
+    described.with_site(|site| trace_engine::send_alert(site, &name));
 }
 
 pub extern "C" fn trace_internal_write_vthread_event(
@@ -287,7 +291,7 @@ pub extern "C" fn trace_internal_write_blob(
         return;
     };
     let text = SiteText { category: b"", name: name.bytes() };
-    ffi::with_unlisted(text, &[], |site| trace_engine::write_blob(site, blob_type, blob));
+    ffi::with_unlisted_constants(text, &[], |site| trace_engine::write_blob(site, blob_type, blob));
 }
 
 pub extern "C" fn trace_internal_write_kernel_object(
@@ -306,7 +310,7 @@ pub extern "C" fn trace_internal_write_kernel_object(
     let (names, values) = unsafe { (names.take(count), values.take(count)) };
     let names = Names::new(names, count);
     let text = SiteText { category: b"", name: b"" };
-    ffi::with_unlisted(text, names.get(), |site| {
+    ffi::with_unlisted_constants(text, names.get(), |site| {
         with_values(values, count, |values| {
             let koid = Koid(object.koid);
             trace_engine::write_kernel_object(site, object.object_type, koid, &object.name, &values);

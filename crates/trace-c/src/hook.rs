@@ -1,7 +1,7 @@
 //! The program's function that sees each event.
 //!
-//! Invariant **F1**: function and context are used on any thread from when they are set until a call that sets
-//! others, or none, has returned.
+//! Invariant **F1**: function and context are used on any thread from when they are set until a call that
+//! sets others, or none, has returned.
 //= docs/c.md#a-hook-for-each-event
 #![allow(unsafe_code)]
 

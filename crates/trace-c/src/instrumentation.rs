@@ -51,15 +51,17 @@ pub extern "C" fn trace_acquire_context() -> Option<Box<TraceContext>> {
 }
 
 /// Acquires the trace for a category, and stores its reference.
-fn acquire_for(category: &[u8], out: Out<'_, StringRef>) -> Option<Box<TraceContext>> {
+fn acquire_for(category: &[u8], is_literal: bool, out: Out<'_, StringRef>) -> Option<Box<TraceContext>> {
     let trace = TraceRef::acquire().filter(|_| ffi::is_category_wanted(category))?;
-    out.write(StringRef::new(ffi::literal_index(category), category));
+    let index = if is_literal { ffi::literal_index(category) } else { ffi::string_index(category) };
+    out.write(StringRef::new(index, category));
     Some(TraceContext::new(trace))
 }
 
 /// As [`acquire_for`], with a cache for categories that are not wanted.
 fn acquire_cached(
     category: &[u8],
+    is_literal: bool,
     site: Option<&RawSite>,
     out: Out<'_, StringRef>,
 ) -> Option<Box<TraceContext>> {
@@ -69,7 +71,7 @@ fn acquire_cached(
     if site.is_some_and(|site| site.state.load(Ordering::Relaxed) == unwanted) {
         return None;
     }
-    let context = acquire_for(category, out);
+    let context = acquire_for(category, is_literal, out);
     if context.is_none()
         && let Some(site) = site
     {
@@ -82,7 +84,7 @@ pub extern "C" fn trace_acquire_context_for_category(
     category: CStrRef<'_>,
     out: Out<'_, StringRef>,
 ) -> Option<Box<TraceContext>> {
-    acquire_for(category.bytes(), out)
+    acquire_for(category.bytes(), true, out)
 }
 
 pub extern "C" fn trace_acquire_context_for_category_cached(
@@ -90,7 +92,7 @@ pub extern "C" fn trace_acquire_context_for_category_cached(
     site: Option<&RawSite>,
     out: Out<'_, StringRef>,
 ) -> Option<Box<TraceContext>> {
-    acquire_cached(category.bytes(), site, out)
+    acquire_cached(category.bytes(), true, site, out)
 }
 
 pub extern "C" fn trace_acquire_context_for_category_bytestring(
@@ -99,7 +101,7 @@ pub extern "C" fn trace_acquire_context_for_category_bytestring(
     out: Out<'_, StringRef>,
 ) -> Option<Box<TraceContext>> {
     // SAFETY: the header asks for `length` bytes at `bytes` (C1).
-    acquire_for(unsafe { bytes.text(length) }, out)
+    acquire_for(unsafe { bytes.text(length) }, false, out)
 }
 
 pub extern "C" fn trace_acquire_context_for_category_bytestring_cached(
@@ -109,7 +111,7 @@ pub extern "C" fn trace_acquire_context_for_category_bytestring_cached(
     out: Out<'_, StringRef>,
 ) -> Option<Box<TraceContext>> {
     // SAFETY: the header asks for `length` bytes at `bytes` (C1).
-    acquire_cached(unsafe { bytes.text(length) }, site, out)
+    acquire_cached(unsafe { bytes.text(length) }, false, site, out)
 }
 
 pub extern "C" fn trace_release_context(context: Option<Box<TraceContext>>) {

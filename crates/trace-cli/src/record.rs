@@ -308,6 +308,11 @@ pub fn trace_config(settings: &Settings) -> Result<TraceConfig, Failure> {
         span.map_or(default, |span| u64::try_from(span.0.as_millis()).unwrap_or(u64::MAX))
     };
     let privacy = options.privacy == Some(true);
+    if privacy && options.profile.is_some() {
+        return Err(Failure::usage(
+            "--profile records the names of files and functions, which --privacy leaves out: give one of them",
+        ));
+    }
     let has_metadata = options.no_metadata != Some(true) && !privacy;
     let mut config = TraceConfig {
         provider_specs: plan.provider_specs(&options.provider_buffer_size),

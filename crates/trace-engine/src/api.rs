@@ -24,12 +24,14 @@ pub use crate::record::event::Event;
 pub use crate::record::hot_path::{ThreadMoment, stamp, write_event, write_event_at};
 pub use crate::record::rendering::{MAX_RENDERED_BYTES, Rendered, debug, display};
 pub use crate::session::config::{
-    AlertHandler, Categories, CategoryPredicate, Config, Disposition, Mark, ThreadKoids,
+    AlertHandler, Categories, CategoryPredicate, Config, Disposition, Mark, Mirror, ThreadKoids,
 };
 pub use crate::session::engine;
 pub use crate::session::hook::{EventHook, set_event_hook};
 pub use crate::site::{ArgName, Site};
 pub use crate::slab::streaming::WakeHandler;
+#[doc(hidden)]
+pub use trace_format;
 pub use trace_format::buffer::{BUFFER_VERSION, BufferMode};
 pub use trace_format::event::{EventType, Scope};
 pub use trace_format::scheduling::ThreadState;
@@ -57,8 +59,8 @@ pub const fn assert_no_text(value: &str, message: &str) {
     assert!(!matches!(value.as_bytes().first(), Some(b'"')), "{}", message);
 }
 
-/// Marks a text that is a constant of the program as one, where it is an argument and does not stand there as a
-/// literal: a private recording (`trace record --privacy`) has it, as it has literals, and no other texts.
+/// Marks a text that is a constant of the program as one, where it is an argument and does not stand there as
+/// a literal: a private recording (`trace record --privacy`) has it, as it has literals, and no other texts.
 ///
 /// ```
 /// # use trace_engine as trace_provider;
@@ -88,7 +90,7 @@ pub fn nonce() -> u64 {
 #[doc(hidden)]
 #[must_use]
 pub fn begin_scope(name: &[u8]) -> Ticks {
-    Ticks(crate::record::processor_time::begin_scope(name))
+    Ticks(crate::record::processor_time::begin_named_scope(name))
 }
 
 /// This moment, for [`duration_complete!`]: later than all that this thread has taken before.

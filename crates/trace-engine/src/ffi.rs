@@ -2,16 +2,18 @@
 //! records word by word, references on the running trace, and the thread's control block.
 #![allow(unsafe_code)]
 
+pub use crate::record::arguments::GivenValues;
 pub use crate::record::raw::{
     WriteResult, add_losses, count_too_large, current_thread, durable_room, is_category_wanted, is_private,
-    literal_index, send_alert, string_index, try_write_record, virtual_thread, write_durable_record, write_record,
+    literal_index, send_alert, string_index, try_write_record, virtual_thread, write_durable_record,
+    write_record,
 };
 use crate::session::lease::Lease;
 pub use crate::session::trace_ref::TraceRef;
 use crate::session::wanted;
 pub use crate::site::MAX_ARGUMENTS;
 pub use crate::site::dynamic_sites::{
-    Registration, SiteText, is_described_by, unregister_module, with_unlisted,
+    Registration, SiteText, is_described_by, unregister_module, with_unlisted, with_unlisted_constants,
 };
 use crate::site::{ArgName, Site, dynamic_sites};
 pub use crate::thread::registry::{mirror_current_thread, update_mirror};

@@ -199,8 +199,8 @@ impl<R: Records> Kernel<R> {
         let (outgoing, outgoing_weight) = self.scheduled(cpu, outgoing);
         let (incoming, incoming_weight) = self.scheduled(cpu, incoming);
         let weights = [
-            weight(self.writer.string(OUTGOING_WEIGHT_ARGUMENT.as_bytes()), outgoing_weight),
-            weight(self.writer.string(INCOMING_WEIGHT_ARGUMENT.as_bytes()), incoming_weight),
+            weight(self.writer.constant(OUTGOING_WEIGHT_ARGUMENT.as_bytes()), outgoing_weight),
+            weight(self.writer.constant(INCOMING_WEIGHT_ARGUMENT.as_bytes()), incoming_weight),
         ];
         let switch = Scheduling::ContextSwitch {
             timestamp: Ticks(at),
@@ -217,9 +217,9 @@ impl<R: Records> Kernel<R> {
     pub fn waking(&mut self, at: u64, cpu: u16, woken: &Side<'_>, waker: Option<u32>) {
         self.has_waking = true;
         let (thread, prio) = self.scheduled(cpu, woken);
-        let mut arguments = vec![weight(self.writer.string(WEIGHT_ARGUMENT.as_bytes()), prio)];
+        let mut arguments = vec![weight(self.writer.constant(WEIGHT_ARGUMENT.as_bytes()), prio)];
         if let Some(waker) = waker.filter(|waker| *waker != 0) {
-            let name = self.writer.string(WAKER_ARGUMENT.as_bytes());
+            let name = self.writer.constant(WAKER_ARGUMENT.as_bytes());
             arguments.push(Argument { name, value: ArgumentValue::Koid(Koid(waker.into())) });
         }
         let wakeup = Scheduling::ThreadWakeup {
@@ -244,7 +244,7 @@ impl<R: Records> Kernel<R> {
         let thread = self.cpu(cpu);
         let arguments: Vec<_> = count
             .map(|count| Argument {
-                name: self.writer.string(b"num_records"),
+                name: self.writer.constant(b"num_records"),
                 value: ArgumentValue::Uint64(count),
             })
             .into_iter()
@@ -292,7 +292,7 @@ impl<R: Records> Kernel<R> {
         }
         let Some(mut marker) = Marker::parse(text) else {
             let thread = self.thread(tid);
-            let (name, value) = (self.writer.string(b"text"), ArgumentValue::String(inline(text)));
+            let (name, value) = (self.writer.constant(b"text"), ArgumentValue::String(inline(text)));
             let argument = Argument { name, value };
             let kind = EventKind::Instant { scope: Scope::Thread };
             return self.writer.event(at, thread, PROBE, b"print", kind, &[argument]);
@@ -352,7 +352,7 @@ impl<R: Records> Kernel<R> {
         argument: Option<(&str, ArgumentValue<'_>)>,
     ) {
         let argument =
-            argument.map(|(name, value)| Argument { name: self.writer.string(name.as_bytes()), value });
+            argument.map(|(name, value)| Argument { name: self.writer.constant(name.as_bytes()), value });
         self.writer.event(at, thread, ATRACE, name, kind, argument.as_slice());
     }
 

@@ -12,6 +12,12 @@ pub trait Records {
     /// A reference to a string that is likely to repeat.
     fn string<'a>(&mut self, text: &'a [u8]) -> StringRef<'a>;
 
+    /// A reference to a text that is no text of a program's: the name of a kind of event or of an argument.
+    /// Private recordings have these alone.
+    fn constant<'a>(&mut self, text: &'a [u8]) -> StringRef<'a> {
+        self.string(text)
+    }
+
     /// Whether records come in the order of their times, so that an end follows its begin. If they do not,
     /// the recipient of the records has to pair them.
     fn is_in_order(&self) -> bool {
@@ -43,7 +49,7 @@ pub trait Records {
     /// Writes the name of a thread, and the process that it belongs to.
     fn name_thread(&mut self, thread: Thread, name: &[u8]) {
         let process = Argument {
-            name: self.string(PROCESS_ARGUMENT.as_bytes()),
+            name: self.constant(PROCESS_ARGUMENT.as_bytes()),
             value: ArgumentValue::Koid(thread.process),
         };
         self.object(TYPE_THREAD, thread.thread, name, &[process]);

@@ -29,6 +29,7 @@ const NUMBERS_THREADS: Field = Field::new(9, "numbers_threads");
 const ANSWERS_DUMPS: Field = Field::new(10, "answers_dumps");
 const COMMAND_LINE: Field = Field::new(11, "command line bytes");
 const BACKS_BUFFER: Field = Field::new(12, "backs_buffer");
+const REDACTS: Field = Field::new(13, "redacts");
 
 const STATUS: Field = Field::new(1, "status");
 const STARTED: Field = Field::new(2, "started");
@@ -85,6 +86,9 @@ pub struct Registration<H> {
     /// do not report it, write into memory that the manager has allocated.
     //= docs/buffer.md#memory
     pub backs_buffer: bool,
+    /// It can leave texts out of a private recording. Providers of older releases, which do not report it,
+    /// are not recorded then.
+    pub redacts: bool,
 }
 
 /// Name of a file that exists in the runtime directory while every program that may register there is being
@@ -177,6 +181,7 @@ impl<H> Message<H> for RegistryRequest<H> {
         table.put_some(ANSWERS_DUMPS, registration.answers_dumps.then_some(&true));
         table.put_some(COMMAND_LINE, registration.command_line.as_ref());
         table.put_some(BACKS_BUFFER, registration.backs_buffer.then_some(&true));
+        table.put_some(REDACTS, registration.redacts.then_some(&true));
         method.encode(txid, table.finish(), [registration.provider].into_iter().chain(answer).collect())
     }
 
@@ -210,6 +215,7 @@ impl<H> Message<H> for RegistryRequest<H> {
             answers_dumps: table.find(ANSWERS_DUMPS)?.unwrap_or(false),
             command_line: table.string(COMMAND_LINE, MAX_PROVIDER_COMMAND_LINE_BYTES)?,
             backs_buffer: table.find(BACKS_BUFFER)?.unwrap_or(false),
+            redacts: table.find(REDACTS)?.unwrap_or(false),
         };
         let request = match answer {
             Some(answer) => RegistryRequest::RegisterProviderThrough(registration, answer),

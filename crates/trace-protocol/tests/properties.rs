@@ -54,6 +54,7 @@ fn registration() -> impl Strategy<Value = Registration<H>> {
             numbers_threads: pid % 7 == 0,
             answers_dumps: pid % 11 == 0,
             backs_buffer: pid % 17 == 0,
+            redacts: pid % 19 == 0,
             command_line: (pid % 13 == 0).then(|| "app --verbose".to_owned()),
         })
 }

@@ -171,6 +171,26 @@ fn missing_fields_of_a_client_take_their_defaults() {
     assert_eq!(decode(0x0402).1, SessionRequest::StopTracing(StopOptions { write_results: false }));
 }
 
+/// A manager that does not know private recordings may not take one for an ordinary one.
+//= docs/protocol.md#provisioner
+#[test]
+fn a_private_recording_has_a_mode_that_earlier_managers_do_not_know() {
+    let decode = |mode: u8| {
+        let config = body(&[(4, value(mode))]);
+        let bytes = message(0x0301, Txid::ONE_WAY, &[(1, config)]);
+        match ProvisionerRequest::decode(&bytes, vec![1, 2]) {
+            Ok((_, ProvisionerRequest::InitializeTracing { config, .. })) => {
+                Some((config.buffering_mode, config.privacy))
+            }
+            _ => None,
+        }
+    };
+    assert_eq!(decode(2), Some((BufferingMode::Circular, false)));
+    assert_eq!(decode(18), Some((BufferingMode::Circular, true)));
+    assert_eq!([0, 4, 15, 16, 20, 34].map(decode), [None; 6]);
+    assert!(BufferingMode::from_value(18).is_err());
+}
+
 #[test]
 fn a_provider_spec_without_name_is_skipped() {
     let specs = vec![body(&[(2, value(8u32))]), body(&[(1, value("named"))])];

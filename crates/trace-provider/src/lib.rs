@@ -36,10 +36,10 @@ mod startup_options;
 
 /// A function of the program's own that sees each event before it is recorded, and may keep it out.
 pub mod hook {
+    pub use trace_engine::trace_format::argument::{Argument, ArgumentValue, Arguments};
+    pub use trace_engine::trace_format::event::{Event, EventKind};
+    pub use trace_engine::trace_format::refs::{StringRef, ThreadRef};
     pub use trace_engine::{EventHook, set_event_hook as set};
-    pub use trace_format::argument::{Argument, ArgumentValue, Arguments};
-    pub use trace_format::event::{Event, EventKind};
-    pub use trace_format::refs::{StringRef, ThreadRef};
 }
 
 #[cfg(feature = "attributes")]

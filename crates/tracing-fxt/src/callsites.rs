@@ -61,9 +61,10 @@ impl Callsite {
             Some(place) if metadata.is_event() => place,
             _ => metadata.name(),
         };
-        let site = Site::leaked(metadata.target(), name, &fields.names());
+        let site = Site::leaked_constants(metadata.target(), name, &fields.names());
         let counters = fields.counters.iter();
-        let counters = counters.map(|name| Site::leaked(metadata.target(), name, &[VALUE])).collect();
+        let counters =
+            counters.map(|name| Site::leaked_constants(metadata.target(), name, &[VALUE])).collect();
         Self {
             number,
             metadata,
@@ -102,7 +103,7 @@ impl Callsite {
         let make = || {
             (text.len() <= MAX_NAME_BYTES).then(|| {
                 let text: &'static str = String::leak(text.to_owned());
-                Message { text, site: Site::leaked_of_run(self.metadata.target(), text, &self.fields.names()) }
+                Message { text, site: Site::leaked(self.metadata.target(), text, &self.fields.names()) }
             })
         };
         let known = self.message.get_or_init(make).as_ref();
@@ -114,7 +115,7 @@ impl Callsite {
 
     /// The site of the times in which a span is entered.
     pub fn poll(&self) -> &'static Site {
-        self.poll.get_or_init(|| Site::leaked(self.metadata.target(), POLL, &[]))
+        self.poll.get_or_init(|| Site::leaked_constants(self.metadata.target(), POLL, &[]))
     }
 
     /// The number of a field, as it stands in the site's arguments.

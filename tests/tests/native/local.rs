@@ -110,10 +110,8 @@ fn a_function_of_a_c_program_sees_each_event() {
         let mut found = names(&sandbox, "printed.fxt");
         found.retain(|name| name == "secret");
         assert_eq!(found.len(), 1, "{compiler}: while there was none");
-        let numbers: Vec<usize> = counted
-            .split(|char: char| !char.is_ascii_digit())
-            .filter_map(|word| word.parse().ok())
-            .collect();
+        let numbers: Vec<usize> =
+            counted.split(|char: char| !char.is_ascii_digit()).filter_map(|word| word.parse().ok()).collect();
         let [1, seen, 1, recorded, 0] = numbers[..] else { panic!("{compiler}: {counted}") };
         assert_eq!(seen + recorded, 5000, "{compiler}: each event in one place");
         assert_eq!(names(&sandbox, "counted.fxt"), vec!["many"; recorded], "{compiler}");

@@ -167,6 +167,7 @@ fn registration(provider: Channel) -> Registration<Handle> {
         records_alerts: true,
         numbers_threads: false,
         backs_buffer: false,
+        redacts: false,
         answers_dumps: false,
         command_line: None,
     }

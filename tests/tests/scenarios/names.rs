@@ -111,6 +111,7 @@ fn register_in_vain(sandbox: &Sandbox) -> Channel {
         records_alerts: true,
         numbers_threads: false,
         backs_buffer: false,
+        redacts: false,
         answers_dumps: false,
         command_line: None,
     };

@@ -7,8 +7,7 @@ const SECRET: &str = "Xk7-secret-of-Q9";
 
 /// Records a program; the bytes of the archive.
 fn record(sandbox: &Sandbox, options: &[&str], program: &str) -> Vec<u8> {
-    let output =
-        sandbox.trace([&["record", "-o", "trace.fxt"], options, &["--", program, SECRET]].concat());
+    let output = sandbox.trace([&["record", "-o", "trace.fxt"], options, &["--", program, SECRET]].concat());
     native::check(program, &output);
     let checked = sandbox.trace(["check", "trace.fxt"]);
     native::check("check", &checked);
@@ -88,9 +87,8 @@ fn no_text_of_a_c_programs_run_is_in_the_archive() {
 fn what_was_recorded_before_is_not_taken() {
     let sandbox = Sandbox::new();
     let program = build::program("secrets").to_str().unwrap();
-    let mut command = sandbox.command("trace");
-    command.env("TRACE_STARTUP", "*");
-    let output = command.args(["record", "-o", "trace.fxt", "--privacy", "--", program, SECRET]).output().unwrap();
+    let command = ["--", "env", "TRACE_STARTUP=*", program, SECRET];
+    let output = sandbox.trace([&["record", "-o", "trace.fxt", "--privacy"][..], &command].concat());
     native::check("record", &output);
     assert!(!has(&std::fs::read(sandbox.file("trace.fxt")).unwrap(), SECRET));
 }

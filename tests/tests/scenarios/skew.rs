@@ -99,6 +99,7 @@ fn later(theirs: Channel, protocol: VersionRange, buffer_header: VersionRange) -
         records_alerts: true,
         numbers_threads: false,
         backs_buffer: false,
+        redacts: false,
         answers_dumps: false,
         command_line: None,
     }

@@ -143,9 +143,10 @@ class TraceLog {
 
   bool IsEnabled() const { return trace_local_is_recording(); }
 
-  // Sets functions that get each event of all recordings of this process, a manager's too, or, where that is
-  // nullptr, ends that. Each event that begins afterwards is seen once, a complete duration when it ends. This
-  // waits until the functions before have returned on other threads. Events that they record are recorded.
+  // Sets functions that get each event of all recordings of this process, a manager's too, or, where that
+  // is nullptr, ends that. Each event that begins afterwards is seen once, a complete duration when it
+  // ends. This waits until the functions before have returned on other threads. Events that they record are
+  // recorded.
   void SetAddTraceEventOverrides(const AddTraceEventOverrideFunction& add_event_override,
                                  const OnFlushFunction& on_flush_callback,
                                  const UpdateDurationFunction& update_duration_callback) {

@@ -48,8 +48,8 @@ pub struct Recording {
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL", hide_possible_values = true)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thread_time: Option<bool>,
-    /// Have programs write a mark of each event into the kernel's trace as well, for perf, trace-cmd and others
-    /// that record it. Costs a system call per event
+    /// Have programs write a mark of each event into the kernel's trace as well, for perf, trace-cmd and
+    /// others that record it. Costs a system call per event
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL", hide_possible_values = true)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mirror_markers: Option<bool>,

@@ -42,7 +42,7 @@ impl<V: Values> DurationScope<V> {
     pub fn begin(site: &'static Site, state: SiteState, values: V) -> Self {
         let start = match state.is_fast() {
             true => registry::current().stamp(),
-            false => processor_time::begin_scope(site.name()),
+            false => processor_time::begin_scope(site),
         };
         Self(Some(Begun { site, start, values }), UseTraceFutureAcrossAwait(PhantomData))
     }

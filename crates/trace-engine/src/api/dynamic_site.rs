@@ -20,21 +20,21 @@ impl Site {
     /// If a text has more than 32 000 bytes, or if there are more than 15 arguments.
     #[must_use]
     pub fn leaked(category: &'static str, name: &'static str, arguments: &[&'static str]) -> &'static Self {
-        make(category, name, arguments, false)
+        make(category, name, arguments, true)
     }
 
-    /// As [`Site::leaked`], of a category or a name that is no constant of the program: a recording for which
-    /// only constants are wanted does not have them.
+    /// As [`Site::leaked`], of texts that are constants of the program, such as those of call sites of
+    /// another instrumentation: private recordings have them, too.
     ///
     /// # Panics
     /// If a text has more than 32 000 bytes, or if there are more than 15 arguments.
     #[must_use]
-    pub fn leaked_of_run(
+    pub fn leaked_constants(
         category: &'static str,
         name: &'static str,
         arguments: &[&'static str],
     ) -> &'static Self {
-        make(category, name, arguments, true)
+        make(category, name, arguments, false)
     }
 
     /// The call site with these texts: made when they are first asked for, and found afterwards, which takes
@@ -43,7 +43,7 @@ impl Site {
     #[must_use]
     pub fn of_texts(category: &str, name: &str, arguments: &[&'static str]) -> Option<&'static Self> {
         is_possible(category, name, arguments)
-            .then(|| known::ALL.find(category, name, arguments, Self::leaked_of_run))?
+            .then(|| known::ALL.find(category, name, arguments, Self::leaked))?
     }
 
     /// As [`Site::of_texts`], for the few sites that stand for all for which there is no room: they have room
@@ -51,7 +51,7 @@ impl Site {
     #[must_use]
     pub fn of_others(category: &str, name: &str, arguments: &[&'static str]) -> Option<&'static Self> {
         is_possible(category, name, arguments)
-            .then(|| known::OTHERS.find(category, name, arguments, Self::leaked_of_run))?
+            .then(|| known::OTHERS.find(category, name, arguments, Self::leaked))?
     }
 }
 

@@ -1,7 +1,7 @@
 //! Futures that are recorded as a bar from the first poll to the last, in which each poll is a duration.
 
 use crate::api::id::Id;
-use crate::record::arguments::{IntoValue, Values};
+use crate::record::arguments::{IntoValue, Literal, Values};
 use crate::record::event::Event;
 use crate::record::hot_path::{stamp, write_event_at};
 use crate::site::Site;
@@ -106,7 +106,7 @@ const fn of_operation(event_type: EventType, id: Id) -> Event {
 
 /// What stands on the end of a poll, and of the operation.
 fn ending(state: &'static str, polls: u64) -> impl Values {
-    (state.into_value(), (polls.into_value(), ()))
+    (Literal(state).into_value(), (polls.into_value(), ()))
 }
 
 impl<F: Future, V: Values> Future for TraceFuture<F, V> {

@@ -74,7 +74,8 @@ impl Buffer {
         let word = |offset| self.region.word(self.layout.durable + offset).load(Ordering::Acquire);
         let end = self.durable_bytes().min(self.layout.durable_bytes);
         let mut at = 0;
-        // The first of the zeros that were just met: of a thread that has taken its place and said nothing yet.
+        // The first of the zeros that were just met: of a thread that has taken its place and said nothing
+        // yet.
         let mut zeros = None;
         let mut bytes = Vec::new();
         while at < end {

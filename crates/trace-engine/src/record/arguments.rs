@@ -414,6 +414,50 @@ impl Values for &[ArgumentValue<'_>] {
     }
 }
 
+/// Values of another language, of which some texts are constants of the program.
+#[derive(Clone, Copy, Debug)]
+pub struct GivenValues<'a> {
+    /// The values.
+    pub values: &'a [ArgumentValue<'a>],
+    /// A bit for each of them, from the lowest on: it is a constant.
+    pub literals: u16,
+}
+
+impl GivenValues<'_> {
+    fn redacted(&self) -> impl Iterator<Item = (usize, ArgumentValue<'_>)> {
+        self.values.iter().enumerate().map(|(number, value)| {
+            let is_literal = self.literals >> number & 1 != 0;
+            (number, if is_literal { *value } else { privacy::redacted(*value) })
+        })
+    }
+}
+
+impl sealed::Sealed for GivenValues<'_> {}
+
+impl Values for GivenValues<'_> {
+    fn count(&self) -> usize {
+        self.values.len()
+    }
+
+    fn words(&self) -> usize {
+        self.values.words()
+    }
+
+    fn write(&self, first: usize, names: &impl Names, record: &mut RecordWriter) {
+        self.values.write(first, names, record);
+    }
+
+    fn redacted_words(&self) -> usize {
+        self.redacted().map(|(_, value)| Argument { name: StringRef::Empty, value }.words().0).sum()
+    }
+
+    fn write_redacted(&self, first: usize, names: &impl Names, record: &mut RecordWriter) {
+        for (number, value) in self.redacted() {
+            Argument { name: name_ref(names.name(first + number)), value }.write(record);
+        }
+    }
+}
+
 impl sealed::Sealed for () {}
 
 impl Values for () {

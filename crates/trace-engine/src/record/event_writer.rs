@@ -209,10 +209,8 @@ impl<'a> EventWriter<'a> {
     ) -> Result<(), WriteError> {
         let strings = self.strings(site);
         let times = self.thread_times(event, ended, values.count());
-        let mut words = event.fixed_words()
-            + strings.inline_words
-            + strings.argument_words(values)
-            + self.thread_words();
+        let mut words =
+            event.fixed_words() + strings.inline_words + strings.argument_words(values) + self.thread_words();
         let mut arguments = values.count();
         if let Some(times) = &times {
             words += times.words();

@@ -6,7 +6,8 @@
 use crate::buffer::record_writer::with_payload;
 use crate::record::arguments::{Inline, Values};
 use crate::record::event::Event;
-use crate::session::config::Mark;
+use crate::record::privacy::REDACTED;
+use crate::session::config::{Mark, Mirror};
 use crate::session::lease::Lease;
 use crate::site::{ON, Site};
 use crate::sys;
@@ -15,24 +16,45 @@ use trace_format::argument::{ArgumentValue, Arguments};
 use trace_format::event::EventType;
 use trace_format::refs::StringRef;
 
-/// What the running trace has called with marks.
-fn mirror() -> Option<fn(&Mark<'_>)> {
-    Lease::of_thread().context()?.config().mirror
+/// What the running trace has called with marks, and whether it is private.
+fn mirror() -> Option<(Mirror, bool)> {
+    let lease = Lease::of_thread();
+    let config = lease.context()?.config();
+    Some((config.mirror?, config.privacy))
 }
 
-fn send(mirror: fn(&Mark<'_>), mark: &Mark<'_>) {
+/// The name of a site's events for others.
+fn public_name(site: &Site, is_private: bool) -> &[u8] {
+    if is_private && site.has_texts_of_run() { REDACTED.as_bytes() } else { site.name() }
+}
+
+fn send(mirror: Mirror, mark: &Mark<'_>) {
     sys::keeping_errno(|| mirror(mark));
 }
 
-/// A duration of this name begins. Whether that was marked.
-pub(super) fn begin(name: &[u8]) -> bool {
-    let mirror = mirror();
-    mirror.into_iter().for_each(|mirror| send(mirror, &Mark::Begin(name)));
-    mirror.is_some()
+/// A duration begins at a site, or under a name of another language. Whether that was marked.
+pub(super) fn begin(place: &Place<'_>) -> bool {
+    let Some((mirror, is_private)) = mirror() else {
+        return false;
+    };
+    let name = match place {
+        Place::Site(site) => public_name(site, is_private),
+        Place::Name(name) => name,
+    };
+    send(mirror, &Mark::Begin(name));
+    true
 }
 
-/// An event that may be the end of a duration whose beginning was marked: then so is the end, whatever becomes
-/// of the event. Whether it was.
+/// Where a duration begins.
+pub(super) enum Place<'a> {
+    /// At a site.
+    Site(&'a Site),
+    /// In another language, under this name.
+    Name(&'a [u8]),
+}
+
+/// An event that may be the end of a duration whose beginning was marked: then so is the end, whatever
+/// becomes of the event. Whether it was.
 #[cold]
 #[inline(never)]
 pub(super) fn end_scope(event: &Event) -> bool {
@@ -46,7 +68,7 @@ pub(super) fn end_scope(event: &Event) -> bool {
         begins.take(start);
     }
     if is_marked {
-        mirror().into_iter().for_each(|mirror| send(mirror, &Mark::End));
+        mirror().into_iter().for_each(|(mirror, _)| send(mirror, &Mark::End));
     }
     is_marked
 }
@@ -56,10 +78,10 @@ pub(super) fn end_scope(event: &Event) -> bool {
 #[inline(never)]
 pub(super) fn mark<V: Values>(site: &Site, event: &Event, values: &V, is_marked: bool) {
     let is_on = site.load() & ON != 0;
-    let Some(mirror) = mirror().filter(|_| is_on) else {
+    let Some((mirror, is_private)) = mirror().filter(|_| is_on) else {
         return;
     };
-    let (name, id) = (site.name(), event.extra.unwrap_or(0));
+    let (name, id) = (public_name(site, is_private), event.extra.unwrap_or(0));
     let mark = match event.event_type {
         EventType::DurationBegin => Mark::Begin(name),
         EventType::DurationEnd => Mark::End,
@@ -67,7 +89,7 @@ pub(super) fn mark<V: Values>(site: &Site, event: &Event, values: &V, is_marked:
         EventType::DurationComplete | EventType::Instant | EventType::AsyncInstant => Mark::Instant(name),
         EventType::AsyncBegin => Mark::AsyncBegin(name, id),
         EventType::AsyncEnd => Mark::AsyncEnd(name, id),
-        EventType::Counter => return mark_counter(mirror, site, values),
+        EventType::Counter => return mark_counter(mirror, site, name, values),
         // There is nothing like it there.
         EventType::FlowBegin | EventType::FlowStep | EventType::FlowEnd => return,
     };
@@ -75,7 +97,7 @@ pub(super) fn mark<V: Values>(site: &Site, event: &Event, values: &V, is_marked:
 }
 
 /// Marks each number of a counter: under its name if it is the only one, and otherwise with the argument's.
-fn mark_counter<V: Values>(mirror: fn(&Mark<'_>), site: &Site, values: &V) {
+fn mark_counter<V: Values>(mirror: Mirror, site: &Site, name: &[u8], values: &V) {
     let names = site.arguments();
     let words = values.words() + values.name_words(names);
     let count = values.count();
@@ -83,7 +105,8 @@ fn mark_counter<V: Values>(mirror: fn(&Mark<'_>), site: &Site, values: &V) {
         words,
         |record| values.write(0, &Inline(names), record),
         |bytes| {
-            for argument in Arguments::of_bytes(bytes, count).unwrap_or_default().iter().map_while(Result::ok) {
+            for argument in Arguments::of_bytes(bytes, count).unwrap_or_default().iter().map_while(Result::ok)
+            {
                 let number = match argument.value {
                     ArgumentValue::Int32(value) => value.into(),
                     ArgumentValue::Uint32(value) => value.into(),
@@ -96,7 +119,7 @@ fn mark_counter<V: Values>(mirror: fn(&Mark<'_>), site: &Site, values: &V) {
                     StringRef::Inline(series) if count > 1 => Some(series),
                     _ => None,
                 };
-                send(mirror, &Mark::Counter(site.name(), series, number));
+                send(mirror, &Mark::Counter(name, series, number));
             }
         },
     );

@@ -26,8 +26,8 @@ pub(crate) fn replacement_words(argument_type: ArgumentType) -> usize {
     }
 }
 
-/// A value that comes without its site, or what stands in its place. Of texts, those are literals that have an
-/// index.
+/// A value that comes without its site, or what stands in its place. Of texts, those are literals that have
+/// an index.
 pub(crate) fn redacted(value: ArgumentValue<'_>) -> ArgumentValue<'_> {
     match value {
         ArgumentValue::String(StringRef::Inline(_)) => replacement(ArgumentType::String),

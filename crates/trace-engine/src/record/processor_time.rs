@@ -8,8 +8,10 @@ use crate::buffer::definitions::Text;
 use crate::buffer::record_writer::RecordWriter;
 use crate::record::arguments::{Names, Values};
 #[cfg(not(modelled))]
-use crate::record::mirror;
+use crate::record::mirror::{self, Place};
 use crate::site::MAX_ARGUMENTS;
+#[cfg(not(modelled))]
+use crate::site::Site;
 use crate::sys;
 use crate::thread::begins::{self, Begins};
 #[cfg(not(modelled))]
@@ -29,23 +31,37 @@ pub(crate) fn now() -> u64 {
     if begins::is_wanted() { begin(None) } else { registry::current().stamp() }
 }
 
-/// A moment of this thread at which a duration of this name begins, where its site was found on and not fast.
+/// A moment of this thread at which a duration begins at a site that was found on and not fast.
 #[cfg(not(modelled))]
 #[cold]
 #[inline(never)]
-pub(crate) fn begin_scope(name: &[u8]) -> u64 {
-    begin(Some(name))
+pub(crate) fn begin_scope(site: &Site) -> u64 {
+    begin(Some(&Place::Site(site)))
 }
 
+/// The same, of another language.
 #[cfg(not(modelled))]
-fn begin(name: Option<&[u8]>) -> u64 {
-    let own = begins::is_wanted().then(registry::acquire).flatten();
-    if let Some(Acquired::Own(block)) = own {
-        let is_marked = begins::wants_marks() && name.is_some_and(mirror::begin);
-        let start = block.stamp();
-        let time = if begins::wants_times() { sys::thread_time() } else { 0 };
-        block.begins().push(start, time, is_marked);
-        return start;
+pub(crate) fn begin_named_scope(name: &[u8]) -> u64 {
+    begin(Some(&Place::Name(name)))
+}
+
+/// None for a duration that is only known when it has ended: it has no mark.
+#[cfg(not(modelled))]
+fn begin(place: Option<&Place<'_>>) -> u64 {
+    let is_wanted = begins::wants_times() || begins::wants_marks() && place.is_some();
+    match is_wanted.then(registry::acquire).flatten() {
+        Some(Acquired::Own(block)) => {
+            let begins = block.begins();
+            begins.begin_run(begins::run());
+            let has_mark = begins::wants_marks() && begins.has_room();
+            let is_marked = has_mark && place.is_some_and(mirror::begin);
+            let start = block.stamp();
+            let time = if begins::wants_times() { sys::thread_time() } else { 0 };
+            begins.push(start, time, is_marked);
+            return start;
+        }
+        Some(Acquired::Borrowed(block)) => block.free(),
+        None => {}
     }
     registry::current().stamp()
 }

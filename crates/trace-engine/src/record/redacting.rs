@@ -1,11 +1,13 @@
 //! Records that were assembled by hand, in a private recording.
 
+use crate::record::event_writer::VIRTUAL;
 use crate::record::privacy::{REDACTED, redacted};
 use trace_format::argument::{Argument, ArgumentValue, Arguments, MAX_ARGUMENTS};
 use trace_format::blob::Blob;
 use trace_format::error::EncodeError;
 use trace_format::event::Event;
 use trace_format::kernel_object::{self, KernelObject};
+use trace_format::large::{LargeBlob, LargeBlobEvent};
 use trace_format::log::Log;
 use trace_format::record::Record;
 use trace_format::refs::StringRef;
@@ -13,8 +15,8 @@ use trace_format::scheduling::Scheduling;
 use trace_format::sink::Sink;
 use trace_format::string::StringRecord;
 
-/// What a private recording has of a record: texts that stand in it are replaced, and those that have an index
-/// are constants or were replaced before. None of a record of which it has nothing.
+/// What a private recording has of a record: texts that stand in it are replaced, and those that have an
+/// index are constants or were replaced before. None of a record of which it has nothing.
 pub(super) fn redact_record(words: &[u64]) -> Option<Vec<u64>> {
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
     let mut known = Vec::new();
@@ -29,10 +31,8 @@ pub(super) fn redact_record(words: &[u64]) -> Option<Vec<u64>> {
             arguments: redact(event.arguments, &mut known),
             ..event
         }),
-        // Their names are those of all recordings.
-        Record::KernelObject(object) if is_named(object.object_type) => return Some(words.to_vec()),
         Record::KernelObject(object) => Record::KernelObject(KernelObject {
-            name: replaced(object.name),
+            name: if is_named(&object) { object.name } else { replaced(object.name) },
             arguments: redact(object.arguments, &mut known),
             ..object
         }),
@@ -48,18 +48,31 @@ pub(super) fn redact_record(words: &[u64]) -> Option<Vec<u64>> {
             }
             Scheduling::FiberSwitch { .. } => return None,
         }),
+        Record::Large(blob) => Record::Large(LargeBlob {
+            category: replaced(blob.category),
+            name: replaced(blob.name),
+            event: blob
+                .event
+                .map(|event| LargeBlobEvent { arguments: redact(event.arguments, &mut known), ..event }),
+            payload: b"",
+        }),
         _ => return None,
     };
     encode(&redacted).ok()
 }
 
-/// Whether an object is a process or a thread.
-fn is_named(object_type: u8) -> bool {
-    matches!(object_type, kernel_object::TYPE_PROCESS | kernel_object::TYPE_THREAD)
+/// Whether an object is a process or a thread of the system: their names are in all recordings.
+fn is_named(object: &KernelObject<'_>) -> bool {
+    let is_virtual = object.koid.0 & VIRTUAL != 0;
+    matches!(object.object_type, kernel_object::TYPE_PROCESS | kernel_object::TYPE_THREAD) && !is_virtual
 }
 
 fn replaced(text: StringRef<'_>) -> StringRef<'_> {
     match text {
+        // Without it, a thread has no process.
+        StringRef::Inline(text) if text == kernel_object::PROCESS_ARGUMENT.as_bytes() => {
+            StringRef::Inline(text)
+        }
         StringRef::Inline(_) => StringRef::inline(REDACTED),
         text => text,
     }

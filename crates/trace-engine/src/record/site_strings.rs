@@ -5,12 +5,11 @@ use crate::buffer::record_writer::RecordWriter;
 use crate::record::arguments::{Inline, Interned, Values};
 use crate::record::event::Event;
 use crate::session::context::Context;
-use crate::session::hook;
 use crate::site::{ArgName, Site};
-#[cfg(not(modelled))]
-use crate::{record::privacy::REDACTED, site::MAX_ARGUMENTS};
 use crate::sys;
 use crate::thread::registry;
+#[cfg(not(modelled))]
+use crate::{record::privacy::REDACTED, site::MAX_ARGUMENTS};
 use trace_format::event;
 use zx_ticks::{self as ticks, Source};
 
@@ -96,13 +95,13 @@ impl<'a> SiteStrings<'a> {
             if !context.config().thread_time
                 && !is_private
                 && context.config().mirror.is_none()
-                && !hook::is_set()
+                && !context.hooks().is_set()
                 && sys::register_membarrier()
                 // Programs in other languages know no other clock, and find their blocks in one way.
                 && (!site.is_dynamic() || registry::has_mirror() && ticks::source() != Source::Monotonic)
             {
                 site.publish(category, name);
-                if hook::is_set() {
+                if context.hooks().is_set() {
                     // It was set meanwhile, and does not wait longer than a second for this thread.
                     site.unpublish();
                 }

@@ -23,13 +23,17 @@ pub struct Config {
     pub thread_time: bool,
     /// The koids by which threads are recorded.
     pub thread_koids: ThreadKoids,
-    /// What is called with a mark of each event, for another trace of the machine. None by default. All events
-    /// take the slow path where there is one.
-    pub mirror: Option<fn(&Mark<'_>)>,
+    /// What is called with a mark of each event, for another trace of the machine. None by default. All
+    /// events take the slow path where there is one.
+    pub mirror: Option<Mirror>,
     /// Whether texts of the program's run are replaced: those that call sites do not mark as literals. All
     /// events take the slow path then.
     pub privacy: bool,
 }
+
+/// Is called with a mark of each event, on the thread of the event, outside of it; also in handlers of
+/// signals.
+pub type Mirror = fn(&Mark<'_>);
 
 /// What is left of an event in a trace that knows nothing but these. It is of the calling thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

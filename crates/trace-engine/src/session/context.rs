@@ -5,6 +5,9 @@ use crate::buffer::region::Region;
 use crate::buffer::{Buffer, HeaderWords, definitions};
 use crate::session::category_filter::selects;
 use crate::session::config::{Categories, Config, Disposition};
+#[cfg(not(modelled))]
+use crate::session::hook::HOOKS;
+use crate::session::hook::Hooks;
 use crate::session::run::Run;
 use crate::slab::Slabs;
 use crate::slab::ahead::Ahead;
@@ -22,6 +25,8 @@ pub(crate) struct Context {
     ahead: Ahead,
     /// What is wanted beside what the configuration says.
     run: Run,
+    /// While there is a hook, no site is published.
+    hooks: &'static Hooks,
 }
 
 impl Context {
@@ -33,6 +38,11 @@ impl Context {
             streaming: Streaming::default(),
             ahead: Ahead::default(),
             run: Run::default(),
+            #[cfg(not(modelled))]
+            hooks: &HOOKS,
+            // A model has its own.
+            #[cfg(modelled)]
+            hooks: Box::leak(Box::new(Hooks::new())),
             config,
         };
         context.begin_definitions();
@@ -67,6 +77,11 @@ impl Context {
     /// Backs the buffer with memory.
     pub fn ahead(&self) -> &Ahead {
         &self.ahead
+    }
+
+    /// Which hook there is.
+    pub fn hooks(&self) -> &Hooks {
+        self.hooks
     }
 
     /// What is wanted in the present run.

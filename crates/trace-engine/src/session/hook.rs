@@ -5,11 +5,13 @@
 //! Invariant **J1**: the present hook is null or was leaked, as was each one before it.
 #![allow(unsafe_code)]
 
+#[cfg(not(modelled))]
 use crate::site::{self, Site};
 use crate::slab::retirement::fence_all_threads;
-use crate::sync::{Ordering, pause, process};
+use crate::sync::{AtomicPtr, Ordering, pause, process};
 #[cfg(not(modelled))]
 use crate::sys;
+use crate::thread::block::ThreadBlock;
 use crate::thread::registry;
 use core::cell::Cell;
 use core::ptr;
@@ -19,9 +21,9 @@ use trace_format::event::Event;
 /// Sees an event before it is recorded: with all texts in it, and with its process and thread by koid. False
 /// keeps the event out of the recording.
 ///
-/// It is called on the thread of the event, outside of the engine's own work: it may wait and allocate. Events
-/// that it records by itself, and those of signal handlers that interrupt it, are recorded without it. It has
-/// to be safe in the handler of a signal if handlers record events, and must not be left by a jump.
+/// It is called on the thread of the event, outside of the engine's own work: it may wait and allocate.
+/// Events that it records by itself, and those of signal handlers that interrupt it, are recorded without it.
+/// It has to be safe in the handler of a signal if handlers record events, and must not be left by a jump.
 pub type EventHook = dyn Fn(&Event<'_>) -> bool + Send + Sync;
 
 /// A hook that was set once. It stays, as a thread may be about to call it.
@@ -33,12 +35,18 @@ struct Installed {
     previous: *const Installed,
 }
 
-/// The present hook.
-static CURRENT: process::AtomicPtr<Installed> = process::AtomicPtr::new(ptr::null_mut());
-/// The last of all that were set.
+/// Which hook there is.
+pub(crate) struct Hooks {
+    current: AtomicPtr<Installed>,
+}
+
+/// Those of the process.
+#[cfg(not(modelled))]
+pub(crate) static HOOKS: Hooks = Hooks::new();
+/// The last of all hooks that were set.
 static LAST: process::AtomicPtr<Installed> = process::AtomicPtr::new(ptr::null_mut());
 /// How long events that are under way may take before they count as left by a jump.
-const PATIENCE: Duration = Duration::from_secs(1);
+const PATIENCE: Duration = Duration::from_secs(if cfg!(modelled) { 3600 } else { 1 });
 /// How long a thread sleeps before it looks again.
 const NAP: Duration = Duration::from_micros(20);
 
@@ -53,6 +61,40 @@ fn installed(pointer: *const Installed) -> Option<&'static Installed> {
     unsafe { pointer.as_ref() }
 }
 
+impl Hooks {
+    const_unless_modelled! {
+        /// There is none.
+        pub fn new() -> Self {
+            Self { current: AtomicPtr::new(ptr::null_mut()) }
+        }
+    }
+
+    /// Whether there is a hook: then no site may be published.
+    #[inline]
+    pub fn is_set(&self) -> bool {
+        !self.current.load(Ordering::SeqCst).is_null()
+    }
+
+    /// Sets the hook, and returns the one before. When it returns no site is published, if there is one, and
+    /// none is published any more. `own` is the block of the calling thread.
+    fn replace(
+        &self,
+        next: *mut Installed,
+        own: Option<&ThreadBlock>,
+        unpublish_all: impl Fn(),
+    ) -> *mut Installed {
+        let before = self.current.swap(next, Ordering::SeqCst);
+        if !next.is_null() {
+            unpublish_all();
+            // A thread that has looked before may be about to publish its site.
+            fence_all_threads();
+            wait_for_others(own);
+            unpublish_all();
+        }
+        before
+    }
+}
+
 /// Sets the function that sees each event before it is recorded, in place of one that was set before; none
 /// ends that. It holds for all recordings of this process, and for its forked children. The function is kept
 /// for the life of the process.
@@ -61,16 +103,10 @@ fn installed(pointer: *const Installed) -> Option<&'static Installed> {
 /// meanwhile is shown to it, to the one before, or to none. The call blocks for the time that such events
 /// take, or for a second where one does not end; and until the function before has returned on other
 /// threads, unless it is called in a hook. It may not be called in the handler of a signal.
+#[cfg(not(modelled))]
 pub fn set_event_hook(hook: Option<Box<EventHook>>) {
     let next = hook.map_or(ptr::null_mut(), install);
-    let before = CURRENT.swap(next, Ordering::SeqCst);
-    if !next.is_null() {
-        unpublish_all();
-        // A thread that has looked before may be about to publish its site.
-        fence_all_threads();
-        wait_for_others();
-        unpublish_all();
-    }
+    let before = HOOKS.replace(next, Some(registry::current()), || site::for_each(Site::unpublish));
     if let Some(before) = installed(before).filter(|_| INSIDE.get().is_null()) {
         while before.calls.load(Ordering::SeqCst) > 0 {
             pause(NAP);
@@ -93,7 +129,6 @@ fn install(hook: Box<EventHook>) -> *mut Installed {
 }
 
 /// In a forked child: the other threads that were in a hook do not exist here.
-#[cfg(not(modelled))]
 pub(super) fn release_in_child() {
     let mut next = installed(LAST.load(Ordering::Acquire));
     while let Some(known) = next {
@@ -103,15 +138,10 @@ pub(super) fn release_in_child() {
     }
 }
 
-fn unpublish_all() {
-    site::for_each(Site::unpublish);
-}
-
 /// Waits until each other thread was seen outside of an event.
-fn wait_for_others() {
+fn wait_for_others(own: Option<&ThreadBlock>) {
     let deadline = Instant::now() + PATIENCE;
-    let own = registry::current();
-    for block in registry::all().filter(|block| !ptr::eq(*block, own)) {
+    for block in registry::all().filter(|block| !own.is_some_and(|own| ptr::eq(*block, own))) {
         let counter = block.counter();
         let is_waited_for = counter & 1 != 0 && block.late_at() != counter;
         while is_waited_for && block.counter() == counter && Instant::now() < deadline {
@@ -120,21 +150,14 @@ fn wait_for_others() {
     }
 }
 
-/// Whether there is a hook: then no site may be published.
-#[inline]
-pub(crate) fn is_set() -> bool {
-    !CURRENT.load(Ordering::SeqCst).is_null()
-}
-
 /// Whether an event of this thread is one that a hook is to see.
 #[cfg(not(modelled))]
 #[inline]
 pub(crate) fn is_wanted() -> bool {
-    is_set() && INSIDE.get().is_null()
+    HOOKS.is_set() && INSIDE.get().is_null()
 }
 
 /// This thread is in a hook, also where that panics.
-#[cfg(not(modelled))]
 struct Call(&'static Installed);
 
 #[cfg(not(modelled))]
@@ -142,19 +165,19 @@ impl Call {
     /// Of the present hook.
     fn begin() -> Option<Self> {
         loop {
-            let found = CURRENT.load(Ordering::SeqCst);
+            let found = HOOKS.current.load(Ordering::SeqCst);
             let call = Self(installed(found)?);
             INSIDE.set(found);
-            // SeqCst: either the thread that sets another hook sees the call, or the look behind it sees that.
+            // SeqCst: either the thread that sets another hook sees the call, or the look behind it sees
+            // that.
             call.0.calls.fetch_add(1, Ordering::SeqCst);
-            if ptr::eq(CURRENT.load(Ordering::SeqCst), found) {
+            if ptr::eq(HOOKS.current.load(Ordering::SeqCst), found) {
                 return Some(call);
             }
         }
     }
 }
 
-#[cfg(not(modelled))]
 impl Drop for Call {
     fn drop(&mut self) {
         self.0.calls.fetch_sub(1, Ordering::SeqCst);
@@ -171,4 +194,12 @@ pub(crate) fn call(event: &Event<'_>) -> bool {
     let mut is_kept = true;
     sys::keeping_errno(|| is_kept = (call.0.hook)(event));
     is_kept
+}
+
+#[cfg(all(test, modelled))]
+impl Hooks {
+    /// Sets one that is never called.
+    pub fn set(&self, own: Option<&ThreadBlock>, unpublish_all: impl Fn()) {
+        self.replace(install(Box::new(|_| true)), own, unpublish_all);
+    }
 }

@@ -22,6 +22,15 @@ static WANTED: process::AtomicU64 = process::AtomicU64::new(0);
 pub(crate) fn set_wanted(times: bool, marks: bool) {
     let wanted = if times { TIMES } else { 0 } | if marks { MARKS } else { 0 };
     WANTED.store(wanted, Ordering::Relaxed);
+    RUN.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Counts the traces that begin: what threads remember of an earlier one holds no longer.
+static RUN: process::AtomicU64 = process::AtomicU64::new(0);
+
+/// The number of the present trace.
+pub(crate) fn run() -> u64 {
+    RUN.load(Ordering::Relaxed)
 }
 
 /// Whether begins of durations are to be remembered.
@@ -47,6 +56,8 @@ pub(crate) fn wants_marks() -> bool {
 pub(crate) struct Begins {
     /// How many there are; the last of them are kept.
     depth: AtomicU64,
+    /// The trace that the entries are of.
+    run: AtomicU64,
     entries: [[AtomicU64; 3]; MAX_DEPTH],
 }
 
@@ -56,6 +67,7 @@ impl Begins {
         pub fn new() -> Self {
             Self {
                 depth: AtomicU64::new(0),
+                run: AtomicU64::new(0),
                 entries: array_of![[AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0)]; MAX_DEPTH],
             }
         }
@@ -65,9 +77,26 @@ impl Begins {
         &self.entries[number as usize % MAX_DEPTH]
     }
 
+    /// Forgets what is there of an earlier trace: durations that were open when it ended.
+    pub fn begin_run(&self, run: u64) {
+        if self.run.swap(run, Ordering::Relaxed) != run {
+            self.entries.iter().for_each(|[start, ..]| start.store(0, Ordering::Relaxed));
+            self.depth.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether another begin takes no place of one that is open.
+    pub fn has_room(&self) -> bool {
+        self.entry(self.depth.load(Ordering::Relaxed))[0].load(Ordering::Relaxed) == 0
+    }
+
+    /// Remembers a begin. One that was marked and is open stays instead: its end is to be marked, too.
     pub fn push(&self, start: u64, time: u64, is_marked: bool) {
         let depth = self.depth.load(Ordering::Relaxed);
         let [entry_start, entry_time, entry_mark] = self.entry(depth);
+        if !self.has_room() && entry_mark.load(Ordering::Relaxed) != 0 {
+            return;
+        }
         entry_mark.store(is_marked.into(), Ordering::Relaxed);
         entry_time.store(time, Ordering::Relaxed);
         entry_start.store(start, Ordering::Relaxed);
@@ -109,9 +138,8 @@ mod tests {
     fn a_begin_is_found_by_its_moment_and_forgotten_with_what_began_later() {
         let begins = Begins::new();
         for number in 1..=40 {
-            begins.push(number * 10, number, number % 2 == 0);
+            begins.push(number * 10, number, false);
         }
-        assert_eq!([380, 390, 400, 410].map(|start| begins.is_marked(start)), [true, false, true, false]);
         assert_eq!(begins.take(390), Some(39), "400 was left by a jump");
         assert_eq!(begins.take(400), None);
         assert_eq!(begins.take(390), None);
@@ -121,5 +149,26 @@ mod tests {
         assert_eq!(begins.take(80), None);
         assert_eq!(begins.take(90), Some(9));
         assert_eq!(begins.take(100), None);
+    }
+
+    /// Their ends are to be marked, however deep others are nested in them.
+    #[test]
+    fn begins_that_were_marked_stay() {
+        let begins = Begins::new();
+        begins.begin_run(1);
+        for number in 1..=40 {
+            let is_marked = begins.has_room();
+            assert_eq!(is_marked, number <= 32);
+            begins.push(number * 10, number, is_marked);
+        }
+        assert_eq!([320, 330, 400].map(|start| begins.is_marked(start)), [true, false, false]);
+        assert_eq!(begins.take(400), None);
+        assert_eq!(begins.take(320), Some(32));
+        assert!(begins.has_room());
+        begins.begin_run(1);
+        assert_eq!(begins.take(310), Some(31));
+        begins.begin_run(2);
+        assert_eq!(begins.take(300), None);
+        assert!(begins.has_room());
     }
 }

@@ -3,12 +3,12 @@
 use crate::support::{EndsThreads, Read, Trace};
 use std::collections::BTreeSet;
 use std::panic::catch_unwind;
-use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use trace_engine::{
-    Id, Scope, Track, async_begin, async_end, async_instant, counter, duration,
-    duration_begin, duration_complete, duration_end, ffi, flow_begin, flow_end, flow_step, instant, log,
-    now, set_event_hook, track_instant, vthread_counter,
+    Id, Scope, Track, async_begin, async_end, async_instant, counter, duration, duration_begin,
+    duration_complete, duration_end, ffi, flow_begin, flow_end, flow_step, instant, log, now, set_event_hook,
+    track_instant, vthread_counter,
 };
 use trace_format::argument::{Argument, ArgumentValue, Arguments};
 use trace_format::event::{Event, EventKind};
@@ -165,9 +165,8 @@ fn a_hook_is_shown_the_time_that_is_recorded() {
 #[test]
 fn a_hook_sees_what_indices_stand_for() {
     let trace = Trace::start(1 << 20, &[]);
-    let index = |text: &str| {
-        StringRef::Index(StringIndex::new(ffi::string_index(text.as_bytes()).unwrap()).unwrap())
-    };
+    let index =
+        |text: &str| StringRef::Index(StringIndex::new(ffi::string_index(text.as_bytes()).unwrap()).unwrap());
     let arguments = [
         Argument { name: index("key"), value: ArgumentValue::String(index("value")) },
         Argument { name: StringRef::inline("plain"), value: ArgumentValue::Bool(true) },
@@ -207,14 +206,22 @@ fn a_site_is_as_it_was_when_the_hook_is_gone() {
     for round in 1..3 {
         let hooked = Hooked::new();
         number(10 * round);
-        assert_eq!(hooked.seen(), [format!("own Instant {{ scope: Thread }} app/number n=Uint64({})", 10 * round)]);
+        assert_eq!(
+            hooked.seen(),
+            [format!("own Instant {{ scope: Thread }} app/number n=Uint64({})", 10 * round)]
+        );
         drop(hooked);
         number(10 * round + 1);
         number(10 * round + 2);
     }
     assert_eq!(*SEEN.lock().unwrap(), Vec::<String>::new());
-    let numbers: Vec<u64> =
-        trace.stop().events.iter().filter(|event| event.name == "number").map(|event| event.u64("n")).collect();
+    let numbers: Vec<u64> = trace
+        .stop()
+        .events
+        .iter()
+        .filter(|event| event.name == "number")
+        .map(|event| event.u64("n"))
+        .collect();
     assert_eq!(numbers, [0, 1, 2, 10, 11, 12, 20, 21, 22]);
 }
 
@@ -226,7 +233,8 @@ fn each_event_is_either_recorded_or_seen_and_all_are_seen_once_the_hook_is_set()
     const EVENTS: u64 = 100;
     static KEPT_OUT: Mutex<Vec<u64>> = Mutex::new(Vec::new());
     fn keep_out(event: &Event<'_>) -> bool {
-        let Some(Ok(Argument { value: ArgumentValue::Uint64(number), .. })) = event.arguments.iter().next() else {
+        let Some(Ok(Argument { value: ArgumentValue::Uint64(number), .. })) = event.arguments.iter().next()
+        else {
             panic!("{event:?}")
         };
         KEPT_OUT.lock().unwrap().push(number);

@@ -20,7 +20,11 @@ fn keep(mark: &Mark<'_>) {
         Mark::AsyncEnd(name, id) => format!("async end {} {id}", text(name)),
         Mark::Instant(name) => format!("instant {}", text(name)),
         Mark::Counter(name, series, value) => {
-            format!("counter {}{} {value}", text(name), series.map_or(String::new(), |series| format!(" {}", text(series))))
+            format!(
+                "counter {}{} {value}",
+                text(name),
+                series.map_or(String::new(), |series| format!(" {}", text(series)))
+            )
         }
     };
     MARKS.lock().unwrap().push(line);

@@ -3,8 +3,8 @@
 use crate::support::{ALERTS, Trace};
 use trace_engine::ffi::{self, SiteText};
 use trace_engine::{
-    ArgumentBuffer, DynamicSite, Event, EventType, Koid, Scope, Site, Track, alert, blob,
-    blob_attachment, blob_record, display, duration, instant, kernel_object, literal, log, track_instant,
+    ArgumentBuffer, DynamicSite, Event, EventType, Koid, Scope, Site, Track, alert, blob, blob_attachment,
+    blob_record, display, duration, instant, kernel_object, literal, log, track_instant,
     vthread_duration_begin, write_event,
 };
 use trace_format::argument::{Argument, ArgumentValue, Arguments};
@@ -67,7 +67,7 @@ fn names_are_those_of_call_sites() {
     let secret = secret();
     instant!("app", "at a site", Scope::Thread);
     DynamicSite::new("app", "secret of a plugin", ["key"]).instant(Scope::Thread, ("secret value",));
-    let constants = Site::leaked("app", "constants", &["key"]);
+    let constants = Site::leaked_constants("app", "constants", &["key"]);
     let event = || Event { event_type: EventType::Instant, start: None, extra: None };
     let mut buffer = ArgumentBuffer::new();
     buffer.push_text(0, &secret);
@@ -75,7 +75,15 @@ fn names_are_those_of_call_sites() {
     write_event(constants, event(), &buffer);
     let text = SiteText { category: b"app", name: b"secret of C" };
     let values = [ArgumentValue::String(StringRef::inline("secret")), ArgumentValue::Bool(true)];
-    ffi::with_unlisted(text, &[b"secret key", b"b"], |site| write_event(site, event(), &&values[..]));
+    let given = ffi::GivenValues { values: &values, literals: 0 };
+    ffi::with_unlisted(text, &[b"secret key", b"b"], |site| write_event(site, event(), &given));
+    let values = [
+        ArgumentValue::String(StringRef::inline("open")),
+        ArgumentValue::String(StringRef::inline("secret")),
+    ];
+    let given = ffi::GivenValues { values: &values, literals: 1 };
+    let text = SiteText { category: b"app", name: b"name of C" };
+    ffi::with_unlisted_constants(text, &[b"a", b"b"], |site| write_event(site, event(), &given));
     vthread_duration_begin!("app", "virtual", &secret, 7);
     vthread_duration_begin!("app", "virtual", "queue 8", 8);
     static TRACK: Track = Track::new("uploads");
@@ -90,6 +98,7 @@ fn names_are_those_of_call_sites() {
             format!("instant t {redacted}/{redacted} key=\"{redacted}\""),
             format!("instant t app/constants key=\"{redacted}\" key=Int64(-1)"),
             format!("instant t {redacted}/{redacted} {redacted}=\"{redacted}\" {redacted}=Bool(true)"),
+            format!("instant t app/name of C a=\"open\" b=\"{redacted}\""),
             "begin app/virtual".to_owned(),
             "begin app/virtual".to_owned(),
             "instant t app/on a track".to_owned(),
@@ -116,7 +125,15 @@ fn messages_bytes_objects_and_alerts_have_no_texts_either() {
     let read = trace.stop();
     assert_eq!(read.dropped(), 0);
     let all = read.dump.join("\n");
-    for text in ["a literal", "(redacted)", "\"large\"", "\"attached\"", "\"piece\"", "state=\"open\"", "\"a thread\""] {
+    for text in [
+        "a literal",
+        "(redacted)",
+        "\"large\"",
+        "\"attached\"",
+        "\"piece\"",
+        "state=\"open\"",
+        "\"a thread\"",
+    ] {
         assert!(all.contains(text), "{text}: {all}");
     }
     let alerts = ["instant t trace/alert name=\"open\"", "instant t trace/alert name=\"(redacted)\""];
@@ -157,7 +174,8 @@ fn records_by_hand_are_redacted() {
     let string = trace_format::string::StringRecord { index: 30_000, value: b"secret" };
     assert!(ffi::write_durable_record(&put(&Record::String(string))));
     assert!(!has(&trace, "secret"));
-    let line = "counter 3 constant/(redacted) (redacted)=\"constant\" constant=\"(redacted)\" (redacted)=Int32(-5)";
+    let line =
+        "counter 3 constant/(redacted) (redacted)=\"constant\" constant=\"(redacted)\" (redacted)=Int32(-5)";
     assert_eq!(shown(trace), [line, line]);
 }
 

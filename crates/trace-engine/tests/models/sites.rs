@@ -77,3 +77,23 @@ fn a_trace_that_begins_anew_does_not_know_the_indices_of_the_last() {
         write(&world, 0);
     });
 }
+
+/// A program sets a hook while another thread comes to a new site: from then on each event takes the slow
+/// path, which calls the hook.
+//= docs/rust.md#a-hook-for-each-event
+#[test]
+fn no_site_is_published_once_a_hook_is_set() {
+    check(3, |order| {
+        let world = Arc::new(World::with_definitions(2));
+        let set = |world: &World| {
+            world.context.hooks().set(Some(world.blocks[0]), || world.site.unpublish());
+            assert!(world.site.published().is_none(), "an event is not seen");
+        };
+        let write_twice = |world: &World| {
+            write(world, 1);
+            write(world, 1);
+        };
+        order.play(&world, set, write_twice);
+        assert!(world.site.published().is_none(), "later events are not seen");
+    });
+}

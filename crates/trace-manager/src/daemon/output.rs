@@ -127,7 +127,7 @@ impl Output {
             taken: 0,
             asked: 0,
             confirmations,
-            has_metadata: config.metadata,
+            has_metadata: config.metadata && !config.privacy,
             parts: VecDeque::new(),
             is_ended: false,
             moved: Instant::now(),

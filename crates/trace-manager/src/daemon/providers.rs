@@ -122,6 +122,7 @@ struct Provider {
     records_alerts: bool,
     /// Most of its buffer need not have memory.
     backs_buffer: bool,
+    redacts: bool,
     /// It has handed over what it had recorded before.
     has_handed_over: bool,
     /// Its pid namespace is another, and it can translate the numbers of its threads to the manager's.
@@ -389,7 +390,8 @@ impl Providers {
         let wall_clock = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
         let wall_clock_ns = u64::try_from(wall_clock).unwrap_or(u64::MAX);
         let rate = self.clock.ticks_per_second;
-        let info = SessionInfo::new(mode, rate, wall_clock_ns, config.command_line.clone());
+        let command_line = if config.privacy { Vec::new() } else { config.command_line.clone() };
+        let info = SessionInfo::new(mode, rate, wall_clock_ns, command_line);
         let output = config.file.clone().filter(|_| config.confirms).map(|file| OutputFile {
             path: file.path,
             device: file.device,
@@ -400,7 +402,7 @@ impl Providers {
         self.end_snapshots();
         self.kept = Kept::up_to(config.keep_ended_bytes);
         self.ends = Ends::default();
-        self.has_metadata = config.metadata;
+        self.has_metadata = config.metadata && !config.privacy;
         self.thread_time = config.thread_time;
         self.mirror_markers = config.mirror_markers;
         self.privacy = config.privacy;

@@ -30,7 +30,6 @@ const INSTANT_COST: Field = Field::new(112, "instant_cost_picoseconds");
 const DURATION_COST: Field = Field::new(113, "duration_cost_picoseconds");
 const COUNTER_COST: Field = Field::new(114, "counter_cost_picoseconds");
 const MIRROR_MARKERS: Field = Field::new(115, "mirror_markers");
-const PRIVACY: Field = Field::new(116, "privacy");
 
 const SPEC_NAME: Field = Field::new(1, "provider name bytes");
 const SPEC_BUFFER_SIZE: Field = Field::new(2, "buffer_size_megabytes_hint");
@@ -158,6 +157,11 @@ impl Default for TraceConfig {
     }
 }
 
+/// Added to the buffering mode of a private recording: managers of earlier releases do not know such modes,
+/// and refuse the recording.
+//= docs/protocol.md#provisioner
+const PRIVATE: u8 = 16;
+
 impl TraceConfig {
     pub(super) fn encode(&self) -> Result<TableWriter, ProtocolError> {
         check_limit(SPECS.name, MAX_PROVIDERS, self.provider_specs.len())?;
@@ -167,7 +171,7 @@ impl TraceConfig {
         table.put_strings(CATEGORIES, &self.categories, ListLimits::CATEGORIES)?;
         table.put(BUFFER_SIZE, &self.buffer_size_megabytes_hint);
         table.put(START_TIMEOUT, &self.start_timeout_milliseconds);
-        table.put(MODE, &self.buffering_mode.value());
+        table.put(MODE, &(self.buffering_mode.value() + if self.privacy { PRIVATE } else { 0 }));
         table.put_tables(SPECS, specs);
         table.put(DEFER_TRANSFER, &self.defer_transfer);
         table.put(STOP_TIMEOUT, &self.stop_timeout_milliseconds);
@@ -195,15 +199,15 @@ impl TraceConfig {
             table.put(COUNTER_COST, &costs.counter_picoseconds);
         }
         table.put_some(MIRROR_MARKERS, self.mirror_markers.then_some(&true));
-        table.put_some(PRIVACY, self.privacy.then_some(&true));
         Ok(table)
     }
 
     pub(super) fn decode(table: &Table<'_>) -> Result<TraceConfig, ProtocolError> {
         let default = TraceConfig::default();
-        let mode = match table.find(MODE)? {
-            Some(value) => BufferingMode::from_value(value)?,
-            None => default.buffering_mode,
+        let (mode, privacy) = match table.find(MODE)? {
+            Some(value @ PRIVATE..) => (BufferingMode::from_value(value - PRIVATE)?, true),
+            Some(value) => (BufferingMode::from_value(value)?, false),
+            None => (default.buffering_mode, default.privacy),
         };
         let specs = table.tables(SPECS)?;
         check_limit(SPECS.name, MAX_PROVIDERS, specs.len())?;
@@ -240,7 +244,7 @@ impl TraceConfig {
             wants_known_categories: table.find(WANTS_CATEGORIES)?.unwrap_or(default.wants_known_categories),
             event_costs: event_costs(table)?,
             mirror_markers: table.find(MIRROR_MARKERS)?.unwrap_or(default.mirror_markers),
-            privacy: table.find(PRIVACY)?.unwrap_or(default.privacy),
+            privacy,
         })
     }
 }

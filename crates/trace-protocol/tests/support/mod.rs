@@ -85,6 +85,7 @@ pub fn registration() -> Registration<H> {
         records_alerts: false,
         numbers_threads: false,
         backs_buffer: false,
+        redacts: true,
         answers_dumps: false,
         command_line: None,
     }

@@ -83,17 +83,19 @@ impl Line {
 
     /// A name, cut so that so many bytes are left behind it. A name ends where a line does.
     fn name(&mut self, name: &str, left: usize) -> &mut Self {
-        let room = MAX_LINE_BYTES.saturating_sub(self.length + 1 + left);
-        let name = name.lines().next().unwrap_or_default();
-        let _ = write!(self, "|{}", truncate(name, room));
-        self
+        self.part(b'|', name, left)
     }
 
-    /// A further part of the name.
-    fn more(&mut self, name: &str, left: usize) -> &mut Self {
+    /// A part of the line. Where a number comes behind it, readers would take a bar in it for the one before
+    /// that.
+    fn part(&mut self, separator: u8, name: &str, left: usize) -> &mut Self {
         let room = MAX_LINE_BYTES.saturating_sub(self.length + 1 + left);
         let name = name.lines().next().unwrap_or_default();
-        let _ = write!(self, " {}", truncate(name, room));
+        let start = self.length + 1;
+        let _ = self.write_all(&[separator]);
+        let _ = self.write_all(truncate(name, room).as_bytes());
+        let name = self.bytes[..self.length].iter_mut().skip(start);
+        name.filter(|byte| left > 0 && **byte == b'|').for_each(|byte| *byte = b'/');
         self
     }
 
@@ -186,7 +188,7 @@ pub fn instant(name: &str) {
 pub(super) fn mirror(mark: &Mark<'_>) {
     let name = |kind, name: &[u8], left| {
         let mut line = Line::new(kind);
-        line.name(&String::from_utf8_lossy(name), left);
+        line.name(valid(name), left);
         line
     };
     let numbered = |kind, text: &[u8], number| {
@@ -203,16 +205,23 @@ pub(super) fn mirror(mark: &Mark<'_>) {
         Mark::Counter(text, None, value) => numbered(b'C', text, value),
         Mark::Counter(text, Some(series), value) => {
             let mut line = name(b'C', text, MAX_LINE_BYTES / 2);
-            line.more(&String::from_utf8_lossy(series), NUMBER_BYTES).number(value);
+            line.part(b' ', valid(series), NUMBER_BYTES).number(value);
             line
         }
     };
     line.send();
 }
 
-/// Whether events can be mirrored.
+/// The text, up to what is no UTF-8: this may run in the handler of a signal, which must not allocate.
+fn valid(text: &[u8]) -> &str {
+    let bad = core::str::from_utf8(text).err().map_or(text.len(), |error| error.valid_up_to());
+    core::str::from_utf8(&text[..bad]).unwrap_or_default()
+}
+
+/// Whether events can be mirrored. On the provider's thread, which has a table of descriptors of its own: the
+/// file is opened by the first thread of the program that needs it.
 pub(super) fn can_mirror() -> bool {
-    marker().is_some()
+    PLACES.iter().any(|place| File::options().write(true).open(place).is_ok())
 }
 
 /// A section until it is dropped.
@@ -248,6 +257,11 @@ mod tests {
         assert_eq!(text(&Line::new(b'E')), "E|PID");
         assert_eq!(text(Line::new(b'C').name("queue", NUMBER_BYTES).number(-7)), "C|PID|queue|-7");
         assert_eq!(text(Line::new(b'S').name("job\nof two", NUMBER_BYTES).number(12)), "S|PID|job|12");
+        assert_eq!(
+            text(Line::new(b'C').name("a|b", NUMBER_BYTES).part(b' ', "c|", 1).number(3)),
+            "C|PID|a/b c/|3"
+        );
+        assert_eq!([&b"whole"[..], b"cut\xffoff", b""].map(valid), ["whole", "cut", ""]);
     }
 
     #[test]

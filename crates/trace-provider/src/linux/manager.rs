@@ -187,6 +187,7 @@ fn registration(provider: Handle, name: &str) -> Registration<Handle> {
         numbers_threads: true,
         command_line: command_line(),
         backs_buffer: engine::can_populate(),
+        redacts: true,
     }
 }
 

@@ -73,7 +73,8 @@ fn ask_all(id: u64, level: MemoryDumpLevel) -> bool {
     if callbacks.is_empty() {
         return false;
     }
-    let head = [("dump", ArgumentValue::Uint64(id)), ("level", ArgumentValue::String(constant(level.text())))];
+    let head =
+        [("dump", ArgumentValue::Uint64(id)), ("level", ArgumentValue::String(constant(level.text())))];
     write(constant(NAME), EventKind::DurationBegin, &head);
     for callback in &*callbacks {
         // One that panics has said so, and the others are asked all the same.

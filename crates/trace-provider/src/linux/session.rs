@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 use trace_engine::engine::{Engine, SaveRequest};
 use trace_engine::{
-    AlertHandler, BUFFER_VERSION, BufferMode, Categories, Config, Disposition, Mark, ThreadKoids,
+    AlertHandler, BUFFER_VERSION, BufferMode, Categories, Config, Disposition, Mirror, ThreadKoids,
     WakeHandler, engine,
 };
 use trace_format::mutants;
@@ -400,7 +400,7 @@ impl Drop for Session {
 
 /// What writes marks of events for the kernel, if a recording asks for it.
 //= docs/kernel.md#mirrored-events
-fn mirror(is_wanted: bool) -> Option<fn(&Mark<'_>)> {
+fn mirror(is_wanted: bool) -> Option<Mirror> {
     if is_wanted && !atrace::can_mirror() {
         zx_sim::debuglog::write_for_process(
             "trace provider: events are not mirrored: this program cannot write to trace_marker in \

@@ -55,16 +55,17 @@ typedef struct trace_hook_event {
 } trace_hook_event_t;
 
 // Called on the thread of the event, with no lock held; false keeps the event out of the recording. Events
-// that it records by itself, and those of signal handlers that interrupt it, are recorded without a call. It
-// has to be safe in handlers of signals if those record events. It must not throw, and must not be left by a
-// jump.
+// that it records by itself, and those of signal handlers that interrupt it, are recorded without a call.
+// It has to be safe in handlers of signals if those record events. It must not throw, and must not be left
+// by a jump.
 typedef bool (*trace_event_hook_t)(void* context, const trace_hook_event_t* event);
 
-// Sets the function for all recordings of this process, in place of one that was set before; NULL ends that.
+// Sets the function for all recordings of this process, in place of one that was set before; NULL ends
+// that.
 //
-// Each event that begins after this has returned is shown to the function, once; a complete duration when it
-// ends. This waits until the function before has returned on other threads, so that its context may be freed
-// then; but not where it is called in a hook. Not for handlers of signals.
+// Each event that begins after this has returned is shown to the function, once; a complete duration when
+// it ends. This waits until the function before has returned on other threads, so that its context may be
+// freed then; but not where it is called in a hook. Not for handlers of signals.
 void trace_set_event_hook(trace_event_hook_t hook, void* context);
 
 __END_CDECLS

@@ -268,12 +268,14 @@ TRACE_INTERNAL_INLINE trace_arg_value_t trace_make_string_arg_value(trace_string
   return trace_internal_make_arg_value(TRACE_ARG_STRING, value_ref.encoded_value, (uintptr_t)value_ref.inline_string);
 }
 
-// The mark of a literal, in the upper half of the first word.
-#define TRACE_INTERNAL_LITERAL ((uint64_t)0x4c495445 << 32)
+// The mark of a literal, which stands in the upper half of the first word, together with the address of the
+// text: a text that is put in its place has no mark.
+#define TRACE_INTERNAL_LITERAL ((uint32_t)0x4c495445)
 
 // A string that is a constant of the program: a private recording has it, and no other strings.
 TRACE_INTERNAL_INLINE trace_arg_value_t trace_make_string_literal_arg_value(trace_string_ref_t value_ref) {
-  return trace_internal_make_arg_value(TRACE_ARG_STRING, TRACE_INTERNAL_LITERAL | value_ref.encoded_value,
+  uint32_t mark = TRACE_INTERNAL_LITERAL ^ (uint32_t)(uintptr_t)value_ref.inline_string;
+  return trace_internal_make_arg_value(TRACE_ARG_STRING, (uint64_t)mark << 32 | value_ref.encoded_value,
                                        (uintptr_t)value_ref.inline_string);
 }
 

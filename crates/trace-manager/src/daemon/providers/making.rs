@@ -58,6 +58,9 @@ impl Providers {
         categories: Vec<String>,
     ) -> Result<(), String> {
         let text = |error: Error| error.to_string();
+        if self.privacy && self.providers.get(&id).is_some_and(|provider| !provider.redacts) {
+            return Err("it was built with an earlier release, which records all texts".to_owned());
+        }
         let session = match &mut self.session {
             Some(session) => session,
             none => {
@@ -283,6 +286,26 @@ mod tests {
             buffers[1].write_at(SIZE - 4096, &[1]).unwrap();
             assert_eq!(promised(&providers), SIZE - FIRST - 4096, "what is there is not promised");
             assert_eq!(providers.promised(directory.path(), SIZE).unwrap(), 0, "there is room enough");
+        }
+    }
+
+    /// Programs of earlier releases record all texts.
+    //= docs/recording.md#private-recordings
+    #[test]
+    fn only_a_provider_that_leaves_texts_out_is_recorded_privately() {
+        let (_directory, mut providers, channels) = providers(2);
+        let mut io = Io::new().unwrap();
+        let config = TraceConfig { privacy: true, ..TraceConfig::default() };
+        providers.begin_session(&config, Uid(0), Vec::new());
+        providers.providers.get_mut(&ONE).unwrap().redacts = false;
+        let mut initialize = |id| providers.initialize(id, 4 << 20, BufferingMode::Oneshot, Vec::new());
+        let reason = "it was built with an earlier release, which records all texts".to_owned();
+        assert_eq!([ONE, TWO].map(&mut initialize), [Err(reason), Ok(())]);
+        while providers.make_buffers(&mut io) {}
+        assert!(request(&channels[0]).is_none());
+        match request(&channels[1]) {
+            Some(ProviderRequest::Initialize { config }) => assert!(config.privacy && !config.takes_startup),
+            other => panic!("{other:?}"),
         }
     }
 

@@ -212,6 +212,7 @@ impl Providers {
             registered: ticks::now(),
             records_alerts: registration.records_alerts,
             backs_buffer: registration.backs_buffer,
+            redacts: registration.redacts,
             is_elsewhere: registration.numbers_threads && making::is_elsewhere(process.pid, registration.pid),
         };
         self.providers.insert(id, provider);

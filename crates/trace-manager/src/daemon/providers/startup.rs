@@ -26,7 +26,8 @@ impl Providers {
         let Some(provider) = self.providers.get_mut(&from) else {
             return;
         };
-        let is_allowed = provider.tracee.is_some() && mode != BufferingMode::Streaming;
+        let is_wanted = provider.tracee.is_some() && !self.privacy;
+        let is_allowed = is_wanted && mode != BufferingMode::Streaming;
         if !is_allowed || std::mem::replace(&mut provider.has_handed_over, true) {
             log(&format!("provider {} broke the protocol: it hands a buffer over", from.0));
             self.close(from, io);
@@ -96,6 +97,7 @@ impl Providers {
             registered: source.registered,
             records_alerts: source.records_alerts,
             backs_buffer: source.backs_buffer,
+            redacts: source.redacts,
             has_handed_over: true,
             is_elsewhere: source.is_elsewhere,
         };
