@@ -167,4 +167,11 @@ mod tests {
         assert_eq!((start_timeout_milliseconds, write_period_milliseconds), (1500, Some(1000)));
         assert_eq!(memory_dumps.map(|dumps| dumps.interval_milliseconds), Some(1));
     }
+
+    #[test]
+    fn a_private_recording_says_nothing_of_this_process() {
+        let TraceConfig { privacy, metadata, command_line, mirror_markers, .. } =
+            Config::default().private().mirror_markers().config;
+        assert_eq!((privacy, metadata, &command_line[..], mirror_markers), (true, false, &[][..], true));
+    }
 }

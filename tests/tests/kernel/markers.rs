@@ -243,3 +243,45 @@ fn events_are_mirrored_if_the_recording_asks_for_it() {
         }
     }
 }
+
+/// Names of markers are those of programs; what the kernel's provider says by itself stays.
+//= docs/recording.md#private-recordings
+#[test]
+fn a_private_recording_has_no_texts_of_markers() {
+    const SECRET: &str = "Xk7-secret-of-Q9";
+    if !has_markers("a_private_recording_has_no_texts_of_markers") {
+        return;
+    }
+    let _alone = alone();
+    let sandbox = Sandbox::new();
+    let script = format!(
+        "m() {{ echo \"$1\" > {ROOT}/trace_marker; }}; \
+         m \"B|$$|{SECRET}\"; m \"C|$$|{SECRET}|7\"; m E; m \"N|$$|{SECRET}|{SECRET}\"; m '{SECRET}'"
+    );
+    let mut found = Vec::new();
+    for options in [&["--privacy"][..], &[]] {
+        let record = ["record", "-o", "trace.fxt", "--categories", "atrace,kernel:probe,kernel:sched"];
+        let output = sandbox.trace([&record, options, &["--", "sh", "-c", &script]].concat());
+        assert!(output.status.success(), "{output:?}");
+        let bytes = std::fs::read(sandbox.file("trace.fxt")).unwrap();
+        let has = |text: &str| bytes.windows(text.len()).any(|window| window == text.as_bytes());
+        found.push([SECRET, "incoming_weight", "process"].map(has));
+        if !options.is_empty() {
+            let archive = Archive::read(&sandbox.file("trace.fxt"));
+            let names: Vec<String> = shown(&archive, "atrace");
+            let text = format!("String(Text({:?}))", b"(redacted)");
+            assert_eq!(
+                names,
+                [
+                    "DurationBegin \"(redacted)\"".to_owned(),
+                    "Counter \"(redacted)\" value=Int64(7)".to_owned(),
+                    "DurationEnd \"(redacted)\"".to_owned(),
+                    format!("Instant \"(redacted)\" track={text}"),
+                ]
+            );
+            assert_eq!(shown(&archive, "kernel:probe"), [format!("Instant \"print\" text={text}")]);
+        }
+        std::fs::remove_file(sandbox.file("trace.fxt")).unwrap();
+    }
+    assert_eq!(found, [[false, true, true], [true; 3]]);
+}

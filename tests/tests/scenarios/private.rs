@@ -92,3 +92,15 @@ fn what_was_recorded_before_is_not_taken() {
     native::check("record", &output);
     assert!(!has(&std::fs::read(sandbox.file("trace.fxt")).unwrap(), SECRET));
 }
+
+/// A profile is made of names of files and functions.
+//= docs/recording.md#private-recordings
+#[test]
+fn a_profile_is_refused() {
+    let sandbox = Sandbox::new();
+    let output = sandbox.trace(["record", "--privacy", "--profile", "99", "--", "true"]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    let reason = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(reason.contains("--profile") && reason.contains("give one of them"), "{reason}");
+    assert_eq!(sandbox.files(), [""; 0]);
+}
