@@ -129,11 +129,15 @@ mod tests {
 
     impl Scene {
         fn new() -> Self {
+            Self::of(&TraceConfig::default())
+        }
+
+        fn of(config: &TraceConfig) -> Self {
             let directory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
             let runtime = RuntimeDir::open_or_create(&directory.path().join("run")).unwrap();
             let mut providers = Providers::new(runtime, Clock::measure());
             let uid = Uid(rustix::process::geteuid().as_raw());
-            providers.begin_session(&TraceConfig::default(), uid, Vec::new());
+            providers.begin_session(config, uid, Vec::new());
             let (ours, _theirs) = Channel::pair().unwrap();
             let app = Provider { channel: Some(ours), uid, ..provider() };
             providers.providers.insert(APP, app);
@@ -224,6 +228,11 @@ mod tests {
         let mut scene = Scene::new();
         let (path, vmo) = scene.buffer("session-stream", 4096);
         assert_eq!(scene.take_over(vmo, BufferingMode::Streaming), None);
+        assert!(path.exists() && !scene.is_connected());
+        // Nor into a private recording, for which no program is asked to.
+        let mut scene = Scene::of(&TraceConfig { privacy: true, ..TraceConfig::default() });
+        let (path, vmo) = scene.buffer("session-private", 4096);
+        assert_eq!(scene.take_over(vmo, BufferingMode::Oneshot), None);
         assert!(path.exists() && !scene.is_connected());
         // Files that are none of this user's memory.
         let mut scene = Scene::new();
