@@ -20,8 +20,12 @@ use trace_tests::client::Client;
 use zx_sim::ticks::{self, Clock};
 use zx_sim::{Error, Signals, Socket, wait_one};
 
-const OPTIONS: ObserveOptions =
-    ObserveOptions { versions: VersionRange::only(1), interval_milliseconds: 100, wants_records: true };
+const OPTIONS: ObserveOptions = ObserveOptions {
+    versions: VersionRange::only(1),
+    interval_milliseconds: 100,
+    wants_records: true,
+    program: None,
+};
 
 /// What an observer has got.
 #[derive(Default)]

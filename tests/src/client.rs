@@ -59,7 +59,8 @@ impl Client {
     pub fn snapshot(&self) -> (ProvisionerResponse, Vec<u8>) {
         let (ours, theirs) = Socket::pair().expect("sockets");
         let collector = Collector::new(ours);
-        let answer = self.ask(ProvisionerRequest::TakeSnapshot { output: theirs.into_handle() });
+        let answer =
+            self.ask(ProvisionerRequest::TakeSnapshot { program: None, output: theirs.into_handle() });
         (answer, collector.finish())
     }
 

@@ -67,6 +67,7 @@ mod scenarios {
     mod reporting;
     mod sandboxes;
     mod several;
+    mod sharing;
     mod skew;
     mod snapshots;
     mod starting;

@@ -11,6 +11,7 @@ pub mod live;
 #[cfg(feature = "query")]
 pub mod mcp;
 pub mod record;
+pub mod running;
 pub mod trigger;
 pub mod values;
 pub mod viewing;
@@ -22,6 +23,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::ArgValueCompleter;
 pub use convert::{Container, Convert, Stacks};
 use record::Recording;
+use running::{Flush, Snapshot, Stop};
 use std::path::PathBuf;
 use values::Span;
 use viewing::{Report, View};
@@ -339,49 +341,6 @@ pub struct Start {
     /// The options of the recording.
     #[command(flatten)]
     pub record: Record,
-}
-
-/// Options of `stop`.
-#[derive(Debug, Args)]
-pub struct Stop {
-    /// Write the trace to this file (default: the file that `trace status` shows)
-    #[arg(long, short = 'o', value_name = "FILE", conflicts_with = "abort")]
-    pub output_file: Option<PathBuf>,
-    /// Print more about each program
-    #[arg(long, short, conflicts_with = "abort")]
-    pub verbose: bool,
-    /// Print the summary as JSON on stdout
-    #[arg(long, conflicts_with = "abort")]
-    pub json: bool,
-    /// Do not report requested categories without events
-    #[arg(long, conflicts_with = "abort")]
-    pub no_verify_trace: bool,
-    /// Discard the recording
-    #[arg(long)]
-    pub abort: bool,
-}
-
-/// Options of `snapshot`.
-#[derive(Debug, Args)]
-pub struct Snapshot {
-    /// Save only the last part of this length, such as 10s
-    #[arg(long, value_name = "TIME")]
-    pub last: Option<Span>,
-    /// Write the trace to this file; its name selects the format, as with record (default: snapshot.fxt, or
-    /// snapshot-1.fxt and so on if that exists)
-    #[arg(long, short = 'o', value_name = "FILE")]
-    pub output_file: Option<PathBuf>,
-    /// Print a summary as JSON on stdout
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// Options of `flush`.
-#[derive(Debug, Args)]
-pub struct Flush {
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
 }
 
 /// Options of commands that list something.

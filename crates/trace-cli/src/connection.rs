@@ -14,6 +14,9 @@ use trace_protocol::names::RUNTIME_VARIABLE;
 const BASES: [&str; 3] = ["/dev/shm", "/tmp", "/var/tmp"];
 /// There is no recording that a command could act on.
 pub const NOTHING_RECORDED: &str = "nothing is being recorded: begin with trace record or trace start";
+/// There are several recordings that a command could be about.
+pub const SEVERAL_RECORDED: &str = "several recordings are running: name a program of the one that is meant with \
+     --program; trace list-providers shows which one a program belongs to";
 /// Room for the buffers of a few programs.
 pub const ENOUGH_MIB: u64 = 64;
 
@@ -57,11 +60,6 @@ pub fn with_remedy(reason: &str) -> String {
 
 /// What is in the way, if that is why no recording could begin.
 pub fn in_use(failure: &str) -> Option<&str> {
-    // Of a recording that has just ended.
-    let ending = "the session before is still being read";
-    if failure.ends_with(ending) {
-        return Some(ending);
-    }
     let (before, owner) = failure.split_once(" is in use by ")?;
     let begin = before.rfind(": ").map_or(0, |colon| colon + 2);
     let end = owner.rfind("; ").unwrap_or(owner.len());
@@ -84,6 +82,7 @@ impl From<&Error> for Failure {
     fn from(error: &Error) -> Self {
         Self::new(match error {
             Error::NothingRecorded => NOTHING_RECORDED.to_owned(),
+            Error::SeveralRecordings => SEVERAL_RECORDED.to_owned(),
             Error::NotTrusted { .. } => format!("{error}; {}", advice()),
             Error::Directory { directory, source } => {
                 let why = source.to_string();
@@ -125,8 +124,6 @@ mod tests {
             in_use("the trace manager is in use by user 1"),
             Some("the trace manager is in use by user 1")
         );
-        let ending = "the session before is still being read";
-        assert_eq!(in_use(&format!("unable to start trace: {ending}")), Some(ending));
         assert_eq!(in_use("no room"), None);
     }
 }

@@ -54,6 +54,14 @@ fn has_entry(config: &TraceConfig, is_it: impl Fn(&str) -> bool) -> bool {
     config.categories.iter().chain(of_providers).any(|entry| is_it(entry))
 }
 
+/// Has the kernel's provider take part in a recording of some programs if that wants anything of it.
+pub fn add(config: &mut TraceConfig) {
+    let is_wanted = has_entry(config, is_ours) && !config.programs.is_empty();
+    if is_wanted && !config.programs.iter().any(|name| name == NAME) {
+        config.programs.push(NAME.to_owned());
+    }
+}
+
 /// Asks the kernel's provider for a profile, and for markers that some programs are to write, and gives it a
 /// buffer that is large enough for events, unless an option has set that size.
 pub fn ask(config: &mut TraceConfig, has_profile: bool) {

@@ -24,6 +24,8 @@ pub fn providers(options: &Machinery) -> Result<(), Failure> {
     }
     let mut providers: Vec<(ProviderInfo, Option<u32>)> =
         listed.into_iter().map(|provider| (provider, None)).collect();
+    let recorded_by =
+        |(provider, own): &(ProviderInfo, Option<u32>)| own.map(u64::from).or(provider.recorded_by);
     //= docs/recording.md#several-recordings-at-once
     for (process, mut own) in own_manager::running() {
         // A recording may end meanwhile.
@@ -33,13 +35,14 @@ pub fn providers(options: &Machinery) -> Result<(), Failure> {
     if options.is_json() {
         let list: Vec<_> = providers
             .iter()
-            .map(|(provider, recorded_by)| {
+            .map(|listed| {
+                let (provider, _) = listed;
                 serde_json::json!({
                     "version": json::VERSION,
                     "id": provider.id,
                     "pid": provider.pid,
                     "name": provider.name,
-                    "recorded_by": recorded_by,
+                    "recorded_by": recorded_by(listed),
                 })
             })
             .collect();
@@ -51,10 +54,13 @@ pub fn providers(options: &Machinery) -> Result<(), Failure> {
         say!("trace: no running program has a trace provider");
     }
     let mut text = String::from("Trace providers:\n");
-    for (provider, recorded_by) in &providers {
-        let only =
-            recorded_by.map_or_else(String::new, |pid| format!(", only in the recording of pid {pid}"));
-        text.push_str(&format!("  {} (pid {}){only}\n", Shown(&provider.name), provider.pid));
+    for (provider, own) in &providers {
+        let recording = match (own, &provider.recording) {
+            (Some(pid), _) => format!(", only in the recording of pid {pid}"),
+            (None, Some(recording)) => format!(", recorded by {}", Shown(recording)),
+            (None, None) => String::new(),
+        };
+        text.push_str(&format!("  {} (pid {}){recording}\n", Shown(&provider.name), provider.pid));
     }
     print(&text)
 }

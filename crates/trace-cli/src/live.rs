@@ -14,13 +14,14 @@ pub mod source;
 mod table;
 
 use crate::args::live::Live as Options;
+use crate::args::record::Recording;
 use crate::exit::Failure;
 use crate::stdio::{self, say};
 use feed::{Feed, Picture};
 use keys::{Key, Keys};
 use own::{Output, Own};
 use screen::Screen;
-use source::{Source, wait};
+use source::{Source, Wanted, wait};
 use std::time::Duration;
 
 /// How often lines look for the end.
@@ -35,7 +36,14 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
     let keys = Keys::open()?;
     let arguments = own::arguments(std::env::args_os(), options.recording.command.len());
     let output = if options.json { Output::Stderr } else { Output::Kept };
-    let (socket, own) = match source::begin(&arguments, options.interval.0, output, &keys)? {
+    let of_any_program = Recording { program: Vec::new(), ..options.recording.clone() };
+    let wanted = Wanted {
+        arguments: &arguments,
+        program: options.recording.program.first().map(String::as_str),
+        observes_others: options.config.is_none() && of_any_program == Recording::default(),
+        interval: options.interval.0,
+    };
+    let (socket, own) = match source::begin(&wanted, output, &keys)? {
         Source::Running(socket) => (socket, None),
         Source::Own(socket, own) => (socket, Some(own)),
         Source::Ended(code) => return Ok(code),

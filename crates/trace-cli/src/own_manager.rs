@@ -3,7 +3,7 @@
 //! Its runtime directory is one in the usual directory, named after the process that records and a number:
 //! processes of two pid namespaces may have the same. Buffers are below the usual directory, so that `trace
 //! recover` finds them.
-//= docs/recording.md#several-recordings-at-once
+//= docs/recording.md#a-manager-of-a-recordings-own
 
 use crate::connection::{self, Connection, system};
 use crate::exit::{Failure, INTERRUPTED};

@@ -317,6 +317,7 @@ pub fn trace_config(settings: &Settings) -> Result<TraceConfig, Failure> {
     let mut config = TraceConfig {
         provider_specs: plan.provider_specs(&options.provider_buffer_size),
         categories: plan.session,
+        programs: options.program.clone(),
         buffer_size_megabytes_hint: options.buffer_size.map_or(4, |size| size.0),
         buffering_mode: options.meant_buffering_mode().into(),
         start_timeout_milliseconds: milliseconds(options.start_timeout, 5000),
@@ -333,6 +334,7 @@ pub fn trace_config(settings: &Settings) -> Result<TraceConfig, Failure> {
         ..default
     };
     kernel::ask(&mut config, options.profile.is_some());
+    kernel::add(&mut config);
     Ok(config)
 }
 

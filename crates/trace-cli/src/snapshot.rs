@@ -1,6 +1,6 @@
 //! `trace snapshot`: saves the buffers of the running recording, which continues.
 
-use crate::args::Snapshot;
+use crate::args::running::Snapshot;
 use crate::connection::{Connection, NOTHING_RECORDED};
 use crate::counted::Counted;
 use crate::exit::Failure;
@@ -23,7 +23,7 @@ pub fn run(options: &Snapshot) -> Result<(), Failure> {
     let mut whole = tempfile::tempfile()
         .map_err(|error| Failure::new(format!("cannot make a temporary file: {error}")))?;
     let now = zx_sim::ticks::now();
-    let stats = connection.snapshot(&mut whole)?;
+    let stats = connection.snapshot(options.program.as_deref(), &mut whole)?;
     whole.rewind().map_err(|error| Failure::new(format!("cannot read the snapshot: {error}")))?;
     let ended = stats.iter().filter_map(|stats| Some((ProviderId(stats.id), stats.ended_ticks?))).collect();
     let since = Tail { now, ended, last: options.last.map(|last| last.0) };

@@ -3,9 +3,10 @@
 
 use crate::args::format::{Compression, Format, of_name};
 use crate::args::record::Recording;
+use crate::args::running::{Flush, Stop};
 use crate::args::trigger::{Action, Condition};
 use crate::args::values::Compress;
-use crate::args::{Flush, Machinery, Start, Stop};
+use crate::args::{Machinery, Start};
 use crate::connection::{self, Connection, NOTHING_RECORDED, with_remedy};
 use crate::convert;
 use crate::counted::Counted;
@@ -30,7 +31,7 @@ use trace_protocol::controller::{
 };
 use zx_sim::Handle;
 
-/// The only task.
+/// Stands for the only task in a request that names none.
 const ONLY: u64 = 0;
 
 /// Begins a recording.
@@ -95,8 +96,13 @@ pub fn start(options: &Start) -> Result<(), Failure> {
         let _ = std::fs::remove_file(&path);
         failure
     })?;
-    say!("trace: recording number {task} into {}; to end it: trace stop", path.display());
-    match status_of(&mut connection)? {
+    let status = status_of(&mut connection, task)?;
+    let end = match &status {
+        Some(TaskStatus { others, .. }) if !others.is_empty() => format!("trace stop {task}"),
+        _ => "trace stop".to_owned(),
+    };
+    say!("trace: recording number {task} into {}; to end it: {end}", path.display());
+    match status {
         Some(status) if is_json => json::print(&machine(&status)),
         Some(status) => print(&text(&status)),
         None if is_json => json::print(&serde_json::Value::Null),
@@ -164,10 +170,14 @@ fn stem(path: &Path) -> String {
 pub fn stop(options: &Stop) -> Result<(), Failure> {
     let none = || Failure::new(nothing_in_background());
     let mut connection = Connection::find()?.ok_or_else(none)?;
-    let status = status_of(&mut connection)?;
+    let number = options.number.unwrap_or(ONLY);
+    let status = status_of(&mut connection, number)?;
+    if let (ONLY, Some(status)) = (number, &status) {
+        one_of(status)?;
+    }
     if options.abort {
         let file = status.ok_or_else(none)?.options.file;
-        return match ask(&mut connection, TaskRequest::Abort(ONLY), None)? {
+        return match ask(&mut connection, TaskRequest::Abort(number), None)? {
             TaskResponse::Abort(Ok(())) => {
                 let _ = std::fs::remove_file(file);
                 print("Trace aborted.\n")
@@ -189,7 +199,7 @@ pub fn stop(options: &Stop) -> Result<(), Failure> {
     // The manager answers without an active recording too, if an alert ended one and its end was not reported
     // yet.
     let TaskEnd { options: task, result, triggered } =
-        match ask(&mut connection, TaskRequest::End(ONLY), None)? {
+        match ask(&mut connection, TaskRequest::End(number), None)? {
             TaskResponse::End(Ok(ended)) => ended,
             TaskResponse::End(Err(failure)) if status.is_none() && failure.error == TaskError::NoSuchTask => {
                 return Err(none());
@@ -244,24 +254,50 @@ pub fn stop(options: &Stop) -> Result<(), Failure> {
 
 /// Reports what is being recorded.
 pub fn status(options: &Machinery) -> Result<(), Failure> {
-    let status = match Connection::find()? {
-        Some(mut connection) => status_of(&mut connection)?,
-        None => None,
-    };
-    match (status, options.is_json()) {
-        (Some(status), true) => json::print(&machine(&status)),
-        (Some(status), false) => print(&text(&status)),
-        (None, true) => json::print(&serde_json::Value::Null),
-        (None, false) => print(&format!("{}\n", Shown(&nothing_in_background()))),
+    let mut all = Vec::new();
+    if let Some(mut connection) = Connection::find()? {
+        all.extend(status_of(&mut connection, ONLY)?);
+        let others = all.first().map(|first| first.others.clone()).unwrap_or_default();
+        for other in others {
+            // It may have ended meanwhile.
+            all.extend(status_of(&mut connection, other)?);
+        }
     }
+    all.sort_by_key(|status| status.task);
+    match (&all[..], options.is_json()) {
+        ([], true) => json::print(&serde_json::Value::Null),
+        ([], false) => print(&format!("{}\n", Shown(&nothing_in_background()))),
+        ([status], true) => json::print(&machine(status)),
+        (all, true) => json::print(&all.iter().map(machine).collect()),
+        (all, false) => print(&all.iter().map(text).collect::<Vec<_>>().join("\n")),
+    }
+}
+
+/// Checks that a request that names no recording can only mean this one.
+fn one_of(status: &TaskStatus) -> Result<(), Failure> {
+    if status.others.is_empty() {
+        return Ok(());
+    }
+    let mut numbers: Vec<u64> = status.others.iter().copied().chain([status.task]).collect();
+    numbers.sort_unstable();
+    let numbers: Vec<String> = numbers.iter().map(ToString::to_string).collect();
+    Err(Failure::usage(format!(
+        "recordings {} are running: give the number of one; trace status shows them",
+        numbers.join(", ")
+    )))
 }
 
 /// Has programs hand over the data recorded so far.
 //= docs/recording.md#in-the-background
 pub fn flush(options: &Flush) -> Result<(), Failure> {
     let mut connection = Connection::find()?.ok_or_else(|| Failure::new(nothing_in_background()))?;
-    let mode = status_of(&mut connection)?.map(|status| status.config.buffering_mode);
-    match ask(&mut connection, TaskRequest::Flush(ONLY), None)? {
+    let number = options.number.unwrap_or(ONLY);
+    let status = status_of(&mut connection, number)?;
+    if let (ONLY, Some(status)) = (number, &status) {
+        one_of(status)?;
+    }
+    let mode = status.map(|status| status.config.buffering_mode);
+    match ask(&mut connection, TaskRequest::Flush(number), None)? {
         TaskResponse::Flush(Ok(())) => {
             if let Some(mode) = mode.filter(|mode| *mode != BufferingMode::Streaming) {
                 say!(
@@ -283,8 +319,9 @@ pub fn flush(options: &Flush) -> Result<(), Failure> {
     }
 }
 
-fn status_of(connection: &mut Connection) -> Result<Option<TaskStatus>, Failure> {
-    match ask(connection, TaskRequest::Status, Some(Duration::from_secs(5)))? {
+/// The status of a recording; of any, if it has no number.
+fn status_of(connection: &mut Connection, number: u64) -> Result<Option<TaskStatus>, Failure> {
+    match ask(connection, TaskRequest::Status(number), Some(Duration::from_secs(5)))? {
         TaskResponse::Status(status) => Ok(status.map(|status| *status)),
         _ => Err(another_answer()),
     }
@@ -520,6 +557,7 @@ mod tests {
                 ..ProviderStats::default()
             }],
             ended_left_out: 0,
+            others: Vec::new(),
         }
     }
 

@@ -130,16 +130,26 @@ impl Client {
         recording
     }
 
-    /// Copies the buffers of what is being recorded, by this client or another. It goes on.
+    /// Copies the buffers of what is being recorded, by this client or another, if that is one recording. It
+    /// goes on.
     ///
     /// # Errors
     /// As of [`Connection::snapshot`], or [`Error::Output`] if the file cannot be made.
     pub fn snapshot(&self, output: impl Into<Output>) -> Pending<Report> {
         let output = output.into();
-        self.request(move |connection| recording::snapshot(connection, output))
+        self.request(move |connection| recording::snapshot(connection, None, output))
     }
 
-    /// Has the programs of the running recording write down what they use memory for.
+    /// Copies the buffers of the recording in which a program takes part that has this name or process id.
+    ///
+    /// # Errors
+    /// As of [`Client::snapshot`].
+    pub fn snapshot_of(&self, program: &str, output: impl Into<Output>) -> Pending<Report> {
+        let (program, output) = (program.to_owned(), output.into());
+        self.request(move |connection| recording::snapshot(connection, Some(&program), output))
+    }
+
+    /// Has the programs of all running recordings write down what they use memory for.
     ///
     /// # Errors
     /// As of [`Connection::dump_memory`].

@@ -60,6 +60,14 @@ impl Config {
         self
     }
 
+    /// Records only the programs with a provider of this name, and of other names that are given. Several
+    /// recordings can run at once if no program could be in two of them.
+    #[must_use]
+    pub fn program(mut self, name: &str) -> Self {
+        self.config.programs.push(name.to_owned());
+        self
+    }
+
     /// How long the start waits for programs that run already. 5 s if it is not set.
     #[must_use]
     pub fn start_timeout(mut self, wait: Duration) -> Self {
@@ -148,10 +156,13 @@ mod tests {
             .mode(BufferingMode::Streaming)
             .buffer_size_mib(16)
             .provider("server", Some(64), "net")
+            .program("server")
+            .program("client")
             .start_timeout(Duration::from_millis(1500))
             .memory_dumps(Duration::ZERO, MemoryDumpLevel::Light)
             .without_metadata();
-        let TraceConfig { categories, buffering_mode, provider_specs, .. } = &config.config;
+        let TraceConfig { categories, buffering_mode, provider_specs, programs, .. } = &config.config;
+        assert_eq!(programs, &["server", "client"]);
         assert_eq!(
             (&categories[..], *buffering_mode),
             (&["app", "db*"].map(str::to_owned)[..], BufferingMode::Streaming)

@@ -219,7 +219,7 @@ impl Connection {
         }
     }
 
-    /// Has the programs of the running recording write down what they use memory for.
+    /// Has the programs of the running recordings write down what they use memory for.
     ///
     /// # Errors
     /// As of [`Connection::ask`], or nothing is being recorded.
@@ -230,16 +230,25 @@ impl Connection {
         }
     }
 
-    /// Copies the buffers of the running recording, of any client, and returns what was found in each. The
-    /// recording goes on.
+    /// Copies the buffers of a running recording, of any client, and returns what was found in each. The
+    /// recording goes on. It is the one in which a program takes part that has this name or process id;
+    /// without a program, the only one.
     ///
     /// # Errors
-    /// As of [`Connection::ask`]; nothing is being recorded; or the snapshot cannot be written.
+    /// As of [`Connection::ask`]; nothing is being recorded; several recordings could be meant; or the
+    /// snapshot cannot be written.
     //= docs/protocol.md#snapshot
-    pub fn snapshot(&mut self, output: &mut (impl Write + Send)) -> Result<Vec<ProviderStats>> {
+    pub fn snapshot(
+        &mut self,
+        program: Option<&str>,
+        output: &mut (impl Write + Send),
+    ) -> Result<Vec<ProviderStats>> {
         self.check()?;
         let (ours, theirs) = Socket::pair()?;
-        let request = ProvisionerRequest::TakeSnapshot { output: theirs.into_handle() };
+        let request = ProvisionerRequest::TakeSnapshot {
+            program: program.map(str::to_owned),
+            output: theirs.into_handle(),
+        };
         let (answer, copied) = std::thread::scope(|scope| {
             let copying = scope.spawn(|| copy(&ours, output));
             let answer = self.ask_for(request, None);
@@ -252,6 +261,7 @@ impl Connection {
             }
             ProvisionerResponse::TakeSnapshot(Err(error)) => Err(match error {
                 SnapshotError::NotStarted => Error::NothingRecorded,
+                SnapshotError::Several => Error::SeveralRecordings,
                 SnapshotError::Busy => Error::SnapshotBusy,
                 SnapshotError::Aborted => Error::SnapshotCutOff,
             }),

@@ -76,6 +76,9 @@ pub enum Error {
     /// The manager does not share connections: it is of an earlier release.
     #[error("the trace manager does not share connections")]
     NotShared,
+    /// Several recordings run, and the request does not name a program of the one that is meant.
+    #[error("several recordings are running")]
+    SeveralRecordings,
     /// Nothing is being recorded.
     #[error("nothing is being recorded")]
     NothingRecorded,

@@ -130,11 +130,11 @@ impl Drop for Recording {
     }
 }
 
-/// Copies the buffers of what is being recorded.
-pub(crate) fn snapshot(connection: &mut Connection, output: Output) -> Result<Report> {
+/// Copies the buffers of a recording: the one in which a program takes part, or the only one.
+pub(crate) fn snapshot(connection: &mut Connection, program: Option<&str>, output: Output) -> Result<Report> {
     let mut output = output.open()?;
     let mut counted = Counted { to: output.writer(), bytes: 0 };
-    let taken = connection.snapshot(&mut counted);
+    let taken = connection.snapshot(program, &mut counted);
     let bytes = counted.bytes;
     match taken {
         Ok(providers) => Ok(Report { providers, path: output.complete()?, bytes }),

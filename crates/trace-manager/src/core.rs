@@ -1,4 +1,4 @@
-//! The manager's decisions: which processes are registered, which session runs, what is sent to each provider
+//! The manager's decisions: which processes are registered, which sessions run, what is sent to each provider
 //! and when its buffer goes into the archive.
 //!
 //! No I/O happens here, and there is no clock: events and the time come in, actions go out. So tests can play
@@ -6,29 +6,29 @@
 //! number.
 
 mod observers;
+mod scope;
 mod session;
+mod sessions;
 mod stats;
 mod tracee;
 
-use observers::Observers;
 use session::Session;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 pub use trace_archive::transfer::Part;
 use trace_format::units::ProviderId;
 use trace_protocol::controller::{
-    Alert, FlushError, ObserveError, ProviderInfo, ProviderStats, SessionState, SnapshotError, StartError,
-    StartOptions, StopError, StopOptions, StopResult, TraceConfig, Untraced,
+    Alert, FlushError, ObserveError, ProviderStats, SessionState, SnapshotError, StartError, StartOptions,
+    StopError, StopOptions, StopResult, TraceConfig, Untraced,
 };
-use trace_protocol::memory::MemoryDumps;
 use trace_protocol::{BufferDisposition, BufferingMode, FifoRequest, PacketError};
 
-/// One client's session channel.
+/// One client's session channel, and its session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClientId(pub u64);
 
 /// A user, as the kernel numbers them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Uid(pub u32);
 
 impl Uid {
@@ -43,7 +43,7 @@ impl Uid {
 }
 
 /// The users whose programs are being recorded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Recorded {
     /// Those of all users that the manager serves.
     All,
@@ -188,18 +188,24 @@ pub enum Event {
         client: ClientId,
         /// Its user.
         uid: Uid,
+        /// A program of the session that is meant.
+        program: Option<String>,
     },
     /// The copy has been handed over in full, or its recipient has gone.
     SnapshotFinished {
+        /// The session that was copied.
+        session: ClientId,
         /// The findings in each buffer.
         result: Result<StopResult, SnapshotError>,
     },
-    /// A client asks for what the running session records, while it does.
+    /// A client asks for what a running session records, while it does.
     Observe {
         /// Its number as an observer.
         client: ClientId,
         /// Its user.
         uid: Uid,
+        /// A program of the session that is meant.
+        program: Option<String>,
     },
     /// An observer does not read any more.
     ObserverClosed {
@@ -211,8 +217,10 @@ pub enum Event {
         /// Its session channel.
         client: ClientId,
     },
-    /// The client's output takes no more: its reader is gone, or writing failed.
+    /// A client's output takes no more: its reader is gone, or writing failed.
     OutputFailed {
+        /// The client.
+        client: ClientId,
         /// The reason, for people.
         reason: String,
     },
@@ -230,6 +238,8 @@ pub enum Action {
     },
     /// Write the head of the archive.
     BeginArchive {
+        /// Its session.
+        client: ClientId,
         /// The options of the session.
         config: TraceConfig,
         /// The user who owns the file.
@@ -237,6 +247,8 @@ pub enum Action {
     },
     /// Make a provider's buffer and FIFO and send Initialize.
     InitializeTracee {
+        /// The session.
+        client: ClientId,
         /// The provider.
         provider: ProviderId,
         /// Size of its buffer in bytes.
@@ -265,6 +277,8 @@ pub enum Action {
     TerminateTracee(ProviderId),
     /// Copy from a provider's buffer into the archive, then report [`Event::TransferFinished`].
     Transfer {
+        /// The session.
+        client: ClientId,
         /// The provider.
         provider: ProviderId,
         /// The part of the buffer.
@@ -298,16 +312,18 @@ pub enum Action {
     TakeSnapshot {
         /// Its provisioner channel.
         client: ClientId,
-        /// The options of the running session.
+        /// The session that is copied.
+        session: ClientId,
+        /// The options of that session.
         config: TraceConfig,
         /// The providers with data in their buffers.
         providers: Vec<ProviderId>,
     },
     /// Answer a TakeSnapshot; if it was refused, close its output.
     ReplySnapshot(ClientId, Result<StopResult, SnapshotError>),
-    /// Answer an Observe; if it was refused, close its output.
-    ReplyObserve(ClientId, Result<(), ObserveError>),
-    /// Send an observer what it has not received yet of the session, which is over, and close its output.
+    /// Answer an Observe with the session; if it was refused, close its output.
+    ReplyObserve(ClientId, Result<ClientId, ObserveError>),
+    /// Send an observer what it has not received yet of its session, which is over, and close its output.
     EndObserver(ClientId),
     /// Answer a WatchAlert.
     ReplyAlert(ClientId, Alert),
@@ -329,6 +345,9 @@ pub enum Action {
     Log(String),
 }
 
+/// Snapshots under way, of all users; their readers may be slow.
+const MAX_SNAPSHOTS: usize = 16;
+
 /// A registered provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Provider {
@@ -343,10 +362,9 @@ struct Provider {
 pub struct Core {
     owner: Uid,
     providers: BTreeMap<ProviderId, Provider>,
-    session: Option<Session>,
-    /// The client that waits for a snapshot.
-    snapshot: Option<ClientId>,
-    observers: Observers,
+    sessions: BTreeMap<ClientId, Session>,
+    /// The sessions of which a snapshot is being taken, which may be over, and the clients that wait for it.
+    snapshots: BTreeMap<ClientId, ClientId>,
     actions: VecDeque<Action>,
 }
 
@@ -362,50 +380,54 @@ impl Core {
         match event {
             Event::ProviderRegistered { provider, name, pid, uid, is_late } => {
                 let registered = Provider { name, pid, uid, is_late };
-                let owner = self.owner;
-                if let Some(session) =
-                    self.session.as_mut().filter(|session| session.uid().may_see(uid, owner))
-                {
+                let session = self.sessions.values_mut().find(|session| session.takes(&registered));
+                if let Some(session) = session {
                     session.handle_new_provider(provider, &registered, &mut self.actions);
                 }
                 // For the next session, it has been there from the start.
                 self.providers.insert(provider, Provider { is_late: false, ..registered });
             }
             Event::ProviderRefused { name, pid, uid, reason } => {
-                let owner = self.owner;
-                self.with_session(|session, actions| {
-                    if session.uid().may_see(uid, owner) {
-                        session.handle_refused(name, pid, reason, actions);
-                    }
-                });
+                let refused = Provider { name, pid, uid, is_late: false };
+                if let Some(session) = self.sessions.values_mut().find(|session| session.takes(&refused)) {
+                    session.handle_refused(refused.name, pid, reason, &mut self.actions);
+                }
             }
             Event::ProviderClosed { provider, process } => {
                 self.providers.remove(&provider);
-                self.with_session(|session, actions| session.handle_closed(now, provider, process, actions));
+                self.with_session(provider, |session, actions| {
+                    session.handle_closed(now, provider, process, actions);
+                });
             }
             Event::FifoClosed { provider, process } => {
-                self.with_session(|session, actions| session.handle_closed(now, provider, process, actions));
+                self.with_session(provider, |session, actions| {
+                    session.handle_closed(now, provider, process, actions);
+                });
             }
             Event::ProcessDied { provider } => {
-                self.with_session(|session, actions| session.handle_death(provider, actions));
+                self.with_session(provider, |session, actions| session.handle_death(provider, actions));
             }
             Event::TraceeFailed { provider, reason } => {
-                self.with_session(|session, actions| session.handle_failed(provider, reason, actions));
+                self.with_session(provider, |session, actions| {
+                    session.handle_failed(provider, reason, actions);
+                });
             }
             Event::Packet { provider, packet } => {
-                self.with_session(|session, actions| session.handle_packet(provider, packet, actions));
+                self.with_session(provider, |session, actions| {
+                    session.handle_packet(provider, packet, actions);
+                });
             }
-            Event::HandedOver { provider, from } => match &mut self.session {
-                Some(session) => session.handle_handed_over(provider, from, &mut self.actions),
+            Event::HandedOver { provider, from } => match self.session_with(from) {
+                Some((session, actions)) => session.handle_handed_over(provider, from, actions),
                 None => self.actions.push_back(Action::LeaveBuffer(provider)),
             },
             Event::TransferFinished { provider, stats, is_complete } => {
-                self.with_session(|session, actions| {
+                self.with_session(provider, |session, actions| {
                     session.handle_transferred(provider, stats, is_complete, actions);
                 });
             }
             Event::PartWritten { provider } => {
-                self.with_session(|session, actions| session.handle_written(provider, actions));
+                self.with_session(provider, |session, actions| session.handle_written(provider, actions));
             }
             Event::Initialize { client, pid, uid, config } => self.initialize(client, pid, uid, config),
             Event::Start { client, options } => match self.session_of(client) {
@@ -431,25 +453,25 @@ impl Core {
                     self.actions.push_back(Action::ReplyFlush(client, Err(FlushError::NotInitialized)));
                 }
             },
-            Event::Snapshot { client, uid } => self.begin_snapshot(client, uid),
-            Event::SnapshotFinished { result } => {
-                if let Some(client) = self.snapshot.take() {
+            Event::Snapshot { client, uid, program } => self.begin_snapshot(client, uid, program.as_deref()),
+            Event::SnapshotFinished { session, result } => {
+                if let Some(client) = self.snapshots.remove(&session) {
                     self.actions.push_back(Action::ReplySnapshot(client, result));
                 }
             }
-            Event::Observe { client, uid } => {
-                let session = self.session.as_ref().map(Session::uid);
-                let session = session.filter(|session| uid.may_see(*session, self.owner));
-                self.observers.add(client, session, &mut self.actions);
+            Event::Observe { client, uid, program } => self.observe(client, uid, program.as_deref()),
+            Event::ObserverClosed { client } => {
+                self.sessions.values_mut().for_each(|session| session.observers.remove(client));
             }
-            Event::ObserverClosed { client } => self.observers.remove(client),
             Event::ClientClosed { client } => {
                 if let Some((session, actions)) = self.session_of(client) {
                     session.terminate(now, actions);
                 }
             }
-            Event::OutputFailed { reason } => {
-                self.with_session(|session, actions| session.abort(now, reason, actions));
+            Event::OutputFailed { client, reason } => {
+                if let Some((session, actions)) = self.session_of(client) {
+                    session.abort(now, reason, actions);
+                }
             }
         }
         self.settle();
@@ -457,14 +479,16 @@ impl Core {
 
     /// Handles the passing of time: does what is due.
     pub fn handle_time(&mut self, now: Now) {
-        self.with_session(|session, actions| session.handle_time(now, actions));
+        for session in self.sessions.values_mut() {
+            session.handle_time(now, &mut self.actions);
+        }
         self.settle();
     }
 
     /// When [`Core::handle_time`] is due.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Now> {
-        self.session.as_ref().and_then(Session::next_deadline)
+        self.sessions.values().filter_map(Session::next_deadline).min()
     }
 
     /// The next thing to do outside.
@@ -472,154 +496,80 @@ impl Core {
         self.actions.pop_front()
     }
 
-    /// Whether the session ends as soon as its archive is written.
-    #[must_use]
-    pub fn is_terminating(&self) -> bool {
-        self.session.as_ref().is_some_and(|session| session.state() == SessionState::Terminating)
-    }
-
-    /// Whether a session exists.
-    #[must_use]
-    pub fn has_session(&self) -> bool {
-        self.session.is_some()
-    }
-
-    /// Whether a recording of a user's runs or is about to: sent to each provider that registers.
-    #[must_use]
-    pub fn is_started(&self, uid: Uid) -> bool {
-        let session = self.session.as_ref().filter(|session| session.uid().may_see(uid, self.owner));
-        let state = session.map(Session::state);
-        matches!(state, Some(SessionState::Starting | SessionState::Started))
-    }
-
-    /// The users whose programs are recorded from the start on if they start now: those for whom
-    /// [`Core::is_started`] is true.
-    //= docs/protocol.md#a-recording-is-announced
-    #[must_use]
-    pub fn recorded(&self) -> Option<Recorded> {
-        let uid = self.session.as_ref()?.uid();
-        self.is_started(uid).then(|| match uid == self.owner || uid == Uid::ROOT {
-            true => Recorded::All,
-            false => Recorded::User(uid),
-        })
-    }
-
-    /// The registered providers that a user may see, by number.
-    #[must_use]
-    pub fn providers(&self, uid: Uid) -> Vec<ProviderInfo> {
-        self.providers
-            .iter()
-            .filter(|(_, provider)| uid.may_see(provider.uid, self.owner))
-            .map(|(id, provider)| ProviderInfo { id: id.0, pid: provider.pid, name: provider.name.clone() })
-            .collect()
-    }
-
-    /// The providers that record now, if a user may see the session; none otherwise. Without a user, the
-    /// session may be any user's.
-    //= docs/protocol.md#memory-dumps
-    #[must_use]
-    pub fn recording(&self, uid: Option<Uid>) -> Option<Vec<ProviderId>> {
-        let session = self.session.as_ref();
-        session.filter(|session| uid.is_none_or(|uid| uid.may_see(session.uid(), self.owner)))?.recording()
-    }
-
-    /// The results of the running session's providers that no longer take part.
-    #[must_use]
-    pub fn ended(&self) -> Vec<ProviderStats> {
-        self.session.as_ref().map(Session::ended).unwrap_or_default()
-    }
-
-    /// The client of the running session, if it wants to know the categories of its providers.
-    #[must_use]
-    pub fn wants_known_categories(&self) -> Option<ClientId> {
-        let session = self.session.as_ref()?;
-        session.wants_known_categories().then(|| session.client())
-    }
-
-    /// The state of the running session, and how it uses buffers.
-    #[must_use]
-    pub fn session_state(&self) -> Option<(SessionState, BufferingMode)> {
-        self.session.as_ref().map(|session| (session.state(), session.buffering_mode()))
-    }
-
-    /// Halves of a provider's buffer that are saved since it was cleared.
-    #[must_use]
-    pub fn saved_halves(&self, provider: ProviderId) -> u64 {
-        self.session.as_ref().map_or(0, |session| session.saved_halves(provider))
-    }
-
-    /// The periodic memory dumps of the running session.
-    #[must_use]
-    pub fn memory_dumps(&self) -> Option<MemoryDumps> {
-        let session = self.session.as_ref()?;
-        session.recording().and(session.memory_dumps())
-    }
-
-    /// How often programs of the running session hand over their data while little happens.
-    #[must_use]
-    pub fn write_period(&self) -> Option<Duration> {
-        self.session.as_ref()?.write_period()
-    }
-
-    /// Has them hand over their data.
-    //= docs/protocol.md#flush
-    pub fn flush(&mut self) {
-        self.with_session(|session, actions| session.flush(actions));
-    }
-
+    /// Begins a session, unless a program that it asks for may be asked for by another one.
+    //= docs/protocol.md#several-sessions
     fn initialize(&mut self, client: ClientId, pid: u32, uid: Uid, config: TraceConfig) {
-        if let Some(session) = &self.session {
-            let owner = match uid.may_see(session.uid(), self.owner) {
-                true => session.owner(),
-                false => format!("user {}", session.uid().0),
-            };
-            let reason = format!("the trace manager is in use by {owner}");
+        let mut session = Session::new(client, pid, uid, self.owner, config);
+        if let Some(other) = self.sessions.values().find(|other| other.overlaps(&session)) {
+            let reason = format!("the trace manager is in use by {}", self.shown_to(uid, other));
             self.actions.push_back(Action::RefuseClient { client, reason });
             return;
         }
-        self.actions.push_back(Action::BeginArchive { config: config.clone(), uid });
-        let mut session = Session::new(client, pid, uid, config);
-        let visible = self.providers.iter().filter(|(_, provider)| uid.may_see(provider.uid, self.owner));
-        for (id, provider) in visible {
-            session.handle_new_provider(*id, provider, &mut self.actions);
+        session.begin(&mut self.actions);
+        for (id, provider) in &self.providers {
+            if session.takes(provider) {
+                session.handle_new_provider(*id, provider, &mut self.actions);
+            }
         }
         session.finish_initialize(&mut self.actions);
-        self.session = Some(session);
+        self.sessions.insert(client, session);
     }
 
-    /// One at a time, so that a client cannot have any number of them.
-    fn begin_snapshot(&mut self, client: ClientId, uid: Uid) {
+    /// One of a session at a time, so that a client cannot have any number of them.
+    fn begin_snapshot(&mut self, client: ClientId, uid: Uid, program: Option<&str>) {
         let refuse = |error| Action::ReplySnapshot(client, Err(error));
-        let session = self.session.as_ref().filter(|session| uid.may_see(session.uid(), self.owner));
-        self.actions.push_back(match session.and_then(Session::snapshot) {
-            Some(_) if self.snapshot.is_some() => refuse(SnapshotError::Busy),
-            Some((config, providers)) => {
-                self.snapshot = Some(client);
-                Action::TakeSnapshot { client, config, providers }
+        let copied = self.sessions_of(uid, program, |session| Some((session.client(), session.snapshot()?)));
+        self.actions.push_back(match &copied[..] {
+            [] => refuse(SnapshotError::NotStarted),
+            [_] if self.snapshots.len() >= MAX_SNAPSHOTS => refuse(SnapshotError::Busy),
+            [(session, _)] if self.snapshots.contains_key(session) => refuse(SnapshotError::Busy),
+            [(session, (config, providers))] => {
+                self.snapshots.insert(*session, client);
+                let (config, providers) = (config.clone(), providers.clone());
+                Action::TakeSnapshot { client, session: *session, config, providers }
             }
-            None => refuse(SnapshotError::NotStarted),
+            _ => refuse(SnapshotError::Several),
         });
     }
 
+    /// Adds an observer of a session.
+    fn observe(&mut self, client: ClientId, uid: Uid, program: Option<&str>) {
+        let result = match self.sessions_of(uid, program, |session| Some(session.client()))[..] {
+            [] => Err(ObserveError::NothingRecorded),
+            [id] => match self.sessions.get_mut(&id) {
+                Some(session) => session.observers.add(client).map(|()| id),
+                None => Err(ObserveError::NothingRecorded),
+            },
+            _ => Err(ObserveError::Several),
+        };
+        self.actions.push_back(Action::ReplyObserve(client, result));
+    }
+
     fn session_of(&mut self, client: ClientId) -> Option<(&mut Session, &mut VecDeque<Action>)> {
-        let session = self.session.as_mut().filter(|session| session.client() == client)?;
+        Some((self.sessions.get_mut(&client)?, &mut self.actions))
+    }
+
+    /// The session in which a provider takes part.
+    fn session_with(&mut self, provider: ProviderId) -> Option<(&mut Session, &mut VecDeque<Action>)> {
+        let session = self.sessions.values_mut().find(|session| session.has(provider))?;
         Some((session, &mut self.actions))
     }
 
-    fn with_session(&mut self, act: impl FnOnce(&mut Session, &mut VecDeque<Action>)) {
-        if let Some(session) = &mut self.session {
-            act(session, &mut self.actions);
+    fn with_session(&mut self, provider: ProviderId, act: impl FnOnce(&mut Session, &mut VecDeque<Action>)) {
+        if let Some((session, actions)) = self.session_with(provider) {
+            act(session, actions);
         }
     }
 
-    /// Moves the session on as far as it can go.
+    /// Moves the sessions on as far as they can go.
     fn settle(&mut self) {
-        if let Some(session) = &mut self.session
-            && session.settle(&mut self.actions)
-        {
-            self.session = None;
-            self.observers.end(&mut self.actions);
-        }
+        self.sessions.retain(|_, session| {
+            let is_over = session.settle(&mut self.actions);
+            if is_over {
+                session.observers.end(&mut self.actions);
+            }
+            !is_over
+        });
     }
 }
 

@@ -15,6 +15,7 @@ mod memory;
 mod observers;
 mod output;
 mod providers;
+mod recording;
 mod session_dir;
 mod snapshot;
 mod task;
@@ -29,18 +30,19 @@ use key::Key;
 use log::log;
 use memory::Dumps;
 use observers::Observers;
-use output::Output;
 use providers::Providers;
+use recording::{Recording, Recordings};
 use snapshot::Snapshot;
+use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use task::{Effects, Requester, Tasks};
-use trace_archive::transfer::Transfer;
 use trace_format::units::{ProviderId, TicksPerSecond};
-use trace_protocol::controller::{SessionResponse, TaskRequest};
+use trace_protocol::controller::{ProviderProgress, SessionResponse, TaskRequest};
+use trace_protocol::limits::MAX_SESSIONS_OF_A_USER;
 use zx_sim::ticks::Clock;
 use zx_sim::{Handle, Listener, RuntimeDir, Signals};
 
@@ -175,11 +177,9 @@ struct Daemon {
     providers: Providers,
     clients: Clients,
     dumps: Dumps,
-    output: Option<Output>,
-    /// When to check whether something was written since the last check.
-    next_flush: Option<Instant>,
-    transfer: Option<(ProviderId, Transfer)>,
-    snapshot: Option<Snapshot>,
+    recordings: Recordings,
+    /// By the sessions that they are of, which may be over.
+    snapshots: BTreeMap<ClientId, Snapshot>,
     observers: Observers,
     tasks: Tasks,
     owner: Uid,
@@ -225,10 +225,8 @@ impl Daemon {
             providers: Providers::new(buffers, clock),
             clients: Clients::new(),
             dumps: Dumps::default(),
-            output: None,
-            next_flush: None,
-            transfer: None,
-            snapshot: None,
+            recordings: Recordings::new(),
+            snapshots: BTreeMap::new(),
             observers: Observers::default(),
             tasks: Tasks::new(),
             owner,
@@ -273,9 +271,7 @@ impl Daemon {
         let mut events = Vec::new();
         loop {
             self.work();
-            let effects = self.core.memory_dumps();
-            let recording = || self.core.recording(None);
-            self.dumps.take_if_due(Instant::now(), effects, &mut self.providers, recording);
+            self.dump_memory_if_due(Instant::now());
             self.flush_if_quiet(Instant::now());
             if self.is_unneeded() {
                 return Ok(End::Unneeded);
@@ -299,9 +295,7 @@ impl Daemon {
             self.providers.handle_time(now);
             self.answer_stop(now);
             self.with_tasks(|tasks, effects| tasks.handle_time(now, effects));
-            if self.output_deadline().is_some_and(|deadline| deadline <= now) {
-                self.fail_output("the client does not take the rest of its archive".to_owned());
-            }
+            self.fail_late_outputs(now);
         }
     }
 
@@ -310,7 +304,7 @@ impl Daemon {
     fn read_provider(&mut self, id: ProviderId) -> bool {
         let response = self.providers.read_channel(id, &mut self.io);
         if let Some(response) = &response {
-            self.clients.handle_answer(id, response, self.core.wants_known_categories());
+            self.clients.handle_answer(id, response, self.core.wants_known_categories(id));
         }
         response.is_some()
     }
@@ -325,7 +319,7 @@ impl Daemon {
                 new.into_iter().for_each(|number| self.handle_ready(Key::Registration(number)));
             }
             Key::Registration(number) => {
-                let is_started = |uid| self.core.is_started(uid);
+                let is_started = |uid, name: &str| self.core.is_started(uid, name);
                 self.providers.read_registration(number, is_started, &mut self.io);
             }
             Key::Provider(id) => _ = self.read_provider(id),
@@ -343,7 +337,7 @@ impl Daemon {
             Key::Client(number) => {
                 let uid = self.clients.user(number);
                 let providers = self.core.providers(uid);
-                let recording = self.core.recording(Some(uid));
+                let recording = self.core.recording(uid);
                 let registered = &mut self.providers;
                 let dumps = &mut self.dumps;
                 let context = clients::QueryContext { uid, providers, registered, recording, dumps };
@@ -354,11 +348,11 @@ impl Daemon {
             }
             Key::Session(number) => {
                 if let Some(txid) = self.clients.read_session(number, &mut self.io) {
-                    let progress = self.providers.progress(self.rate, |id| self.core.saved_halves(id));
+                    let progress = self.progress(client_id(number));
                     self.clients.reply_progress(number, txid, progress);
                 }
             }
-            Key::Spool => self.with_tasks(Tasks::finish),
+            Key::Spool(task) => self.with_tasks(|tasks, effects| tasks.finish(task, effects)),
             Key::Output | Key::Snapshot | Key::Observer(_) | Key::Signal => {}
         }
     }
@@ -391,9 +385,25 @@ impl Daemon {
         }
     }
 
-    /// A client is still reading the archive of the session before.
-    fn is_ending(&self) -> bool {
-        self.output.is_some() && !self.core.has_session()
+    /// The progress of a session's providers.
+    fn progress(&self, session: ClientId) -> Vec<ProviderProgress> {
+        self.providers.progress(session, self.rate, |id| self.core.saved_halves(id))
+    }
+
+    /// Requests the memory dumps of sessions that are due.
+    fn dump_memory_if_due(&mut self, now: Instant) {
+        for (client, recording) in &mut self.recordings {
+            let wanted = self.core.memory_dumps(*client);
+            let recorded = || self.core.recording_in(*client);
+            let next = &mut recording.next_dump;
+            self.dumps.take_if_due(now, next, wanted, &mut self.providers, recorded);
+        }
+    }
+
+    /// A user has as many sessions as a manager serves.
+    //= docs/protocol.md#several-sessions
+    fn has_too_many(&self, uid: Uid) -> bool {
+        self.recordings.values().filter(|recording| recording.uid == uid).count() >= MAX_SESSIONS_OF_A_USER
     }
 
     /// Runs an operation on the tasks, and carries out its effects.
@@ -410,16 +420,14 @@ impl Daemon {
         let owner = self.owner;
         match request {
             TaskRequest::Start { config, options, file } => {
-                let mut output = None;
-                let is_ending = self.is_ending();
-                self.with_tasks(|tasks, effects| match is_ending {
-                    true => tasks.refuse(requester, clients::ENDING, effects),
-                    false => output = tasks.start(requester, config, options, file, effects),
+                let mut started = None;
+                self.with_tasks(|tasks, effects| {
+                    started = tasks.start(requester, config, options, file, effects);
                 });
-                if let Some(output) = output {
+                if let Some((task, output)) = started {
                     self.clients.push_output(output);
-                    if let Some(spool) = self.tasks.spool() {
-                        let _ = self.io.waits.add(spool, Key::Spool.encode(), Signals::READABLE);
+                    if let Some(spool) = self.tasks.spool(task) {
+                        let _ = self.io.waits.add(spool, Key::Spool(task).encode(), Signals::READABLE);
                     }
                 }
             }
@@ -432,26 +440,31 @@ impl Daemon {
             TaskRequest::Flush(task) => {
                 self.with_tasks(|tasks, effects| tasks.flush(task, requester, owner, effects));
             }
-            TaskRequest::Status => {
-                let progress = self.providers.progress(self.rate, |id| self.core.saved_halves(id));
-                let mut ended = self.core.ended();
-                self.providers.ends.name_now(&mut ended, Instant::now());
-                self.with_tasks(|tasks, effects| tasks.status(requester, owner, progress, ended, effects));
+            TaskRequest::Status(task) => {
+                let asked = self.tasks.of_status(task, requester, owner);
+                let progress = asked.map(|session| self.progress(session)).unwrap_or_default();
+                let mut ended = asked.map(|session| self.core.ended(session)).unwrap_or_default();
+                if let Some(ends) = asked.and_then(|session| self.providers.ends(session)) {
+                    ends.name_now(&mut ended, Instant::now());
+                }
+                self.with_tasks(|tasks, effects| {
+                    tasks.status(requester, owner, asked, progress, ended, effects);
+                });
             }
         }
     }
 
     /// Answers a Stop when it is known how all its programs have ended.
     fn answer_stop(&mut self, now: Instant) {
-        if let Some((client, result)) = self.providers.ends.look(now) {
+        while let Some((client, result)) = self.providers.complete_stop(now) {
             self.reply(client, SessionResponse::StopTracing(Ok(result)));
         }
     }
 
     /// Sends a response to a client, which may be a task of this manager.
     fn reply(&mut self, client: ClientId, response: SessionResponse) {
-        if client == task::CLIENT {
-            self.with_tasks(|tasks, effects| tasks.handle_response(response, effects));
+        if task::is_task(client) {
+            self.with_tasks(|tasks, effects| tasks.handle_response(client, response, effects));
         } else {
             self.clients.reply(client, response);
         }
@@ -464,9 +477,9 @@ impl Daemon {
             // a processor.
             while let Some(event) = self.io.events.pop_front() {
                 match event {
-                    // Not when the request is read: the session before may end in between.
-                    Event::Initialize { client, .. } if self.is_ending() => {
-                        let reason = clients::ENDING.to_owned();
+                    // Not when the request is read: another session may end in between.
+                    Event::Initialize { client, uid, .. } if self.has_too_many(uid) => {
+                        let reason = format!("{MAX_SESSIONS_OF_A_USER} recordings of this user are running");
                         self.act(Action::RefuseClient { client, reason });
                     }
                     event => self.core.handle_event(self.now(), event),
@@ -475,8 +488,9 @@ impl Daemon {
             }
             self.core.handle_time(self.now());
             self.act_on_all();
-            self.is_busy = self.pump() | self.pump_snapshot() | self.providers.make_buffers(&mut self.io);
-            // Only when nothing of the session's own is to be done at once.
+            self.is_busy =
+                self.pump_all() | self.pump_snapshots() | self.providers.make_buffers(&mut self.io);
+            // Only when nothing of the sessions' own is to be done at once.
             self.is_busy = self.is_busy || self.pump_observers();
             if self.io.events.is_empty() {
                 return;
@@ -497,11 +511,14 @@ impl Daemon {
         let core = self.core.next_deadline().map(|deadline| self.started + deadline);
         let idle = self.idle_timeout.map(|timeout| self.idle_since + timeout);
         let task = self.tasks.deadline();
-        let output = self.output_deadline();
+        let of_recording = |(client, recording): (&ClientId, &Recording)| {
+            [self.output_deadline(*client), recording.next_flush, recording.next_dump]
+        };
+        let recordings = self.recordings.iter().flat_map(of_recording);
         let others = [self.clients.next_deadline(), self.providers.next_deadline()];
-        let others = others.into_iter().chain([log::deadline(), self.resting_until, self.next_flush]);
+        let others = others.into_iter().chain([log::deadline(), self.resting_until]);
         let others = others.chain([self.observers.deadline()]);
-        [core, idle, output, task, self.dumps.deadline()].into_iter().chain(others).flatten().min()
+        [core, idle, task].into_iter().chain(others).chain(recordings).flatten().min()
     }
 
     /// The manager was started on demand, and has had no client and no session for a while.
@@ -511,7 +528,7 @@ impl Daemon {
         };
         let now = Instant::now();
         if self.core.has_session()
-            || self.output.is_some()
+            || !self.recordings.is_empty()
             || !self.observers.is_empty()
             || self.tasks.is_busy()
             || self.tasks.has_unreported_end(now)

@@ -32,7 +32,7 @@ pub use task::{
 
 use crate::categories::KnownCategories;
 use crate::error::{ProtocolError, check_limit};
-use crate::limits::{MAX_LISTED_PROVIDERS, MAX_PROVIDER_NAME_BYTES, MAX_PROVIDERS};
+use crate::limits::{MAX_LISTED_PROVIDERS, MAX_PROVIDER_NAME_BYTES, MAX_PROVIDERS, MAX_REASON_BYTES, cut};
 use crate::memory::{MemoryDump, MemoryDumpLevel};
 use crate::message::{Encoded, Header, Message, Method, Txid, decode_header, decode_header_any_version};
 use crate::provider::{decode_refusal, refusal};
@@ -60,6 +60,9 @@ const PROVIDERS_LEFT_OUT: Field = Field::new(3, "providers left out");
 const PROVIDER_ID: Field = Field::new(1, "id");
 const PROVIDER_PID: Field = Field::new(2, "pid");
 const PROVIDER_NAME: Field = Field::new(3, "provider name bytes");
+const PROVIDER_RECORDED_BY: Field = Field::new(4, "recorded by");
+const PROVIDER_RECORDING: Field = Field::new(5, "recording bytes");
+const SNAPSHOT_PROGRAM: Field = Field::new(1, "program name bytes");
 
 /// Client → manager, on the provisioner channel.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,16 +83,19 @@ pub enum ProvisionerRequest<H> {
     GetProviders,
     /// Which categories are known? Answered by [`ProvisionerResponse::KnownCategories`].
     GetKnownCategories,
-    /// Copies the data in the buffers of the running session, without stopping any program; answered by
+    /// Copies the data in the buffers of a running session, without stopping any program; answered by
     /// [`ProvisionerResponse::TakeSnapshot`] when the output has accepted all of it. Handle: output socket.
     TakeSnapshot {
+        /// A program that takes part in the session, by its name or its process; none means the only
+        /// session.
+        program: Option<String>,
         /// Where the archive goes.
         output: H,
     },
-    /// Has the programs of the running session write down what they use memory for; answered by
+    /// Has the programs of the running sessions write down what they use memory for; answered by
     /// [`ProvisionerResponse::DumpMemory`] when the requests were sent.
     DumpMemory(MemoryDumpLevel),
-    /// Sends what the running session records into a socket too, as far as it is read; answered by
+    /// Sends what a running session records into a socket too, as far as it is read; answered by
     /// [`ProvisionerResponse::Observe`]. Handle: output socket.
     Observe {
         /// What is wanted.
@@ -138,6 +144,8 @@ strict_enum! {
         Busy = 2,
         /// The output has lost its reader.
         Aborted = 3,
+        /// There are several sessions, and the request does not say which one.
+        Several = 4,
     }
 }
 
@@ -150,6 +158,10 @@ pub struct ProviderInfo {
     pub pid: u64,
     /// At most 100 bytes.
     pub name: String,
+    /// The process of the client whose session it takes part in, if the asking user may see that.
+    pub recorded_by: Option<u64>,
+    /// That session, for people; at most 1000 bytes.
+    pub recording: Option<String>,
 }
 
 impl<H> Message<H> for ProvisionerRequest<H> {
@@ -162,8 +174,10 @@ impl<H> Message<H> for ProvisionerRequest<H> {
             }
             ProvisionerRequest::GetProviders => empty(GET_PROVIDERS, txid),
             ProvisionerRequest::GetKnownCategories => empty(GET_KNOWN_CATEGORIES, txid),
-            ProvisionerRequest::TakeSnapshot { output } => {
-                TAKE_SNAPSHOT.encode(txid, TableWriter::new(TAKE_SNAPSHOT.name).finish(), vec![output])
+            ProvisionerRequest::TakeSnapshot { program, output } => {
+                let mut table = TableWriter::new(TAKE_SNAPSHOT.name);
+                put_program(&mut table, SNAPSHOT_PROGRAM, program.as_ref())?;
+                TAKE_SNAPSHOT.encode(txid, table.finish(), vec![output])
             }
             ProvisionerRequest::DumpMemory(level) => {
                 let mut table = TableWriter::new(DUMP_MEMORY.name);
@@ -194,7 +208,8 @@ impl<H> Message<H> for ProvisionerRequest<H> {
         }
         if method.ordinal == TAKE_SNAPSHOT.ordinal {
             let [output] = method.take_handles(handles)?;
-            return Ok((txid, ProvisionerRequest::TakeSnapshot { output }));
+            let program = table.string(SNAPSHOT_PROGRAM, MAX_PROVIDER_NAME_BYTES)?;
+            return Ok((txid, ProvisionerRequest::TakeSnapshot { program, output }));
         }
         if method.ordinal == OBSERVE.ordinal {
             let [output] = method.take_handles(handles)?;
@@ -309,6 +324,9 @@ impl ProviderInfo {
         table.put(PROVIDER_ID, &self.id);
         table.put(PROVIDER_PID, &self.pid);
         table.put(PROVIDER_NAME, &self.name);
+        table.put_some(PROVIDER_RECORDED_BY, self.recorded_by.as_ref());
+        let recording = self.recording.as_ref().map(|text| cut(text, MAX_REASON_BYTES).to_owned());
+        table.put_some(PROVIDER_RECORDING, recording.as_ref());
         Ok(table)
     }
 
@@ -317,8 +335,17 @@ impl ProviderInfo {
             id: table.require(PROVIDER_ID)?,
             pid: table.require(PROVIDER_PID)?,
             name: table.require_string(PROVIDER_NAME, MAX_PROVIDER_NAME_BYTES)?,
+            recorded_by: table.find(PROVIDER_RECORDED_BY)?,
+            recording: table.string(PROVIDER_RECORDING, MAX_REASON_BYTES)?,
         })
     }
+}
+
+/// Adds the name of the program whose session is meant.
+fn put_program(table: &mut TableWriter, field: Field, program: Option<&String>) -> Result<(), ProtocolError> {
+    check_limit(field.name, MAX_PROVIDER_NAME_BYTES, program.map_or(0, String::len))?;
+    table.put_some(field, program);
+    Ok(())
 }
 
 fn is_about_tasks(bytes: &[u8]) -> Result<bool, ProtocolError> {

@@ -27,13 +27,17 @@ pub const MAX_ENDED_PROVIDERS: usize = 1000;
 pub const MAX_OBSERVED_PROVIDERS: usize = 10_000;
 /// Longest frame for an observer, in bytes, without its header.
 pub const MAX_FRAME_BYTES: usize = 4 * 1024 * 1024;
-/// Most observers of a manager's at a time.
+/// Most sessions of one user's in a manager, those included whose archives are still being read.
+pub const MAX_SESSIONS_OF_A_USER: usize = 8;
+/// Most observers of a session at a time.
 pub const MAX_OBSERVERS: usize = 4;
 /// Longest alert name, in bytes.
 pub const MAX_ALERT_NAME_BYTES: usize = 14;
 
 /// Most alerts that end a task.
 pub const MAX_TRIGGERS: usize = 100;
+/// Most tasks in the status of another one.
+pub const MAX_TASKS: usize = 64;
 /// Longest name of a task, in bytes.
 pub const MAX_TASK_NAME_BYTES: usize = 100;
 /// Longest path of a task's file, in bytes.

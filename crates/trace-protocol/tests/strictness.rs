@@ -153,6 +153,7 @@ fn missing_fields_of_a_client_take_their_defaults() {
                 event_costs: None,
                 mirror_markers: false,
                 privacy: false,
+                programs: Vec::new(),
             },
             output: 2,
         }
@@ -187,8 +188,11 @@ fn a_private_recording_has_a_mode_that_earlier_managers_do_not_know() {
     };
     assert_eq!(decode(2), Some((BufferingMode::Circular, false)));
     assert_eq!(decode(18), Some((BufferingMode::Circular, true)));
-    assert_eq!([0, 4, 15, 16, 20, 34].map(decode), [None; 6]);
-    assert!(BufferingMode::from_value(18).is_err());
+    // Of some programs only, which the list names.
+    assert_eq!(decode(34), Some((BufferingMode::Circular, false)));
+    assert_eq!(decode(50), Some((BufferingMode::Circular, true)));
+    assert_eq!([0, 4, 15, 16, 20, 32, 66, 130].map(decode), [None; 8]);
+    assert!([18, 34].map(BufferingMode::from_value).iter().all(Result::is_err));
 }
 
 #[test]
@@ -463,7 +467,13 @@ fn known_categories_are_limited_in_number_and_length() {
 fn at_most_10_000_providers_are_listed() {
     let make = |size: usize| {
         let listed = (0..size)
-            .map(|id| ProviderInfo { id: u32::try_from(id).unwrap(), pid: 1, name: "p".to_owned() })
+            .map(|id| ProviderInfo {
+                id: u32::try_from(id).unwrap(),
+                pid: 1,
+                name: "p".to_owned(),
+                recorded_by: None,
+                recording: None,
+            })
             .collect();
         Any::ProvisionerResponse(ProvisionerResponse::Providers { listed, left_out: 0 })
     };

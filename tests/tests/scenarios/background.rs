@@ -55,7 +55,7 @@ fn a_recording_outlives_the_process_that_started_it() {
             .contains("Remaining Duration: infinite\nCategories: emit,nothing\nTriggers: none\n")
     );
     // It is seen by name, and no other client can record meanwhile.
-    fails(&sandbox, &["start"], "unable to start trace: already recording; trace status shows");
+    fails(&sandbox, &["start"], "start --name night --categories emit,nothing\" (pid ");
     fails(&sandbox, &["record", "-o", "other.fxt", "--duration", "1"], "the trace manager is in use by");
     let mut emit = sandbox.spawn_recorded("emit", &["2", "7", "--wait"]);
     emit.line();

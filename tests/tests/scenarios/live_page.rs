@@ -390,7 +390,7 @@ fn what_does_not_go_together_is_said() {
 }
 
 /// A command is recorded beside what is being recorded.
-//= docs/recording.md#several-recordings-at-once
+//= docs/recording.md#a-manager-of-a-recordings-own
 #[test]
 fn a_command_is_shown_while_something_else_is_recorded() {
     let sandbox = Sandbox::new();

@@ -15,8 +15,12 @@ use trace_tests::{Archive, Sandbox, wait_for};
 use zx_sim::Channel;
 
 const MODES: [BufferingMode; 3] = [BufferingMode::Oneshot, BufferingMode::Circular, BufferingMode::Streaming];
-const OPTIONS: ObserveOptions =
-    ObserveOptions { versions: VersionRange::only(1), interval_milliseconds: 50, wants_records: true };
+const OPTIONS: ObserveOptions = ObserveOptions {
+    versions: VersionRange::only(1),
+    interval_milliseconds: 50,
+    wants_records: true,
+    program: None,
+};
 
 struct Scene {
     sandbox: Sandbox,

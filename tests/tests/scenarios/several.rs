@@ -25,7 +25,7 @@ fn programs(archive: &Archive) -> Vec<&str> {
     archive.providers.values().map(String::as_str).collect()
 }
 
-//= docs/recording.md#several-recordings-at-once
+//= docs/recording.md#a-manager-of-a-recordings-own
 #[test]
 fn commands_are_recorded_beside_each_other_and_beside_programs_that_run() {
     let sandbox = Sandbox::new();
@@ -65,7 +65,7 @@ fn commands_are_recorded_beside_each_other_and_beside_programs_that_run() {
 }
 
 /// Whatever is killed, what was recorded is found, and the next recording removes what is left.
-//= docs/recording.md#several-recordings-at-once
+//= docs/recording.md#a-manager-of-a-recordings-own
 #[test]
 fn what_a_killed_manager_of_a_recordings_own_leaves_is_recovered() {
     let sandbox = Sandbox::new();
@@ -113,7 +113,7 @@ fn what_a_killed_manager_of_a_recordings_own_leaves_is_recovered() {
 }
 
 /// One ends while the next begins, again and again.
-//= docs/recording.md#several-recordings-at-once
+//= docs/recording.md#a-manager-of-a-recordings-own
 #[test]
 fn short_recordings_at_once_are_all_complete() {
     let sandbox = Sandbox::new();
@@ -137,7 +137,7 @@ fn short_recordings_at_once_are_all_complete() {
 }
 
 /// The options cannot be read again.
-//= docs/recording.md#several-recordings-at-once
+//= docs/recording.md#a-manager-of-a-recordings-own
 #[test]
 fn options_from_a_pipe_are_refused_with_the_recording_in_the_way() {
     let sandbox = Sandbox::new();
@@ -153,7 +153,7 @@ fn options_from_a_pipe_are_refused_with_the_recording_in_the_way() {
 }
 
 /// It waits like any other manager.
-//= docs/recording.md#several-recordings-at-once
+//= docs/recording.md#a-manager-of-a-recordings-own
 #[test]
 fn a_manager_of_a_recordings_own_takes_no_processor() {
     let sandbox = Sandbox::new();
@@ -182,7 +182,7 @@ fn a_manager_of_a_recordings_own_takes_no_processor() {
 }
 
 /// Without a command, programs are wanted that the other recording has.
-//= docs/recording.md#several-recordings-at-once
+//= docs/recording.md#a-manager-of-a-recordings-own
 #[test]
 fn what_records_programs_that_run_is_refused() {
     let sandbox = Sandbox::new();
@@ -201,7 +201,7 @@ fn what_records_programs_that_run_is_refused() {
 }
 
 /// Another command that looks for programs may find a manager before the recording that has started it.
-//= docs/recording.md#several-recordings-at-once
+//= docs/recording.md#a-manager-of-a-recordings-own
 #[test]
 fn a_manager_of_a_recordings_own_waits_for_its_recording_and_ends_with_it() {
     let sandbox = Sandbox::new();

@@ -96,14 +96,31 @@ fn a_client_sees_and_records_what_its_user_may_see() {
             assert_eq!(mode_of(&path) & 0o022, 0, "{}", path.display());
         }
     }
-    // Other users do not learn what she records.
-    let refused = run(&sandbox, BOB, &["record", "--duration", "1"]);
-    assert_eq!(
-        String::from_utf8_lossy(&refused.stderr),
-        "trace: unable to start trace: the trace manager is in use by user 4001\n"
-    );
+    // Root, who would have them twice, is refused; Bob records his own meanwhile, and sees his own recording.
+    let refused = run(&sandbox, 0, &["record", "--duration", "1"]);
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(said.starts_with("trace: unable to start trace: the trace manager is in use by \""), "{said}");
+    let bobs_recording =
+        Sandbox::spawn_command(command_of(&sandbox, BOB, "trace", &["record", "-o", "bobs.fxt"]));
+    wait_for("the recording to be announced", || {
+        bobs_recording.stderr_so_far().contains("press Ctrl-C").then_some(())
+    });
+    assert!(sandbox.runtime_dir().join(format!("recording.{BOB}")).exists());
+    let recorded_by = |uid| {
+        let listed = run(&sandbox, uid, &["list-providers", "--json"]);
+        let listed: serde_json::Value = serde_json::from_slice(&listed.stdout).unwrap();
+        let entries = listed.as_array().unwrap().iter();
+        entries.map(|entry| entry["recorded_by"].as_u64()).collect::<Vec<_>>()
+    };
+    assert_eq!(recorded_by(ALICE), [Some(u64::from(recording.pid()))]);
+    assert_eq!(recorded_by(BOB), [Some(u64::from(bobs_recording.pid()))]);
     alices.succeed();
     bobs.succeed();
+    bobs_recording.signal(Signal::INT);
+    bobs_recording.succeed();
+    let archive = Archive::read(&sandbox.file("bobs.fxt"));
+    let names: Vec<_> = archive.providers.values().map(String::as_str).collect();
+    assert_eq!((names, archive.events.len()), (vec!["trace_manager", "emit"], 5 * 14));
     recording.signal(Signal::INT);
     let output = recording.finish();
     assert!(output.status.success(), "{output:?}");

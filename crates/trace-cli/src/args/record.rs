@@ -23,6 +23,11 @@ pub struct Recording {
     #[arg(long, value_name = "LIST", allow_hyphen_values = true, add = ArgValueCompleter::new(completion::category_list))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub categories: Option<CategoryList>,
+    /// Record only programs with this name (default: all). May be repeated. Recordings of different programs
+    /// can run at the same time
+    #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(completion::provider_names))]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub program: Vec<String>,
     /// Stop after this long, such as 10s, 500ms or 1.5
     #[arg(long, value_name = "TIME")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -241,7 +246,7 @@ impl Recording {
             stop_timeout
             no_metadata fail_on_loss stats report no_verify_trace detach decouple manager_fd return_child_result spawn environment_name binary compress spec_file
             benchmark_results_file test_suite;
-            trigger provider_buffer_size append_args command
+            program trigger provider_buffer_size append_args command
         }
     }
 
@@ -313,7 +318,7 @@ mod tests {
         let expected =
             [None, Some("Output"), Some("Buffers"), Some("Kernel"), Some("Commands"), Some("Tests")];
         assert_eq!(headings, expected, "each group is in one place");
-        assert_eq!(groups.iter().map(|(_, count)| count).sum::<usize>(), 36, "{groups:?}");
+        assert_eq!(groups.iter().map(|(_, count)| count).sum::<usize>(), 37, "{groups:?}");
     }
 
     //= docs/recording.md#buffering-modes

@@ -2,7 +2,7 @@
 
 use super::keys::Keys;
 use super::own::{self, Output, Own};
-use crate::connection::{Connection, NOTHING_RECORDED};
+use crate::connection::{Connection, NOTHING_RECORDED, SEVERAL_RECORDED};
 use crate::exit::Failure;
 use crate::own_manager;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -25,22 +25,29 @@ pub enum Source {
     Ended(u8),
 }
 
-/// Observes the running recording, or begins one with these arguments of `trace record`, or with none if
-/// nothing is being recorded.
-pub fn begin(
-    arguments: &[OsString],
-    interval: Duration,
-    output: Output,
-    keys: &Keys,
-) -> Result<Source, Failure> {
-    let mut own = match (observe(interval)?, arguments.is_empty()) {
+/// What is wanted.
+pub struct Wanted<'a> {
+    /// The arguments of `trace record`, if a recording is begun.
+    pub arguments: &'a [OsString],
+    /// A program of the recording.
+    pub program: Option<&'a str>,
+    /// A recording that runs is observed; otherwise it is in the way of another.
+    pub observes_others: bool,
+    /// The interval between updates.
+    pub interval: Duration,
+}
+
+/// Observes a running recording, or begins one if nothing is being recorded.
+pub fn begin(wanted: &Wanted<'_>, output: Output, keys: &Keys) -> Result<Source, Failure> {
+    let Wanted { arguments, program, interval, .. } = *wanted;
+    let mut own = match (observe(interval, program)?, wanted.observes_others) {
         (Ok(socket), true) => return Ok(Source::Running(socket)),
         // The recording that is in its way is named by `trace record`.
         (Ok(_), false) => return own::in_the_way(arguments).map(Source::Ended),
         (Err(ObserveError::NothingRecorded), _) => Own::begin(arguments, output)?,
         (Err(error), _) => return Err(refused(error)),
     };
-    match wait_until_it_begins(interval, &mut own, keys)? {
+    match wait_until_it_begins(wanted, &mut own, keys)? {
         Some(socket) => Ok(Source::Own(socket, own)),
         None => own.finish().map(|end| Source::Ended(end.code)),
     }
@@ -48,28 +55,32 @@ pub fn begin(
 
 /// Where something is being recorded, a recorded command gets a manager of its own: executes this program
 /// again with it. To be called before anything handles signals.
-//= docs/recording.md#several-recordings-at-once
+//= docs/recording.md#a-manager-of-a-recordings-own
 pub fn begin_beside(has_command: bool, interval: Duration) -> Result<(), Failure> {
     if !has_command {
         return Ok(());
     }
-    match observe(interval)? {
-        Ok(_) | Err(ObserveError::Busy) => {}
+    match observe(interval, None)? {
+        Ok(_) | Err(ObserveError::Busy | ObserveError::Several) => {}
         Err(ObserveError::NothingRecorded | ObserveError::Version) => return Ok(()),
     }
     Err(own_manager::record_with_one("another recording is running", &AtomicBool::new(false)))
 }
 
-/// Asks the manager for what is being recorded.
-fn observe(interval: Duration) -> Result<Result<Socket, ObserveError>, Failure> {
+/// Asks the manager for what is being recorded of a program, or at all.
+fn observe(interval: Duration, program: Option<&str>) -> Result<Result<Socket, ObserveError>, Failure> {
     let Some(mut connection) = Connection::find()? else {
         return Ok(Err(ObserveError::NothingRecorded));
     };
     let failed = |error: zx_sim::Error| Failure::new(error.to_string());
     let (ours, theirs) = Socket::pair().map_err(failed)?;
     let interval = u64::try_from(interval.as_millis()).unwrap_or(u64::MAX);
-    let wanted =
-        ObserveOptions { interval_milliseconds: interval, wants_records: true, ..ObserveOptions::default() };
+    let wanted = ObserveOptions {
+        interval_milliseconds: interval,
+        wants_records: true,
+        program: program.map(str::to_owned),
+        ..ObserveOptions::default()
+    };
     let request = ProvisionerRequest::<Handle>::Observe { options: wanted, output: theirs.into_handle() };
     match connection.ask(request)? {
         ProvisionerResponse::Observe(observing) => Ok(observing.result.map(|_| ours)),
@@ -77,23 +88,24 @@ fn observe(interval: Duration) -> Result<Result<Socket, ObserveError>, Failure> 
     }
 }
 
-/// Observes the recording that runs.
-pub fn observe_running(interval: Duration) -> Result<Socket, Failure> {
-    observe(interval)?.map_err(refused)
+/// Observes the recording that runs, or that of a program.
+pub fn observe_running(interval: Duration, program: Option<&str>) -> Result<Socket, Failure> {
+    observe(interval, program)?.map_err(refused)
 }
 
 fn refused(error: ObserveError) -> Failure {
     Failure::new(match error {
         ObserveError::NothingRecorded => NOTHING_RECORDED,
         ObserveError::Busy => "as many commands watch the recording as the manager serves: end one of them",
+        ObserveError::Several => SEVERAL_RECORDED,
         ObserveError::Version => "the trace manager is of another release, which this command cannot watch",
     })
 }
 
 /// Waits for the recording that was just begun; none if it has ended before, or the user has quit.
-fn wait_until_it_begins(interval: Duration, own: &mut Own, keys: &Keys) -> Result<Option<Socket>, Failure> {
+fn wait_until_it_begins(wanted: &Wanted<'_>, own: &mut Own, keys: &Keys) -> Result<Option<Socket>, Failure> {
     loop {
-        match observe(interval) {
+        match observe(wanted.interval, wanted.program) {
             Ok(Ok(socket)) => return Ok(Some(socket)),
             Ok(Err(ObserveError::NothingRecorded)) | Err(_) => {}
             Ok(Err(error)) => {

@@ -43,10 +43,15 @@ impl Watched {
     }
 }
 
-/// Watches the durations of the recording until it ends. A byte of news follows each limit that begins to be
-/// exceeded, and a message why they are watched no longer.
-pub fn begin(mut limits: Vec<Watched>, news: Socket, say: Sender<String>) -> Result<(), Failure> {
-    let socket = source::observe_running(INTERVAL)?;
+/// Watches the durations of the recording of a program, or of the only one, until it ends. A byte of news
+/// follows each limit that begins to be exceeded, and a message why they are watched no longer.
+pub fn begin(
+    mut limits: Vec<Watched>,
+    program: Option<&str>,
+    news: Socket,
+    say: Sender<String>,
+) -> Result<(), Failure> {
+    let socket = source::observe_running(INTERVAL, program)?;
     let work = move || {
         let followed = follow(socket, |live, counts| {
             let now_ns = time_of(&counts);

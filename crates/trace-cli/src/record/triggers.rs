@@ -80,9 +80,11 @@ impl Triggers {
         let watched = watched.collect::<Result<Vec<_>, _>>()?;
         let limits: Vec<WatchedLimit> = watched.iter().filter_map(Watched::limit).collect();
         if !limits.is_empty() {
-            limits::begin(limits, recording.news()?, say.clone())?;
+            let program = options.program.first().map(String::as_str);
+            limits::begin(limits, program, recording.news()?, say.clone())?;
         }
-        let mut worker = Worker { output_file, snapshots: 0 };
+        let program = options.program.first().cloned();
+        let mut worker = Worker { output_file, program, snapshots: 0 };
         let work = move || {
             for trigger in orders {
                 let text = worker.obey(&trigger);
@@ -261,6 +263,8 @@ fn dropped(alerts: u64) -> Option<String> {
 /// Runs the actions, one after the other.
 struct Worker {
     output_file: PathBuf,
+    /// A program of this recording, if it is of some only.
+    program: Option<String>,
     snapshots: u32,
 }
 
@@ -295,7 +299,7 @@ impl Worker {
         let mut output = OutputFile::create(&path)?;
         // A connection of its own: this recording's channel has its own requests.
         let mut connection = connection::open()?;
-        connection.snapshot(output.file())?;
+        connection.snapshot(self.program.as_deref(), output.file())?;
         output.finish()
     }
 }

@@ -16,7 +16,7 @@ use crate::args::viewing::View;
 use crate::exit::{Failure, NOT_RECORDED};
 use crate::live::keys::Keys;
 use crate::live::own::{End, Output, Own};
-use crate::live::source::{self, Source, wait};
+use crate::live::source::{self, Source, Wanted, wait};
 use crate::stdio::say;
 use hub::Hub;
 use pages::Pages;
@@ -42,7 +42,14 @@ pub fn run(options: &View) -> Result<u8, Failure> {
     let address = listener.local_addr().map_err(|error| failed(&error))?;
     let access = Access::new(address).map_err(|error| failed(&error))?;
     let page = trace_report::live::page("recording").map_err(|error| failed(&error))?;
-    let (socket, mut own) = match source::begin(&options.of_record(), INTERVAL, Output::Same, &keys)? {
+    let arguments = options.of_record();
+    let wanted = Wanted {
+        arguments: &arguments,
+        program: None,
+        observes_others: arguments.is_empty(),
+        interval: INTERVAL,
+    };
+    let (socket, mut own) = match source::begin(&wanted, Output::Same, &keys)? {
         Source::Running(socket) => (socket, None),
         Source::Own(socket, own) => (socket, Some(own)),
         Source::Ended(code) => {

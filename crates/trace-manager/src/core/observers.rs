@@ -1,31 +1,27 @@
-//! Observers of the running session: who may be one, how many, and until when.
+//! Observers of a session: how many, and until when.
 //!
 //! An observer sees what a session records. Nothing that it does or fails to do is an event for the session.
 //= docs/protocol.md#observers
 
-use super::{Action, ClientId, Uid};
+use super::{Action, ClientId};
 use std::collections::{BTreeSet, VecDeque};
 use trace_protocol::controller::ObserveError;
 use trace_protocol::limits::MAX_OBSERVERS;
 
-/// The observers of the running session.
+/// The observers of a session.
 #[derive(Debug, Default)]
 pub(super) struct Observers {
     observers: BTreeSet<ClientId>,
 }
 
 impl Observers {
-    /// A client wants to observe the session of a user, if there is one that it may see.
-    pub fn add(&mut self, client: ClientId, session: Option<Uid>, actions: &mut VecDeque<Action>) {
-        let result = match session {
-            None => Err(ObserveError::NothingRecorded),
-            Some(_) if self.observers.len() >= MAX_OBSERVERS => Err(ObserveError::Busy),
-            Some(_) => Ok(()),
-        };
-        if result.is_ok() {
-            self.observers.insert(client);
+    /// Adds a client.
+    pub fn add(&mut self, client: ClientId) -> Result<(), ObserveError> {
+        if self.observers.len() >= MAX_OBSERVERS {
+            return Err(ObserveError::Busy);
         }
-        actions.push_back(Action::ReplyObserve(client, result));
+        self.observers.insert(client);
+        Ok(())
     }
 
     /// An observer has gone.

@@ -6,6 +6,8 @@ mod packets;
 mod queries;
 mod transfers;
 
+use super::observers::Observers;
+use super::scope::Scope;
 use super::stats::Stats;
 use super::tracee::{Data, Stream, Timer, Tracee, TraceeState};
 use super::{Action, ClientId, Now, Part, Provider, Uid};
@@ -33,13 +35,14 @@ const MEGABYTE: u64 = 1 << 20;
 
 type Actions = VecDeque<Action>;
 
-/// The running session.
+/// A running session.
 #[derive(Debug)]
 pub(super) struct Session {
     client: ClientId,
     pid: u32,
-    uid: Uid,
+    scope: Scope,
     config: TraceConfig,
+    pub(super) observers: Observers,
     state: SessionState,
     tracees: BTreeMap<ProviderId, Tracee>,
     /// Of the last Start, for providers that join its run.
@@ -62,12 +65,14 @@ pub(super) struct Session {
 }
 
 impl Session {
-    pub fn new(client: ClientId, pid: u32, uid: Uid, config: TraceConfig) -> Self {
+    /// A session that a user asks for, in a manager of `owner`'s.
+    pub fn new(client: ClientId, pid: u32, uid: Uid, owner: Uid, config: TraceConfig) -> Self {
         Self {
             client,
             pid,
-            uid,
+            scope: Scope::new(uid, owner, &config.programs),
             config,
+            observers: Observers::default(),
             state: SessionState::Ready,
             tracees: BTreeMap::new(),
             additional_categories: Vec::new(),
@@ -93,9 +98,40 @@ impl Session {
         }
     }
 
-    /// The user who asked for it.
-    pub fn uid(&self) -> Uid {
-        self.uid
+    /// Who asked for it, and for which programs.
+    pub fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
+    /// The process that asked for it.
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Whether a provider that registers takes part in it.
+    pub fn takes(&self, provider: &Provider) -> bool {
+        self.scope.has(provider.uid, &provider.name)
+    }
+
+    /// Whether some program could take part in both.
+    pub fn overlaps(&self, other: &Self) -> bool {
+        self.scope.overlaps(&other.scope)
+    }
+
+    /// Whether a provider takes part in it.
+    pub fn has(&self, provider: ProviderId) -> bool {
+        self.tracees.contains_key(&provider)
+    }
+
+    /// Whether a program of this name, or with this process id, takes part in it or was asked for.
+    pub fn has_program(&self, program: &str) -> bool {
+        let is_it = |tracee: &Tracee| tracee.name == program || tracee.pid.to_string() == program;
+        self.scope.names(program) || self.tracees.values().any(is_it)
+    }
+
+    /// It records, or is about to.
+    pub fn is_running(&self) -> bool {
+        matches!(self.state, SessionState::Starting | SessionState::Started)
     }
 
     pub fn client(&self) -> ClientId {
@@ -121,6 +157,12 @@ impl Session {
     fn enter(&mut self, state: SessionState, actions: &mut Actions) {
         self.state = state;
         actions.push_back(Action::StateChanged(self.client, state));
+    }
+
+    /// The archive comes before everything else.
+    pub fn begin(&self, actions: &mut Actions) {
+        let (client, config, uid) = (self.client, self.config.clone(), self.scope.uid());
+        actions.push_back(Action::BeginArchive { client, config, uid });
     }
 
     /// All providers known so far are initialized.
@@ -149,6 +191,7 @@ impl Session {
             categories.truncate(MAX_CATEGORIES);
         }
         actions.push_back(Action::InitializeTracee {
+            client: self.client,
             provider: id,
             buffer_bytes: u64::from(size) * MEGABYTE,
             mode: self.config.buffering_mode,
@@ -162,7 +205,7 @@ impl Session {
             _ => TraceeState::Initialized,
         };
         let mut tracee = Tracee::new(id, &provider.name, provider.pid, state);
-        if matches!(self.state, SessionState::Starting | SessionState::Started) {
+        if self.is_running() {
             tracee.joins_late = provider.is_late;
             start_tracee(&mut tracee, BufferDisposition::ClearEntire, &self.additional_categories, actions);
         }
@@ -396,7 +439,7 @@ impl Session {
             && let Some((id, part)) = self.transfers.pop_front()
         {
             self.transferring = Some((id, part));
-            actions.push_back(Action::Transfer { provider: id, part });
+            actions.push_back(Action::Transfer { client: self.client, provider: id, part });
         }
         self.drop_finished(actions);
         match self.state {

@@ -5,6 +5,7 @@ mod joining;
 mod observers;
 mod packets;
 mod session;
+mod several;
 mod simulator;
 mod stopping;
 mod streaming;
@@ -94,7 +95,7 @@ impl Bench {
     }
 
     fn state(&self) -> Option<SessionState> {
-        self.core.session.as_ref().map(Session::state)
+        self.core.sessions.get(&CLIENT).map(Session::state)
     }
 
     /// Has the core handle an event; returns its actions, without the lines of the log.
@@ -215,6 +216,7 @@ fn start_of(provider: ProviderId, disposition: BufferDisposition) -> Action {
 
 fn initialize_of(provider: ProviderId) -> Action {
     Action::InitializeTracee {
+        client: CLIENT,
         provider,
         buffer_bytes: 4 << 20,
         mode: BufferingMode::Oneshot,
@@ -223,7 +225,7 @@ fn initialize_of(provider: ProviderId) -> Action {
 }
 
 fn transfer_of(provider: ProviderId, is_quiet: bool) -> Action {
-    Action::Transfer { provider, part: Part::Rest { is_quiet } }
+    Action::Transfer { client: CLIENT, provider, part: Part::Rest { is_quiet } }
 }
 
 fn entered(state: SessionState) -> Action {

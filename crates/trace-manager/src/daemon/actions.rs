@@ -3,6 +3,7 @@
 use super::log::log;
 use super::output::Output;
 use super::providers::Buffer;
+use super::recording::Recording;
 use super::{Daemon, task};
 use crate::core::{Action, Event};
 use trace_format::units::ProviderId;
@@ -15,24 +16,25 @@ impl Daemon {
             Action::RefuseClient { client, reason } => {
                 log(&format!("session refused: {reason}"));
                 drop(self.clients.take_output());
-                if client == task::CLIENT {
-                    self.with_tasks(|tasks, effects| tasks.refused(reason, effects));
+                if task::is_task(client) {
+                    self.with_tasks(|tasks, effects| tasks.refused(client, reason, effects));
                     return;
                 }
                 self.clients.reply(client, SessionResponse::Refused { reason });
                 self.clients.close(client, &self.io);
             }
-            Action::BeginArchive { config, uid } => {
+            Action::BeginArchive { client, config, uid } => {
                 let Some(place) = self.clients.take_output() else {
                     return;
                 };
                 let mut output = Output::of_session(place, &config, uid.0);
                 output.begin(&config, self.rate);
-                self.providers.begin_session(&config, uid, output.queue().clone());
-                self.output = Some(output);
+                self.providers.begin_session(client, &config, uid, output.queue().clone());
+                self.recordings.insert(client, Recording::new(uid, output));
             }
-            Action::InitializeTracee { provider, buffer_bytes, mode, categories } => {
-                if let Err(reason) = self.providers.initialize(provider, buffer_bytes, mode, categories) {
+            Action::InitializeTracee { client, provider, buffer_bytes, mode, categories } => {
+                let begun = self.providers.initialize(client, provider, buffer_bytes, mode, categories);
+                if let Err(reason) = begun {
                     self.io.events.push_back(Event::TraceeFailed { provider, reason });
                 }
             }
@@ -48,12 +50,12 @@ impl Daemon {
             Action::ReplyFlush(client, result) => {
                 self.reply(client, SessionResponse::FlushBuffers(result));
             }
-            Action::TakeSnapshot { client, config, providers } => {
-                self.begin_snapshot(client, &config, &providers);
+            Action::TakeSnapshot { client, session, config, providers } => {
+                self.begin_snapshot(client, session, &config, &providers);
             }
             Action::ReplySnapshot(client, result) => self.clients.reply_snapshot(client, result),
             Action::TerminateTracee(provider) => self.providers.terminate(provider),
-            Action::Transfer { provider, part } => self.begin_transfer(provider, part),
+            Action::Transfer { client, provider, part } => self.begin_transfer(client, provider, part),
             Action::SendSaved { provider, wrapped_count, durable_data_end } => {
                 self.providers.saved(provider, wrapped_count, durable_data_end);
                 self.observers.note_saved(provider);
@@ -67,7 +69,10 @@ impl Daemon {
             Action::ReplyStart(client, result) => {
                 self.reply(client, SessionResponse::StartTracing(result));
             }
-            Action::ReplyStop(client, Ok(result)) => self.providers.ends.hold(client, result),
+            Action::ReplyStop(client, Ok(result)) => match self.providers.ends(client) {
+                Some(ends) => ends.hold(client, result),
+                None => self.reply(client, SessionResponse::StopTracing(Ok(result))),
+            },
             Action::ReplyStop(client, result) => {
                 self.reply(client, SessionResponse::StopTracing(result));
             }
@@ -79,24 +84,25 @@ impl Daemon {
                 self.reply(client, SessionResponse::OnWaiting(names));
             }
             Action::StateChanged(client, state) => {
-                if let Some(output) = self.output.as_mut().filter(|_| state == SessionState::Terminating) {
-                    output.begin_to_end();
-                }
                 if state == SessionState::Terminating {
-                    self.providers.end_snapshots();
+                    let recording = self.recordings.get_mut(&client);
+                    if let Some(output) = recording.and_then(|recording| recording.output.as_mut()) {
+                        output.begin_to_end();
+                    }
+                    self.providers.end_snapshots(client);
                 }
                 self.reply(client, SessionResponse::OnSessionStateChange(state));
             }
             Action::EndSession { client, is_aborted } => {
                 self.clients.close(client, &self.io);
-                self.providers.end_session();
-                match &mut self.output {
-                    Some(output) if !is_aborted => {
-                        self.providers.write_alerts(output.queue());
-                        self.providers.write_ends(output.queue());
+                self.providers.end_session(client);
+                match self.recordings.get_mut(&client) {
+                    Some(Recording { output: Some(output), .. }) if !is_aborted => {
+                        self.providers.write_alerts(client, output.queue());
+                        self.providers.write_ends(client, output.queue());
                         output.end();
                     }
-                    _ => self.end_output(false),
+                    _ => self.end_output(client, false),
                 }
             }
             Action::Log(text) => log(&text),

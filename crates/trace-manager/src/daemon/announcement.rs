@@ -4,16 +4,17 @@
 
 use super::log::log;
 use crate::core::Recorded;
+use std::collections::BTreeSet;
 use std::fs::DirEntry;
 use std::io::Write;
 use trace_protocol::registry::{RECORDING_OF_ALL, RECORDING_PREFIX, recording_of};
 use zx_sim::RuntimeDir;
 
-/// The file, while there is one.
+/// The files, while there are any.
 #[derive(Debug)]
 pub(super) struct Announcement {
     directory: RuntimeDir,
-    announced: Option<Recorded>,
+    announced: BTreeSet<Recorded>,
 }
 
 impl Announcement {
@@ -24,22 +25,24 @@ impl Announcement {
         for entry in entries.filter(is_left) {
             let _ = directory.remove_file(&entry.file_name().to_string_lossy());
         }
-        Self { directory, announced: None }
+        Self { directory, announced: BTreeSet::new() }
     }
 
-    /// Announces the users whose programs are recorded, and removes the previous announcement.
-    pub fn set(&mut self, recorded: Option<Recorded>) {
+    /// Announces the users whose programs are recorded, and removes previous announcements of others.
+    pub fn set(&mut self, recorded: BTreeSet<Recorded>) {
         if recorded == self.announced {
             return;
         }
-        if let Some(before) = self.announced.take() {
+        for before in self.announced.difference(&recorded) {
             // It may be gone together with its directory.
-            let _ = self.directory.remove_file(&name(before));
+            let _ = self.directory.remove_file(&name(*before));
         }
-        if let Some(recorded) = recorded
-            && let Err(error) = self.make(&name(recorded))
-        {
-            log(&format!("{error}; programs that start now may run for a moment before they are recorded"));
+        for new in recorded.difference(&self.announced) {
+            if let Err(error) = self.make(&name(*new)) {
+                log(&format!(
+                    "{error}; programs that start now may run for a moment before they are recorded"
+                ));
+            }
         }
         self.announced = recorded;
     }
@@ -55,7 +58,7 @@ impl Announcement {
 
 impl Drop for Announcement {
     fn drop(&mut self) {
-        self.set(None);
+        self.set(BTreeSet::new());
     }
 }
 
@@ -85,22 +88,25 @@ mod tests {
         };
         let mut announcement = Announcement::new(runtime());
         assert!(names().is_empty());
-        announcement.set(Some(Recorded::User(Uid(1000))));
+        let set = |users: &[Recorded]| users.iter().copied().collect::<BTreeSet<_>>();
+        announcement.set(set(&[Recorded::User(Uid(1000))]));
         assert_eq!(names(), ["recording.1000"]);
-        announcement.set(Some(Recorded::All));
+        announcement.set(set(&[Recorded::User(Uid(1000)), Recorded::User(Uid(1001))]));
+        assert_eq!(names(), ["recording.1000", "recording.1001"]);
+        announcement.set(set(&[Recorded::All]));
         assert_eq!(names(), ["recording.all"]);
         let written = fs::read_to_string(directory.path().join("run/recording.all")).unwrap();
         assert_eq!(written, std::process::id().to_string());
-        announcement.set(None);
+        announcement.set(set(&[]));
         assert!(names().is_empty());
         // A manager that is killed takes nothing back; the next one does, and leaves what is not its own.
-        announcement.set(Some(Recorded::All));
+        announcement.set(set(&[Recorded::All]));
         std::mem::forget(announcement);
         fs::write(directory.path().join("run/registry"), "").unwrap();
         fs::write(directory.path().join("run/recording.7"), "").unwrap();
         let mut announcement = Announcement::new(runtime());
         assert_eq!(names(), ["registry"]);
-        announcement.set(Some(Recorded::All));
+        announcement.set(set(&[Recorded::All]));
         drop(announcement);
         assert_eq!(names(), ["registry"]);
     }

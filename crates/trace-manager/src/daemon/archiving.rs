@@ -4,7 +4,8 @@ use super::Daemon;
 use super::key::Key;
 use super::log::log;
 use super::output::{Flushed, Written};
-use crate::core::{Event, Part};
+use super::recording::Recording;
+use crate::core::{ClientId, Event, Part};
 use std::time::Instant;
 use trace_archive::transfer;
 use trace_format::units::ProviderId;
@@ -14,31 +15,42 @@ use trace_protocol::controller::ProviderStats;
 const BATCHES_AT_ONCE: usize = 16;
 
 impl Daemon {
-    pub(super) fn begin_transfer(&mut self, provider: ProviderId, part: Part) {
+    pub(super) fn begin_transfer(&mut self, client: ClientId, provider: ProviderId, part: Part) {
         // It has failed just now, which the core learns next: no part of this archive begins any more.
-        let Some(output) = &mut self.output else {
+        let Some(Recording { output: Some(output), transfer: reading, .. }) =
+            self.recordings.get_mut(&client)
+        else {
             return;
         };
-        self.providers.write_alerts(output.queue());
+        self.providers.write_alerts(client, output.queue());
         let begin = output.position();
         match self.providers.begin_transfer(provider, self.rate, part, begin) {
-            Ok(transfer) => self.transfer = Some((provider, transfer)),
+            Ok(transfer) => *reading = Some((provider, transfer)),
             Err(problem) => {
                 let failed = |problem| ProviderStats { problem, ..ProviderStats::default() };
                 let stats = problem.map_or_else(transfer::nothing, failed);
                 self.io.events.push_back(Event::TransferFinished { provider, stats, is_complete: false });
-                if let (Part::Rest { .. }, Some(output)) = (part, &mut self.output) {
+                if let Part::Rest { .. } = part {
                     output.end_part(Written { provider, is_archived: false });
                 }
             }
         }
     }
 
-    /// Moves data from the buffers to the output for as long as the output accepts it and no other source had
-    /// to wait long. True if there is more to move at once.
-    pub(super) fn pump(&mut self) -> bool {
+    /// Moves data of all sessions, as [`Daemon::pump`] does of one; true if there is more to move at once.
+    pub(super) fn pump_all(&mut self) -> bool {
+        let clients: Vec<ClientId> = self.recordings.keys().copied().collect();
+        clients.into_iter().fold(false, |is_busy, client| self.pump(client) | is_busy)
+    }
+
+    /// Moves data from the buffers of a session to its output for as long as the output accepts it and no
+    /// other source had to wait long. True if there is more to move at once.
+    fn pump(&mut self, client: ClientId) -> bool {
         for _ in 0..BATCHES_AT_ONCE {
-            let Some(output) = &mut self.output else {
+            let Some(recording) = self.recordings.get_mut(&client) else {
+                return false;
+            };
+            let Some(output) = &mut recording.output else {
                 return false;
             };
             // Counts first: a writer that is found full after that has more to report.
@@ -46,7 +58,7 @@ impl Daemon {
             let flushed = match flushed {
                 Ok(flushed) => flushed,
                 Err(reason) => {
-                    self.fail_output(reason);
+                    self.fail_output(client, reason);
                     return false;
                 }
             };
@@ -57,10 +69,10 @@ impl Daemon {
                 self.io.events.push_back(Event::PartWritten { provider });
             }
             if output.is_ended() && output.is_written() {
-                self.end_output(true);
+                self.end_output(client, true);
                 return false;
             }
-            let transfer = self.transfer.take_if(|_| flushed == Flushed::Drained);
+            let transfer = recording.transfer.take_if(|_| flushed == Flushed::Drained);
             let Some((provider, mut transfer)) = transfer else {
                 output.watch(&self.io.waits, Key::Output.encode(), flushed);
                 return false;
@@ -75,55 +87,74 @@ impl Daemon {
                     output.end_part(Written { provider, is_archived: is_complete && is_rest });
                 }
             } else {
-                self.transfer = Some((provider, transfer));
+                recording.transfer = Some((provider, transfer));
             }
         }
         true
     }
 
-    /// The output accepts no more, or the client's confirmations are invalid.
-    pub(super) fn fail_output(&mut self, reason: String) {
-        if self.core.has_session() {
-            self.io.events.push_back(Event::OutputFailed { reason });
+    /// A session's output accepts no more, or the client's confirmations are invalid.
+    pub(super) fn fail_output(&mut self, client: ClientId, reason: String) {
+        if self.core.has(client) {
+            self.io.events.push_back(Event::OutputFailed { client, reason });
         } else {
             log(&format!("an archive is not complete: {reason}"));
         }
-        if let Some(output) = &mut self.output {
+        if let Some(output) = self.recordings.get_mut(&client).and_then(|found| found.output.as_mut()) {
             output.report_failure(0);
         }
-        self.end_output(false);
+        self.end_output(client, false);
     }
 
-    /// Nothing more is written into the archive.
-    pub(super) fn end_output(&mut self, is_written: bool) {
-        self.transfer = None;
+    /// Nothing more is written into a session's archive.
+    pub(super) fn end_output(&mut self, client: ClientId, is_written: bool) {
         // Before the client sees the end: nothing is left when it has ended.
-        self.providers.end_archive(is_written);
-        if let Some(mut output) = self.output.take() {
+        self.providers.end_archive(client, is_written);
+        let Some(recording) = self.recordings.get_mut(&client) else {
+            return;
+        };
+        recording.transfer = None;
+        if let Some(mut output) = recording.output.take() {
             output.unwatch(&self.io.waits);
+        }
+        if !self.core.has(client) {
+            self.recordings.remove(&client);
         }
     }
 
     /// Has quiet streams hand over the data that they have.
     //= docs/protocol.md#flush
     pub(super) fn flush_if_quiet(&mut self, now: Instant) {
-        let (Some(period), Some(output)) = (self.core.write_period(), &mut self.output) else {
-            self.next_flush = None;
-            return;
-        };
-        if self.next_flush.is_none_or(|next| next <= now) {
-            let is_quiet = output.grown() == 0;
-            if is_quiet && self.next_flush.is_some() {
-                self.core.flush();
-                self.act_on_all();
+        for (client, recording) in &mut self.recordings {
+            let (Some(period), Some(output)) = (self.core.write_period(*client), &mut recording.output)
+            else {
+                recording.next_flush = None;
+                continue;
+            };
+            if recording.next_flush.is_none_or(|next| next <= now) {
+                let is_quiet = output.grown() == 0;
+                if is_quiet && recording.next_flush.is_some() {
+                    self.core.flush(*client);
+                }
+                recording.next_flush = Some(now + period);
             }
-            self.next_flush = Some(now + period);
+        }
+        self.act_on_all();
+    }
+
+    /// Fails the outputs whose clients must have read more by now.
+    pub(super) fn fail_late_outputs(&mut self, now: Instant) {
+        let is_late =
+            |client: &&ClientId| self.output_deadline(**client).is_some_and(|deadline| deadline <= now);
+        let late: Vec<ClientId> = self.recordings.keys().filter(is_late).copied().collect();
+        for client in late {
+            self.fail_output(client, "the client does not take the rest of its archive".to_owned());
         }
     }
 
-    /// When the client must have read more; while it records there is no limit.
-    pub(super) fn output_deadline(&self) -> Option<Instant> {
-        let output = self.output.as_ref()?;
-        (output.is_ended() || self.core.is_terminating()).then(|| output.deadline())
+    /// When a client must have read more; while it records there is no limit.
+    pub(super) fn output_deadline(&self, client: ClientId) -> Option<Instant> {
+        let output = self.recordings.get(&client)?.output.as_ref()?;
+        (output.is_ended() || self.core.is_terminating(client)).then(|| output.deadline())
     }
 }

@@ -37,9 +37,6 @@ const OBSERVER_VERSIONS: VersionRange = VersionRange::only(OBSERVER_VERSION);
 /// How long providers may take to report their categories, all together.
 const CATEGORIES_WAIT: Duration = Duration::from_secs(1);
 
-/// Why no session can begin while the archive of the one before is not written.
-pub(super) const ENDING: &str = "the session before is still being read";
-
 /// The daemon's state about clients.
 pub(super) struct Clients {
     next_number: u32,
@@ -125,7 +122,7 @@ pub(super) struct QueryContext<'a> {
     /// The providers that this user may see.
     pub providers: Vec<ProviderInfo>,
     pub registered: &'a mut Providers,
-    /// The providers that record in a session that this user may see; none if there is none.
+    /// The providers that record in sessions that this user may see; none if there are none.
     pub recording: Option<Vec<ProviderId>>,
     pub dumps: &'a mut Dumps,
 }
@@ -245,17 +242,19 @@ impl Clients {
             Some((txid, ProvisionerRequest::GetKnownCategories)) => {
                 self.waiting_queries.push_back(Asking { connection: number, txid, uid: context.uid });
             }
-            Some((txid, ProvisionerRequest::TakeSnapshot { output })) => match Socket::from_handle(output) {
-                Ok(output) => {
-                    // A connection may want several.
-                    let client = client_id(self.number());
-                    let output = Some(output);
-                    self.snapshots.push(WantedSnapshot { client, connection: number, txid, output });
-                    io.events.push_back(Event::Snapshot { client, uid: context.uid });
+            Some((txid, ProvisionerRequest::TakeSnapshot { program, output })) => {
+                match Socket::from_handle(output) {
+                    Ok(output) => {
+                        // A connection may want several.
+                        let client = client_id(self.number());
+                        let output = Some(output);
+                        self.snapshots.push(WantedSnapshot { client, connection: number, txid, output });
+                        io.events.push_back(Event::Snapshot { client, uid: context.uid, program });
+                    }
+                    // As with any other message that does not decode.
+                    Err(_) => self.close_provisioner(number, io),
                 }
-                // As with any other message that does not decode.
-                Err(_) => self.close_provisioner(number, io),
-            },
+            }
             Some((txid, ProvisionerRequest::Observe { options, output })) => {
                 match Socket::from_handle(output) {
                     Ok(output) => self.observe(number, txid, options, output, context.uid, io),
@@ -298,8 +297,9 @@ impl Clients {
         }
         let number = self.number();
         let client = client_id(number);
+        let program = options.program.clone();
         self.observers.push(WantedObserver { client, number, connection, txid, options, output });
-        io.events.push_back(Event::Observe { client, uid });
+        io.events.push_back(Event::Observe { client, uid, program });
     }
 
     /// The request of an observer that the core has accepted or refused.

@@ -18,12 +18,12 @@ pub(super) enum Key {
     Client(u32),
     /// The session channel.
     Session(u32),
-    /// The session's output socket.
+    /// The output socket of a session.
     Output,
     /// The socket that a snapshot goes into.
     Snapshot,
-    /// A task's file is complete.
-    Spool,
+    /// The file of the task with this number is complete.
+    Spool(u32),
     /// The process of a provider that has left.
     Process(ProviderId),
     /// The socket of an observer.
@@ -43,7 +43,7 @@ impl Key {
             Self::Session(number) => (7, number),
             Self::Output => (8, 0),
             Self::Snapshot => (9, 0),
-            Self::Spool => (10, 0),
+            Self::Spool(number) => (10, number),
             Self::Process(id) => (11, id.0),
             Self::Observer(number) => (12, number),
         };
@@ -63,7 +63,7 @@ impl Key {
             7 => Self::Session(number),
             8 => Self::Output,
             9 => Self::Snapshot,
-            10 => Self::Spool,
+            10 => Self::Spool(number),
             11 => Self::Process(ProviderId(number)),
             _ => Self::Observer(number),
         }

@@ -12,8 +12,6 @@ use trace_protocol::memory::{MemoryDump, MemoryDumpLevel, MemoryDumps};
 pub(super) struct Dumps {
     /// Number of the last one.
     last: u64,
-    /// When the next periodic dump of a session is due.
-    next: Option<Instant>,
 }
 
 /// A memory dump that was requested from providers.
@@ -47,19 +45,20 @@ impl Dumps {
         Taken { dump, answering }
     }
 
-    /// Requests the dump that is due, if the session wants any.
+    /// Requests the dump of a session that is due, if the session wants any. `next` is when it is.
     pub fn take_if_due(
         &mut self,
         now: Instant,
+        next: &mut Option<Instant>,
         wanted: Option<MemoryDumps>,
         providers: &mut Providers,
         recording: impl FnOnce() -> Option<Vec<ProviderId>>,
     ) {
         let Some(wanted) = wanted else {
-            self.next = None;
+            *next = None;
             return;
         };
-        let due = *self.next.get_or_insert(now);
+        let due = *next.get_or_insert(now);
         if due > now {
             return;
         }
@@ -67,11 +66,6 @@ impl Dumps {
         let interval = Duration::from_millis(wanted.interval_milliseconds.max(1));
         // On a fixed grid; missed dumps are not made up for.
         let missed = (now - due).as_nanos() / interval.as_nanos();
-        self.next = Some(due + interval * u32::try_from(missed).unwrap_or(u32::MAX - 1).saturating_add(1));
-    }
-
-    /// When the next one is due.
-    pub const fn deadline(&self) -> Option<Instant> {
-        self.next
+        *next = Some(due + interval * u32::try_from(missed).unwrap_or(u32::MAX - 1).saturating_add(1));
     }
 }

@@ -16,7 +16,7 @@ use std::time::Instant;
 use trace_format::units::{ProviderId, TicksPerSecond};
 use trace_protocol::controller::ObserveError;
 
-/// The observers of the running session, and of one that has just ended.
+/// The observers of the running sessions, and of those that have just ended.
 #[derive(Default)]
 pub(super) struct Observers {
     observers: Vec<Observer>,
@@ -46,7 +46,11 @@ impl Observers {
 
     /// A provider's buffer is about to be given up.
     pub fn note_end(&mut self, id: ProviderId, providers: &Providers, core: &Core, rate: TicksPerSecond) {
+        let session = providers.session_of(id);
         for index in 0..self.observers.len() {
+            if self.observers.get(index).map(|observer| observer.session) != session {
+                continue;
+            }
             self.with(index, providers, core, rate, |observer, context| observer.note_end(id, context));
         }
     }
@@ -66,7 +70,7 @@ impl Observers {
             now: Instant::now(),
             rate,
             providers,
-            session: core.session_state(),
+            session: core.session_state(observer.session),
             saved_halves: &|id| core.saved_halves(id),
             open: &|id| others().find_map(|observer| observer.open(id)),
         };
@@ -76,14 +80,15 @@ impl Observers {
 
 impl Daemon {
     /// Answers a client that wants to observe.
-    pub(super) fn reply_observe(&mut self, client: ClientId, result: Result<(), ObserveError>) {
+    pub(super) fn reply_observe(&mut self, client: ClientId, result: Result<ClientId, ObserveError>) {
         let Some(wanted) = self.clients.take_observer(client) else {
             return;
         };
-        self.clients.reply_observe(&wanted, result);
-        if result.is_ok() {
+        self.clients.reply_observe(&wanted, result.map(|_| ()));
+        if let Ok(session) = result {
             let WantedObserver { number, options, output, .. } = wanted;
-            self.observers.observers.push(Observer::new(client, number, output, options, Instant::now()));
+            let observer = Observer::new((client, session), number, output, &options, Instant::now());
+            self.observers.observers.push(observer);
         }
     }
 

@@ -4,30 +4,29 @@ mod alerts;
 mod making;
 mod observed;
 mod registration;
+mod session;
 mod snapshots;
 mod startup;
 
 use super::dying::DyingProviders;
-use super::ends::{Ends, Leaving};
+use super::ends::Leaving;
 use super::io::Io;
 use super::log::log;
-use super::session_dir::{Beginning, SessionDir};
 use super::wire::send;
-use crate::core::{Event, Part, ProcessState, Uid};
-use alerts::UnrecordedAlerts;
+use crate::core::{ClientId, Event, Part, ProcessState, Uid};
 use making::{Next, Unready};
 pub(super) use observed::ObservedBuffer;
-use snapshots::Kept;
+use session::Session;
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
-use trace_archive::manifest::{BufferInfo, Entry, OutputFile, PartInfo, SessionInfo};
-use trace_archive::program_info::{self, ProgramInfo};
+use std::time::Instant;
+use trace_archive::manifest::{BufferInfo, Entry, PartInfo};
+use trace_archive::program_info::ProgramInfo;
 use trace_archive::session_info::RaisedAlert;
 use trace_archive::transfer::{Progress, ProviderBuffer, Transfer, VmoSource};
 use trace_format::buffer::BufferMode;
 use trace_format::units::{Koid, ProviderId, Ticks, TicksPerSecond};
-use trace_protocol::controller::{ProviderProgress, TraceConfig};
+use trace_protocol::controller::ProviderProgress;
 use trace_protocol::fifo::{FIFO_DEPTH, PACKET_BYTES};
 use trace_protocol::memory::MemoryDumpLevel;
 use trace_protocol::provider::{ProviderRequest, ProviderResponse};
@@ -56,28 +55,11 @@ pub(super) struct Providers {
     shared: BTreeMap<u32, Channel>,
     providers: BTreeMap<ProviderId, Provider>,
     pub dying: DyingProviders,
-    pub ends: Ends,
     next_id: u32,
-    /// Made for the first buffer of a session.
-    session: Option<SessionDir>,
-    /// Contents of the session's manifest at its beginning, until the directory exists.
-    beginning: Option<Beginning>,
-    /// Of a session that is over, until its archive is written.
-    ending: Option<SessionDir>,
-    /// The session's archive describes the recorded programs.
-    has_metadata: bool,
-    /// Whether events have the processor time of their thread.
-    thread_time: bool,
-    /// Whether programs write marks of their events for the kernel.
-    mirror_markers: bool,
-    /// Whether programs record only texts that their call sites mark as literals.
-    privacy: bool,
+    /// Those that run, and those whose archives are not complete yet.
+    sessions: BTreeMap<ClientId, Session>,
     /// Buffers that are being made, one after the other.
     unready: VecDeque<Unready>,
-    /// Buffers of programs that have ended while the session runs.
-    kept: Kept,
-    /// Alerts raised by programs of earlier releases.
-    alerts: UnrecordedAlerts,
 }
 
 /// The fate of a buffer whose provider no longer takes part in the session.
@@ -131,6 +113,7 @@ struct Provider {
 
 /// The state of a provider in a session.
 struct Tracee {
+    session: ClientId,
     vmo: Vmo,
     size: u64,
     mode: BufferingMode,
@@ -228,7 +211,7 @@ impl Provider {
     fn read_packet(
         &mut self,
         id: ProviderId,
-        alerts: &mut UnrecordedAlerts,
+        sessions: &mut BTreeMap<ClientId, Session>,
         io: &mut Io,
     ) -> Option<zx_sim::Result<()>> {
         let tracee = self.tracee.as_mut()?;
@@ -240,9 +223,10 @@ impl Provider {
             if let Ok(FifoRequest::Alert { name }) = &packet
                 && !self.records_alerts
                 && tracee.has_started
+                && let Some(session) = sessions.get_mut(&tracee.session)
             {
                 let (at, process) = (Ticks(ticks::now()), Koid(self.pid));
-                alerts.add(RaisedAlert { at, process, name: name.clone() });
+                session.alerts.add(RaisedAlert { at, process, name: name.clone() });
             }
             io.events.push_back(Event::Packet { provider: id, packet });
         }
@@ -260,25 +244,17 @@ impl Providers {
             shared: BTreeMap::new(),
             providers: BTreeMap::new(),
             dying: DyingProviders::default(),
-            ends: Ends::default(),
             next_id: 1,
-            session: None,
-            beginning: None,
-            ending: None,
-            has_metadata: false,
-            thread_time: false,
-            mirror_markers: false,
-            privacy: false,
+            sessions: BTreeMap::new(),
             unready: VecDeque::new(),
-            kept: Kept::default(),
-            alerts: UnrecordedAlerts::default(),
         }
     }
 
     /// When [`Providers::handle_time`] is due.
     pub fn next_deadline(&self) -> Option<Instant> {
         let registration = self.registrations.first_key_value().map(|(_, (_, deadline))| *deadline);
-        registration.into_iter().chain(self.ends.next_deadline()).min()
+        let ends = self.sessions.values().filter_map(|session| session.ends.next_deadline());
+        registration.into_iter().chain(ends).min()
     }
 
     /// Reads a provider's channel: an answer about its categories, or its end.
@@ -330,7 +306,7 @@ impl Providers {
         let Some(provider) = self.providers.get_mut(&id) else {
             return;
         };
-        let Some(Err(error)) = provider.read_packet(id, &mut self.alerts, io) else {
+        let Some(Err(error)) = provider.read_packet(id, &mut self.sessions, io) else {
             return;
         };
         // The provider has left the session, and stays registered.
@@ -350,7 +326,7 @@ impl Providers {
         };
         // Packets that it sent before it left still count.
         for _ in 0..MAX_LAST_PACKETS {
-            if !matches!(provider.read_packet(id, &mut self.alerts, io), Some(Ok(()))) {
+            if !matches!(provider.read_packet(id, &mut self.sessions, io), Some(Ok(()))) {
                 break;
             }
         }
@@ -370,7 +346,9 @@ impl Providers {
         };
         if let Some(tracee) = &provider.tracee {
             let leaving = if tracee.is_terminated { Leaving::Asked } else { Leaving::Unasked };
-            self.ends.add(id, provider.pid, provider.process.clone(), leaving);
+            if let Some(session) = self.sessions.get_mut(&tracee.session) {
+                session.ends.add(id, provider.pid, provider.process.clone(), leaving);
+            }
         } else if provider.channel.is_none() {
             self.providers.remove(&id);
             self.unready.retain(|unready| unready.id != id);
@@ -384,40 +362,9 @@ impl Providers {
         }
     }
 
-    /// A session of a user's begins, whose archive begins with `head`.
-    pub fn begin_session(&mut self, config: &TraceConfig, uid: Uid, head: Vec<u8>) {
-        let mode = BufferMode::from(config.buffering_mode);
-        let wall_clock = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
-        let wall_clock_ns = u64::try_from(wall_clock).unwrap_or(u64::MAX);
-        let rate = self.clock.ticks_per_second;
-        let command_line = if config.privacy { Vec::new() } else { config.command_line.clone() };
-        let info = SessionInfo::new(mode, rate, wall_clock_ns, command_line);
-        let output = config.file.clone().filter(|_| config.confirms).map(|file| OutputFile {
-            path: file.path,
-            device: file.device,
-            inode: file.inode,
-            uid: uid.0,
-        });
-        self.beginning = Some(Beginning { info, output, head });
-        self.end_snapshots();
-        self.kept = Kept::up_to(config.keep_ended_bytes);
-        self.ends = Ends::default();
-        self.has_metadata = config.metadata && !config.privacy;
-        self.thread_time = config.thread_time;
-        self.mirror_markers = config.mirror_markers;
-        self.privacy = config.privacy;
-        self.alerts = UnrecordedAlerts::default();
-    }
-
-    fn note(&mut self, entry: &Entry) {
-        if let Some(session) = &mut self.session {
-            session.note(entry);
-        }
-    }
-
     /// All of a provider's buffer is written into the client's archive.
     pub fn note_archived(&mut self, id: ProviderId) {
-        self.note(&Entry::Archived { provider: id.0 });
+        self.note(id, &Entry::Archived { provider: id.0 });
     }
 
     pub fn start(
@@ -436,7 +383,7 @@ impl Providers {
             progress.clear(disposition == BufferDisposition::ClearEntire);
         }
         // Before it records anything.
-        self.note(&Entry::Started { provider: id.0, retains });
+        self.note(id, &Entry::Started { provider: id.0, retains });
         self.send_request(
             id,
             ProviderRequest::Start { buffer_disposition: disposition, additional_categories },
@@ -469,14 +416,15 @@ impl Providers {
         self.send_request(id, ProviderRequest::Flush);
     }
 
-    /// The progress of the session's providers; for one whose buffer cannot be read, only its presence.
+    /// The progress of a session's providers; for one whose buffer cannot be read, only its presence.
     pub fn progress(
         &self,
+        session: ClientId,
         rate: TicksPerSecond,
         saved_halves: impl Fn(ProviderId) -> u64,
     ) -> Vec<ProviderProgress> {
         let taking_part = self.providers.iter().filter_map(|(id, provider)| {
-            let tracee = provider.tracee.as_ref()?;
+            let tracee = provider.tracee.as_ref().filter(|tracee| tracee.session == session)?;
             let usage = tracee.usage(rate, saved_halves(*id)).unwrap_or_default();
             Some(ProviderProgress {
                 id: id.0,
@@ -527,7 +475,7 @@ impl Providers {
 
     /// Reports to a provider that a half is written.
     pub fn saved(&mut self, id: ProviderId, wrapped_count: u32, durable_data_end: u64) {
-        self.note(&Entry::Saved { provider: id.0, half: wrapped_count });
+        self.note(id, &Entry::Saved { provider: id.0, half: wrapped_count });
         let tracee = self.providers.get_mut(&id).and_then(|provider| provider.tracee.as_mut());
         if let Some(tracee) = tracee
             && let Some(fifo) = &tracee.fifo
@@ -547,8 +495,9 @@ impl Providers {
         part: Part,
         begin: u64,
     ) -> Result<Transfer, Option<String>> {
+        let has_metadata = self.session_with(id).is_some_and(|session| session.has_metadata);
         let provider = self.providers.get_mut(&id).ok_or(None)?;
-        let program = provider.program_info(self.has_metadata);
+        let program = provider.program_info(has_metadata);
         let tracee = provider.tracee.as_mut().ok_or(None)?;
         let vmo = tracee.vmo.duplicate().map_err(|error| Some(error.to_string()))?;
         let (size, mode) = (tracee.size, tracee.mode);
@@ -563,13 +512,13 @@ impl Providers {
             Part::Rest { .. } => None,
         };
         let part = PartInfo { half, begin, left: transfer.left().to_vec() };
-        self.note(&Entry::Part { provider: id.0, part });
+        self.note(id, &Entry::Part { provider: id.0, part });
         Ok(transfer)
     }
 
     /// Keeps the state that the next transfer resumes from; the archive ends at this position now.
     pub fn end_transfer(&mut self, id: ProviderId, progress: Progress, end: u64) {
-        self.note(&Entry::End { provider: id.0, end, so_far: progress.so_far() });
+        self.note(id, &Entry::End { provider: id.0, end, so_far: progress.so_far() });
         let provider = self.providers.get_mut(&id);
         if let Some(tracee) = provider.and_then(|provider| provider.tracee.as_mut()) {
             tracee.progress = Some(progress);
@@ -587,14 +536,16 @@ impl Providers {
             if let Some(fifo) = &tracee.fifo {
                 let _ = io.waits.remove(fifo);
             }
-            match (buffer, &mut self.session) {
-                (Buffer::Left, Some(session)) => session.has_left = true,
+            let mut session = self.sessions.get_mut(&tracee.session);
+            let directory = session.as_mut().and_then(|session| session.directory.as_mut());
+            match (buffer, directory) {
+                (Buffer::Left, Some(directory)) => directory.has_left = true,
                 _ => {
                     if let Some(path) = tracee.vmo.path() {
                         let _ = std::fs::remove_file(path);
                     }
-                    if tracee.has_started {
-                        self.kept.add(id, provider, tracee, self.has_metadata);
+                    if let Some(session) = session.filter(|_| tracee.has_started) {
+                        session.kept.add(id, provider, tracee, session.has_metadata);
                     } else {
                         drop(tracee.vmo.into_handle());
                     }
@@ -603,33 +554,6 @@ impl Providers {
         }
         if provider.channel.is_none() {
             self.providers.remove(&id);
-        }
-    }
-
-    /// Queues how programs ended that have left the session before it ends.
-    //= docs/protocol.md#provider-descriptions
-    pub fn write_ends(&mut self, out: &mut Vec<u8>) {
-        if self.has_metadata {
-            program_info::ended(&self.ends.of_programs(Instant::now()), out);
-        }
-    }
-
-    /// The session ends: no more snapshots of it are taken.
-    pub fn end_snapshots(&mut self) {
-        self.kept.end();
-    }
-
-    /// No provider takes part in the session any more. Data that is in no archive stays.
-    pub fn end_session(&mut self) {
-        self.end_snapshots();
-        self.beginning = None;
-        self.ending = self.session.take();
-    }
-
-    /// The archive of a session that is over is complete.
-    pub fn end_archive(&mut self, is_written: bool) {
-        if let Some(session) = self.ending.take() {
-            session.end(is_written);
         }
     }
 }

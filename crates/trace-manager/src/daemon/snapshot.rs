@@ -86,10 +86,11 @@ impl Snapshot {
 }
 
 impl Daemon {
-    /// Begins a copy for a client.
+    /// Begins a copy of a session for a client.
     pub(super) fn begin_snapshot(
         &mut self,
         client: ClientId,
+        session: ClientId,
         config: &TraceConfig,
         providers: &[ProviderId],
     ) {
@@ -98,23 +99,28 @@ impl Daemon {
         };
         let mut output = Output::new(socket, config, false);
         output.begin(config, self.rate);
-        let (mut waiting, given_up) = self.providers.snapshot_ended(self.rate);
+        let (mut waiting, given_up) = self.providers.snapshot_ended(session, self.rate);
         waiting.extend(providers.iter().filter_map(|id| self.providers.snapshot(*id, self.rate)));
-        self.snapshot = Some(Snapshot::new(output, waiting, given_up));
+        self.snapshots.insert(session, Snapshot::new(output, waiting, given_up));
     }
 
-    /// Copies a batch; true if there is more to do at once.
-    pub(super) fn pump_snapshot(&mut self) -> bool {
-        let copied =
-            self.snapshot.as_mut().map(|snapshot| snapshot.pump(&self.io.waits, Key::Snapshot.encode()));
-        match copied {
-            None | Some(Copied::Blocked) => false,
-            Some(Copied::Busy) => true,
-            Some(Copied::Finished(result)) => {
-                self.snapshot = None;
-                self.io.events.push_back(Event::SnapshotFinished { result });
-                true
+    /// Copies a batch of each snapshot; true if there is more to do at once.
+    pub(super) fn pump_snapshots(&mut self) -> bool {
+        let mut is_busy = false;
+        self.snapshots.retain(|session, snapshot| {
+            match snapshot.pump(&self.io.waits, Key::Snapshot.encode()) {
+                Copied::Blocked => true,
+                Copied::Busy => {
+                    is_busy = true;
+                    true
+                }
+                Copied::Finished(result) => {
+                    self.io.events.push_back(Event::SnapshotFinished { session: *session, result });
+                    is_busy = true;
+                    false
+                }
             }
-        }
+        });
+        is_busy
     }
 }

@@ -1,6 +1,7 @@
 //! A task: a recording that the manager holds itself, and writes into a file that a client has opened for it.
 //!
-//! To the core it is a client like any other, whose requests are made here and whose answers come here.
+//! To the core it is a client like any other, whose requests are made here and whose answers come here. Each
+//! user may have several, as far as they ask for different programs.
 
 mod spool;
 
@@ -8,6 +9,7 @@ use super::file_writer::FileWriter;
 use super::log::log;
 use crate::core::{ClientId, Event, Uid};
 use spool::Spool;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use trace_protocol::Txid;
 use trace_protocol::controller::{
@@ -18,10 +20,22 @@ use zx_sim::{Handle, Socket};
 
 /// How long the result of a task that has ended by itself is kept for a client to ask for it.
 const UNREPORTED_WAIT: Duration = Duration::from_hours(24);
-/// The task's client number in the core.
-pub(super) const CLIENT: ClientId = ClientId(u64::MAX);
 /// Number of a manager's first task.
-const FIRST_TASK: u64 = 100;
+const FIRST_TASK: u32 = 100;
+/// Numbers of tasks among the core's clients follow those of session channels, which have 32 bits.
+const CLIENTS: u64 = 1 << 32;
+/// Ends that are remembered for clients to ask for them.
+const MAX_UNREPORTED: usize = 16;
+
+/// A task's client number in the core.
+fn client(id: u32) -> ClientId {
+    ClientId(CLIENTS + u64::from(id))
+}
+
+/// Whether a client of the core is a task.
+pub(super) fn is_task(client: ClientId) -> bool {
+    client.0 >= CLIENTS
+}
 
 /// An answer, and its recipient.
 pub(super) type Answer = (Requester, TaskResponse);
@@ -36,19 +50,19 @@ pub(super) struct Requester {
     pub uid: Uid,
 }
 
-/// The only task.
+/// The tasks of a manager.
 #[derive(Debug)]
 pub(super) struct Tasks {
-    next: u64,
-    current: Option<Task>,
-    /// How the last one ended, if no client waited for that.
-    unreported: Option<UnreportedEnd>,
+    next: u32,
+    running: BTreeMap<u32, Task>,
+    /// How the last ones ended for whose end no client waited, the newest last.
+    unreported: VecDeque<UnreportedEnd>,
 }
 
 /// The end of a task that has not been reported to any client.
 #[derive(Debug)]
 struct UnreportedEnd {
-    id: u64,
+    id: u32,
     uid: Uid,
     end: Result<TaskEnd, TaskFailure>,
     since: Instant,
@@ -56,7 +70,7 @@ struct UnreportedEnd {
 
 #[derive(Debug)]
 struct Task {
-    id: u64,
+    id: u32,
     options: TaskOptions,
     config: TraceConfig,
     pid: u32,
@@ -102,31 +116,31 @@ fn no_such_task() -> TaskFailure {
 
 impl Tasks {
     pub fn new() -> Self {
-        Self { next: FIRST_TASK, current: None, unreported: None }
+        Self { next: FIRST_TASK, running: BTreeMap::new(), unreported: VecDeque::new() }
     }
 
     /// A task is running, or its file is still being written.
     pub fn is_busy(&self) -> bool {
-        self.current.is_some()
+        !self.running.is_empty()
     }
 
     /// A task has ended by itself within the last day, and no client was informed.
     //= docs/protocol.md#tasks
     pub fn has_unreported_end(&self, now: Instant) -> bool {
-        self.unreported.as_ref().is_some_and(|unreported| now < unreported.since + UNREPORTED_WAIT)
+        self.unreported.iter().any(|unreported| now < unreported.since + UNREPORTED_WAIT)
     }
 
-    /// A socket that becomes readable when the file is complete.
-    pub fn spool(&self) -> Option<&Socket> {
-        self.current.as_ref().map(|task| task.spool.done())
+    /// A task's socket that becomes readable when its file is complete.
+    pub fn spool(&self, id: u32) -> Option<&Socket> {
+        self.running.get(&id).map(|task| task.spool.done())
     }
 
     /// When [`Tasks::handle_time`] is due.
     pub fn deadline(&self) -> Option<Instant> {
-        self.current.as_ref().and_then(|task| task.deadline)
+        self.running.values().filter_map(|task| task.deadline).min()
     }
 
-    /// Begins a task, whose archive goes to the writer.
+    /// Begins a task, whose archive goes to the writer; returns its number too.
     pub fn start(
         &mut self,
         requester: Requester,
@@ -134,35 +148,28 @@ impl Tasks {
         options: TaskOptions,
         file: Handle,
         effects: &mut Effects,
-    ) -> Option<FileWriter> {
-        let mut refuse = |error, reason: String| {
-            effects.answers.push((requester, TaskResponse::Start(Err(failure(error, reason)))));
-            None
-        };
-        if let Some(current) = &self.current {
-            let reason = match current.phase {
-                Phase::Starting(_) | Phase::Recording => {
-                    "already recording; trace status shows the recording, trace stop ends it"
-                }
-                Phase::Ending => "the recording before is still being written",
-            };
-            return refuse(TaskError::AlreadyStarted, reason.to_owned());
-        }
+    ) -> Option<(u32, FileWriter)> {
         let (spool, output, written) = match Spool::start(file, options.file.clone()) {
             Ok(spool) => spool,
-            Err(reason) => return refuse(TaskError::Start, reason),
+            Err(reason) => {
+                let refused = Err(failure(TaskError::Start, reason));
+                effects.answers.push((requester, TaskResponse::Start(refused)));
+                return None;
+            }
         };
+        let id = self.next;
+        self.next = id.wrapping_add(1);
         // The client's values are ignored: the file is written here.
         (config.confirms, config.file) = (true, Some(written));
         effects.events.push(Event::Initialize {
-            client: CLIENT,
+            client: client(id),
             pid: requester.pid,
             uid: requester.uid,
             config: config.clone(),
         });
-        effects.events.push(Event::Start { client: CLIENT, options: StartOptions::default() });
-        self.current = Some(Task {
-            id: self.next,
+        effects.events.push(Event::Start { client: client(id), options: StartOptions::default() });
+        let task = Task {
+            id,
             options,
             config,
             pid: requester.pid,
@@ -176,43 +183,55 @@ impl Tasks {
             aborting: Vec::new(),
             triggered: None,
             failure: None,
-        });
-        self.unreported = None;
-        self.next += 1;
-        Some(output)
+        };
+        self.running.insert(id, task);
+        self.unreported.retain(|unreported| unreported.uid != requester.uid);
+        Some((id, output))
     }
 
-    /// Refuses a task that cannot begin now.
-    pub fn refuse(&mut self, requester: Requester, reason: &str, effects: &mut Effects) {
-        let failure = failure(TaskError::AlreadyStarted, reason);
-        effects.answers.push((requester, TaskResponse::Start(Err(failure))));
-    }
-
-    /// The core refused it: another client records.
-    pub fn refused(&mut self, reason: String, effects: &mut Effects) {
-        if let Some(Task { phase: Phase::Starting(requester), .. }) = self.current.take() {
+    /// The core refused one: another client records.
+    pub fn refused(&mut self, client: ClientId, reason: String, effects: &mut Effects) {
+        if let Some(Task { phase: Phase::Starting(requester), .. }) = self.take(client) {
             let failure = failure(TaskError::AlreadyStarted, reason);
             effects.answers.push((requester, TaskResponse::Start(Err(failure))));
         }
     }
 
-    fn find(&mut self, id: u64, requester: Requester, owner: Uid) -> Result<&mut Task, TaskFailure> {
-        let is_meant = |task: &&mut Task| {
-            (id == 0 || id == task.id)
+    fn take(&mut self, client: ClientId) -> Option<Task> {
+        self.running.remove(&u32::try_from(client.0.checked_sub(CLIENTS)?).ok()?)
+    }
+
+    /// The tasks that are meant by a request: all that its user may see if it names none.
+    fn meant(&self, id: u64, requester: Requester, owner: Uid) -> Vec<u32> {
+        let is_meant = |task: &&Task| {
+            (id == 0 || id == u64::from(task.id))
                 && requester.uid.may_see(task.uid, owner)
                 && !matches!(task.phase, Phase::Starting(_))
         };
-        self.current.as_mut().filter(is_meant).ok_or_else(no_such_task)
+        self.running.values().filter(is_meant).map(|task| task.id).collect()
+    }
+
+    fn find(&mut self, id: u64, requester: Requester, owner: Uid) -> Result<&mut Task, TaskFailure> {
+        let meant = self.meant(id, requester, owner);
+        match meant[..] {
+            [id] => self.running.get_mut(&id).ok_or_else(no_such_task),
+            [] => Err(no_such_task()),
+            [..] => {
+                let numbers: Vec<String> = meant.iter().map(ToString::to_string).collect();
+                let reason = format!("recordings {} are running: give the number of one", numbers.join(", "));
+                Err(failure(TaskError::Several, reason))
+            }
+        }
     }
 
     /// Ends a task, or waits for its end.
     pub fn end(&mut self, id: u64, requester: Requester, owner: Uid, effects: &mut Effects) {
-        let is_meant = |unreported: &mut UnreportedEnd| {
-            (id == 0 || id == unreported.id) && requester.uid.may_see(unreported.uid, owner)
+        let is_meant = |unreported: &UnreportedEnd| {
+            (id == 0 || id == u64::from(unreported.id)) && requester.uid.may_see(unreported.uid, owner)
         };
-        // While another one is being started it has no end yet.
-        if self.current.is_none()
-            && let Some(unreported) = self.unreported.take_if(is_meant)
+        if self.meant(id, requester, owner).is_empty()
+            && let Some(place) = self.unreported.iter().rposition(is_meant)
+            && let Some(unreported) = self.unreported.remove(place)
         {
             effects.answers.push((requester, TaskResponse::End(unreported.end)));
             return;
@@ -243,27 +262,34 @@ impl Tasks {
 
     /// Has all providers hand over what there is.
     pub fn flush(&mut self, id: u64, requester: Requester, owner: Uid, effects: &mut Effects) {
-        let result = self.find(id, requester, owner).map(|_| ());
-        if result.is_ok() {
-            effects.events.push(Event::Flush { client: CLIENT });
-        }
+        let result = self.find(id, requester, owner).map(|task| {
+            effects.events.push(Event::Flush { client: client(task.id) });
+        });
         effects.answers.push((requester, TaskResponse::Flush(result)));
     }
 
-    /// Reports what is being recorded.
+    /// The task whose status is asked for, as a client of the core: the first one, if the request names none.
+    pub fn of_status(&self, id: u64, requester: Requester, owner: Uid) -> Option<ClientId> {
+        self.meant(id, requester, owner).first().copied().map(client)
+    }
+
+    /// Reports what a task records.
     pub fn status(
         &mut self,
         requester: Requester,
         owner: Uid,
+        asked: Option<ClientId>,
         progress: Vec<ProviderProgress>,
         ended: Vec<ProviderStats>,
         effects: &mut Effects,
     ) {
-        let status = self.find(0, requester, owner).ok().map(|task| {
+        let others = self.meant(0, requester, owner);
+        let task = asked.and_then(|asked| self.running.values().find(|task| client(task.id) == asked));
+        let status = task.map(|task| {
             let now = Instant::now();
             let nanos = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
             Box::new(TaskStatus {
-                task: task.id,
+                task: u64::from(task.id),
                 options: task.options.clone(),
                 elapsed_ns: nanos(now - task.started),
                 remaining_ns: task.deadline.map(|deadline| nanos(deadline.saturating_duration_since(now))),
@@ -273,14 +299,15 @@ impl Tasks {
                 progress,
                 ended,
                 ended_left_out: 0,
+                others: others.into_iter().filter(|other| *other != task.id).map(u64::from).collect(),
             })
         });
         effects.answers.push((requester, TaskResponse::Status(status)));
     }
 
-    /// Handles the core's responses to the task.
-    pub fn handle_response(&mut self, response: SessionResponse, effects: &mut Effects) {
-        let Some(task) = &mut self.current else {
+    /// Handles the core's responses to a task.
+    pub fn handle_response(&mut self, to: ClientId, response: SessionResponse, effects: &mut Effects) {
+        let Some(task) = self.running.values_mut().find(|task| client(task.id) == to) else {
             return;
         };
         match (response, task.phase) {
@@ -290,22 +317,22 @@ impl Tasks {
                 task.deadline =
                     task.options.duration_ns.map(|nanos| task.started + Duration::from_nanos(nanos));
                 if !task.options.triggers.is_empty() {
-                    effects.events.push(Event::WatchAlert { client: CLIENT });
+                    effects.events.push(Event::WatchAlert { client: to });
                 }
-                effects.answers.push((requester, TaskResponse::Start(Ok(task.id))));
+                effects.answers.push((requester, TaskResponse::Start(Ok(u64::from(task.id)))));
             }
             (SessionResponse::StartTracing(Err(error)), Phase::Starting(requester)) => {
                 let failure = failure(TaskError::Start, format!("{error:?}"));
                 effects.answers.push((requester, TaskResponse::Start(Err(failure))));
                 task.phase = Phase::Ending;
-                effects.events.push(Event::ClientClosed { client: CLIENT });
+                effects.events.push(Event::ClientClosed { client: to });
             }
             (SessionResponse::StopTracing(result), _) => {
                 match result {
                     Ok(result) => task.result = result,
                     Err(error) => task.failure = Some(format!("it could not be stopped: {error:?}")),
                 }
-                effects.events.push(Event::ClientClosed { client: CLIENT });
+                effects.events.push(Event::ClientClosed { client: to });
             }
             (SessionResponse::WatchAlert(alert), _) => {
                 if alert.dropped > 0 {
@@ -315,7 +342,7 @@ impl Tasks {
                 if task.options.triggers.iter().any(|trigger| trigger.alert == alert.name) {
                     task.end_by(alert, effects);
                 } else {
-                    effects.events.push(Event::WatchAlert { client: CLIENT });
+                    effects.events.push(Event::WatchAlert { client: to });
                 }
             }
             _ => {}
@@ -324,14 +351,13 @@ impl Tasks {
 
     /// Ends a task whose time is over.
     pub fn handle_time(&mut self, now: Instant, effects: &mut Effects) {
-        if let Some(task) = self.current.as_mut().filter(|task| task.deadline.is_some_and(|at| at <= now)) {
-            task.stop(effects);
-        }
+        let is_due = |task: &&mut Task| task.deadline.is_some_and(|deadline| deadline <= now);
+        self.running.values_mut().filter(is_due).for_each(|task| task.stop(effects));
     }
 
-    /// The file is complete, or could not be written.
-    pub fn finish(&mut self, effects: &mut Effects) {
-        let Some(mut task) = self.current.take() else {
+    /// The file of a task is complete, or could not be written.
+    pub fn finish(&mut self, id: u32, effects: &mut Effects) {
+        let Some(mut task) = self.running.remove(&id) else {
             return;
         };
         let mut reason = task.failure;
@@ -357,7 +383,10 @@ impl Tasks {
         let has_discarded = !task.aborting.is_empty();
         if task.ending.is_empty() && !has_discarded {
             let (id, uid, end) = (task.id, task.uid, result.clone());
-            self.unreported = Some(UnreportedEnd { id, uid, end, since: Instant::now() });
+            if self.unreported.len() == MAX_UNREPORTED {
+                self.unreported.pop_front();
+            }
+            self.unreported.push_back(UnreportedEnd { id, uid, end, since: Instant::now() });
         }
         for requester in task.ending {
             let result = match has_discarded {
@@ -391,7 +420,8 @@ impl Task {
         if !matches!(self.phase, Phase::Ending) {
             self.phase = Phase::Ending;
             self.deadline = None;
-            effects.events.push(Event::Stop { client: CLIENT, options: StopOptions { write_results: true } });
+            let options = StopOptions { write_results: true };
+            effects.events.push(Event::Stop { client: client(self.id), options });
         }
     }
 }

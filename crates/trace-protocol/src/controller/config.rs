@@ -30,6 +30,7 @@ const INSTANT_COST: Field = Field::new(112, "instant_cost_picoseconds");
 const DURATION_COST: Field = Field::new(113, "duration_cost_picoseconds");
 const COUNTER_COST: Field = Field::new(114, "counter_cost_picoseconds");
 const MIRROR_MARKERS: Field = Field::new(115, "mirror_markers");
+const PROGRAMS: Field = Field::new(116, "programs");
 
 const SPEC_NAME: Field = Field::new(1, "provider name bytes");
 const SPEC_BUFFER_SIZE: Field = Field::new(2, "buffer_size_megabytes_hint");
@@ -45,6 +46,14 @@ const COMMAND_LINE_LIMITS: ListLimits = ListLimits {
     entries: MAX_COMMAND_LINE_BYTES,
     entry: "command line argument bytes",
     bytes: MAX_COMMAND_LINE_BYTES,
+};
+
+/// Programs are named as their providers are.
+const PROGRAM_LIMITS: ListLimits = ListLimits {
+    list: "programs",
+    entries: MAX_PROVIDERS,
+    entry: "program name bytes",
+    bytes: MAX_PROVIDER_NAME_BYTES,
 };
 
 /// The configuration of a session. [`TraceConfig::default`] has the defaults of missing fields.
@@ -95,6 +104,8 @@ pub struct TraceConfig {
     pub mirror_markers: bool,
     /// Whether programs record only texts that their call sites mark as literals. Default false.
     pub privacy: bool,
+    /// Names of the providers that take part, at most 100 of 100 bytes; none means all that the user may see.
+    pub programs: Vec<String>,
 }
 
 /// What an event takes of its thread's time, in picoseconds.
@@ -153,6 +164,7 @@ impl Default for TraceConfig {
             event_costs: None,
             mirror_markers: false,
             privacy: false,
+            programs: Vec::new(),
         }
     }
 }
@@ -161,6 +173,8 @@ impl Default for TraceConfig {
 /// and refuse the recording.
 //= docs/protocol.md#provisioner
 const PRIVATE: u8 = 16;
+/// The same for a recording of some programs only.
+const OF_PROGRAMS: u8 = 32;
 
 impl TraceConfig {
     pub(super) fn encode(&self) -> Result<TableWriter, ProtocolError> {
@@ -171,7 +185,9 @@ impl TraceConfig {
         table.put_strings(CATEGORIES, &self.categories, ListLimits::CATEGORIES)?;
         table.put(BUFFER_SIZE, &self.buffer_size_megabytes_hint);
         table.put(START_TIMEOUT, &self.start_timeout_milliseconds);
-        table.put(MODE, &(self.buffering_mode.value() + if self.privacy { PRIVATE } else { 0 }));
+        let private = if self.privacy { PRIVATE } else { 0 };
+        let of_programs = if self.programs.is_empty() { 0 } else { OF_PROGRAMS };
+        table.put(MODE, &(self.buffering_mode.value() + private + of_programs));
         table.put_tables(SPECS, specs);
         table.put(DEFER_TRANSFER, &self.defer_transfer);
         table.put(STOP_TIMEOUT, &self.stop_timeout_milliseconds);
@@ -199,14 +215,17 @@ impl TraceConfig {
             table.put(COUNTER_COST, &costs.counter_picoseconds);
         }
         table.put_some(MIRROR_MARKERS, self.mirror_markers.then_some(&true));
+        table.put_strings(PROGRAMS, &self.programs, PROGRAM_LIMITS)?;
         Ok(table)
     }
 
     pub(super) fn decode(table: &Table<'_>) -> Result<TraceConfig, ProtocolError> {
         let default = TraceConfig::default();
-        let (mode, privacy) = match table.find(MODE)? {
-            Some(value @ PRIVATE..) => (BufferingMode::from_value(value - PRIVATE)?, true),
-            Some(value) => (BufferingMode::from_value(value)?, false),
+        let (mode, privacy) = match table.find::<u8>(MODE)? {
+            Some(value) => {
+                let mode = BufferingMode::from_value(value & !(PRIVATE | OF_PROGRAMS))?;
+                (mode, value & PRIVATE != 0)
+            }
             None => (default.buffering_mode, default.privacy),
         };
         let specs = table.tables(SPECS)?;
@@ -245,6 +264,7 @@ impl TraceConfig {
             event_costs: event_costs(table)?,
             mirror_markers: table.find(MIRROR_MARKERS)?.unwrap_or(default.mirror_markers),
             privacy,
+            programs: table.strings(PROGRAMS, PROGRAM_LIMITS)?,
         })
     }
 }

@@ -5,10 +5,11 @@
 //! updates for one that does not.
 
 use super::progress::ProviderProgress;
+use super::put_program;
 use super::session::SessionState;
 use crate::buffering::BufferingMode;
 use crate::error::{ProtocolError, check_limit};
-use crate::limits::{MAX_FRAME_BYTES, MAX_OBSERVED_PROVIDERS};
+use crate::limits::{MAX_FRAME_BYTES, MAX_OBSERVED_PROVIDERS, MAX_PROVIDER_NAME_BYTES};
 use crate::registry::{put_range, require_range};
 use crate::strict_enum::strict_enum;
 use crate::table::{Field, Table, TableWriter};
@@ -22,6 +23,7 @@ pub const FRAME_HEADER_BYTES: usize = 8;
 const VERSIONS: Field = Field::new(1, "observer versions");
 const INTERVAL: Field = Field::new(2, "interval milliseconds");
 const WANTS_RECORDS: Field = Field::new(3, "wants records");
+const PROGRAM: Field = Field::new(4, "program name bytes");
 const DEFAULT_INTERVAL: u64 = 500;
 
 const ERROR: Field = Field::new(1, "error");
@@ -42,7 +44,7 @@ const MISSED: Field = Field::new(2, "missed");
 const HAS_ENDED: Field = Field::new(3, "has ended");
 
 /// How a client wants to observe.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObserveOptions {
     /// The versions of frames that it understands.
     pub versions: VersionRange,
@@ -50,6 +52,8 @@ pub struct ObserveOptions {
     pub interval_milliseconds: u64,
     /// It wants the records of the providers, and not only their counts.
     pub wants_records: bool,
+    /// A program that takes part in the session, by its name or its process; none means the only session.
+    pub program: Option<String>,
 }
 
 impl Default for ObserveOptions {
@@ -58,6 +62,7 @@ impl Default for ObserveOptions {
             versions: VersionRange::only(OBSERVER_VERSION),
             interval_milliseconds: DEFAULT_INTERVAL,
             wants_records: false,
+            program: None,
         }
     }
 }
@@ -71,6 +76,8 @@ strict_enum! {
         Busy = 2,
         /// No version of the frames is common to both.
         Version = 3,
+        /// There are several sessions, and the request does not say which one.
+        Several = 4,
     }
 }
 
@@ -135,6 +142,7 @@ impl ObserveOptions {
         put_range(&mut table, VERSIONS, self.versions)?;
         table.put(INTERVAL, &self.interval_milliseconds);
         table.put_some(WANTS_RECORDS, self.wants_records.then_some(&true));
+        put_program(&mut table, PROGRAM, self.program.as_ref())?;
         Ok(table)
     }
 
@@ -143,6 +151,7 @@ impl ObserveOptions {
             versions: require_range(table, VERSIONS)?,
             interval_milliseconds: table.find(INTERVAL)?.unwrap_or(DEFAULT_INTERVAL),
             wants_records: table.find(WANTS_RECORDS)?.unwrap_or(false),
+            program: table.string(PROGRAM, MAX_PROVIDER_NAME_BYTES)?,
         })
     }
 }

@@ -1,7 +1,6 @@
 //! Tasks: recordings that the manager holds itself, so that they outlive the client that asked for them.
 //!
-//! There is at most one at a time, and it takes the place of a client's session. Requests come on the
-//! provisioner channel.
+//! Each takes the place of a client's session. Requests come on the provisioner channel.
 
 use super::alert::Alert;
 use super::config::TraceConfig;
@@ -10,7 +9,7 @@ use super::stats::{ProviderStats, StopResult};
 use crate::error::{ProtocolError, check_limit};
 use crate::limits::{
     MAX_ALERT_NAME_BYTES, MAX_ENDED_PROVIDERS, MAX_PATH_BYTES, MAX_REASON_BYTES, MAX_TASK_NAME_BYTES,
-    MAX_TRIGGERS, cut,
+    MAX_TASKS, MAX_TRIGGERS, cut,
 };
 use crate::message::{Encoded, Message, Method, Txid, decode_header};
 use crate::strict_enum::strict_enum;
@@ -57,6 +56,7 @@ const STATUS_UID: Field = Field::new(7, "uid");
 const STATUS_PROGRESS: Field = Field::new(8, "progress");
 const STATUS_ENDED: Field = Field::new(9, "ended");
 const STATUS_ENDED_LEFT_OUT: Field = Field::new(10, "ended providers left out");
+const STATUS_OTHERS: Field = Field::new(11, "other tasks");
 
 /// Client → manager, on the provisioner channel.
 #[expect(clippy::large_enum_variant, reason = "one exists at a time")]
@@ -72,12 +72,12 @@ pub enum TaskRequest<H> {
         file: H,
     },
     /// Ends it, or waits for its end if it has a duration; answered when the file is complete. 0 is the only
-    /// task.
+    /// task that the user may see.
     End(u64),
     /// Ends it, and discards what it has recorded.
     Abort(u64),
-    /// Queries what is being recorded.
-    Status,
+    /// Queries what is being recorded by a task; 0 is the first one that the user may see.
+    Status(u64),
     /// Has every provider hand over what it has recorded so far, while streaming.
     Flush(u64),
 }
@@ -125,6 +125,8 @@ strict_enum! {
         Stop = 3,
         /// There is no such task.
         NoSuchTask = 5,
+        /// There are several tasks, and the request does not name one.
+        Several = 6,
     }
 }
 
@@ -197,6 +199,8 @@ pub struct TaskStatus {
     pub ended: Vec<ProviderStats>,
     /// How many of them are not in the list.
     pub ended_left_out: u64,
+    /// The numbers of other tasks that the user may see, at most 64.
+    pub others: Vec<u64>,
 }
 
 impl<H> Message<H> for TaskRequest<H> {
@@ -215,7 +219,11 @@ impl<H> Message<H> for TaskRequest<H> {
             }
             TaskRequest::End(task) => of_task(END, task)?,
             TaskRequest::Abort(task) => of_task(ABORT, task)?,
-            TaskRequest::Status => (STATUS, TableWriter::new(STATUS.name), Vec::new()),
+            TaskRequest::Status(task) => {
+                let mut table = TableWriter::new(STATUS.name);
+                table.put_some(TASK, Some(&task).filter(|task| **task > 0));
+                (STATUS, table, Vec::new())
+            }
             TaskRequest::Flush(task) => of_task(FLUSH, task)?,
         };
         method.encode(txid, table.finish(), handles)
@@ -237,7 +245,7 @@ impl<H> Message<H> for TaskRequest<H> {
         } else if method.ordinal == ABORT.ordinal {
             TaskRequest::Abort(task)
         } else if method.ordinal == STATUS.ordinal {
-            TaskRequest::Status
+            TaskRequest::Status(task)
         } else {
             TaskRequest::Flush(task)
         };
@@ -343,6 +351,8 @@ impl TaskStatus {
         }
         let left_out = self.ended_left_out.saturating_add(first as u64);
         table.put_some(STATUS_ENDED_LEFT_OUT, Some(&left_out).filter(|count| **count > 0));
+        let others: Vec<u64> = self.others.iter().copied().take(MAX_TASKS).collect();
+        table.put_some(STATUS_OTHERS, Some(&others).filter(|others| !others.is_empty()));
         Ok(table)
     }
 
@@ -361,6 +371,11 @@ impl TaskStatus {
                 false => Vec::new(),
             },
             ended_left_out: table.find(STATUS_ENDED_LEFT_OUT)?.unwrap_or(0),
+            others: {
+                let others: Vec<u64> = table.find(STATUS_OTHERS)?.unwrap_or_default();
+                check_limit(STATUS_OTHERS.name, MAX_TASKS, others.len())?;
+                others
+            },
         })
     }
 }

@@ -150,6 +150,7 @@ pub fn trace_config() -> TraceConfig {
         event_costs: None,
         mirror_markers: false,
         privacy: false,
+        programs: Vec::new(),
     }
 }
 
@@ -170,6 +171,7 @@ fn confirmed_config() -> TraceConfig {
         event_costs: None,
         mirror_markers: true,
         privacy: true,
+        programs: strings(&["demo", "server"]),
         ..TraceConfig::default()
     }
 }
@@ -340,7 +342,7 @@ pub fn samples() -> Vec<Sample> {
         ),
         two_way("end_trace_session", task_request(TaskRequest::End(100))),
         two_way("abort_trace_session", task_request(TaskRequest::Abort(0))),
-        two_way("status", task_request(TaskRequest::Status)),
+        two_way("status", task_request(TaskRequest::Status(0))),
         two_way("flush_trace_session", task_request(TaskRequest::Flush(100))),
         two_way("start_trace_session_ok", task_response(TaskResponse::Start(Ok(100)))),
         two_way(
@@ -375,6 +377,7 @@ pub fn samples() -> Vec<Sample> {
                 progress: vec![progress()],
                 ended: vec![provider_stats()],
                 ended_left_out: 2,
+                others: vec![101, 103],
             })))),
         ),
         two_way("status_none", task_response(TaskResponse::Status(None))),
@@ -386,8 +389,20 @@ pub fn samples() -> Vec<Sample> {
             "providers",
             Any::ProvisionerResponse(ProvisionerResponse::Providers {
                 listed: vec![
-                    ProviderInfo { id: 1, pid: 4242, name: "demo".to_owned() },
-                    ProviderInfo { id: 2, pid: 4242, name: "demo".to_owned() },
+                    ProviderInfo {
+                        id: 1,
+                        pid: 4242,
+                        name: "demo".to_owned(),
+                        recorded_by: Some(77),
+                        recording: Some("\"trace record\" (pid 77)".to_owned()),
+                    },
+                    ProviderInfo {
+                        id: 2,
+                        pid: 4242,
+                        name: "demo".to_owned(),
+                        recorded_by: None,
+                        recording: None,
+                    },
                 ],
                 left_out: 0,
             }),
@@ -412,7 +427,18 @@ pub fn samples() -> Vec<Sample> {
             "known_categories",
             Any::ProvisionerResponse(ProvisionerResponse::KnownCategories(known_categories())),
         ),
-        two_way("take_snapshot", Any::ProvisionerRequest(ProvisionerRequest::TakeSnapshot { output: 33 })),
+        two_way(
+            "take_snapshot",
+            Any::ProvisionerRequest(ProvisionerRequest::TakeSnapshot { program: None, output: 33 }),
+        ),
+        two_way(
+            "take_snapshot_of_a_program",
+            Any::ProvisionerRequest(ProvisionerRequest::TakeSnapshot {
+                program: Some("demo".to_owned()),
+                output: 33,
+            }),
+        ),
+        two_way("status_of_a_task", task_request(TaskRequest::Status(101))),
         two_way(
             "take_snapshot_ok",
             Any::ProvisionerResponse(ProvisionerResponse::TakeSnapshot(Ok(StopResult {
@@ -430,6 +456,7 @@ pub fn samples() -> Vec<Sample> {
                     versions: VersionRange::new(1..=2).unwrap(),
                     interval_milliseconds: 250,
                     wants_records: true,
+                    program: Some("demo".to_owned()),
                 },
                 output: 34,
             }),

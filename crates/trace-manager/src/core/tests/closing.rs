@@ -7,7 +7,7 @@ fn client_closed() -> Event {
 }
 
 fn output_failed() -> Event {
-    Event::OutputFailed { reason: "no reader".to_owned() }
+    Event::OutputFailed { client: CLIENT, reason: "no reader".to_owned() }
 }
 
 //= docs/protocol.md#a-provider-that-dies

@@ -114,7 +114,7 @@ fn a_client_that_asks_for_it_gets_reports_of_single_providers() {
     let uid = Uid::ROOT;
     let actions = bench.event(Event::Initialize { client: CLIENT, pid: 77, uid, config });
     assert_eq!(actions[1..3], [initialize_of(A), Action::AskCategories(A)]);
-    assert_eq!(bench.core.wants_known_categories(), Some(CLIENT));
+    assert_eq!(bench.core.wants_known_categories(A), Some(CLIENT));
     let untraced = |name: &str, pid, reason: &str| {
         let (name, reason) = (name.to_owned(), reason.to_owned());
         Action::Untraced(CLIENT, Untraced { name, pid, reason })
@@ -123,7 +123,7 @@ fn a_client_that_asks_for_it_gets_reports_of_single_providers() {
     assert_eq!(bench.event(refused(uid)), [untraced("old", 9, "too old")]);
     let failed = bench.event(Event::TraceeFailed { provider: A, reason: "no room".to_owned() });
     assert_eq!(failed, [untraced("provider-1", 1001, "no room"), Action::DropTracee(A)]);
-    let ended = bench.core.ended();
+    let ended = bench.core.ended(CLIENT);
     let ends: Vec<_> =
         ended.iter().map(|stats| (&*stats.name, &*stats.disposition, &*stats.problem)).collect();
     assert_eq!(ends, [("old", "refused", "too old"), ("provider-1", "not traced", "no room")]);
@@ -144,7 +144,11 @@ fn a_provider_that_does_not_start_in_time_is_reported_and_never_stops() {
     assert_eq!(actions[0], Action::Untraced(CLIENT, untraced));
     bench.stop(true);
     let actions = bench.pass(Duration::from_secs(5));
-    assert!(actions.contains(&Action::Transfer { provider: A, part: Part::Rest { is_quiet: false } }));
+    assert!(actions.contains(&Action::Transfer {
+        client: CLIENT,
+        provider: A,
+        part: Part::Rest { is_quiet: false }
+    }));
     let actions = bench.transferred(A);
     assert!(actions.contains(&stop_reply(vec![entry(A, "did not start")])), "{actions:?}");
 }
@@ -248,7 +252,7 @@ fn what_is_handed_over_is_archived_before_the_rest() {
 fn what_is_handed_over_in_vain_stays_in_its_buffer() {
     let mut bench = Bench::started(&[A]);
     assert_eq!(bench.event(Event::HandedOver { provider: C, from: B }), [Action::LeaveBuffer(C)]);
-    bench.event(Event::OutputFailed { reason: "full".to_owned() });
+    bench.event(Event::OutputFailed { client: CLIENT, reason: "full".to_owned() });
     assert_eq!(bench.event(Event::HandedOver { provider: C, from: A }), [Action::LeaveBuffer(C)]);
     let mut idle = Bench::new();
     idle.register(A);

@@ -8,8 +8,10 @@ const OTHER: Uid = Uid(1000);
 
 fn observe(bench: &mut Bench, number: u64, uid: Uid) -> Result<(), ObserveError> {
     let client = ClientId(number);
-    match &bench.event(Event::Observe { client, uid })[..] {
-        [Action::ReplyObserve(found, result)] if *found == client => *result,
+    match &bench.event(Event::Observe { client, uid, program: None })[..] {
+        [Action::ReplyObserve(found, result)] if *found == client => {
+            result.map(|session| assert_eq!(session, CLIENT))
+        }
         actions => panic!("{actions:?}"),
     }
 }

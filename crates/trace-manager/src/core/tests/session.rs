@@ -1,7 +1,7 @@
 //! A session's requests and their answers.
 
 use super::*;
-use trace_protocol::controller::ProviderSpec;
+use trace_protocol::controller::{ProviderInfo, ProviderSpec};
 
 //= docs/protocol.md#session
 #[test]
@@ -10,7 +10,7 @@ fn a_session_without_providers_runs_through() {
     let config = TraceConfig::default();
     assert_eq!(
         bench.event(Event::Initialize { client: CLIENT, pid: 77, uid: Uid::ROOT, config: config.clone() }),
-        [Action::BeginArchive { config, uid: Uid::ROOT }, entered(SessionState::Initialized)]
+        [Action::BeginArchive { client: CLIENT, config, uid: Uid::ROOT }, entered(SessionState::Initialized)]
     );
     assert_eq!(
         bench.start(),
@@ -37,7 +37,7 @@ fn one_provider_runs_through() {
     assert_eq!(
         bench.event(Event::Initialize { client: CLIENT, pid: 77, uid: Uid::ROOT, config: config.clone() }),
         [
-            Action::BeginArchive { config, uid: Uid::ROOT },
+            Action::BeginArchive { client: CLIENT, config, uid: Uid::ROOT },
             initialize_of(A),
             entered(SessionState::Initialized)
         ]
@@ -174,6 +174,7 @@ fn sizes_and_categories_come_from_session_and_spec() {
         ..TraceConfig::default()
     };
     let of = |provider, megabytes: u64, categories: &[&str]| Action::InitializeTracee {
+        client: CLIENT,
         provider,
         buffer_bytes: megabytes << 20,
         mode: BufferingMode::Oneshot,
@@ -232,7 +233,7 @@ fn providers_are_distinguished_by_number() {
             is_late: false,
         });
     }
-    let twin = |id| ProviderInfo { id, pid: 5, name: "twin".to_owned() };
+    let twin = |id| ProviderInfo { id, pid: 5, name: "twin".to_owned(), recorded_by: None, recording: None };
     assert_eq!(bench.core.providers(Uid::ROOT), [twin(1), twin(2)]);
     bench.dies(A);
     assert_eq!(bench.core.providers(Uid::ROOT), [twin(2)]);
@@ -240,15 +241,15 @@ fn providers_are_distinguished_by_number() {
 
 #[test]
 fn registrants_hear_whether_a_start_is_coming() {
-    assert!(!Bench::new().core.is_started(Uid::ROOT));
-    assert!(!Bench::initialized(&[A]).core.is_started(Uid::ROOT));
+    assert!(!Bench::new().core.is_started(Uid::ROOT, "app"));
+    assert!(!Bench::initialized(&[A]).core.is_started(Uid::ROOT, "app"));
     let mut bench = Bench::initialized(&[A]);
     bench.start();
-    assert!(bench.core.is_started(Uid::ROOT));
-    assert!(Bench::started(&[A]).core.is_started(Uid::ROOT));
-    assert!(!Bench::stopping(&[A], true).core.is_started(Uid::ROOT));
-    assert!(!Bench::stopped(&[A], true).core.is_started(Uid::ROOT));
-    assert!(!Bench::terminating(&[A]).core.is_started(Uid::ROOT));
+    assert!(bench.core.is_started(Uid::ROOT, "app"));
+    assert!(Bench::started(&[A]).core.is_started(Uid::ROOT, "app"));
+    assert!(!Bench::stopping(&[A], true).core.is_started(Uid::ROOT, "app"));
+    assert!(!Bench::stopped(&[A], true).core.is_started(Uid::ROOT, "app"));
+    assert!(!Bench::terminating(&[A]).core.is_started(Uid::ROOT, "app"));
 }
 
 /// As a client hears of an alert of A's.

@@ -14,7 +14,7 @@ fn save(wrapped_count: u32, durable_data_end: u64) -> FifoRequest {
 }
 
 fn half_of(provider: ProviderId, wrapped_count: u32, durable_data_end: u64) -> Action {
-    Action::Transfer { provider, part: Part::Half { wrapped_count, durable_data_end } }
+    Action::Transfer { client: CLIENT, provider, part: Part::Half { wrapped_count, durable_data_end } }
 }
 
 fn saved(provider: ProviderId, wrapped_count: u32, durable_data_end: u64) -> Action {
@@ -80,7 +80,7 @@ fn what_was_read_and_not_written_is_left_without_a_recipient() {
     let mut bench = Bench::started(&[A, B]);
     bench.dies(A);
     bench.read(A);
-    let broken = bench.event(Event::OutputFailed { reason: "the client is gone".to_owned() });
+    let broken = bench.event(Event::OutputFailed { client: CLIENT, reason: "the client is gone".to_owned() });
     assert_eq!(
         broken,
         [Action::TerminateTracee(B), entered(SessionState::Terminating), Action::LeaveBuffer(A)]

@@ -24,6 +24,10 @@ fn of_all_users(owner: Uid) -> Bench {
     bench
 }
 
+fn recorded(bench: &Bench) -> Vec<Recorded> {
+    bench.core.recorded().into_iter().collect()
+}
+
 fn initialized(actions: &[Action]) -> Vec<ProviderId> {
     let provider = |action: &Action| match action {
         Action::InitializeTracee { provider, .. } => Some(*provider),
@@ -55,7 +59,7 @@ fn only_the_users_own_programs_join() {
     let mut bench = Bench::new();
     bench.event(initialize(CLIENT, ALICE));
     bench.start();
-    assert!(bench.core.is_started(ALICE) && !bench.core.is_started(BOB));
+    assert!(bench.core.is_started(ALICE, "app") && !bench.core.is_started(BOB, "app"));
     assert_eq!(bench.event(registered(A, BOB)), []);
     assert_eq!(bench.event(registered(B, Uid::ROOT)), []);
     assert_eq!(initialized(&bench.event(registered(C, ALICE))), [C]);
@@ -72,18 +76,57 @@ fn a_recording_is_announced_to_those_whom_it_has_from_its_start_to_its_stop() {
         (ALICE, BOB, Recorded::User(BOB)),
     ] {
         let mut bench = Bench { core: Core::new(owner), ..Bench::new() };
-        assert_eq!(bench.core.recorded(), None);
+        assert_eq!(recorded(&bench), vec![]);
         bench.event(initialize(CLIENT, uid));
-        assert_eq!(bench.core.recorded(), None, "it records when it is started");
+        assert_eq!(recorded(&bench), vec![], "it records when it is started");
         bench.start();
-        assert_eq!(bench.core.recorded(), Some(expected));
+        assert_eq!(recorded(&bench), vec![expected]);
         bench.stop(true);
-        assert_eq!(bench.core.recorded(), None);
+        assert_eq!(recorded(&bench), vec![]);
         bench.start();
-        assert_eq!(bench.core.recorded(), Some(expected), "again");
+        assert_eq!(recorded(&bench), vec![expected], "again");
         bench.event(Event::ClientClosed { client: CLIENT });
-        assert_eq!(bench.core.recorded(), None);
+        assert_eq!(recorded(&bench), vec![]);
     }
+}
+
+/// The recording of a user is in the way of one that has all programs, and of no other user.s.
+//= docs/protocol.md#several-sessions
+#[test]
+fn each_user_has_a_recording_of_the_users_own() {
+    let other = ClientId(8);
+    let mut bench = of_all_users(Uid::ROOT);
+    assert_eq!(initialized(&bench.event(initialize(CLIENT, ALICE))), [B]);
+    bench.start();
+    assert_eq!(initialized(&bench.event(initialize(other, BOB))), [C]);
+    bench.event(Event::Start { client: other, options: StartOptions::default() });
+    assert_eq!(recorded(&bench), [Recorded::User(ALICE), Recorded::User(BOB)]);
+    let recording = |uid| {
+        let listed = bench.core.providers(uid).into_iter();
+        listed.map(|info| (info.id, info.recorded_by, info.recording)).collect::<Vec<_>>()
+    };
+    let secret = || (Some(77), Some("\"secret\" (pid 77)".to_owned()));
+    let of = |id, (pid, text): (_, Option<String>)| (id, pid, text);
+    assert_eq!(recording(ALICE), [of(2, secret())]);
+    assert_eq!(recording(Uid::ROOT), [(1, None, None), of(2, secret()), of(3, secret())]);
+    // Of the two, the one that is meant has to be named by a program; to Bob there is only one.
+    let snapshot = |bench: &mut Bench, uid, program: Option<&str>| {
+        let program = program.map(str::to_owned);
+        match &bench.event(Event::Snapshot { client: ClientId(9), uid, program })[..] {
+            [Action::TakeSnapshot { session, .. }] => {
+                let result = Err(SnapshotError::Aborted);
+                bench.event(Event::SnapshotFinished { session: *session, result });
+                Ok(*session)
+            }
+            [Action::ReplySnapshot(ClientId(9), Err(error))] => Err(*error),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(snapshot(&mut bench, Uid::ROOT, None), Err(SnapshotError::Several));
+    assert_eq!(snapshot(&mut bench, Uid::ROOT, Some("of-1001")), Ok(other));
+    assert_eq!(snapshot(&mut bench, Uid::ROOT, Some("of-0")), Err(SnapshotError::NotStarted));
+    assert_eq!(snapshot(&mut bench, BOB, None), Ok(other));
+    assert_eq!(snapshot(&mut bench, BOB, Some("of-1000")), Err(SnapshotError::NotStarted));
 }
 
 #[test]
@@ -93,13 +136,17 @@ fn what_another_user_records_is_not_shown() {
     bench.event(initialize(CLIENT, ALICE));
     bench.start();
     let refused = |reason: &str| [Action::RefuseClient { client: other, reason: reason.to_owned() }];
-    assert_eq!(bench.event(initialize(other, BOB)), refused("the trace manager is in use by user 1000"));
     let named = refused("the trace manager is in use by \"secret\" (pid 77)");
     assert_eq!(bench.event(initialize(other, ALICE)), named);
     assert_eq!(bench.event(initialize(other, Uid::ROOT)), named);
+    let mut of_root = of_all_users(Uid::ROOT);
+    of_root.event(initialize(CLIENT, Uid::ROOT));
+    assert_eq!(of_root.event(initialize(other, BOB)), refused("the trace manager is in use by user 0"));
+    assert_eq!(of_root.core.providers(BOB)[0].recording.as_deref(), Some("user 0"));
+    assert_eq!(of_root.core.providers(BOB)[0].recorded_by, None);
     let refused = [Action::ReplySnapshot(other, Err(SnapshotError::NotStarted))];
-    assert_eq!(bench.event(Event::Snapshot { client: other, uid: BOB }), refused);
-    let actions = bench.event(Event::Snapshot { client: other, uid: ALICE });
+    assert_eq!(bench.event(Event::Snapshot { client: other, uid: BOB, program: None }), refused);
+    let actions = bench.event(Event::Snapshot { client: other, uid: ALICE, program: None });
     assert!(
         matches!(&actions[..], [Action::TakeSnapshot { providers, .. }] if *providers == [B]),
         "{actions:?}"

@@ -26,7 +26,7 @@ pub(super) struct Context<'a> {
     pub now: Instant,
     pub rate: TicksPerSecond,
     pub providers: &'a Providers,
-    /// The running session; none when it is over.
+    /// The session; none when it is over.
     pub session: Option<(SessionState, BufferingMode)>,
     /// Halves that are saved of a provider's buffer.
     pub saved_halves: &'a dyn Fn(ProviderId) -> u64,
@@ -55,6 +55,8 @@ struct Pass {
 /// An observer.
 pub(super) struct Observer {
     pub client: ClientId,
+    /// What it observes.
+    pub session: ClientId,
     /// Its number among the daemon's keys.
     pub number: u32,
     socket: Socket,
@@ -78,10 +80,18 @@ pub(super) struct Observer {
 }
 
 impl Observer {
-    pub fn new(client: ClientId, number: u32, socket: Socket, options: ObserveOptions, now: Instant) -> Self {
+    /// A client's observer of a session.
+    pub fn new(
+        (client, session): (ClientId, ClientId),
+        number: u32,
+        socket: Socket,
+        options: &ObserveOptions,
+        now: Instant,
+    ) -> Self {
         let interval = options.interval_milliseconds.clamp(INTERVALS.0, INTERVALS.1);
         Self {
             client,
+            session,
             number,
             socket,
             interval: Duration::from_millis(interval),
@@ -230,9 +240,8 @@ impl Observer {
 
     fn begin_pass(&mut self, context: &Context<'_>) {
         self.update += 1;
-        // The providers may be those of the next session already.
         if self.ending.is_none() {
-            context.providers.observed().for_each(|id| self.add_feed(id, context));
+            context.providers.observed(self.session).for_each(|id| self.add_feed(id, context));
         }
         let remaining: VecDeque<ProviderId> = self.feeds.keys().copied().collect();
         self.pass = Some(Pass { begun: context.now, remaining, counts: Vec::new() });

@@ -2,6 +2,7 @@
 //! the parts of providers.
 
 use super::Providers;
+use crate::core::ClientId;
 use trace_archive::session_info::{self, RaisedAlert};
 
 /// Alerts that wait for the end of a part; more are only counted.
@@ -25,12 +26,15 @@ impl UnrecordedAlerts {
 }
 
 impl Providers {
-    /// Queues the alerts raised since the last time. Nothing may come between the records of a provider's
-    /// part.
+    /// Queues the alerts of a session raised since the last time. Nothing may come between the records of a
+    /// provider's part.
     //= docs/format.md#alerts
-    pub fn write_alerts(&mut self, out: &mut Vec<u8>) {
-        let UnrecordedAlerts { waiting, left_out } = std::mem::take(&mut self.alerts);
-        if self.has_metadata && !waiting.is_empty() {
+    pub fn write_alerts(&mut self, client: ClientId, out: &mut Vec<u8>) {
+        let Some(session) = self.sessions.get_mut(&client) else {
+            return;
+        };
+        let UnrecordedAlerts { waiting, left_out } = std::mem::take(&mut session.alerts);
+        if session.has_metadata && !waiting.is_empty() {
             session_info::alerts(&waiting, left_out, out);
         }
     }

@@ -2,10 +2,9 @@
 //! be served meanwhile.
 
 use super::{Providers, Tracee};
-use crate::core::Event;
+use crate::core::{ClientId, Event};
 use crate::daemon::Key;
 use crate::daemon::io::Io;
-use crate::daemon::session_dir::SessionDir;
 use crate::daemon::wire::send;
 use std::path::Path;
 use trace_archive::manifest::{BufferInfo, Entry};
@@ -24,6 +23,7 @@ const BACKING_STEP_BYTES: u64 = 8 << 20;
 /// A provider's buffer while it is being made, and what is sent to the provider when it exists.
 pub(super) struct Unready {
     pub id: ProviderId,
+    pub session: ClientId,
     backing: Backing,
     info: BufferInfo,
     mode: BufferingMode,
@@ -49,28 +49,24 @@ impl Unready {
 }
 
 impl Providers {
-    /// Begins to make a provider's buffer.
+    /// Begins to make a provider's buffer in a session.
     pub fn initialize(
         &mut self,
+        client: ClientId,
         id: ProviderId,
         size: u64,
         mode: BufferingMode,
         categories: Vec<String>,
     ) -> Result<(), String> {
         let text = |error: Error| error.to_string();
-        if self.privacy && self.providers.get(&id).is_some_and(|provider| !provider.redacts) {
+        let session = self.sessions.get_mut(&client).ok_or("there is no session")?;
+        if session.privacy && self.providers.get(&id).is_some_and(|provider| !provider.redacts) {
             return Err("it was built with an earlier release, which records all texts".to_owned());
         }
-        let session = match &mut self.session {
-            Some(session) => session,
-            none => {
-                let beginning = self.beginning.take().ok_or("there is no session")?;
-                none.insert(SessionDir::create(&self.buffers, beginning).map_err(text)?)
-            }
-        };
+        let directory = session.directory(&self.buffers)?.path().to_owned();
         let provider = self.providers.get_mut(&id).ok_or("it is gone")?;
-        let info = provider.buffer_info(id, size, self.has_metadata);
-        let (directory, file) = (session.path().to_owned(), info.file_name());
+        let info = provider.buffer_info(id, size, session.has_metadata);
+        let file = info.file_name();
         let is_sparse = provider.backs_buffer;
         let promised = self.promised(&directory, size).map_err(text)?;
         let backing = if is_sparse {
@@ -80,12 +76,13 @@ impl Providers {
             Backing::begin_beside(&directory, &file, size, promised)
         };
         let backing = backing.map_err(text)?;
-        self.unready.push_back(Unready { id, backing, info, mode, categories, next: Vec::new() });
+        let unready = Unready { id, session: client, backing, info, mode, categories, next: Vec::new() };
+        self.unready.push_back(unready);
         Ok(())
     }
 
-    /// Bytes of the directory's file system that are still free and will be needed by buffers of this
-    /// session. 0 where so much is free that there is room for another buffer anyway.
+    /// Bytes of the directory's file system that are still free and will be needed by buffers of the
+    /// sessions. 0 where so much is free that there is room for another buffer anyway.
     //= docs/buffer.md#memory
     fn promised(&self, directory: &Path, size: u64) -> zx_sim::Result<u64> {
         let tracees = || self.providers.values().filter_map(|provider| provider.tracee.as_ref());
@@ -120,10 +117,11 @@ impl Providers {
 
     /// Makes the FIFO and sends Initialize, and the messages that follow it.
     fn hand_over(&mut self, unready: Unready, vmo: Vmo, io: &Io) -> Result<(), String> {
-        let Unready { id, info, mode, categories, next, .. } = unready;
+        let Unready { id, session: client, info, mode, categories, next, .. } = unready;
         let text = |error: Error| error.to_string();
         let size = info.bytes;
-        self.note(&Entry::Provider(info));
+        let session = self.sessions.get_mut(&client).ok_or("there is no session")?;
+        session.directory(&self.buffers)?.note(&Entry::Provider(info));
         let provider = self.providers.get_mut(&id).ok_or("it is gone")?;
         let (ours, theirs) = Fifo::create(PACKET_BYTES, FIFO_DEPTH).map_err(text)?;
         let own = vmo.duplicate().map_err(text)?.into_read_only();
@@ -138,11 +136,11 @@ impl Providers {
                 tick_source: self.clock.source.name().to_owned(),
                 ticks_per_second: self.clock.ticks_per_second,
                 process_koid: Some(provider.pid),
-                thread_time: self.thread_time,
+                thread_time: session.thread_time,
                 // What programs have recorded by themselves has all texts.
-                takes_startup: !self.privacy,
-                mirror_markers: self.mirror_markers,
-                privacy: self.privacy,
+                takes_startup: !session.privacy,
+                mirror_markers: session.mirror_markers,
+                privacy: session.privacy,
             },
         };
         let key = Key::Fifo(id).encode();
@@ -156,6 +154,7 @@ impl Providers {
             send(channel, request.encode(Txid::ONE_WAY));
         }
         provider.tracee = Some(Tracee {
+            session: client,
             vmo: own,
             size,
             mode,
@@ -204,7 +203,7 @@ mod tests {
         let directory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
         let runtime = RuntimeDir::open_or_create(&directory.path().join("run")).unwrap();
         let mut providers = Providers::new(runtime, Clock::measure());
-        providers.begin_session(&TraceConfig::default(), Uid(0), Vec::new());
+        providers.begin_session(CLIENT, &TraceConfig::default(), Uid(0), Vec::new());
         let channels = (1..=count).map(|id| {
             let (ours, theirs) = Channel::pair().unwrap();
             let provider = Provider { channel: Some(ours), ..provider() };
@@ -220,6 +219,7 @@ mod tests {
         Some(ProviderRequest::decode(&message.bytes, message.handles).unwrap().1)
     }
 
+    const CLIENT: ClientId = ClientId(9);
     const ONE: ProviderId = ProviderId(1);
     const TWO: ProviderId = ProviderId(2);
 
@@ -229,7 +229,7 @@ mod tests {
         let mut io = Io::new().unwrap();
         for id in [ONE, TWO] {
             let size = 2 * BACKING_STEP_BYTES + 4096;
-            providers.initialize(id, size, BufferingMode::Oneshot, Vec::new()).unwrap();
+            providers.initialize(CLIENT, id, size, BufferingMode::Oneshot, Vec::new()).unwrap();
             providers.start(id, BufferDisposition::ClearEntire, vec!["more".to_owned()]);
             providers.stop(id);
         }
@@ -250,7 +250,7 @@ mod tests {
         providers.drop_tracee(TWO, super::super::Buffer::Deleted, &io);
         assert!(!providers.make_buffers(&mut io));
         assert!(request(&channels[1]).is_none() && io.events.is_empty());
-        let session = providers.session.as_ref().unwrap().path();
+        let session = providers.sessions[&CLIENT].directory.as_ref().unwrap().path();
         let is_buffer = |name: &String| name.starts_with("provider-");
         let names = std::fs::read_dir(session).unwrap().map(|entry| entry.unwrap().file_name());
         let names: Vec<String> = names.map(|name| name.into_string().unwrap()).filter(is_buffer).collect();
@@ -268,7 +268,7 @@ mod tests {
         let mut io = Io::new().unwrap();
         providers.providers.get_mut(&TWO).unwrap().backs_buffer = true;
         for id in [ONE, TWO] {
-            providers.initialize(id, SIZE, BufferingMode::Circular, Vec::new()).unwrap();
+            providers.initialize(CLIENT, id, SIZE, BufferingMode::Circular, Vec::new()).unwrap();
         }
         let promised = |providers: &Providers| providers.promised(directory.path(), u64::MAX / 2).unwrap();
         assert_eq!(promised(&providers), 2 * SIZE);
@@ -296,9 +296,10 @@ mod tests {
         let (_directory, mut providers, channels) = providers(2);
         let mut io = Io::new().unwrap();
         let config = TraceConfig { privacy: true, ..TraceConfig::default() };
-        providers.begin_session(&config, Uid(0), Vec::new());
+        providers.begin_session(CLIENT, &config, Uid(0), Vec::new());
         providers.providers.get_mut(&ONE).unwrap().redacts = false;
-        let mut initialize = |id| providers.initialize(id, 4 << 20, BufferingMode::Oneshot, Vec::new());
+        let mut initialize =
+            |id| providers.initialize(CLIENT, id, 4 << 20, BufferingMode::Oneshot, Vec::new());
         let reason = "it was built with an earlier release, which records all texts".to_owned();
         assert_eq!([ONE, TWO].map(&mut initialize), [Err(reason), Ok(())]);
         while providers.make_buffers(&mut io) {}
@@ -313,10 +314,11 @@ mod tests {
     fn a_buffer_that_cannot_be_made_is_reported() {
         let (_directory, mut providers, _channels) = providers(1);
         let mut io = Io::new().unwrap();
-        let reason = providers.initialize(ONE, u64::MAX / 4, BufferingMode::Oneshot, Vec::new()).unwrap_err();
+        let reason =
+            providers.initialize(CLIENT, ONE, u64::MAX / 4, BufferingMode::Oneshot, Vec::new()).unwrap_err();
         assert!(reason.starts_with("no room in "), "{reason}");
         // A directory that is full before all of it is backed: its file is not left.
-        providers.initialize(ONE, 4096, BufferingMode::Oneshot, Vec::new()).unwrap();
+        providers.initialize(CLIENT, ONE, 4096, BufferingMode::Oneshot, Vec::new()).unwrap();
         providers.providers.clear();
         assert!(!providers.make_buffers(&mut io));
         let Some(Event::TraceeFailed { provider: ONE, reason }) = io.events.pop_front() else {
@@ -343,7 +345,7 @@ mod tests {
                 .collect::<Vec<_>>()
         };
         for id in [ONE, TWO] {
-            providers.initialize(id, 4096, BufferingMode::Oneshot, Vec::new()).unwrap();
+            providers.initialize(CLIENT, id, 4096, BufferingMode::Oneshot, Vec::new()).unwrap();
         }
         assert_eq!(closed(ONE, &mut providers), [(ONE, ProcessState::Unknown)]);
         assert!(!providers.make_buffers(&mut Io::new().unwrap()));

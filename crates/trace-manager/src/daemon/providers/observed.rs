@@ -1,6 +1,7 @@
 //! What observers need of the providers that take part in the session.
 
 use super::Providers;
+use crate::core::ClientId;
 use trace_format::units::ProviderId;
 use trace_protocol::BufferingMode;
 use zx_sim::Vmo;
@@ -17,10 +18,11 @@ pub(in crate::daemon) struct ObservedBuffer {
 }
 
 impl Providers {
-    /// The providers whose buffers may hold something.
-    pub fn observed(&self) -> impl Iterator<Item = ProviderId> + '_ {
-        let has_started =
-            |provider: &super::Provider| provider.tracee.as_ref().is_some_and(|tracee| tracee.has_started);
+    /// The providers of a session whose buffers may hold something.
+    pub fn observed(&self, session: ClientId) -> impl Iterator<Item = ProviderId> + '_ {
+        let has_started = move |provider: &super::Provider| {
+            provider.tracee.as_ref().is_some_and(|tracee| tracee.has_started && tracee.session == session)
+        };
         self.providers.iter().filter(move |(_, provider)| has_started(provider)).map(|(id, _)| *id)
     }
 

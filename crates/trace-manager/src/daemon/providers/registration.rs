@@ -61,7 +61,7 @@ impl Providers {
     }
 
     /// Serves a connection's only message, or the next one of a connection that is shared.
-    pub fn read_registration(&mut self, number: u32, is_started: impl Fn(Uid) -> bool, io: &mut Io) {
+    pub fn read_registration(&mut self, number: u32, is_started: impl Fn(Uid, &str) -> bool, io: &mut Io) {
         if self.shared.contains_key(&number) {
             return self.read_shared(number, is_started, io);
         }
@@ -121,7 +121,7 @@ impl Providers {
 
     /// Serves a message of a connection that several processes may have.
     //= docs/protocol.md#shared-connections
-    fn read_shared(&mut self, number: u32, is_started: impl Fn(Uid) -> bool, io: &mut Io) {
+    fn read_shared(&mut self, number: u32, is_started: impl Fn(Uid, &str) -> bool, io: &mut Io) {
         let Some(registry) = self.shared.get(&number) else {
             return;
         };
@@ -161,7 +161,7 @@ impl Providers {
         process: Peer,
         answer: Option<(Channel, Txid)>,
         registration: Registration<Handle>,
-        is_started: impl Fn(Uid) -> bool,
+        is_started: impl Fn(Uid, &str) -> bool,
         io: &mut Io,
     ) {
         let uid = Uid(process.uid);
@@ -172,7 +172,7 @@ impl Providers {
         if let Some((answer, txid)) = answer {
             let response = RegistryResponse {
                 status: refusal.as_ref().map_or(RegistryStatus::Ok, |(status, _)| *status),
-                started: refusal.is_none() && is_started(uid),
+                started: refusal.is_none() && is_started(uid, &plain_name(&registration.name)),
                 manager_version: VersionRange::PROTOCOL,
             };
             is_late = !send(&answer, Message::<Handle>::encode(response, txid));

@@ -1,7 +1,7 @@
 //! Sources of snapshots: the buffers of programs that record, and of those that have ended meanwhile.
 
 use super::{Provider, Providers, Tracee};
-use crate::core::{Part, ProcessState};
+use crate::core::{ClientId, Part, ProcessState};
 use std::collections::VecDeque;
 use trace_archive::program_info::ProgramInfo;
 use trace_archive::transfer::{Progress, ProviderBuffer, Transfer, VmoSource};
@@ -179,22 +179,31 @@ impl Providers {
         };
         let who = ProviderStats { ended_ticks: tracee.ended, ..who(id, provider, disposition) };
         let vmo = tracee.vmo.duplicate().ok()?;
-        Some(Buffer::of(provider, tracee, self.has_metadata).reading(&who, vmo, rate))
+        let has_metadata = self.sessions.get(&tracee.session).is_some_and(|session| session.has_metadata);
+        Some(Buffer::of(provider, tracee, has_metadata).reading(&who, vmo, rate))
     }
 
-    /// Transfers of the data of ended programs, the newest first, and the programs whose data is no longer
-    /// kept.
-    pub fn snapshot_ended(&self, rate: TicksPerSecond) -> (VecDeque<Reading>, Vec<ProviderStats>) {
+    /// Transfers of the data of a session's ended programs, the newest first, and the programs whose data is
+    /// no longer kept.
+    pub fn snapshot_ended(
+        &self,
+        session: ClientId,
+        rate: TicksPerSecond,
+    ) -> (VecDeque<Reading>, Vec<ProviderStats>) {
+        let Some(session) = self.sessions.get(&session) else {
+            return (VecDeque::new(), Vec::new());
+        };
         let named = |who: &ProviderStats| {
             let mut who = who.clone();
-            self.ends.name(&mut who);
+            session.ends.name(&mut who);
             who
         };
         let reading = |ended: &Ended| {
             let vmo = ended.vmo.duplicate().ok()?;
             Some(ended.buffer.reading(&named(&ended.who), vmo, rate))
         };
-        (self.kept.ended.iter().filter_map(reading).collect(), self.kept.given_up.iter().map(named).collect())
+        let kept = &session.kept;
+        (kept.ended.iter().filter_map(reading).collect(), kept.given_up.iter().map(named).collect())
     }
 }
 
@@ -207,6 +216,7 @@ mod tests {
     fn add(kept: &mut Kept, id: u32) {
         let size = 64 << 10;
         let tracee = Tracee {
+            session: ClientId(1),
             vmo: Vmo::of_bytes("buffer", &vec![0; size as usize]).unwrap(),
             size,
             mode: BufferingMode::Oneshot,

@@ -26,7 +26,9 @@ impl Providers {
         let Some(provider) = self.providers.get_mut(&from) else {
             return;
         };
-        let is_wanted = provider.tracee.is_some() && !self.privacy;
+        let client = provider.tracee.as_ref().map(|tracee| tracee.session);
+        let session = client.and_then(|client| self.sessions.get(&client));
+        let is_wanted = session.is_some_and(|session| !session.privacy);
         let is_allowed = is_wanted && mode != BufferingMode::Streaming;
         if !is_allowed || std::mem::replace(&mut provider.has_handed_over, true) {
             log(&format!("provider {} broke the protocol: it hands a buffer over", from.0));
@@ -44,7 +46,10 @@ impl Providers {
     /// Moves the buffer into the session's directory, and makes a provider that has it.
     fn adopt(&mut self, from: ProviderId, buffer: Handle, mode: BufferingMode) -> Result<ProviderId, String> {
         let text = |error: zx_sim::Error| error.to_string();
-        let session = self.session.as_mut().ok_or("there is no session")?;
+        let client = self.session_of(from).ok_or("there is no session")?;
+        let session = self.sessions.get_mut(&client).ok_or("there is no session")?;
+        let has_metadata = session.has_metadata;
+        let session = session.directory(&self.buffers)?;
         let source = self.providers.get(&from).ok_or("it is gone")?;
         let theirs = Vmo::from_handle_beside(buffer, source.uid.0, session.path()).map_err(text)?;
         let (size, origin) = (theirs.size().map_err(text)?, theirs.identity().map_err(text)?);
@@ -56,7 +61,7 @@ impl Providers {
         let info = BufferInfo {
             origin: Some(origin),
             mode: Some(BufferMode::from(mode) as u8),
-            ..source.buffer_info(id, size, self.has_metadata)
+            ..source.buffer_info(id, size, has_metadata)
         };
         let name = info.file_name();
         let own = theirs.link_in(session.path(), &name);
@@ -72,6 +77,7 @@ impl Providers {
             log(&format!("provider {}: its own buffer cannot be deleted: {error}", from.0));
         }
         let tracee = Tracee {
+            session: client,
             vmo: vmo.into_read_only(),
             size,
             mode,
@@ -110,7 +116,7 @@ impl Providers {
 mod tests {
     use super::super::tests::provider;
     use super::*;
-    use crate::core::Uid;
+    use crate::core::{ClientId, Uid};
     use std::path::{Path, PathBuf};
     use trace_archive::manifest::Manifest;
     use trace_protocol::controller::TraceConfig;
@@ -118,6 +124,7 @@ mod tests {
     use zx_sim::{Channel, RuntimeDir};
 
     const APP: ProviderId = ProviderId(1);
+    const CLIENT: ClientId = ClientId(1);
 
     /// A provider of this user's that takes part in a session.
     struct Scene {
@@ -137,13 +144,13 @@ mod tests {
             let runtime = RuntimeDir::open_or_create(&directory.path().join("run")).unwrap();
             let mut providers = Providers::new(runtime, Clock::measure());
             let uid = Uid(rustix::process::geteuid().as_raw());
-            providers.begin_session(config, uid, Vec::new());
+            providers.begin_session(CLIENT, config, uid, Vec::new());
             let (ours, _theirs) = Channel::pair().unwrap();
             let app = Provider { channel: Some(ours), uid, ..provider() };
             providers.providers.insert(APP, app);
             providers.next_id = 2;
             let mut io = Io::new().unwrap();
-            providers.initialize(APP, 4096, BufferingMode::Oneshot, Vec::new()).unwrap();
+            providers.initialize(CLIENT, APP, 4096, BufferingMode::Oneshot, Vec::new()).unwrap();
             while providers.make_buffers(&mut io) {}
             Self { directory, providers, io, _theirs }
         }
@@ -166,7 +173,7 @@ mod tests {
         }
 
         fn session(&self) -> &Path {
-            self.providers.session.as_ref().unwrap().path()
+            self.providers.sessions[&CLIENT].directory.as_ref().unwrap().path()
         }
 
         fn is_connected(&self) -> bool {

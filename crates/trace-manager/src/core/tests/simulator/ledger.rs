@@ -70,8 +70,10 @@ pub struct Ledger {
     asked_to_write: bool,
     is_output_broken: bool,
     watching: u64,
-    /// A snapshot is being taken, perhaps longer than the session lasts.
-    is_copying: bool,
+    /// The sessions of which snapshots are being taken, perhaps longer than they last.
+    copied: BTreeSet<ClientId>,
+    /// The one of which a snapshot has just been taken.
+    was_copied: Option<ClientId>,
     /// Those that were accepted, until they go or the session ends.
     observers: BTreeSet<ClientId>,
     /// The user of an observer that waits for its answer.
@@ -165,7 +167,10 @@ impl Ledger {
                     part.unconfirmed = Some(half);
                 }
             }
-            Event::SnapshotFinished { .. } => assert!(self.is_copying, "nobody asked"),
+            Event::SnapshotFinished { session, .. } => {
+                assert!(self.copied.contains(session), "nobody asked");
+                self.was_copied = Some(*session);
+            }
             Event::ClientClosed { client } if self.client == Some(*client) => self.client_gone(),
             Event::OutputFailed { .. } => {
                 self.is_output_broken = self.client.is_some();
@@ -218,10 +223,10 @@ impl Ledger {
             Action::AskCategories(provider) => assert!(self.parts.contains_key(provider)),
             Action::Untraced(client, _) => assert_eq!(self.client, Some(*client)),
             Action::TerminateTracee(provider) => self.part(*provider).is_terminated = true,
-            Action::Transfer { provider, part: Part::Rest { is_quiet } } => {
+            Action::Transfer { provider, part: Part::Rest { is_quiet }, .. } => {
                 self.check_transfer(*provider, *is_quiet);
             }
-            Action::Transfer { provider, part: Part::Half { wrapped_count, durable_data_end } } => {
+            Action::Transfer { provider, part: Part::Half { wrapped_count, durable_data_end }, .. } => {
                 assert_eq!(self.transferring, None, "one at a time");
                 assert!(!self.is_output_broken, "the output is broken");
                 let part = self.part(*provider);
@@ -252,8 +257,10 @@ impl Ledger {
                 let is_ours = self.client == Some(*client);
                 assert_eq!(result.is_ok(), is_ours && self.state == Some(SessionState::Started));
             }
-            Action::TakeSnapshot { providers, .. } => {
-                assert!(!std::mem::replace(&mut self.is_copying, true), "one at a time");
+            Action::TakeSnapshot { session, providers, .. } => {
+                assert_eq!(self.client, Some(*session));
+                assert!(self.copied.insert(*session), "one at a time");
+                assert!(self.copied.len() <= MAX_SNAPSHOTS);
                 for provider in providers {
                     assert!(self.parts.contains_key(provider), "{provider:?} has no buffer");
                 }
@@ -261,10 +268,11 @@ impl Ledger {
             }
             Action::ReplySnapshot(_, result) => {
                 if result.is_ok() {
-                    assert!(std::mem::take(&mut self.is_copying), "none was taken");
+                    let session = self.was_copied.take().expect("one was taken");
+                    assert!(self.copied.remove(&session), "none was taken");
                 }
             }
-            Action::ReplyObserve(client, result) => self.check_observe(*client, *result),
+            Action::ReplyObserve(client, result) => self.check_observe(*client, result.map(|_| ())),
             Action::EndObserver(client) => {
                 assert!(self.unended.remove(client), "its session has not ended, or it does not observe");
                 self.reached.count("observer to the end", 1);
@@ -441,6 +449,7 @@ impl Ledger {
         let users = std::mem::take(&mut self.users);
         assert!(self.unended.is_empty(), "observers of the session before are left");
         let unended = std::mem::take(&mut self.observers);
-        *self = Ledger { reached, users, unended, is_copying: self.is_copying, ..Ledger::default() };
+        let copied = std::mem::take(&mut self.copied);
+        *self = Ledger { reached, users, unended, copied, ..Ledger::default() };
     }
 }

@@ -9,6 +9,9 @@ const STEPS_WITH_FAULTS: u32 = 60;
 const MAX_STEPS: u32 = 100_000;
 /// The numbers of observers.
 const FIRST_OBSERVER: u64 = 1 << 40;
+/// The client and the only provider of a session that nothing happens to.
+const BYSTANDER: ClientId = ClientId(1 << 41);
+const BYSTANDING: ProviderId = ProviderId(1 << 30);
 
 /// What a provider is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,14 +50,14 @@ enum Incident {
     GivenBack(ProviderId, u32),
     /// A watched process is dead.
     Died(ProviderId),
-    /// The shell has read the last byte of a snapshot.
-    Copied,
+    /// The shell has read the last byte of a snapshot of this session.
+    Copied(ClientId),
 }
 
 pub struct World {
     core: Core,
-    /// The same, but that nothing observes it.
-    unobserved: Core,
+    /// The same, but that nothing observes it, and that it has no other session.
+    alone: Core,
     ledger: Ledger,
     random: Random,
     now: Now,
@@ -71,6 +74,8 @@ pub struct World {
     handed_over: VecDeque<ProviderId>,
     session: u32,
     has_faults: bool,
+    /// Another session runs beside the one that everything happens to.
+    has_bystander: bool,
     is_streaming: bool,
     /// What happened, printed when an assertion fails.
     history: Vec<String>,
@@ -88,9 +93,11 @@ impl Drop for World {
 
 impl World {
     pub fn new(seed: u64) -> World {
+        let has_bystander = seed.is_multiple_of(2);
         World {
-            core: Core::new(Uid::ROOT),
-            unobserved: Core::new(Uid::ROOT),
+            core: if has_bystander { with_bystander() } else { Core::new(Uid::ROOT) },
+            has_bystander,
+            alone: Core::new(Uid::ROOT),
             ledger: Ledger::default(),
             random: Random::new(seed),
             now: Duration::ZERO,
@@ -130,7 +137,8 @@ impl World {
         self.has_faults = false;
         self.close_client();
         self.settle();
-        assert!(!self.core.has_session(), "the session does not end");
+        self.check_bystander();
+        assert!(!self.alone.has_session(), "the session does not end");
         assert_eq!(self.core.next_deadline(), None);
         assert_eq!(self.ledger.client, None);
         assert!(self.ledger.has_ended_observers());
@@ -160,7 +168,20 @@ impl World {
         assert!(!self.ledger.is_stop_pending, "the stop is not answered");
         self.close_client();
         self.settle();
-        assert!(!self.core.has_session());
+        assert!(!self.alone.has_session());
+        self.check_bystander();
+    }
+
+    /// The other session goes on, and is served.
+    //= docs/protocol.md#several-sessions
+    fn check_bystander(&mut self) {
+        assert_eq!(self.core.has_session(), self.has_bystander);
+        if self.has_bystander {
+            assert_eq!(self.core.recording_in(BYSTANDER), Some(vec![BYSTANDING]));
+            self.core.handle_event(self.now, Event::Flush { client: BYSTANDER });
+            assert_eq!(self.core.poll_action(), Some(Action::FlushTracee(BYSTANDING)));
+            assert_eq!(self.core.poll_action(), Some(Action::ReplyFlush(BYSTANDER, Ok(()))));
+        }
     }
 
     /// Every half that is handed over comes back, each once.
@@ -199,7 +220,7 @@ impl World {
         if incident.is_none_or(|incident| deadline.is_some_and(|deadline| deadline <= incident)) {
             self.history.push(format!("{:?} time", self.now));
             self.core.handle_time(self.now);
-            self.unobserved.handle_time(self.now);
+            self.alone.handle_time(self.now);
             assert_ne!(self.core.next_deadline(), deadline, "what was due is still due");
             self.act();
             return true;
@@ -233,9 +254,9 @@ impl World {
                 }
             }
             Incident::Died(provider) => self.handle(Event::ProcessDied { provider }),
-            Incident::Copied => {
+            Incident::Copied(session) => {
                 let result = Ok(StopResult { provider_stats: Vec::new() });
-                self.handle(Event::SnapshotFinished { result });
+                self.handle(Event::SnapshotFinished { session, result });
             }
             Incident::Transferred(transfer, provider) => {
                 if transfer == self.transfer && self.ledger.transferring == Some(provider) {
@@ -266,19 +287,21 @@ impl World {
         }
         self.ledger.before(&event);
         if !matches!(event, Event::Observe { .. } | Event::ObserverClosed { .. }) {
-            self.unobserved.handle_event(self.now, event.clone());
+            self.alone.handle_event(self.now, event.clone());
         }
         self.core.handle_event(self.now, event);
         self.act();
     }
 
-    /// The next thing that the core wants. What is not about observers is the same without any.
+    /// The next thing that the core wants. What is not about observers is the same without any, and without
+    /// another session.
     //= docs/protocol.md#observers
+    //= docs/protocol.md#several-sessions
     fn next_action(&mut self) -> Option<Action> {
         let action = self.core.poll_action();
         if !matches!(action, Some(Action::ReplyObserve(..) | Action::EndObserver(_))) {
-            assert_eq!(action, self.unobserved.poll_action(), "with observers, and without");
-            assert_eq!(self.core.next_deadline(), self.unobserved.next_deadline());
+            assert_eq!(action, self.alone.poll_action(), "with observers and another session, and without");
+            assert_eq!(self.core.next_deadline(), self.alone.next_deadline());
         }
         action
     }
@@ -313,9 +336,9 @@ impl World {
                         self.later(delay, Incident::GivenBack(provider, fifo));
                     }
                 }
-                Action::TakeSnapshot { .. } => {
+                Action::TakeSnapshot { session, .. } => {
                     let delay = self.random.delay();
-                    self.later(delay, Incident::Copied);
+                    self.later(delay, Incident::Copied(session));
                 }
                 // One that goes on does not die.
                 Action::WatchProcess(provider) if !self.processes.contains_key(&provider) => {
@@ -413,7 +436,11 @@ impl World {
                 }
             }
             24 => self.flush(),
-            25 => self.handle(Event::Snapshot { client: ClientId(1000), uid: Uid::ROOT }),
+            25 => self.handle(Event::Snapshot {
+                client: ClientId(1000),
+                uid: Uid::ROOT,
+                program: Some("provider-0".to_owned()),
+            }),
             26..=27 => self.observe(),
             28 => self.close_observer(),
             0..=2 => self.register(),
@@ -550,8 +577,10 @@ impl World {
             self.is_streaming = is_streaming;
         }
         let buffering_mode = if is_streaming { BufferingMode::Streaming } else { BufferingMode::Oneshot };
+        let programs: Vec<String> = (0..3).map(|number| format!("provider-{number}")).collect();
         let config = if self.has_faults {
             TraceConfig {
+                programs,
                 start_timeout_milliseconds,
                 stop_timeout_milliseconds,
                 buffering_mode,
@@ -560,13 +589,15 @@ impl World {
         } else {
             // Longer than any answer takes.
             TraceConfig {
+                programs,
                 start_timeout_milliseconds: 60_000,
                 stop_timeout_milliseconds: 60_000,
                 buffering_mode,
                 ..TraceConfig::default()
             }
         };
-        let uid = if self.has_faults { self.user() } else { Uid::ROOT };
+        // A second one asks for programs of the first.
+        let uid = if self.has_faults && !is_second { self.user() } else { Uid::ROOT };
         self.handle(Event::Initialize { client, pid: 77, uid, config });
     }
 
@@ -604,7 +635,7 @@ impl World {
             let client = ClientId(self.next_observer);
             self.next_observer += 1;
             let uid = self.user();
-            self.handle(Event::Observe { client, uid });
+            self.handle(Event::Observe { client, uid, program: Some("provider-0".to_owned()) });
         }
     }
 
@@ -627,8 +658,10 @@ impl World {
     }
 
     fn break_output(&mut self) {
-        if self.ledger.client.is_some() && self.random.chance(30) {
-            self.handle(Event::OutputFailed { reason: "the output is broken".to_owned() });
+        if let Some(client) = self.ledger.client
+            && self.random.chance(30)
+        {
+            self.handle(Event::OutputFailed { client, reason: "the output is broken".to_owned() });
         }
     }
 
@@ -637,4 +670,26 @@ impl World {
             self.handle(Event::ClientClosed { client });
         }
     }
+}
+
+/// A core with a session of its own, which streams from one provider.
+fn with_bystander() -> Core {
+    let mut core = Core::new(Uid::ROOT);
+    let name = "bystander".to_owned();
+    let config = TraceConfig {
+        programs: vec![name.clone()],
+        buffering_mode: BufferingMode::Streaming,
+        ..TraceConfig::default()
+    };
+    let (client, provider, uid) = (BYSTANDER, BYSTANDING, Uid::ROOT);
+    for event in [
+        Event::Initialize { client, pid: 1, uid, config },
+        Event::ProviderRegistered { provider, name, pid: 1, uid, is_late: false },
+        Event::Start { client, options: StartOptions::default() },
+        Event::Packet { provider, packet: Ok(started()) },
+    ] {
+        core.handle_event(Duration::ZERO, event);
+        while core.poll_action().is_some() {}
+    }
+    core
 }

@@ -1,0 +1,284 @@
+//! Several recordings in one manager: of different programs, and of different users.
+//= docs/recording.md#recordings-of-some-programs
+
+use rustix::process::Signal;
+use serde_json::Value;
+use std::fs;
+use std::process::Output;
+use trace_tests::sandbox::{Process, kill};
+use trace_tests::scene::wait_for_death;
+use trace_tests::{Archive, Sandbox, wait_for};
+
+/// A recording of some programs that goes on until it is interrupted.
+fn recording(sandbox: &Sandbox, file: &str, options: &[&str]) -> Process {
+    let recording = sandbox.spawn("trace", &[&["record", "-o", file], options].concat());
+    wait_for("the recording", || recording.stderr_so_far().contains("press Ctrl-C").then_some(()));
+    recording
+}
+
+fn interrupt(recording: Process) -> Output {
+    recording.signal(Signal::INT);
+    let output = recording.finish();
+    assert!(output.status.success(), "{output:?}");
+    output
+}
+
+/// The programs in an archive, without the manager, and the number of its events.
+fn contents(sandbox: &Sandbox, file: &str) -> (Vec<String>, usize) {
+    let archive = Archive::read(&sandbox.file(file));
+    let programs = archive.providers.values().filter(|name| *name != "trace_manager");
+    (programs.cloned().collect(), archive.events.len())
+}
+
+fn of(name: &str, events: usize) -> (Vec<String>, usize) {
+    (vec![name.to_owned()], events)
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap()
+}
+
+//= docs/protocol.md#several-sessions
+#[test]
+fn each_recording_has_its_programs_and_every_event_is_in_one() {
+    let sandbox = Sandbox::new();
+    let mut before = sandbox.spawn("emit", &["1", "7", "--wait"]);
+    before.line();
+    let of_emit = recording(&sandbox, "emit.fxt", &["--program", "emit"]);
+    let of_stream =
+        recording(&sandbox, "stream.fxt", &["--program", "stream", "--buffering-mode", "circular"]);
+    let manager = sandbox.manager_pid();
+    assert!(manager.is_some());
+    // One that none of them has asked for neither waits nor is recorded.
+    let output = sandbox.spawn("kinds", &[]).finish();
+    assert!(output.status.success(), "{output:?}");
+    sandbox.spawn_recorded("stream", &["2", "500", "0"]).succeed();
+    sandbox.spawn_recorded("emit", &["2", "3"]).succeed();
+    before.succeed();
+    interrupt(of_emit);
+    // The end of one is none of the other's.
+    sandbox.spawn_recorded("stream", &["1", "50", "0"]).succeed();
+    sandbox.spawn("emit", &["1", "1"]).succeed();
+    interrupt(of_stream);
+    let emitted = contents(&sandbox, "emit.fxt");
+    assert_eq!(emitted, (vec!["emit".to_owned(); 2], (7 + 2 * 3) * 14));
+    assert_eq!(contents(&sandbox, "stream.fxt"), (vec!["stream".to_owned(); 2], 2 * 500 + 50));
+    assert_eq!(sandbox.files(), ["emit.fxt", "stream.fxt"]);
+}
+
+//= docs/protocol.md#several-sessions
+#[test]
+fn what_would_have_a_program_twice_is_refused_with_the_recording_that_has_it() {
+    let sandbox = Sandbox::new();
+    let of_emit = recording(&sandbox, "emit.fxt", &["--program", "emit"]);
+    let of_two = recording(&sandbox, "two.fxt", &["--program", "stream", "--program", "kinds"]);
+    let refused = |options: &[&str], recording: &Process| {
+        let output = sandbox.trace([&["record", "-o", "x.fxt", "--duration", "1"], options].concat());
+        assert_eq!(output.status.code(), Some(125), "{output:?}");
+        let said = text(&output.stderr);
+        let end = format!("(pid {pid}); kill -INT {pid} ends it\n", pid = recording.pid());
+        assert!(said.contains("the trace manager is in use by \"") && said.ends_with(&end), "{said}");
+    };
+    refused(&[], &of_emit);
+    refused(&["--program", "emit"], &of_emit);
+    refused(&["--program", "other", "--program", "kinds"], &of_two);
+    let output = sandbox.trace(["record", "-o", "other.fxt", "--duration", "10ms", "--program", "other"]);
+    assert!(output.status.success(), "{output:?}");
+    // A recording of all programs is in the way of every other one.
+    interrupt(of_emit);
+    interrupt(of_two);
+    let of_all = recording(&sandbox, "all.fxt", &[]);
+    refused(&["--program", "emit"], &of_all);
+    interrupt(of_all);
+}
+
+/// So many at once, and no more.
+//= docs/protocol.md#several-sessions
+#[test]
+fn a_user_has_so_many_recordings() {
+    let sandbox = Sandbox::new();
+    let names: Vec<String> = (0..8).map(|number| format!("app-{number}")).collect();
+    let files: Vec<String> = names.iter().map(|name| format!("{name}.fxt")).collect();
+    let recordings =
+        names.iter().zip(&files).map(|(name, file)| recording(&sandbox, file, &["--program", name]));
+    let recordings: Vec<Process> = recordings.collect();
+    let output = sandbox.trace(["record", "-o", "x.fxt", "--duration", "1", "--program", "emit"]);
+    assert_eq!(output.status.code(), Some(125), "{output:?}");
+    let expected = "trace: unable to start trace: 8 recordings of this user are running";
+    assert!(text(&output.stderr).starts_with(expected), "{output:?}");
+    recordings.into_iter().for_each(|recording| drop(interrupt(recording)));
+    let output = sandbox.record(&["-o", "emit.fxt", "--program", "emit"], "emit", &["1", "1"]);
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(contents(&sandbox, "emit.fxt"), of("emit", 14));
+}
+
+//= docs/recording.md#several-recordings-at-once
+#[test]
+fn a_list_shows_which_recording_a_program_belongs_to() {
+    let sandbox = Sandbox::new();
+    let of_emit = recording(&sandbox, "emit.fxt", &["--program", "emit"]);
+    let mut emit = sandbox.spawn_recorded("emit", &["1", "1", "--wait"]);
+    emit.line();
+    let trace = trace_tests::build::program("trace").display();
+    let line = format!("\"{trace} record -o emit.fxt --program emit\" (pid {})", of_emit.pid());
+    let listed = sandbox.trace(["list-providers"]);
+    let listed = text(&listed.stdout);
+    assert!(listed.contains(&format!("  emit (pid {}), recorded by {line}\n", emit.pid())), "{listed}");
+    let machine = sandbox.trace(["list-providers", "--json"]);
+    let machine: Value = serde_json::from_slice(&machine.stdout).unwrap();
+    let entry = machine.as_array().unwrap().iter().find(|entry| entry["name"] == "emit").unwrap();
+    assert_eq!(entry["recorded_by"], of_emit.pid());
+    emit.succeed();
+    interrupt(of_emit);
+}
+
+/// Requests about a recording name a program of it.
+#[test]
+fn a_snapshot_is_one_of_the_recording_that_is_meant() {
+    let sandbox = Sandbox::new();
+    let circular = ["--buffering-mode", "circular"];
+    let of_emit = recording(&sandbox, "emit.fxt", &[&["--program", "emit"], &circular[..]].concat());
+    let of_stream = recording(&sandbox, "stream.fxt", &[&["--program", "stream"], &circular[..]].concat());
+    sandbox.spawn_recorded("emit", &["1", "3"]).succeed();
+    sandbox.spawn_recorded("stream", &["1", "20", "0"]).succeed();
+    let output = sandbox.trace(["snapshot", "-o", "x.fxt"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let expected = "trace: several recordings are running: name a program of the one that is meant with \
+                    --program; trace list-providers shows which one a program belongs to\n";
+    assert_eq!(text(&output.stderr), expected);
+    let snapshot = |program: &str, file: &str| {
+        let output = sandbox.trace(["snapshot", "--program", program, "-o", file]);
+        assert!(output.status.success(), "{output:?}");
+        contents(&sandbox, file)
+    };
+    assert_eq!(snapshot("emit", "a.fxt"), of("emit", 3 * 14));
+    assert_eq!(snapshot("stream", "b.fxt"), of("stream", 20));
+    // An observer sees its own recording, and none without a name.
+    let live = |options: &[&str]| sandbox.spawn("trace", &[&["live", "--json"], options].concat());
+    let refused = live(&[]).finish();
+    assert_eq!((refused.status.code(), text(&refused.stderr)), (Some(1), expected));
+    let mut emit = sandbox.spawn_recorded("emit", &["1", "1", "--wait"]);
+    emit.line();
+    let mut watched = live(&["--program", "stream"]);
+    let line = watched.line();
+    let update: Value = serde_json::from_str(&line).unwrap();
+    assert_eq!(update["buffering_mode"], "circular");
+    assert!(!line.contains("emit"), "{line}");
+    let mut watched_emit = live(&["--program", "emit"]);
+    assert!(watched_emit.line().contains("\"emit\""));
+    interrupt(of_stream);
+    watched.succeed();
+    // There is one now.
+    emit.succeed();
+    let output = sandbox.trace(["snapshot", "-o", "d.fxt"]);
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(contents(&sandbox, "d.fxt"), (vec!["emit".to_owned(); 2], 4 * 14));
+    interrupt(of_emit);
+    watched_emit.succeed();
+}
+
+/// A snapshot that a recording takes of itself is its own.
+#[test]
+fn a_trigger_acts_on_its_own_recording() {
+    let sandbox = Sandbox::new();
+    let options = ["--buffering-mode", "circular", "--trigger", "SIGUSR2:snapshot"];
+    let of_emit = recording(&sandbox, "emit.fxt", &[&["--program", "emit"], &options[..]].concat());
+    let of_stream = recording(&sandbox, "stream.fxt", &[&["--program", "stream"], &options[..]].concat());
+    sandbox.spawn_recorded("emit", &["1", "3"]).succeed();
+    sandbox.spawn_recorded("stream", &["1", "20", "0"]).succeed();
+    for recording in [&of_emit, &of_stream] {
+        recording.signal(Signal::USR2);
+        wait_for("the snapshot", || recording.stderr_so_far().contains("snapshot in ").then_some(()));
+    }
+    assert_eq!(contents(&sandbox, "emit-snapshot-1.fxt"), of("emit", 3 * 14));
+    assert_eq!(contents(&sandbox, "stream-snapshot-1.fxt"), of("stream", 20));
+    interrupt(of_emit);
+    interrupt(of_stream);
+}
+
+/// Recordings that the manager holds have numbers.
+//= docs/recording.md#in-the-background
+#[test]
+fn recordings_in_the_background_are_ended_by_their_numbers() {
+    let sandbox = Sandbox::new();
+    let succeeds = |arguments: &[&str]| {
+        let output = sandbox.trace(arguments);
+        assert!(output.status.success(), "{arguments:?}: {output:?}");
+        output
+    };
+    let output = succeeds(&["start", "-o", "emit.fxt", "--program", "emit"]);
+    assert!(text(&output.stderr).ends_with("emit.fxt; to end it: trace stop\n"), "{output:?}");
+    let output = succeeds(&["start", "-o", "stream.fxt", "--program", "stream"]);
+    assert!(text(&output.stderr).ends_with("stream.fxt; to end it: trace stop 101\n"), "{output:?}");
+    // And one in the foreground.
+    let of_kinds = recording(&sandbox, "kinds.fxt", &["--program", "kinds"]);
+    sandbox.spawn_recorded("emit", &["1", "3"]).succeed();
+    sandbox.spawn_recorded("stream", &["1", "20", "0"]).succeed();
+    let mut waiting = sandbox.spawn_recorded("emit", &["1", "1", "--wait"]);
+    waiting.line();
+    let status = succeeds(&["status", "--json"]);
+    let status: Value = serde_json::from_slice(&status.stdout).unwrap();
+    let entries = status.as_array().unwrap().iter();
+    let found: Vec<_> = entries.map(|entry| (entry["task_id"].as_u64(), &entry["name"])).collect();
+    assert_eq!(found, [(Some(100), &"emit".into()), (Some(101), &"stream".into())]);
+    let programs = |entry: &Value, list: &str| {
+        let listed = entry[list].as_array().unwrap().iter();
+        listed.map(|program| program["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let [first, second] = status.as_array().unwrap().first_chunk().unwrap();
+    assert_eq!(
+        (programs(first, "providers"), programs(first, "ended")),
+        (vec!["emit".into()], vec!["emit".into()])
+    );
+    assert_eq!((programs(second, "providers"), programs(second, "ended")), (vec![], vec!["stream".into()]));
+    let shown = succeeds(&["status"]);
+    assert!(text(&shown.stdout).starts_with("Task Id: 100\n"), "{shown:?}");
+    assert!(text(&shown.stdout).contains("\n\nTask Id: 101\n"), "{shown:?}");
+    let which = "trace: recordings 100, 101 are running: give the number of one; trace status shows them\n";
+    for arguments in [&["stop"][..], &["stop", "--abort"], &["flush"]] {
+        let output = sandbox.trace(arguments);
+        assert_eq!((output.status.code(), text(&output.stderr)), (Some(2), which), "{arguments:?}");
+    }
+    succeeds(&["flush", "100"]);
+    let output = sandbox.trace(["stop", "99"]);
+    assert!(!output.status.success(), "{output:?}");
+    succeeds(&["stop", "101"]);
+    assert_eq!(contents(&sandbox, "stream.fxt"), of("stream", 20));
+    // The only one again.
+    waiting.succeed();
+    succeeds(&["stop"]);
+    assert_eq!(contents(&sandbox, "emit.fxt"), (vec!["emit".to_owned(); 2], 4 * 14));
+    interrupt(of_kinds);
+}
+
+/// Recordings that share a manager share its end. What each has recorded is found for it.
+//= docs/recovery.md#what-is-recovered
+#[test]
+fn what_a_killed_manager_leaves_of_several_recordings_is_recovered() {
+    let sandbox = Sandbox::new();
+    let options = |program| ["--program", program, "--buffering-mode", "oneshot"];
+    let of_emit = recording(&sandbox, "emit.fxt", &options("emit"));
+    let of_stream = recording(&sandbox, "stream.fxt", &options("stream"));
+    sandbox.spawn_recorded("emit", &["1", "3"]).succeed();
+    sandbox.spawn_recorded("stream", &["1", "20", "0"]).succeed();
+    kill(of_emit.pid(), Signal::KILL);
+    kill(of_stream.pid(), Signal::KILL);
+    let manager = sandbox.manager_pid().unwrap();
+    kill(manager, Signal::KILL);
+    wait_for_death(manager);
+    drop((of_emit.finish(), of_stream.finish()));
+    let listed = sandbox.trace(["recover", "--list", "--json"]);
+    let listed: Value = serde_json::from_slice(&listed.stdout).unwrap();
+    let directories = listed.as_array().unwrap().iter().map(|entry| entry["directory"].as_str().unwrap());
+    let mut found: Vec<_> = directories
+        .map(|directory| {
+            let output = sandbox.trace(["recover", directory, "-o", "recovered.fxt"]);
+            assert!(output.status.success(), "{output:?}");
+            let found = contents(&sandbox, "recovered.fxt");
+            fs::remove_file(sandbox.file("recovered.fxt")).unwrap();
+            found
+        })
+        .collect();
+    found.sort();
+    assert_eq!(found, [of("emit", 3 * 14), of("stream", 20)]);
+}
