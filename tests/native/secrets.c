@@ -46,6 +46,7 @@ int main(int argc, char** argv) {
   }
   TRACE_BLOB_EVENT("app", "large", secret, strlen(secret), "user", TA_STRING(secret));
   TRACE_BLOB(TRACE_BLOB_TYPE_DATA, "piece", secret, strlen(secret));
+  TRACE_BLOB(TRACE_BLOB_TYPE_DATA, secret, "", 0);
   TRACE_EVENT_COPY_INSTANT1("app", secret, TRACE_EVENT_SCOPE_THREAD, secret, TA_INT32(1));
   write_by_hand(secret);
   trace_provider_destroy(provider);

@@ -146,9 +146,8 @@ impl<'a> Described<'a> {
                 }
             }
             _ if !ffi::is_category_wanted(self.text.category) => {}
-            // Other texts than at first are no constants.
-            Some(_) => ffi::with_unlisted(self.text, self.names(), write),
-            None => ffi::with_unlisted_constants(self.text, self.names(), write),
+            // Other texts than at first are no constants; of a site that was never listed nothing is known.
+            Some(_) | None => ffi::with_unlisted(self.text, self.names(), write),
         }
     }
 }
@@ -291,7 +290,8 @@ pub extern "C" fn trace_internal_write_blob(
         return;
     };
     let text = SiteText { category: b"", name: name.bytes() };
-    ffi::with_unlisted_constants(text, &[], |site| trace_engine::write_blob(site, blob_type, blob));
+    // There is no site that would know whether the name is a constant.
+    ffi::with_unlisted(text, &[], |site| trace_engine::write_blob(site, blob_type, blob));
 }
 
 pub extern "C" fn trace_internal_write_kernel_object(

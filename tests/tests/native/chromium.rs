@@ -223,6 +223,38 @@ fn each_macro_of_chromium_is_recorded() {
 /// Parts of what is recorded of macros that are given another thread.
 const IS_ELSEWHERE: [&str; 2] = ["chromium/*_WITH_ID_TID", "chromium/SAMPLE_WITH_TID"];
 
+/// What a COPY macro is given may end with the statement, in C++ with the objects that it belongs to.
+//= docs/c.md#chromium
+#[test]
+fn texts_of_copied_events_may_belong_to_temporary_objects() {
+    if !native::has_compilers("texts_of_copied_events_may_belong_to_temporary_objects") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let program = sandbox.file("program");
+    for (compiler, optimization) in
+        native::CXX.iter().flat_map(|compiler| [(compiler, "-O0"), (compiler, "-O2")])
+    {
+        let flags = [&native::STRICT[..], &["-std=c++17", optimization, "-pthread"]].concat();
+        native::program(compiler, &["chromium_copied.cc"], &flags, &program);
+        let command = program.to_str().expect("a path in UTF-8");
+        let output = sandbox.trace(["record", "--output-file", "trace.fxt", "--", command]);
+        native::check(compiler, &output);
+        let archive = Archive::read(&sandbox.file("trace.fxt"));
+        let found: Vec<String> = archive.events.iter().map(shown).collect();
+        let expected = |round: u32| {
+            [
+                "instant { scope: thread } chromium/instant".to_owned(),
+                "instant { scope: thread } chromium/instant of one a=\"one\"".to_owned(),
+                format!("durationbegin chromium/pair a={round}i32 b=\"two\""),
+                "durationend chromium/pair".to_owned(),
+                "counter { id: 0 } chromium/counter value=5i32".to_owned(),
+            ]
+        };
+        assert_eq!(found, [expected(0), expected(1)].concat(), "{compiler} {optimization}");
+    }
+}
+
 /// Records a program with a list of categories: which of its events there are.
 fn selected(sandbox: &Sandbox, program: &str, categories: Option<&str>) -> Vec<String> {
     let mut options = vec!["record", "--output-file", "trace.fxt"];

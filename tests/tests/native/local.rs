@@ -161,10 +161,20 @@ fn events_of_a_c_program_are_printed() {
     let sandbox = Sandbox::new();
     let program = sandbox.file("echoing");
     native::program("gcc", &[native::source("echoing.c").to_str().unwrap()], &[], &program);
-    let mut command = Command::new(program);
-    let output =
-        command.env("TRACE_RUNTIME_DIR", sandbox.runtime_dir()).env("TRACE_ECHO", "1").output().unwrap();
-    native::check("gcc", &output);
+    let run = |arguments: &[&str]| {
+        let mut command = Command::new(&program);
+        command.args(arguments).env("TRACE_RUNTIME_DIR", sandbox.runtime_dir()).env("TRACE_ECHO", "1");
+        let output = command.output().unwrap();
+        native::check("gcc", &output);
+        // What was recorded to be printed is for nothing else, also where the provider is never destroyed.
+        let entries =
+            std::fs::read_dir(sandbox.runtime_dir()).unwrap().map(|entry| entry.unwrap().file_name());
+        let left: Vec<_> = entries.filter(|name| name.to_string_lossy().starts_with("session-")).collect();
+        assert!(left.is_empty(), "{left:?}");
+        output
+    };
+    run(&["keep"]);
+    let output = run(&[]);
     let lines = String::from_utf8_lossy(&output.stderr).into_owned();
     let words: Vec<Vec<&str>> = lines.lines().map(|line| line.split_whitespace().skip(1).collect()).collect();
     let [outer, inner] = &words[..] else { panic!("{lines}") };

@@ -152,6 +152,16 @@ TRACE_INTERNAL_INLINE int64_t MakeMicros(const T& timestamp) {
     return timestamp.since_origin().InMicroseconds();
   }
 }
+#ifndef NTRACE
+template <size_t n, typename V>
+void WriteCopied(const char* category, const char* name, const Names<n>& names, const trace_internal_event_t& event,
+                 zx_koid_t thread, const V& values) {
+  const trace_internal_call_t call = trace_internal_make_call(nullptr, category, name, names.text, nullptr);
+  trace_arg_value_t array[n + 1];
+  values.Fill(array);
+  trace_internal_write_copied_event(&call, &event, thread, array, n);
+}
+#endif
 }  // namespace internal
 }  // namespace trace
 #define TRACE_INTERNAL_ID(id) (::trace::internal::MakeId(id))
@@ -196,6 +206,18 @@ TRACE_INTERNAL_INLINE int64_t MakeMicros(const T& timestamp) {
 #define TRACE_INTERNAL_ADD_(n, event, category, name, ...) TRACE_INTERNAL_EVENT(n, event, category, name, __VA_ARGS__)
 #define TRACE_INTERNAL_COPY_(n, event, thread, category, name, ...) \
   TRACE_INTERNAL_COPIED(n, event, thread, category, name, __VA_ARGS__)
+#ifdef __cplusplus
+// One expression, to the end of which everything stays that was given, such as texts of temporary objects.
+#define TRACE_INTERNAL_COPIED(n, event, thread, category, name, ...)                                                  \
+  do {                                                                                                                \
+    if (TRACE_CATEGORY_ENABLED(category)) {                                                                           \
+      ::trace::internal::WriteCopied((category), (name),                                                              \
+                                     ::trace::internal::Names<n>{{TRACE_INTERNAL_NAMES_##n(__VA_ARGS__) ""}}, event,  \
+                                     (zx_koid_t)(thread),                                                             \
+                                     ::trace::internal::Hold(0 TRACE_INTERNAL_VALUES_##n(__VA_ARGS__)));              \
+    }                                                                                                                 \
+  } while (0)
+#else
 #define TRACE_INTERNAL_COPIED(n, event, thread, category, name, ...)                                                  \
   do {                                                                                                                \
     if (TRACE_CATEGORY_ENABLED(category)) {                                                                           \
@@ -209,6 +231,7 @@ TRACE_INTERNAL_INLINE int64_t MakeMicros(const T& timestamp) {
                                         trace_internal_array__, n);                                                   \
     }                                                                                                                 \
   } while (0)
+#endif
 #endif
 
 // The rest of the enclosing block.

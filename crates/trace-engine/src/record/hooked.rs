@@ -4,8 +4,8 @@ use crate::buffer::Buffer;
 use crate::buffer::record_writer::with_payload;
 use crate::record::arguments::{Inline, Values};
 use crate::record::event::Event;
-use crate::session::lease::Lease;
-use crate::session::{fork, hook};
+use crate::session::lease::{self, Lease};
+use crate::session::{fork, hook, wanted};
 use crate::site::{ON, Site};
 use crate::sys;
 use crate::thread::registry;
@@ -36,6 +36,7 @@ pub(super) fn passes<V: Values>(
     whose: Whose,
     at: &mut Option<u64>,
 ) -> bool {
+    let trace = lease::last_trace();
     let Some(thread) = thread_of(site, whose) else {
         // No recording wants it.
         return false;
@@ -43,7 +44,7 @@ pub(super) fn passes<V: Values>(
     let now = *at.get_or_insert_with(|| registry::current().stamp());
     let names = site.arguments();
     let words = values.words() + values.name_words(names);
-    with_payload(
+    let is_kept = with_payload(
         words,
         |record| values.write(0, &Inline(names), record),
         |bytes| {
@@ -57,7 +58,9 @@ pub(super) fn passes<V: Values>(
                 arguments: Arguments::of_bytes(bytes, values.count()).unwrap_or_default(),
             })
         },
-    )
+    );
+    // The hook may have taken longer than the recording: the event is none of the next one.
+    is_kept && lease::last_trace() == trace && wanted::is_wanted(site.category())
 }
 
 /// As [`passes`], for a record that the caller has assembled. What is no event is.
@@ -68,8 +71,9 @@ pub(super) fn passes_record(words: &[u64]) -> bool {
     let Some(Ok(event)) = event::Event::of_record(&bytes) else {
         return true;
     };
+    let trace = lease::last_trace();
     let is_recorded = Lease::of_thread().context().is_some();
-    !is_recorded || show(&event)
+    !is_recorded || show(&event) && lease::last_trace() == trace
 }
 
 /// An event's process and thread; none where it is not recorded.

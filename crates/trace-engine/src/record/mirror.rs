@@ -39,6 +39,8 @@ pub(super) fn begin(place: &Place<'_>) -> bool {
     };
     let name = match place {
         Place::Site(site) => public_name(site, is_private),
+        // Whether it is a constant is not known.
+        Place::Name(_) if is_private => REDACTED.as_bytes(),
         Place::Name(name) => name,
     };
     send(mirror, &Mark::Begin(name));
@@ -89,15 +91,19 @@ pub(super) fn mark<V: Values>(site: &Site, event: &Event, values: &V, is_marked:
         EventType::DurationComplete | EventType::Instant | EventType::AsyncInstant => Mark::Instant(name),
         EventType::AsyncBegin => Mark::AsyncBegin(name, id),
         EventType::AsyncEnd => Mark::AsyncEnd(name, id),
-        EventType::Counter => return mark_counter(mirror, site, name, values),
+        EventType::Counter => {
+            let has_series = !(is_private && site.has_texts_of_run());
+            return mark_counter(mirror, site, (name, has_series), values);
+        }
         // There is nothing like it there.
         EventType::FlowBegin | EventType::FlowStep | EventType::FlowEnd => return,
     };
     send(mirror, &mark);
 }
 
-/// Marks each number of a counter: under its name if it is the only one, and otherwise with the argument's.
-fn mark_counter<V: Values>(mirror: Mirror, site: &Site, name: &[u8], values: &V) {
+/// Marks each number of a counter: under its name if it is the only one, and otherwise with the argument's if
+/// those may be seen.
+fn mark_counter<V: Values>(mirror: Mirror, site: &Site, (name, has_series): (&[u8], bool), values: &V) {
     let names = site.arguments();
     let words = values.words() + values.name_words(names);
     let count = values.count();
@@ -116,7 +122,7 @@ fn mark_counter<V: Values>(mirror: Mirror, site: &Site, name: &[u8], values: &V)
                     _ => continue,
                 };
                 let series = match argument.name {
-                    StringRef::Inline(series) if count > 1 => Some(series),
+                    StringRef::Inline(series) if count > 1 && has_series => Some(series),
                     _ => None,
                 };
                 send(mirror, &Mark::Counter(name, series, number));

@@ -7,6 +7,7 @@ use crate::record::event::Event;
 use crate::record::event_writer::{EventWriter, VIRTUAL, VirtualName, WriteError};
 use crate::record::hooked::{Whose, passes};
 use crate::record::hot_path::{ThreadMoment, stamp, write_event_at};
+use crate::record::privacy::is_of_system;
 use crate::record::slow_path::with_writer;
 use crate::session::hook;
 use crate::site::Site;
@@ -117,10 +118,7 @@ pub fn write_kernel_object<V: Values>(site: &Site, object_type: u8, koid: Koid, 
     let name = truncate(name, MAX_STRING_BYTES);
     with_writer(site, None, |writer, now| {
         let strings = writer.strings(site);
-        let name = match object_type {
-            kernel_object::TYPE_PROCESS | kernel_object::TYPE_THREAD => name,
-            _ => writer.text_of_run(name),
-        };
+        let name = if is_of_system(object_type, koid.0) { name } else { writer.text_of_run(name) };
         let name = name.as_bytes();
         let words = 2 + name.len().div_ceil(8) + strings.argument_words(values);
         let reference = inline_string_ref(name.len());

@@ -5,10 +5,19 @@
 //= docs/recording.md#private-recordings
 
 use trace_format::argument::{ArgumentType, ArgumentValue};
+use trace_format::kernel_object;
 use trace_format::refs::StringRef;
 
 /// What stands in the place of a text.
 pub(crate) const REDACTED: &str = "(redacted)";
+
+/// Numbers of the system's processes and threads are smaller than this, on every machine (`PID_MAX_LIMIT`).
+const SYSTEM_KOIDS: u64 = 1 << 22;
+
+/// Whether an object is a process or a thread of the system: their names are in all recordings.
+pub(crate) fn is_of_system(object_type: u8, koid: u64) -> bool {
+    matches!(object_type, kernel_object::TYPE_PROCESS | kernel_object::TYPE_THREAD) && koid < SYSTEM_KOIDS
+}
 
 /// What stands in the place of a private value of this type.
 pub(crate) fn replacement(argument_type: ArgumentType) -> ArgumentValue<'static> {

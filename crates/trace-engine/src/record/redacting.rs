@@ -1,7 +1,6 @@
 //! Records that were assembled by hand, in a private recording.
 
-use crate::record::event_writer::VIRTUAL;
-use crate::record::privacy::{REDACTED, redacted};
+use crate::record::privacy::{REDACTED, is_of_system, redacted};
 use trace_format::argument::{Argument, ArgumentValue, Arguments, MAX_ARGUMENTS};
 use trace_format::blob::Blob;
 use trace_format::error::EncodeError;
@@ -32,7 +31,10 @@ pub(super) fn redact_record(words: &[u64]) -> Option<Vec<u64>> {
             ..event
         }),
         Record::KernelObject(object) => Record::KernelObject(KernelObject {
-            name: if is_named(&object) { object.name } else { replaced(object.name) },
+            name: match is_of_system(object.object_type, object.koid.0) {
+                true => object.name,
+                false => replaced(object.name),
+            },
             arguments: redact(object.arguments, &mut known),
             ..object
         }),
@@ -59,12 +61,6 @@ pub(super) fn redact_record(words: &[u64]) -> Option<Vec<u64>> {
         _ => return None,
     };
     encode(&redacted).ok()
-}
-
-/// Whether an object is a process or a thread of the system: their names are in all recordings.
-fn is_named(object: &KernelObject<'_>) -> bool {
-    let is_virtual = object.koid.0 & VIRTUAL != 0;
-    matches!(object.object_type, kernel_object::TYPE_PROCESS | kernel_object::TYPE_THREAD) && !is_virtual
 }
 
 fn replaced(text: StringRef<'_>) -> StringRef<'_> {

@@ -10,7 +10,7 @@
 
 use crate::session::context::Context;
 use crate::session::hold::Hold;
-use crate::sync::{AtomicPtr, AtomicU32, Ordering};
+use crate::sync::{AtomicPtr, AtomicU32, Ordering, process};
 use crate::thread::block::ThreadBlock;
 use crate::thread::registry::{self, Acquired};
 use core::ptr::NonNull;
@@ -33,8 +33,17 @@ pub(crate) fn is_running() -> bool {
     has_context() && Lease::of_thread().context().is_some_and(|context| context.run().additional().is_some())
 }
 
+/// Counts the traces that have begun.
+static BEGUN: process::AtomicU64 = process::AtomicU64::new(0);
+
+/// The number of the trace that has begun last. It keeps it when it goes over to another buffer.
+pub(crate) fn last_trace() -> u64 {
+    BEGUN.load(Ordering::SeqCst)
+}
+
 /// A trace begins. There was none.
 pub(super) fn publish(context: Context) {
+    BEGUN.fetch_add(1, Ordering::SeqCst);
     CONTEXT.store(Box::into_raw(Box::new(context)), Ordering::SeqCst);
 }
 

@@ -4,14 +4,15 @@ use crate::support::{EndsThreads, Read, Trace};
 use std::collections::BTreeSet;
 use std::panic::catch_unwind;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Barrier, Mutex};
 use trace_engine::{
-    Id, Scope, Track, async_begin, async_end, async_instant, counter, duration, duration_begin,
+    EventType, Id, Scope, Track, async_begin, async_end, async_instant, counter, duration, duration_begin,
     duration_complete, duration_end, ffi, flow_begin, flow_end, flow_step, instant, log, now, set_event_hook,
-    track_instant, vthread_counter,
+    track_instant, vthread_counter, write_event,
 };
 use trace_format::argument::{Argument, ArgumentValue, Arguments};
 use trace_format::event::{Event, EventKind};
+use trace_format::record::Record;
 use trace_format::refs::{StringRef, ThreadRef};
 use trace_format::sink::SliceSink;
 use trace_format::units::{StringIndex, Ticks};
@@ -324,6 +325,58 @@ fn nothing_is_seen_where_nothing_is_recorded() {
     let hooked = Hooked::new();
     instant!("app", "unrecorded", Scope::Thread);
     assert_eq!(hooked.seen(), Vec::<String>::new());
+}
+
+/// An event whose hook takes longer than its recording is in no later one, however it is written.
+//= docs/rust.md#a-hook-for-each-event
+#[test]
+fn an_event_is_in_no_recording_after_its_own() {
+    static ENTERED: Barrier = Barrier::new(2);
+    static LEFT: Barrier = Barrier::new(2);
+    fn wait_in_slow(event: &Event<'_>) -> bool {
+        if text(event.name) == "slow" {
+            ENTERED.wait();
+            LEFT.wait();
+        }
+        true
+    }
+    let by_hand = || {
+        let event = Event {
+            timestamp: Ticks(now().0),
+            thread: ffi::current_thread().unwrap(),
+            category: StringRef::inline("app"),
+            name: StringRef::inline("slow"),
+            kind: EventKind::Instant { scope: Scope::Thread },
+            arguments: Arguments::default(),
+        };
+        let mut words = [0; 16];
+        let mut sink = SliceSink::new(&mut words);
+        Record::Event(event).encode(&mut sink).unwrap();
+        ffi::write_record(sink.words());
+    };
+    let unlisted = || {
+        let text = ffi::SiteText { category: b"app", name: b"slow" };
+        let event = trace_engine::Event { event_type: EventType::Instant, start: None, extra: None };
+        let none = ffi::GivenValues { values: &[], literals: 0 };
+        ffi::with_unlisted(text, &[], |site| write_event(site, event, &none));
+    };
+    let at_a_site = || instant!("app", "slow", Scope::Thread);
+    let writers: [&(dyn Fn() + Sync); 3] = [&at_a_site, &unlisted, &by_hand];
+    for write in writers {
+        let trace = Trace::start(1 << 20, &[]);
+        set_event_hook(Some(Box::new(wait_in_slow)));
+        let next = std::thread::scope(|scope| {
+            scope.spawn(write);
+            ENTERED.wait();
+            assert_eq!(trace.stop().lines(), Vec::<String>::new());
+            let next = Trace::start(1 << 20, &[]);
+            instant!("app", "next", Scope::Thread);
+            LEFT.wait();
+            next
+        });
+        assert_eq!(next.stop().lines(), ["instant t app/next"]);
+    }
+    set_event_hook(None);
 }
 
 /// The one that is replaced is not called any more when the call returns, and no event is missed meanwhile.

@@ -3,9 +3,11 @@
 use crate::support::Trace;
 use std::sync::Mutex;
 use trace_engine::{
-    Config, Id, Mark, Scope, async_begin, async_end, async_instant, counter, duration, duration_begin,
-    duration_complete, duration_end, flow_begin, instant, now, set_event_hook, vthread_counter,
+    Config, EventType, Id, Mark, Scope, async_begin, async_end, async_instant, begin_scope, counter,
+    duration, duration_begin, duration_complete, duration_end, ffi, flow_begin, instant, now, set_event_hook,
+    vthread_counter, write_event,
 };
+use trace_format::argument::ArgumentValue;
 use trace_format::event::Event;
 use trace_format::refs::StringRef;
 
@@ -108,6 +110,36 @@ fn what_a_hook_keeps_out_has_no_mark_but_the_scope_that_had_begun() {
     set_event_hook(None);
     assert_eq!(marks(), ["begin secret", "instant open", "end"]);
     assert_eq!(trace.stop().lines(), ["instant t app/open"]);
+}
+
+/// What a scope in another language is called may be a text of the program's run.
+//= docs/recording.md#private-recordings
+#[test]
+fn marks_of_a_private_recording_have_no_texts_of_the_run() {
+    let trace = Trace::start_with(|config| {
+        mirrored(config);
+        config.privacy = true;
+    });
+    begin_scope(b"secret");
+    duration_begin!("app", "begun");
+    duration_end!("app", "begun");
+    let secret = ffi::SiteText { category: b"app", name: b"secret" };
+    ffi::with_unlisted(secret, &[b"secret a", b"secret b"], |site| {
+        let values = [ArgumentValue::Int32(1), ArgumentValue::Int32(2)];
+        let values = ffi::GivenValues { values: &values, literals: 0 };
+        let event = trace_engine::Event { event_type: EventType::Counter, start: None, extra: Some(0) };
+        write_event(site, event, &values);
+    });
+    let redacted = "(redacted)";
+    let expected = [
+        format!("begin {redacted}"),
+        "begin begun".to_owned(),
+        "end".to_owned(),
+        format!("counter {redacted} 1"),
+        format!("counter {redacted} 2"),
+    ];
+    assert_eq!(marks(), expected);
+    drop(trace.stop());
 }
 
 #[test]

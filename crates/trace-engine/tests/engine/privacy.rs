@@ -118,6 +118,9 @@ fn messages_bytes_objects_and_alerts_have_no_texts_either() {
     blob_record!("app", 1, "piece", secret.as_bytes());
     kernel_object!("app", 9, Koid(77), &secret, "state" => "open", "path" => &secret);
     kernel_object!("app", 2, Koid(78), "a thread", "process" => Koid(1));
+    // No thread of the system has this number.
+    kernel_object!("app", 2, Koid(1 << 22), &secret, "process" => Koid(1));
+    kernel_object!("app", 1, Koid(1 << 30), &secret);
     alert!("app", "open");
     alert!("app", &secret);
     assert!(!has(&trace, "secret"));

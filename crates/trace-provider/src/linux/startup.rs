@@ -325,11 +325,15 @@ pub(crate) fn go_over(
 }
 
 /// Ends a recording from the first line that no manager has, and writes it into the file that the environment
-/// names in `TRACE_STARTUP_FILE`; without that variable, does nothing. Each provider does this when it is
+/// names in `TRACE_STARTUP_FILE`; without that variable, only deletes what was recorded to be printed. Each
+/// provider does this when it is
 /// dropped: it is for programs that never drop theirs. What cannot be written stays for `trace recover`, and
 /// the reason is printed on stderr. Needs the feature `local`.
 pub fn save() {
-    if wanted_file().is_some() {
+    let is_printed = |recording: &mut Option<Recording>| {
+        recording.as_ref().is_some_and(|recording| recording.purpose == Purpose::Print)
+    };
+    if wanted_file().is_some() || with_recording(is_printed) {
         end();
     }
 }
