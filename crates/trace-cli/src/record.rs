@@ -27,10 +27,12 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
+use trace_format::shown::Shown;
 use trace_protocol::controller::{
     EventCosts, ProviderDisposition, ProviderStats, SessionRequest, SessionResponse, StartOptions,
     StopOptions, StopResult, TraceConfig,
 };
+use trace_protocol::limits::{MAX_PROVIDER_NAME_BYTES, MAX_PROVIDERS};
 use trace_protocol::memory::{MemoryDumpLevel, MemoryDumps};
 use triggers::Triggers;
 use zx_sim::process::end_in_words;
@@ -79,6 +81,7 @@ pub fn run(options: args::Record) -> Result<u8, Failure> {
     // A command's categories are known only when it runs.
     if options.command.is_empty() {
         expected.check_running(&mut connection)?;
+        verify::programs_running(&mut connection, &options.program)?;
     }
     config.wants_known_categories = !expected.is_empty();
     kernel::provide(&mut connection, &config, options)?;
@@ -333,9 +336,30 @@ pub fn trace_config(settings: &Settings) -> Result<TraceConfig, Failure> {
         keep_ended_bytes: options.keep_ended.map_or(default.keep_ended_bytes, |size| size.0),
         ..default
     };
+    check_programs(&options.program)?;
     kernel::ask(&mut config, options.profile.is_some());
     kernel::add(&mut config);
     Ok(config)
+}
+
+/// Checks that programs can have these names.
+fn check_programs(names: &[String]) -> Result<(), Failure> {
+    let refuse = |what: String| Err(Failure::usage(format!("--program: {what}")));
+    if names.len() > MAX_PROVIDERS {
+        return refuse(format!("{} names, at most {MAX_PROVIDERS} are possible", names.len()));
+    }
+    for name in names {
+        if name.is_empty() {
+            return refuse("a name is empty".to_owned());
+        }
+        if name.len() > MAX_PROVIDER_NAME_BYTES {
+            return refuse(format!("{} has more than {MAX_PROVIDER_NAME_BYTES} bytes", Shown(name)));
+        }
+        if name.contains(char::is_control) {
+            return refuse(format!("{} has control characters, which no name has", Shown(name)));
+        }
+    }
+    Ok(())
 }
 
 /// What events cost on this machine: what tracing has taken of a program's time can be estimated from it.
@@ -393,6 +417,7 @@ fn report(
         is_unchanged: finished.is_unchanged,
         file_bytes: finished.bytes,
         has_command,
+        programs: &options.program,
         buffer_size: options.buffer_size.map_or(4, |size| size.0),
     };
     stdio::report(&summary.text());

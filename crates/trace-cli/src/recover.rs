@@ -278,6 +278,7 @@ fn report(all: &[Recovered], client: &ClientFile, path: &Path, is_json: bool) ->
         place: &place,
         is_unchanged: false,
         file_bytes: Some(bytes),
+        programs: &[],
         has_command: true,
         buffer_size: 4,
     };

@@ -23,7 +23,15 @@ pub fn run(options: &Snapshot) -> Result<(), Failure> {
     let mut whole = tempfile::tempfile()
         .map_err(|error| Failure::new(format!("cannot make a temporary file: {error}")))?;
     let now = zx_sim::ticks::now();
-    let stats = connection.snapshot(options.program.as_deref(), &mut whole)?;
+    let stats = connection.snapshot(options.program.as_deref(), &mut whole).map_err(|error| {
+        match (error, &options.program) {
+            (trace_client::Error::NothingRecorded, Some(program)) => Failure::new(format!(
+                "no recording has the program {}: trace list-providers shows which one a program belongs to",
+                Shown(program)
+            )),
+            (error, _) => error.into(),
+        }
+    })?;
     whole.rewind().map_err(|error| Failure::new(format!("cannot read the snapshot: {error}")))?;
     let ended = stats.iter().filter_map(|stats| Some((ProviderId(stats.id), stats.ended_ticks?))).collect();
     let since = Tail { now, ended, last: options.last.map(|last| last.0) };

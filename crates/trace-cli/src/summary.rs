@@ -23,6 +23,8 @@ pub struct Summary<'a> {
     pub file_bytes: Option<u64>,
     /// A command was recorded.
     pub has_command: bool,
+    /// The names of the programs that were asked for; none means all.
+    pub programs: &'a [String],
     /// The requested size of buffers, in MiB.
     pub buffer_size: u32,
 }
@@ -83,7 +85,12 @@ impl Summary<'_> {
 
     fn table(&self) -> String {
         if self.providers.is_empty() {
-            let why = if self.has_command {
+            let names = Shown(&self.programs.join(", ")).to_string();
+            let none_of_these =
+                format!(": none called {names} ran meanwhile; trace list-providers shows what runs");
+            let why = if !self.programs.is_empty() {
+                &none_of_these
+            } else if self.has_command {
                 ": the program links no trace provider, or ended before it made one; \
                  call trace_provider::TraceProvider::new(\"name\") first thing in main"
             } else {
@@ -192,6 +199,7 @@ mod tests {
             place: "t.fxt",
             is_unchanged: false,
             file_bytes: Some(33_000),
+            programs: &[],
             has_command: true,
             buffer_size: 4,
         };
@@ -261,6 +269,7 @@ mod tests {
             place: "",
             is_unchanged: false,
             file_bytes: None,
+            programs: &[],
             has_command: false,
             buffer_size: 4,
         };

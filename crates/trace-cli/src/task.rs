@@ -118,6 +118,7 @@ fn begin(
 ) -> Result<(Connection, u64), Failure> {
     let mut connection = connection::open()?;
     Expected::new(&options.requested_categories).check_running(&mut connection)?;
+    verify::programs_running(&mut connection, &asked.program)?;
     kernel::provide(&mut connection, &config, asked)?;
     let wait = Duration::from_millis(config.start_timeout_milliseconds) + Duration::from_secs(10);
     let request = TaskRequest::Start { config, options, file: Handle::new(file.into()) };
@@ -171,6 +172,7 @@ pub fn stop(options: &Stop) -> Result<(), Failure> {
     let none = || Failure::new(nothing_in_background());
     let mut connection = Connection::find()?.ok_or_else(none)?;
     let number = options.number.unwrap_or(ONLY);
+    let none = || no_such_recording(number);
     let status = status_of(&mut connection, number)?;
     if let (ONLY, Some(status)) = (number, &status) {
         one_of(status)?;
@@ -196,6 +198,7 @@ pub fn stop(options: &Stop) -> Result<(), Failure> {
     }
     // Managers that keep the ends of recordings report the size of each provider's buffer.
     let buffer_size = status.as_ref().map_or(0, |status| status.config.buffer_size_megabytes_hint);
+    let programs = status.as_ref().map(|status| status.config.programs.clone()).unwrap_or_default();
     // The manager answers without an active recording too, if an alert ended one and its end was not reported
     // yet.
     let TaskEnd { options: task, result, triggered } =
@@ -240,6 +243,7 @@ pub fn stop(options: &Stop) -> Result<(), Failure> {
         is_unchanged: false,
         file_bytes: std::fs::metadata(&path).ok().map(|metadata| metadata.len()),
         has_command: false,
+        programs: &programs,
         buffer_size,
     };
     stdio::report(&summary.text());
@@ -312,10 +316,18 @@ pub fn flush(options: &Flush) -> Result<(), Failure> {
             Ok(())
         }
         TaskResponse::Flush(Err(failure)) if failure.error == TaskError::NoSuchTask => {
-            Err(Failure::new(nothing_in_background()))
+            Err(no_such_recording(number))
         }
         TaskResponse::Flush(Err(failure)) => Err(failed("cannot flush", &failure)),
         _ => Err(another_answer()),
+    }
+}
+
+/// That there is no recording of this number.
+fn no_such_recording(number: u64) -> Failure {
+    match number {
+        ONLY => Failure::new(nothing_in_background()),
+        _ => Failure::new(format!("no recording has the number {number}: trace status shows those that run")),
     }
 }
 

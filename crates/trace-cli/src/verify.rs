@@ -71,6 +71,22 @@ impl Expected {
     }
 }
 
+/// Warns of programs that are to be recorded and do not run, with similar names.
+pub fn programs_running(connection: &mut Connection, wanted: &[String]) -> Result<(), Failure> {
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    let running = connection.settled_providers()?.listed;
+    let is_running = |name: &String| running.iter().any(|provider| provider.name == *name);
+    for name in wanted.iter().filter(|name| !is_running(name)) {
+        let names = running.iter().map(|provider| provider.name.as_str());
+        let near = near::nearest(name, names, MAX_CHANGES, str::to_owned);
+        let hint = near.map_or_else(String::new, |near| format!("; did you mean {}?", Shown(near)));
+        say!("trace: no running program is called {}, which is recorded when it starts{hint}", Shown(name));
+    }
+    Ok(())
+}
+
 /// Reports requested categories without events, with similar names. Without an archive there were no events.
 pub fn categories(
     requested: &[String],

@@ -479,7 +479,9 @@ impl Daemon {
                 match event {
                     // Not when the request is read: another session may end in between.
                     Event::Initialize { client, uid, .. } if self.has_too_many(uid) => {
-                        let reason = format!("{MAX_SESSIONS_OF_A_USER} recordings of this user are running");
+                        let reason = format!(
+                            "the trace manager is in use by {MAX_SESSIONS_OF_A_USER} recordings of this user, the most"
+                        );
                         self.act(Action::RefuseClient { client, reason });
                     }
                     event => self.core.handle_event(self.now(), event),

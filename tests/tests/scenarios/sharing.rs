@@ -104,12 +104,49 @@ fn a_user_has_so_many_recordings() {
     let recordings: Vec<Process> = recordings.collect();
     let output = sandbox.trace(["record", "-o", "x.fxt", "--duration", "1", "--program", "emit"]);
     assert_eq!(output.status.code(), Some(125), "{output:?}");
-    let expected = "trace: unable to start trace: 8 recordings of this user are running";
-    assert!(text(&output.stderr).starts_with(expected), "{output:?}");
+    let reason = "the trace manager is in use by 8 recordings of this user, the most";
+    let said = text(&output.stderr);
+    assert!(said.ends_with(&format!("trace: unable to start trace: {reason}\n")), "{said}");
+    // A command has a manager of its own then.
+    let output = sandbox.record(&["-o", "own.fxt", "--program", "emit"], "emit", &["1", "2"]);
+    assert!(
+        text(&output.stderr)
+            .starts_with(&format!("trace: {reason}: this recording has a manager of its own"))
+    );
+    assert_eq!(contents(&sandbox, "own.fxt"), of("emit", 2 * 14));
     recordings.into_iter().for_each(|recording| drop(interrupt(recording)));
     let output = sandbox.record(&["-o", "emit.fxt", "--program", "emit"], "emit", &["1", "1"]);
     assert!(output.status.success(), "{output:?}");
     assert_eq!(contents(&sandbox, "emit.fxt"), of("emit", 14));
+}
+
+#[test]
+fn names_that_no_program_has_are_reported() {
+    let sandbox = Sandbox::new();
+    let mut emit = sandbox.spawn("emit", &["1", "1", "--wait"]);
+    emit.line();
+    let output = sandbox.trace(["record", "--duration", "10ms", "--program", "emti", "--program", "emit"]);
+    let said = text(&output.stderr);
+    let warning =
+        "trace: no running program is called emti, which is recorded when it starts; did you mean emit?\n";
+    assert!(output.status.success() && said.starts_with(warning), "{said}");
+    let output = sandbox.trace(["record", "-o", "x.fxt", "--duration", "10ms", "--program", "emti"]);
+    let none = "trace: no provider took part: none called emti ran meanwhile; trace list-providers shows what runs\n";
+    assert!(text(&output.stderr).contains(none), "{output:?}");
+    emit.succeed();
+    let many: Vec<String> = (0..101).map(|number| format!("--program={number}")).collect();
+    for (options, expected) in [
+        (vec!["--program=".to_owned()], "a name is empty"),
+        (vec![format!("--program={}", "a".repeat(101))], "has more than 100 bytes"),
+        (vec!["--program=a\nb".to_owned()], "a\\nb has control characters, which no name has"),
+        (many, "101 names, at most 100 are possible"),
+    ] {
+        let options = options.iter().map(String::as_str);
+        let output = sandbox.trace(["record", "--duration", "1"].into_iter().chain(options));
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        let said = text(&output.stderr);
+        assert!(said.starts_with("trace: --program: ") && said.ends_with(&format!("{expected}\n")), "{said}");
+    }
 }
 
 //= docs/recording.md#several-recordings-at-once
@@ -151,6 +188,9 @@ fn a_snapshot_is_one_of_the_recording_that_is_meant() {
         assert!(output.status.success(), "{output:?}");
         contents(&sandbox, file)
     };
+    let output = sandbox.trace(["snapshot", "--program", "emti", "-o", "x.fxt"]);
+    let said = "trace: no recording has the program emti: trace list-providers shows which one a program belongs to\n";
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(1), said));
     assert_eq!(snapshot("emit", "a.fxt"), of("emit", 3 * 14));
     assert_eq!(snapshot("stream", "b.fxt"), of("stream", 20));
     // An observer sees its own recording, and none without a name.
@@ -175,6 +215,30 @@ fn a_snapshot_is_one_of_the_recording_that_is_meant() {
     assert_eq!(contents(&sandbox, "d.fxt"), (vec!["emit".to_owned(); 2], 4 * 14));
     interrupt(of_emit);
     watched_emit.succeed();
+}
+
+/// Halves of streams are read for observers when they are saved.
+#[test]
+fn an_observer_sees_nothing_of_another_recordings_stream() {
+    let sandbox = Sandbox::new();
+    let of_emit = recording(&sandbox, "emit.fxt", &["--program", "emit"]);
+    let of_stream = recording(&sandbox, "stream.fxt", &["--program", "stream", "--buffer-size", "1"]);
+    let mut emit = sandbox.spawn_recorded("emit", &["1", "1", "--wait"]);
+    emit.line();
+    let live =
+        |program| sandbox.spawn("trace", &["live", "--json", "--interval", "50ms", "--program", program]);
+    let (mut of_its_own, mut of_the_other) = (live("stream"), live("emit"));
+    let _ = of_the_other.line();
+    let stream = sandbox.spawn_recorded("stream", &["2", "100000", "100000"]);
+    while !of_its_own.line().contains("\"stream\"") {}
+    stream.succeed();
+    emit.succeed();
+    interrupt(of_emit);
+    interrupt(of_stream);
+    let (own, other) = (of_its_own.finish(), of_the_other.finish());
+    let has = |output: &Output, name: &str| text(&output.stdout).contains(name);
+    assert!(!has(&own, "\"emit\"") && !has(&other, "\"stream\""), "{own:?} {other:?}");
+    assert_eq!(contents(&sandbox, "emit.fxt"), of("emit", 14));
 }
 
 /// A snapshot that a recording takes of itself is its own.
@@ -240,8 +304,11 @@ fn recordings_in_the_background_are_ended_by_their_numbers() {
         assert_eq!((output.status.code(), text(&output.stderr)), (Some(2), which), "{arguments:?}");
     }
     succeeds(&["flush", "100"]);
-    let output = sandbox.trace(["stop", "99"]);
-    assert!(!output.status.success(), "{output:?}");
+    for command in ["stop", "flush"] {
+        let output = sandbox.trace([command, "99"]);
+        let expected = "trace: no recording has the number 99: trace status shows those that run\n";
+        assert_eq!((output.status.code(), text(&output.stderr)), (Some(1), expected));
+    }
     succeeds(&["stop", "101"]);
     assert_eq!(contents(&sandbox, "stream.fxt"), of("stream", 20));
     // The only one again.

@@ -23,6 +23,9 @@ pub struct View {
     /// With `--live`: record only these categories, separated by commas, as with trace record
     #[arg(long, value_name = "LIST", requires = "live", allow_hyphen_values = true, add = ArgValueCompleter::new(completion::category_list))]
     pub categories: Option<String>,
+    /// With `--live`: record, or show the recording of, only programs with this name, as with trace live
+    #[arg(long, value_name = "NAME", requires = "live", add = ArgValueCompleter::new(completion::provider_names))]
+    pub program: Vec<String>,
     /// With `--live`: write the trace to this file (default: trace.fxt, or trace-1.fxt if that exists)
     #[arg(long, short = 'o', value_name = "FILE", requires = "live")]
     pub output_file: Option<PathBuf>,
@@ -40,7 +43,8 @@ pub struct View {
 impl View {
     /// The arguments of `trace record` for a recording of the command's own; none if no option is about one.
     pub fn of_record(&self) -> Vec<OsString> {
-        let mut arguments = Vec::new();
+        let mut arguments: Vec<OsString> =
+            self.program.iter().map(|name| format!("--program={name}").into()).collect();
         if let Some(categories) = &self.categories {
             // A list may begin with a hyphen.
             arguments.push(format!("--categories={categories}").into());

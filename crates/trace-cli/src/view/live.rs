@@ -45,8 +45,8 @@ pub fn run(options: &View) -> Result<u8, Failure> {
     let arguments = options.of_record();
     let wanted = Wanted {
         arguments: &arguments,
-        program: None,
-        observes_others: arguments.is_empty(),
+        program: options.program.first().map(String::as_str),
+        observes_others: arguments.len() == options.program.len(),
         interval: INTERVAL,
     };
     let (socket, mut own) = match source::begin(&wanted, Output::Same, &keys)? {

@@ -120,7 +120,7 @@ fn marks_of_a_private_recording_have_no_texts_of_the_run() {
         mirrored(config);
         config.privacy = true;
     });
-    begin_scope(b"secret");
+    let _ = begin_scope(b"secret");
     duration_begin!("app", "begun");
     duration_end!("app", "begun");
     let secret = ffi::SiteText { category: b"app", name: b"secret" };

@@ -46,11 +46,7 @@ impl Observers {
 
     /// A provider's buffer is about to be given up.
     pub fn note_end(&mut self, id: ProviderId, providers: &Providers, core: &Core, rate: TicksPerSecond) {
-        let session = providers.session_of(id);
         for index in 0..self.observers.len() {
-            if self.observers.get(index).map(|observer| observer.session) != session {
-                continue;
-            }
             self.with(index, providers, core, rate, |observer, context| observer.note_end(id, context));
         }
     }

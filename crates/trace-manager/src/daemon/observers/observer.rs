@@ -173,7 +173,7 @@ impl Observer {
 
     fn add_feed(&mut self, id: ProviderId, context: &Context<'_>) {
         if !self.feeds.contains_key(&id)
-            && let Some((buffer, vmo)) = context.providers.observed_buffer(id)
+            && let Some((buffer, vmo)) = context.providers.observed_buffer(self.session, id)
         {
             let vmo = (context.open)(id).unwrap_or_else(|| SharedVmo::new(vmo));
             self.feeds.insert(id, Feed::new(id, buffer, vmo));
