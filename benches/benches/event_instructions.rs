@@ -2,8 +2,9 @@
 //!
 //! Counted by callgrind and kept in `event_instructions.txt`. `--check` fails if a kind takes over 2 % more
 //! than there, or if the attribute `#[trace]` takes more or fewer than the macro, or an event
-//! after a hook was removed more or fewer than one without; `--update` writes the file
-//! anew. Counts depend on the compiler, not on the machine or its mood.
+//! after a hook was removed more or fewer than one without, or one of a program for which `TRACE_STARTUP` and
+//! `TRACE_ECHO` could have been set; `--update` writes the file anew. Counts depend on the compiler, not on
+//! the machine or its mood.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,6 +18,7 @@ use trace_engine::{
     counter, duration, duration_begin, duration_end, engine, flow_begin, instant, set_event_hook,
 };
 use trace_macros::trace;
+use trace_provider::{TraceProvider, startup};
 
 /// Per cent that a count may grow.
 const MARGIN: u64 = 2;
@@ -49,18 +51,20 @@ fn by_hand(number: u64, text: &str) -> usize {
 }
 
 /// Kinds that take exactly as many instructions as each other.
-const EQUAL: [[&str; 2]; 3] = [
+const EQUAL: [[&str; 2]; 4] = [
     ["instant", "instant after a hook was removed"],
+    ["instant", "instant of a program that is neither recorded from its first line nor printed"],
     ["call of a function with duration!", "call of a function with #[trace]"],
     ["call of a function with duration!, off", "call of a function with #[trace], off"],
 ];
 
-const KINDS: [Kind; 15] = [
+const KINDS: [Kind; 16] = [
     // The loop around each of the others.
     ("nothing", true, repeat!(number => _ = number)),
     ("site off", false, repeat!(number => instant!("bench", "off", Scope::Thread, "number" => number))),
     ("instant", true, repeat!(_number => instant!("bench", "instant", Scope::Thread))),
     (EQUAL[0][1], true, repeat!(_number => instant!("bench", "hooked", Scope::Thread))),
+    (EQUAL[1][1], true, repeat!(_number => instant!("bench", "ordinary", Scope::Thread))),
     ("duration begin", true, repeat!(_number => duration_begin!("bench", "begin"))),
     ("duration end", true, repeat!(_number => duration_end!("bench", "end"))),
     ("duration scope", true, repeat!(_number => { duration!("bench", "scope"); })),
@@ -79,17 +83,23 @@ const KINDS: [Kind; 15] = [
             instant!("bench", "text", Scope::Thread, "value" => number as i64, "text" => text);
         }),
     ),
-    (EQUAL[1][0], true, repeat!(number => _ = by_hand(number, black_box("text")))),
-    (EQUAL[1][1], true, repeat!(number => _ = with_attribute(number, black_box("text")))),
-    (EQUAL[2][0], false, repeat!(number => _ = by_hand(number, black_box("text")))),
-    (EQUAL[2][1], false, repeat!(number => _ = with_attribute(number, black_box("text")))),
+    (EQUAL[2][0], true, repeat!(number => _ = by_hand(number, black_box("text")))),
+    (EQUAL[2][1], true, repeat!(number => _ = with_attribute(number, black_box("text")))),
+    (EQUAL[3][0], false, repeat!(number => _ = by_hand(number, black_box("text")))),
+    (EQUAL[3][1], false, repeat!(number => _ = with_attribute(number, black_box("text")))),
 ];
 
 /// The place of the kind before which there was a hook.
 const HOOKED: usize = 3;
+/// The place of the kind before which a provider has looked whether its user wants either.
+const ASKED: usize = 4;
 
 fn run(place: usize, times: u64) {
     let (_, is_on, emit) = KINDS[place];
+    if place == ASKED {
+        startup::begin_by_environment();
+        drop(TraceProvider::new("bench"));
+    }
     let (region, words) = Region::on_heap(16 << 20);
     let categories = vec![if is_on { "bench" } else { "other" }.to_owned()];
     let config = Config {
