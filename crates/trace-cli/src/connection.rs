@@ -1,6 +1,7 @@
 //! Connections to managers, and advice where there is none.
 
-use crate::exit::Failure;
+use crate::exit::{Failure, INTERRUPTED};
+use crate::record::patience::is_no_reader;
 use rustix::fs::Access;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -80,6 +81,9 @@ impl From<Error> for Failure {
 /// What failed, with advice.
 impl From<&Error> for Failure {
     fn from(error: &Error) -> Self {
+        if is_no_reader(error) {
+            return Self { code: INTERRUPTED, ..Self::new(problem(error)) };
+        }
         Self::new(match error {
             Error::NothingRecorded => NOTHING_RECORDED.to_owned(),
             Error::SeveralRecordings => SEVERAL_RECORDED.to_owned(),

@@ -4,6 +4,7 @@ pub mod config;
 pub mod destination;
 mod limited;
 mod limits;
+pub mod patience;
 mod recording;
 mod status_line;
 mod triggers;
@@ -237,7 +238,8 @@ fn record(
         } else {
             String::new()
         };
-        return Err(Failure::new(format!("{}{runs_on}", recording.why_gone())));
+        let why = recording.why_gone();
+        return Err(Failure { text: format!("{}{runs_on}", why.text), ..why });
     };
     if let Some(command) = &mut command {
         end_command(&mut recording, command, end, is_asked, options)?;
@@ -395,7 +397,8 @@ fn start(recording: &mut Recording<'_>, timeout: Duration) -> Result<(), Failure
             }
             Happening::Warning(text) => say!("{text}"),
             Happening::ManagerGone => {
-                return Err(Failure::new(format!("unable to start trace: {}", recording.why_gone())));
+                let why = recording.why_gone();
+                return Err(Failure { text: format!("unable to start trace: {}", why.text), ..why });
             }
             Happening::Signal => return Err(Failure::new("interrupted before the recording started")),
             Happening::Timeout => {

@@ -150,6 +150,21 @@ fn a_runtime_directory_that_cannot_be_used_is_left_alone() {
     }
 }
 
+/// What a user has configured for recordings is not for the doctor's own one.
+#[test]
+fn the_users_configuration_is_not_that_of_the_recording_of_itself() {
+    let sandbox = Sandbox::new();
+    fs::create_dir_all(sandbox.file("config/trace")).unwrap();
+    let options = "program = [\"nosuch\"]\ncategories = [\"nosuch\"]\n";
+    fs::write(sandbox.file("config/trace/config.toml"), options).unwrap();
+    let mut command = sandbox.command("trace");
+    command.args(["doctor", "--json"]).env("XDG_CONFIG_HOME", sandbox.file("config"));
+    let output = command.output().unwrap();
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let of_itself = found.as_array().unwrap().iter().find(|found| found["capability"] == "recording");
+    assert_eq!(of_itself.unwrap()["works"], true, "{found}");
+}
+
 /// Whether this process may have mounts of its own, which no other process sees.
 fn has_mounts(test: &str) -> bool {
     let has = Command::new("unshare").args(["--mount", "true"]).status().is_ok_and(|status| status.success());

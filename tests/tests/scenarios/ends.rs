@@ -3,9 +3,10 @@
 use rustix::process::Signal;
 use std::fs;
 use std::path::Path;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 use trace_tests::build::program;
-use trace_tests::sandbox::Process;
+use trace_tests::sandbox::{Process, kill};
 use trace_tests::{Archive, Sandbox, wait_for};
 
 fn path(name: &str) -> &'static str {
@@ -373,4 +374,35 @@ fn a_ctrl_c_ends_a_conversion_and_keeps_the_archive() {
     assert!(!output.status.success() && stderr.contains("what was recorded is in"), "{output:?}");
     assert!(sandbox.file("trace.json.partial.fxt").exists() && !sandbox.file("trace.json").exists());
     assert!(!sandbox.files().iter().any(|name| name.starts_with(".trace-")), "{:?}", sandbox.files());
+}
+
+/// A reader that takes nothing any more holds the command up until its user wants to stop.
+//= docs/recording.md#how-a-recording-ends
+#[test]
+fn a_reader_that_takes_nothing_does_not_keep_a_recording_from_ending() {
+    // How many signals, and whether the archive comes while it records.
+    for (signals, mode) in [(1, "oneshot"), (2, "oneshot"), (2, "streaming")] {
+        let sandbox = Sandbox::new();
+        let mut command = sandbox.command("trace");
+        let stream = program("stream").to_str().unwrap();
+        command.args(["record", "-o", "-", "--buffering-mode", mode, "--buffer-size", "1", "--detach", "--"]);
+        command.args([stream, "1", "200000", "0"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut recording = command.spawn().unwrap();
+        let reader = recording.stdout.take().unwrap();
+        // The pipe is full.
+        wait_for("the recording to wait", || (zx_sim::unread(&reader) > 60_000).then_some(()));
+        for number in 0..signals {
+            let begin = Instant::now();
+            wait_for("another signal's time", || {
+                (number == 0 || begin.elapsed() > Duration::from_millis(500)).then_some(())
+            });
+            kill(recording.id(), Signal::INT);
+        }
+        let output = recording.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(130), "{signals} {mode}: {output:?}");
+        let said = String::from_utf8_lossy(&output.stderr);
+        let expected = "trace: cannot write the trace: aborted: the reader of the trace takes nothing; ";
+        assert!(said.lines().any(|line| line.starts_with(expected)), "{signals} {mode}: {said}");
+        drop(reader);
+    }
 }

@@ -41,6 +41,8 @@ fn record() -> Result<String, String> {
     let command = |arguments: &[&str]| {
         let mut command = Command::new(&tool);
         command.args(arguments).env(RUNTIME_VARIABLE, directory.path()).current_dir(directory.path());
+        // What the user has configured for recordings is for others.
+        command.env("XDG_CONFIG_HOME", directory.path());
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         command
     };

@@ -3,6 +3,7 @@
 
 use super::destination::Sink;
 use super::limited::{LeftOut, Limited};
+use super::patience::Patience;
 use crate::command::RecordedCommand;
 use crate::connection::{Connection, system};
 use crate::exit::Failure;
@@ -15,7 +16,6 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use trace_archive::problem;
 use trace_client::lending::Lending;
 use trace_client::session::{Happening as SessionHappening, LONGEST_SILENCE, Session};
 use trace_format::shown::Shown;
@@ -27,9 +27,9 @@ const KEY_COMMAND: u64 = 3;
 const KEY_NEWS: u64 = 4;
 const KEY_COMPRESSED: u64 = 5;
 /// Signals within this time of another count as one.
-const SAME_INTERRUPT: Duration = Duration::from_millis(100);
+pub const SAME_INTERRUPT: Duration = Duration::from_millis(100);
 /// How long a manager may be silent after the user asked to stop.
-const SILENCE: Duration = Duration::from_secs(3);
+pub const SILENCE: Duration = Duration::from_secs(3);
 /// How often the manager is asked to respond then.
 pub const ASK_INTERVAL: Duration = LONGEST_SILENCE;
 
@@ -39,16 +39,27 @@ struct LimitedSink<'a> {
     limited: Option<Limited>,
     /// Bytes without what was dropped, if there is a limit.
     in_sink: u64,
+    patience: Patience,
+}
+
+impl LimitedSink<'_> {
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match &mut self.sink {
+            Sink::Stdout(stdout) => self.patience.write_all(stdout, bytes),
+            Sink::Connection(connection) => self.patience.write_all(*connection, bytes),
+            Sink::File(..) | Sink::Compressed(..) => self.sink.write_all(bytes),
+        }
+    }
 }
 
 impl trace_client::sink::Sink for LimitedSink<'_> {
     fn take(&mut self, bytes: &[u8]) -> io::Result<()> {
         let Some(limited) = &mut self.limited else {
-            return self.sink.write_all(bytes);
+            return self.write_all(bytes);
         };
         let bytes = limited.take(bytes);
         self.in_sink += bytes.len() as u64;
-        self.sink.write_all(&bytes)
+        self.write_all(&bytes)
     }
 
     fn lend(&mut self) -> Option<(BorrowedFd<'_>, Lending)> {
@@ -74,7 +85,8 @@ impl trace_client::sink::Sink for LimitedSink<'_> {
 
     fn finish(&mut self) -> io::Result<()> {
         if let Some(limited) = &mut self.limited {
-            self.sink.write_all(&limited.accounts())?;
+            let accounts = limited.accounts();
+            self.write_all(&accounts)?;
         }
         self.sink.finish()
     }
@@ -143,7 +155,8 @@ impl<'a> Recording<'a> {
             signal_hook::low_level::pipe::register(signal, writer).map_err(signal_failed)?;
         }
         let news = Socket::pair().map_err(failed)?;
-        let sink = LimitedSink { sink, limited: max_bytes.map(Limited::new), in_sink: 0 };
+        let patience = Patience::new(signals.duplicate().map_err(failed)?);
+        let sink = LimitedSink { sink, limited: max_bytes.map(Limited::new), in_sink: 0, patience };
         let mut session = Session::begin(connection, config, sink)?;
         session.watch(&signals, KEY_SIGNAL)?;
         session.watch(&news.0, KEY_NEWS)?;
@@ -292,8 +305,8 @@ impl<'a> Recording<'a> {
     }
 
     /// Why nothing more comes, after [`Happening::ManagerGone`].
-    pub fn why_gone(&self) -> String {
-        problem(self.session.why_gone())
+    pub fn why_gone(&self) -> Failure {
+        self.session.why_gone().into()
     }
 
     /// Ends the session and reads the rest of the archive. Returns the dropped records, and removes them from
