@@ -310,7 +310,8 @@ pub extern "C" fn trace_internal_write_kernel_object(
     let (names, values) = unsafe { (names.take(count), values.take(count)) };
     let names = Names::new(names, count);
     let text = SiteText { category: b"", name: b"" };
-    ffi::with_unlisted_constants(text, names.get(), |site| {
+    // There is no site that would know whether the names are constants.
+    ffi::with_unlisted(text, names.get(), |site| {
         with_values(values, count, |values| {
             let koid = Koid(object.koid);
             trace_engine::write_kernel_object(site, object.object_type, koid, &object.name, &values);

@@ -22,13 +22,14 @@ use crate::{json, kernel, recover, summary};
 use serde_json::json;
 use std::fs::File;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use trace_format::shown::Shown;
 use trace_protocol::BufferingMode;
 use trace_protocol::controller::{
-    TaskEnd, TaskError, TaskFailure, TaskOptions, TaskRequest, TaskResponse, TaskStatus, Trigger,
-    TriggerAction, Triggered,
+    ArchiveFile, TaskEnd, TaskError, TaskFailure, TaskOptions, TaskRequest, TaskResponse, TaskStatus,
+    Trigger, TriggerAction, Triggered,
 };
 use zx_sim::Handle;
 
@@ -179,10 +180,14 @@ pub fn stop(options: &Stop) -> Result<(), Failure> {
         one_of(status)?;
     }
     if options.abort {
-        let file = status.ok_or_else(none)?.options.file;
+        let status = status.ok_or_else(none)?;
+        let file = PathBuf::from(&status.options.file);
+        let is_its_file = is_file(&file, status.config.file.as_ref());
         return match ask(&mut connection, TaskRequest::Abort(number), None)? {
             TaskResponse::Abort(Ok(())) => {
-                let _ = std::fs::remove_file(file);
+                if is_its_file {
+                    let _ = std::fs::remove_file(file);
+                }
                 print("Trace aborted.\n")
             }
             TaskResponse::Abort(Err(failure)) => Err(failed("cannot abort", &failure)),
@@ -202,7 +207,7 @@ pub fn stop(options: &Stop) -> Result<(), Failure> {
     let programs = status.as_ref().map(|status| status.config.programs.clone()).unwrap_or_default();
     // The manager answers without an active recording too, if an alert ended one and its end was not reported
     // yet.
-    let TaskEnd { options: task, result, triggered } =
+    let TaskEnd { options: task, result, triggered, file } =
         match ask(&mut connection, TaskRequest::End(number), None)? {
             TaskResponse::End(Ok(ended)) => ended,
             TaskResponse::End(Err(failure)) if status.is_none() && failure.error == TaskError::NoSuchTask => {
@@ -217,7 +222,13 @@ pub fn stop(options: &Stop) -> Result<(), Failure> {
     let stats = &result.provider_stats;
     let mut path = PathBuf::from(&task.file);
     let mut place = task.file.clone();
+    let known = file.or_else(|| status.and_then(|status| status.config.file));
     if let Some(mut destination) = destination {
+        // The path is what another user may have said.
+        if !is_file(&path, known.as_ref()) {
+            let why = "it is not the file of the recording, which was moved or replaced";
+            return Err(Failure::new(format!("cannot move {}: {why}", Shown(&task.file))));
+        }
         let unreadable = |error: io::Error| Failure::new(format!("cannot move {}: {error}", task.file));
         {
             let mut file = File::open(&path).map_err(unreadable)?;
@@ -255,6 +266,12 @@ pub fn stop(options: &Stop) -> Result<(), Failure> {
         stdio::report(&summary.details());
     }
     Ok(())
+}
+
+/// Whether a path is that of the file that the manager has written.
+fn is_file(path: &Path, known: Option<&ArchiveFile>) -> bool {
+    let found = std::fs::metadata(path).map(|found| (found.dev(), found.ino()));
+    known.is_some_and(|known| found.is_ok_and(|found| found == (known.device, known.inode)))
 }
 
 /// Reports what is being recorded.

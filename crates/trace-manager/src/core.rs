@@ -12,6 +12,7 @@ mod sessions;
 mod stats;
 mod tracee;
 
+use scope::Scope;
 use session::Session;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -347,6 +348,8 @@ pub enum Action {
 
 /// Snapshots under way, of all users; their readers may be slow.
 const MAX_SNAPSHOTS: usize = 16;
+/// Those of one user.
+const MAX_SNAPSHOTS_OF_A_USER: usize = 4;
 
 /// A registered provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -363,8 +366,9 @@ pub struct Core {
     owner: Uid,
     providers: BTreeMap<ProviderId, Provider>,
     sessions: BTreeMap<ClientId, Session>,
-    /// The sessions of which a snapshot is being taken, which may be over, and the clients that wait for it.
-    snapshots: BTreeMap<ClientId, ClientId>,
+    /// The sessions of which a snapshot is being taken, which may be over, and the clients that wait for it,
+    /// with their users.
+    snapshots: BTreeMap<ClientId, (ClientId, Uid)>,
     actions: VecDeque<Action>,
 }
 
@@ -455,7 +459,7 @@ impl Core {
             },
             Event::Snapshot { client, uid, program } => self.begin_snapshot(client, uid, program.as_deref()),
             Event::SnapshotFinished { session, result } => {
-                if let Some(client) = self.snapshots.remove(&session) {
+                if let Some((client, _)) = self.snapshots.remove(&session) {
                     self.actions.push_back(Action::ReplySnapshot(client, result));
                 }
             }
@@ -499,12 +503,11 @@ impl Core {
     /// Begins a session, unless a program that it asks for may be asked for by another one.
     //= docs/protocol.md#several-sessions
     fn initialize(&mut self, client: ClientId, pid: u32, uid: Uid, config: TraceConfig) {
-        let mut session = Session::new(client, pid, uid, self.owner, config);
-        if let Some(other) = self.sessions.values().find(|other| other.overlaps(&session)) {
-            let reason = format!("the trace manager is in use by {}", self.shown_to(uid, other));
+        if let Some(reason) = self.refusal(uid, &config) {
             self.actions.push_back(Action::RefuseClient { client, reason });
             return;
         }
+        let mut session = Session::new(client, pid, uid, self.owner, config);
         session.begin(&mut self.actions);
         for (id, provider) in &self.providers {
             if session.takes(provider) {
@@ -515,16 +518,26 @@ impl Core {
         self.sessions.insert(client, session);
     }
 
-    /// One of a session at a time, so that a client cannot have any number of them.
+    /// Why a session that a user asks for would be refused.
+    #[must_use]
+    pub fn refusal(&self, uid: Uid, config: &TraceConfig) -> Option<String> {
+        let scope = Scope::new(uid, self.owner, &config.programs);
+        let other = self.sessions.values().find(|other| other.scope().overlaps(&scope))?;
+        Some(format!("the trace manager is in use by {}", self.shown_to(uid, other)))
+    }
+
+    /// One of a session at a time, and few of a user, so that clients cannot have any number of them.
     fn begin_snapshot(&mut self, client: ClientId, uid: Uid, program: Option<&str>) {
         let refuse = |error| Action::ReplySnapshot(client, Err(error));
+        let of_user = self.snapshots.values().filter(|(_, other)| *other == uid).count();
+        let is_busy = self.snapshots.len() >= MAX_SNAPSHOTS || of_user >= MAX_SNAPSHOTS_OF_A_USER;
         let copied = self.sessions_of(uid, program, |session| Some((session.client(), session.snapshot()?)));
         self.actions.push_back(match &copied[..] {
             [] => refuse(SnapshotError::NotStarted),
-            [_] if self.snapshots.len() >= MAX_SNAPSHOTS => refuse(SnapshotError::Busy),
+            [_] if is_busy => refuse(SnapshotError::Busy),
             [(session, _)] if self.snapshots.contains_key(session) => refuse(SnapshotError::Busy),
             [(session, (config, providers))] => {
-                self.snapshots.insert(*session, client);
+                self.snapshots.insert(*session, (client, uid));
                 let (config, providers) = (config.clone(), providers.clone());
                 Action::TakeSnapshot { client, session: *session, config, providers }
             }

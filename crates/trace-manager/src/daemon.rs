@@ -33,7 +33,7 @@ use observers::Observers;
 use providers::Providers;
 use recording::{Recording, Recordings};
 use snapshot::Snapshot;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU64;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
@@ -41,7 +41,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use task::{Effects, Requester, Tasks};
 use trace_format::units::{ProviderId, TicksPerSecond};
-use trace_protocol::controller::{ProviderProgress, SessionResponse, TaskRequest};
+use trace_protocol::controller::{ProviderProgress, SessionResponse, TaskRequest, TraceConfig};
 use trace_protocol::limits::MAX_SESSIONS_OF_A_USER;
 use zx_sim::ticks::Clock;
 use zx_sim::{Handle, Listener, RuntimeDir, Signals};
@@ -336,11 +336,12 @@ impl Daemon {
             }
             Key::Client(number) => {
                 let uid = self.clients.user(number);
-                let providers = self.core.providers(uid);
+                let providers = || self.core.providers(uid);
                 let recording = self.core.recording(uid);
                 let registered = &mut self.providers;
                 let dumps = &mut self.dumps;
-                let context = clients::QueryContext { uid, providers, registered, recording, dumps };
+                let context =
+                    clients::QueryContext { uid, providers: &providers, registered, recording, dumps };
                 let about_task = self.clients.read_provisioner(number, context, &mut self.io);
                 if let Some((requester, request)) = about_task {
                     self.handle_task(requester, request);
@@ -402,8 +403,17 @@ impl Daemon {
 
     /// A user has as many sessions as a manager serves.
     //= docs/protocol.md#several-sessions
-    fn has_too_many(&self, uid: Uid) -> bool {
-        self.recordings.values().filter(|recording| recording.uid == uid).count() >= MAX_SESSIONS_OF_A_USER
+    fn has_too_many(&self, uid: Uid, besides: Option<ClientId>) -> bool {
+        let recordings = self.recordings.iter().filter(|(_, recording)| recording.uid == uid);
+        // The file of a task may not be written though its session is over.
+        let all: BTreeSet<ClientId> =
+            recordings.map(|(client, _)| *client).chain(self.tasks.clients_of(uid)).collect();
+        all.into_iter().filter(|client| Some(*client) != besides).count() >= MAX_SESSIONS_OF_A_USER
+    }
+
+    /// Why a session that a user asks for is refused.
+    fn refusal(&self, uid: Uid, config: &TraceConfig) -> Option<String> {
+        self.has_too_many(uid, None).then(too_many).or_else(|| self.core.refusal(uid, config))
     }
 
     /// Runs an operation on the tasks, and carries out its effects.
@@ -421,8 +431,11 @@ impl Daemon {
         match request {
             TaskRequest::Start { config, options, file } => {
                 let mut started = None;
-                self.with_tasks(|tasks, effects| {
-                    started = tasks.start(requester, config, options, file, effects);
+                // Before anything is made for it.
+                let refusal = self.refusal(requester.uid, &config);
+                self.with_tasks(|tasks, effects| match refusal {
+                    Some(reason) => tasks.refuse(requester, reason, effects),
+                    None => started = tasks.start(requester, config, options, file, effects),
                 });
                 if let Some((task, output)) = started {
                     self.clients.push_output(output);
@@ -470,18 +483,17 @@ impl Daemon {
         }
     }
 
-    /// Does everything that can be done without waiting.
+    /// Does what can be done without waiting: data is moved once, and then what else is ready has its turn.
     fn work(&mut self) {
+        let mut has_moved = false;
         loop {
             // An event counts before the time at which the daemon saw it: the daemon may have had to wait for
             // a processor.
             while let Some(event) = self.io.events.pop_front() {
                 match event {
                     // Not when the request is read: another session may end in between.
-                    Event::Initialize { client, uid, .. } if self.has_too_many(uid) => {
-                        let reason = format!(
-                            "the trace manager is in use by {MAX_SESSIONS_OF_A_USER} recordings of this user, the most"
-                        );
+                    Event::Initialize { client, uid, .. } if self.has_too_many(uid, Some(client)) => {
+                        let reason = too_many();
                         self.act(Action::RefuseClient { client, reason });
                     }
                     event => self.core.handle_event(self.now(), event),
@@ -490,6 +502,11 @@ impl Daemon {
             }
             self.core.handle_time(self.now());
             self.act_on_all();
+            if std::mem::replace(&mut has_moved, true) {
+                // A part that was read makes room for the next one.
+                self.is_busy = true;
+                return;
+            }
             self.is_busy =
                 self.pump_all() | self.pump_snapshots() | self.providers.make_buffers(&mut self.io);
             // Only when nothing of the sessions' own is to be done at once.
@@ -542,6 +559,11 @@ impl Daemon {
         }
         self.leaves_with_its_recording && self.has_recorded || now >= self.idle_since + timeout
     }
+}
+
+/// Why a user has no more sessions.
+fn too_many() -> String {
+    format!("the trace manager is in use by {MAX_SESSIONS_OF_A_USER} recordings of this user, the most")
 }
 
 /// Raises the limit of descriptors: hundreds of providers have some each.

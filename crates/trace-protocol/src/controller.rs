@@ -32,7 +32,7 @@ pub use task::{
 
 use crate::categories::KnownCategories;
 use crate::error::{ProtocolError, check_limit};
-use crate::limits::{MAX_LISTED_PROVIDERS, MAX_PROVIDER_NAME_BYTES, MAX_PROVIDERS, MAX_REASON_BYTES, cut};
+use crate::limits::{MAX_LISTED_PROVIDERS, MAX_PROVIDER_NAME_BYTES, MAX_PROVIDERS, MAX_RECORDING_BYTES, cut};
 use crate::memory::{MemoryDump, MemoryDumpLevel};
 use crate::message::{Encoded, Header, Message, Method, Txid, decode_header, decode_header_any_version};
 use crate::provider::{decode_refusal, refusal};
@@ -160,7 +160,7 @@ pub struct ProviderInfo {
     pub name: String,
     /// The process of the client whose session it takes part in, if the asking user may see that.
     pub recorded_by: Option<u64>,
-    /// That session, for people; at most 1000 bytes.
+    /// That session, for people; at most 200 bytes.
     pub recording: Option<String>,
 }
 
@@ -325,7 +325,7 @@ impl ProviderInfo {
         table.put(PROVIDER_PID, &self.pid);
         table.put(PROVIDER_NAME, &self.name);
         table.put_some(PROVIDER_RECORDED_BY, self.recorded_by.as_ref());
-        let recording = self.recording.as_ref().map(|text| cut(text, MAX_REASON_BYTES).to_owned());
+        let recording = self.recording.as_ref().map(|text| cut(text, MAX_RECORDING_BYTES).to_owned());
         table.put_some(PROVIDER_RECORDING, recording.as_ref());
         Ok(table)
     }
@@ -336,7 +336,7 @@ impl ProviderInfo {
             pid: table.require(PROVIDER_PID)?,
             name: table.require_string(PROVIDER_NAME, MAX_PROVIDER_NAME_BYTES)?,
             recorded_by: table.find(PROVIDER_RECORDED_BY)?,
-            recording: table.string(PROVIDER_RECORDING, MAX_REASON_BYTES)?,
+            recording: table.string(PROVIDER_RECORDING, MAX_RECORDING_BYTES)?,
         })
     }
 }

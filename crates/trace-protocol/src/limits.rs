@@ -23,6 +23,9 @@ pub const MAX_PROVIDERS: usize = 100;
 pub const MAX_LISTED_PROVIDERS: usize = 10_000;
 /// Most providers that have ended in the status of a task: the last ones.
 pub const MAX_ENDED_PROVIDERS: usize = 1000;
+/// Longest description of a recording in the answer to `GetProviders`, in bytes: 10 000 of them fit into a
+/// message.
+pub const MAX_RECORDING_BYTES: usize = 200;
 /// Most providers in an update for an observer.
 pub const MAX_OBSERVED_PROVIDERS: usize = 10_000;
 /// Longest frame for an observer, in bytes, without its header.

@@ -205,15 +205,21 @@ fn children_are_recorded_by_themselves() {
     found.sort();
     assert_eq!(found, [vec!["child", "child again"], vec!["other program"], vec!["parent", "parent"]]);
 
-    // The same if they record themselves from the start.
-    let mut command = sandbox.command("trace");
-    command.args(["record", "--"]).arg(&program).env("TRACE_STARTUP", "*");
-    let output = command.output().expect("trace runs");
-    assert!(output.status.success(), "{output:?}");
-    let archive = Archive::read(&sandbox.file("trace.fxt"));
-    let mut names: Vec<String> = archive.events.iter().map(trace_tests::archive::Event::name).collect();
-    names.sort();
-    assert_eq!(names, ["child", "child again", "other program", "parent", "parent"]);
+    // The same if they record themselves from the start, and if a hook sees each event.
+    for variables in
+        [&[("TRACE_STARTUP", "*")][..], &[("HOOKED", "1")], &[("TRACE_STARTUP", "*"), ("HOOKED", "1")]]
+    {
+        let mut command = sandbox.command("trace");
+        command.args(["record", "--"]).arg(&program).envs(variables.iter().copied());
+        let output = command.output().expect("trace runs");
+        assert!(output.status.success(), "{output:?}");
+        let archive = Archive::read(&sandbox.file("trace.fxt"));
+        let mut names: Vec<String> = archive.events.iter().map(trace_tests::archive::Event::name).collect();
+        names.sort();
+        let expected = ["child", "child again", "other program", "parent", "parent"];
+        assert_eq!(names, expected, "{variables:?}");
+        std::fs::remove_file(sandbox.file("trace.fxt")).expect("it is there");
+    }
 }
 
 /// Whether or not it destroys its provider, and behind its last destructor.

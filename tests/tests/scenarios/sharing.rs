@@ -318,6 +318,39 @@ fn recordings_in_the_background_are_ended_by_their_numbers() {
     interrupt(of_kinds);
 }
 
+/// Nothing is made for a recording that cannot begin.
+//= docs/protocol.md#several-sessions
+#[test]
+fn refused_recordings_leave_nothing_in_the_manager() {
+    let sandbox = Sandbox::new();
+    assert!(sandbox.trace(["start", "-o", "emit.fxt", "--program", "emit"]).status.success());
+    let manager = sandbox.manager_pid().unwrap();
+    let count = |what: &str| fs::read_dir(format!("/proc/{manager}/{what}")).unwrap().count();
+    wait_for("the threads of its beginning to end", || (count("task") <= 2).then_some(()));
+    let before = [count("task"), count("fd")];
+    for _ in 0..20 {
+        let output = sandbox.trace(["start", "-o", "x.fxt", "--program", "emit"]);
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+    }
+    wait_for("the clients' connections to close", || (count("fd") <= before[1]).then_some(()));
+    assert_eq!([count("task"), count("fd")], before);
+    assert!(sandbox.trace(["stop"]).status.success());
+    assert_eq!(sandbox.files(), ["emit.fxt"]);
+}
+
+/// The path of a recording in the background is what its client says: only that very file is deleted or moved.
+//= docs/protocol.md#tasks
+#[test]
+fn another_file_at_the_path_of_a_recording_stays() {
+    let sandbox = Sandbox::new();
+    assert!(sandbox.trace(["start", "-o", "a.fxt"]).status.success());
+    sandbox.spawn_recorded("emit", &["1", "1"]).succeed();
+    fs::rename(sandbox.file("a.fxt"), sandbox.file("moved.fxt")).unwrap();
+    fs::write(sandbox.file("a.fxt"), "another").unwrap();
+    assert!(sandbox.trace(["stop", "--abort"]).status.success());
+    assert_eq!(fs::read(sandbox.file("a.fxt")).unwrap(), b"another");
+}
+
 /// Recordings that share a manager share its end. What each has recorded is found for it.
 //= docs/recovery.md#what-is-recovered
 #[test]

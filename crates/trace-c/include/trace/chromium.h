@@ -1,8 +1,9 @@
 // Chromium's macros, those of its trace_event_common.h. docs/c.md#chromium lists what the macros without a
 // counterpart in the format record.
 //
-// As in Chromium, categories, names and names of arguments are literals, except in macros with COPY in their
-// names. In C, pass each value with one of the TA_ macros (see lib/trace/event_args.h).
+// As in Chromium, categories, names and names of arguments are literals, except that names may be any texts
+// in macros with COPY in their names. In C, pass each value with one of the TA_ macros (see
+// lib/trace/event_args.h).
 #ifndef TRACE_CHROMIUM_H_
 #define TRACE_CHROMIUM_H_
 
@@ -207,7 +208,8 @@ void WriteCopied(const char* category, const char* name, const Names<n>& names, 
 #define TRACE_INTERNAL_COPY_(n, event, thread, category, name, ...) \
   TRACE_INTERNAL_COPIED(n, event, thread, category, name, __VA_ARGS__)
 #ifdef __cplusplus
-// One expression, to the end of which everything stays that was given, such as texts of temporary objects.
+// One expression, to the end of which names and values stay that were given, such as those of temporary
+// objects.
 #define TRACE_INTERNAL_COPIED(n, event, thread, category, name, ...)                                                  \
   do {                                                                                                                \
     if (TRACE_CATEGORY_ENABLED(category)) {                                                                           \

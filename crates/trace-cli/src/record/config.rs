@@ -55,6 +55,8 @@ pub fn trace_config(settings: &Settings) -> Result<TraceConfig, Failure> {
     check_programs(&options.program)?;
     kernel::ask(&mut config, options.profile.is_some());
     kernel::add(&mut config);
+    // The kernel's provider may be one too many.
+    check_programs(&config.programs)?;
     Ok(config)
 }
 

@@ -28,12 +28,21 @@ pub fn is_no_reader(error: &Error) -> bool {
 }
 
 /// Knows of signals before they are handled.
-pub struct Patience(Socket);
+pub struct Patience {
+    signals: Socket,
+    /// The user has asked to stop before.
+    asked: Option<Instant>,
+}
 
 impl Patience {
     /// `signals` has a byte for each signal that was not handled yet.
     pub fn new(signals: Socket) -> Self {
-        Self(signals)
+        Self { signals, asked: None }
+    }
+
+    /// A signal is handled.
+    pub fn note_signal(&mut self, now: Instant) {
+        self.asked.get_or_insert(now);
     }
 
     /// Writes all of something, as fast as its reader takes it.
@@ -47,7 +56,7 @@ impl Patience {
 
     fn wait_for_reader(&self, out: &impl AsFd) -> io::Result<()> {
         let mut asked: Option<Instant> = None;
-        let (mut seen, mut last) = (0, None);
+        let (mut seen, mut last) = (0, self.asked);
         loop {
             let mut polled = [PollFd::new(out, PollFlags::OUT)];
             match poll(&mut polled, Some(&LOOK)) {
@@ -73,6 +82,6 @@ impl Patience {
     /// Signals that were not handled yet.
     fn signals(&self) -> usize {
         let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
-        recv(&self.0, &mut [0; MAX_SIGNALS], flags).map_or(0, |(count, _)| count)
+        recv(&self.signals, &mut [0; MAX_SIGNALS], flags).map_or(0, |(count, _)| count)
     }
 }

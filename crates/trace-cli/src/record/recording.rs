@@ -268,6 +268,7 @@ impl<'a> Recording<'a> {
             let now = Instant::now();
             // `timeout` signals the process, and right after that its group.
             let is_same = self.interrupted.is_some_and(|before| now < before + SAME_INTERRUPT);
+            self.session.sink().patience.note_signal(now);
             if self.interrupted.replace(now).is_none() {
                 // Until now the manager had nothing to answer, so its silence means nothing.
                 self.session.reset_silence();

@@ -5,7 +5,7 @@ use crate::buffer::record_writer::with_payload;
 use crate::record::arguments::{Inline, Values};
 use crate::record::event::Event;
 use crate::session::lease::{self, Lease};
-use crate::session::{fork, hook, wanted};
+use crate::session::{fork, hook};
 use crate::site::{ON, Site};
 use crate::sys;
 use crate::thread::registry;
@@ -36,11 +36,12 @@ pub(super) fn passes<V: Values>(
     whose: Whose,
     at: &mut Option<u64>,
 ) -> bool {
-    let trace = lease::last_trace();
     let Some(thread) = thread_of(site, whose) else {
         // No recording wants it.
         return false;
     };
+    // Behind that: the first event of a forked child begins its recording.
+    let run = lease::run_number();
     let now = *at.get_or_insert_with(|| registry::current().stamp());
     let names = site.arguments();
     let words = values.words() + values.name_words(names);
@@ -60,7 +61,7 @@ pub(super) fn passes<V: Values>(
         },
     );
     // The hook may have taken longer than the recording: the event is none of the next one.
-    is_kept && lease::last_trace() == trace && wanted::is_wanted(site.category())
+    is_kept && lease::run_number() == run
 }
 
 /// As [`passes`], for a record that the caller has assembled. What is no event is.
@@ -71,9 +72,13 @@ pub(super) fn passes_record(words: &[u64]) -> bool {
     let Some(Ok(event)) = event::Event::of_record(&bytes) else {
         return true;
     };
-    let trace = lease::last_trace();
-    let is_recorded = Lease::of_thread().context().is_some();
-    !is_recorded || show(&event) && lease::last_trace() == trace
+    // What the record refers to is in one buffer.
+    let place = || {
+        let generation = Lease::of_thread().context().map(|context| context.buffer().generation());
+        (generation, lease::run_number())
+    };
+    let before = place();
+    before.0.is_none() || show(&event) && place() == before
 }
 
 /// An event's process and thread; none where it is not recorded.

@@ -121,6 +121,7 @@ impl Engine {
                 return Err(Error::Straggler);
             }
             context.begin_run(additional_categories);
+            lease::count_run();
             advance_epoch();
             site::for_each(|site| {
                 if context.wants(site.category(), additional_categories) {
@@ -163,6 +164,7 @@ impl Engine {
             return Err(Error::BadState { expected: State::Stopping, found: state() });
         }
         let mut stragglers = trace_ref::wait_for_prolonged(deadline);
+        lease::count_run();
         site::for_each(Site::switch_off);
         if let Some(context) = Lease::counted().context() {
             context.run().end();

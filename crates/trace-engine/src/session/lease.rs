@@ -33,17 +33,21 @@ pub(crate) fn is_running() -> bool {
     has_context() && Lease::of_thread().context().is_some_and(|context| context.run().additional().is_some())
 }
 
-/// Counts the traces that have begun.
-static BEGUN: process::AtomicU64 = process::AtomicU64::new(0);
+/// Counts the beginnings and ends of runs, and forks, in the child.
+static RUNS: process::AtomicU64 = process::AtomicU64::new(0);
 
-/// The number of the trace that has begun last. It keeps it when it goes over to another buffer.
-pub(crate) fn last_trace() -> u64 {
-    BEGUN.load(Ordering::SeqCst)
+/// Stays the same as long as a run goes on, also when it goes over to another buffer.
+pub(crate) fn run_number() -> u64 {
+    RUNS.load(Ordering::SeqCst)
+}
+
+/// A run begins or ends.
+pub(super) fn count_run() {
+    RUNS.fetch_add(1, Ordering::SeqCst);
 }
 
 /// A trace begins. There was none.
 pub(super) fn publish(context: Context) {
-    BEGUN.fetch_add(1, Ordering::SeqCst);
     CONTEXT.store(Box::into_raw(Box::new(context)), Ordering::SeqCst);
 }
 
@@ -57,6 +61,7 @@ pub(super) struct Unlinked(NonNull<Context>);
 
 /// The trace ends: from now on no thread finds it.
 pub(super) fn unlink() -> Option<Unlinked> {
+    count_run();
     NonNull::new(CONTEXT.swap(core::ptr::null_mut(), Ordering::SeqCst)).map(Unlinked)
 }
 

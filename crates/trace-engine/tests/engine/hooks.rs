@@ -6,9 +6,9 @@ use std::panic::catch_unwind;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
 use trace_engine::{
-    EventType, Id, Scope, Track, async_begin, async_end, async_instant, counter, duration, duration_begin,
-    duration_complete, duration_end, ffi, flow_begin, flow_end, flow_step, instant, log, now, set_event_hook,
-    track_instant, vthread_counter, write_event,
+    Disposition, EventType, Id, Scope, Track, alert, async_begin, async_end, async_instant, counter,
+    duration, duration_begin, duration_complete, duration_end, ffi, flow_begin, flow_end, flow_step, instant,
+    log, now, set_event_hook, track_instant, vthread_counter, write_event,
 };
 use trace_format::argument::{Argument, ArgumentValue, Arguments};
 use trace_format::event::{Event, EventKind};
@@ -368,15 +368,39 @@ fn an_event_is_in_no_recording_after_its_own() {
         let next = std::thread::scope(|scope| {
             scope.spawn(write);
             ENTERED.wait();
-            assert_eq!(trace.stop().lines(), Vec::<String>::new());
-            let next = Trace::start(1 << 20, &[]);
+            let (read, next) = trace.stop_and_start_another();
+            assert_eq!(read.lines(), Vec::<String>::new());
             instant!("app", "next", Scope::Thread);
             LEFT.wait();
             next
         });
+        set_event_hook(None);
         assert_eq!(next.stop().lines(), ["instant t app/next"]);
+        // Nor in the next run of the same one.
+        let mut trace = Trace::start(1 << 20, &[]);
+        set_event_hook(Some(Box::new(wait_in_slow)));
+        std::thread::scope(|scope| {
+            scope.spawn(write);
+            ENTERED.wait();
+            trace.pause();
+            trace.resume(Disposition::ClearEntire);
+            instant!("app", "again", Scope::Thread);
+            LEFT.wait();
+        });
+        set_event_hook(None);
+        assert_eq!(trace.stop().lines(), ["instant t app/again"]);
     }
-    set_event_hook(None);
+}
+
+/// Alerts are recorded whatever categories are.
+#[test]
+fn an_alert_is_recorded_whose_category_is_not() {
+    let trace = Trace::start(1 << 20, &["app"]);
+    let hooked = Hooked::new();
+    alert!("app", "stall");
+    assert_eq!(hooked.seen(), ["own Instant { scope: Thread } trace/alert name=\"stall\""]);
+    drop(hooked);
+    assert_eq!(recorded(&trace.stop()), ["instant t trace/alert name=\"stall\""]);
 }
 
 /// The one that is replaced is not called any more when the call returns, and no event is missed meanwhile.

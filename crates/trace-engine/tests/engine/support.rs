@@ -161,8 +161,26 @@ impl Trace {
     }
 
     fn start_as(region: Region, words: Memory, mode: BufferMode, config: Config) -> Self {
+        Self::start_alone(region, words, mode, config, alone())
+    }
+
+    /// Stops, and starts another one of the same kind before any other test does.
+    pub fn stop_and_start_another(mut self) -> (Read, Self) {
+        let alone = self._alone.take().unwrap();
+        let read = self.stop();
+        let (region, words) = Region::on_heap(1 << 20);
+        let memory = Memory::Heap(words);
+        (read, Self::start_alone(region, memory, BufferMode::Oneshot, config(&[]), alone))
+    }
+
+    fn start_alone(
+        region: Region,
+        words: Memory,
+        mode: BufferMode,
+        config: Config,
+        alone: MutexGuard<'static, ()>,
+    ) -> Self {
         let bytes = region.len_bytes();
-        let alone = alone();
         ALERTS.lock().unwrap().clear();
         WAKES.store(0, Ordering::Relaxed);
         let engine = EndedEngine(engine::initialize(region, mode, config).unwrap());

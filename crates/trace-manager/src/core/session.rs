@@ -113,11 +113,6 @@ impl Session {
         self.scope.has(provider.uid, &provider.name)
     }
 
-    /// Whether some program could take part in both.
-    pub fn overlaps(&self, other: &Self) -> bool {
-        self.scope.overlaps(&other.scope)
-    }
-
     /// Whether a provider takes part in it.
     pub fn has(&self, provider: ProviderId) -> bool {
         self.tracees.contains_key(&provider)

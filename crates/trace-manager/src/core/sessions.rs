@@ -6,6 +6,7 @@ use std::time::Duration;
 use trace_format::units::ProviderId;
 use trace_protocol::BufferingMode;
 use trace_protocol::controller::{ProviderInfo, ProviderStats, SessionState};
+use trace_protocol::limits::{MAX_RECORDING_BYTES, cut};
 use trace_protocol::memory::MemoryDumps;
 
 impl Core {
@@ -49,18 +50,23 @@ impl Core {
     /// The registered providers that a user may see, by number.
     #[must_use]
     pub fn providers(&self, uid: Uid) -> Vec<ProviderInfo> {
+        let shown = |session: &Session| {
+            let is_seen = uid.may_see(session.scope().uid(), self.owner);
+            (is_seen.then(|| u64::from(session.pid())), self.shown_to(uid, session))
+        };
+        // Once: there may be thousands of providers.
+        let sessions: Vec<_> = self.sessions.values().map(|session| (session, shown(session))).collect();
         self.providers
             .iter()
             .filter(|(_, provider)| uid.may_see(provider.uid, self.owner))
             .map(|(id, provider)| {
-                let session = self.sessions.values().find(|session| session.has(*id));
-                let is_seen = |session: &&Session| uid.may_see(session.scope().uid(), self.owner);
+                let session = sessions.iter().find(|(session, _)| session.has(*id));
                 ProviderInfo {
                     id: id.0,
                     pid: provider.pid,
                     name: provider.name.clone(),
-                    recorded_by: session.filter(is_seen).map(|session| u64::from(session.pid())),
-                    recording: session.map(|session| self.shown_to(uid, session)),
+                    recorded_by: session.and_then(|(_, (pid, _))| *pid),
+                    recording: session.map(|(_, (_, text))| cut(text, MAX_RECORDING_BYTES).to_owned()),
                 }
             })
             .collect()

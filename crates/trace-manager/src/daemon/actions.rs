@@ -58,7 +58,7 @@ impl Daemon {
             Action::Transfer { client, provider, part } => self.begin_transfer(client, provider, part),
             Action::SendSaved { provider, wrapped_count, durable_data_end } => {
                 self.providers.saved(provider, wrapped_count, durable_data_end);
-                self.observers.note_saved(provider);
+                self.observers.note_saved(provider, &self.providers);
             }
             Action::WatchProcess(provider) => self.providers.watch_process(provider, &mut self.io),
             Action::ForgetProcess(provider) => self.providers.dying.forget(provider, &self.io),

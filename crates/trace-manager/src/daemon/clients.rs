@@ -120,7 +120,7 @@ pub(super) struct QueryContext<'a> {
     /// The user of the request.
     pub uid: Uid,
     /// The providers that this user may see.
-    pub providers: Vec<ProviderInfo>,
+    pub providers: &'a dyn Fn() -> Vec<ProviderInfo>,
     pub registered: &'a mut Providers,
     /// The providers that record in sessions that this user may see; none if there are none.
     pub recording: Option<Vec<ProviderId>>,
@@ -226,7 +226,7 @@ impl Clients {
                 self.initialize(new_session, io);
             }
             Some((txid, ProvisionerRequest::GetProviders)) => {
-                let mut listed = context.providers;
+                let mut listed = (context.providers)();
                 let left_out = listed.split_off(listed.len().min(MAX_LISTED_PROVIDERS)).len();
                 let left_out = u32::try_from(left_out).unwrap_or(u32::MAX);
                 self.answer(number, txid, ProvisionerResponse::Providers { listed, left_out });

@@ -40,13 +40,20 @@ impl Observers {
     }
 
     /// A half of a provider's buffer may be written over from now on.
-    pub fn note_saved(&mut self, id: ProviderId) {
-        self.observers.iter_mut().for_each(|observer| observer.note_saved(id));
+    pub fn note_saved(&mut self, id: ProviderId, providers: &Providers) {
+        let session = providers.session_of(id);
+        let observers = self.observers.iter_mut().filter(|observer| Some(observer.session) == session);
+        observers.for_each(|observer| observer.note_saved(id));
     }
 
     /// A provider's buffer is about to be given up.
     pub fn note_end(&mut self, id: ProviderId, providers: &Providers, core: &Core, rate: TicksPerSecond) {
+        let session = providers.session_of(id);
+        let is_theirs = |observer: &Observer| Some(observer.session) == session;
         for index in 0..self.observers.len() {
+            if !self.observers.get(index).is_some_and(is_theirs) {
+                continue;
+            }
             self.with(index, providers, core, rate, |observer, context| observer.note_end(id, context));
         }
     }
@@ -61,7 +68,8 @@ impl Observers {
     ) -> Option<T> {
         let (before, rest) = self.observers.split_at_mut_checked(index)?;
         let (observer, behind) = rest.split_first_mut()?;
-        let others = || before.iter().chain(behind.iter());
+        let session = observer.session;
+        let others = || before.iter().chain(behind.iter()).filter(|other| other.session == session);
         let context = Context {
             now: Instant::now(),
             rate,

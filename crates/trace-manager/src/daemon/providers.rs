@@ -58,8 +58,10 @@ pub(super) struct Providers {
     next_id: u32,
     /// Those that run, and those whose archives are not complete yet.
     sessions: BTreeMap<ClientId, Session>,
-    /// Buffers that are being made, one after the other.
+    /// Buffers that are being made, of each session one after the other.
     unready: VecDeque<Unready>,
+    /// The session that had the last turn.
+    last_made: Option<ClientId>,
 }
 
 /// The fate of a buffer whose provider no longer takes part in the session.
@@ -247,6 +249,7 @@ impl Providers {
             next_id: 1,
             sessions: BTreeMap::new(),
             unready: VecDeque::new(),
+            last_made: None,
         }
     }
 

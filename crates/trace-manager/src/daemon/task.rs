@@ -185,15 +185,24 @@ impl Tasks {
             failure: None,
         };
         self.running.insert(id, task);
-        self.unreported.retain(|unreported| unreported.uid != requester.uid);
         Some((id, output))
+    }
+
+    /// Refuses a task that cannot begin now.
+    pub fn refuse(&mut self, requester: Requester, reason: String, effects: &mut Effects) {
+        let failure = failure(TaskError::AlreadyStarted, reason);
+        effects.answers.push((requester, TaskResponse::Start(Err(failure))));
+    }
+
+    /// The tasks of a user, as clients of the core, until their files are complete.
+    pub fn clients_of(&self, uid: Uid) -> impl Iterator<Item = ClientId> + '_ {
+        self.running.values().filter(move |task| task.uid == uid).map(|task| client(task.id))
     }
 
     /// The core refused one: another client records.
     pub fn refused(&mut self, client: ClientId, reason: String, effects: &mut Effects) {
         if let Some(Task { phase: Phase::Starting(requester), .. }) = self.take(client) {
-            let failure = failure(TaskError::AlreadyStarted, reason);
-            effects.answers.push((requester, TaskResponse::Start(Err(failure))));
+            self.refuse(requester, reason, effects);
         }
     }
 
@@ -313,6 +322,8 @@ impl Tasks {
         match (response, task.phase) {
             (SessionResponse::StartTracing(Ok(())), Phase::Starting(requester)) => {
                 task.phase = Phase::Recording;
+                let uid = task.uid;
+                self.unreported.retain(|unreported| unreported.uid != uid);
                 task.started = Instant::now();
                 task.deadline =
                     task.options.duration_ns.map(|nanos| task.started + Duration::from_nanos(nanos));
@@ -373,8 +384,8 @@ impl Tasks {
         let result = match reason {
             Some(reason) => Err(failure(TaskError::Stop, reason)),
             None => {
-                let triggered = task.triggered.clone();
-                Ok(TaskEnd { options: task.options, result: task.result, triggered })
+                let (triggered, file) = (task.triggered.clone(), task.config.file);
+                Ok(TaskEnd { options: task.options, result: task.result, triggered, file })
             }
         };
         if let Err(failure) = &result {

@@ -293,7 +293,7 @@ impl ProviderSpec {
 }
 
 impl ArchiveFile {
-    fn encode(&self) -> Result<TableWriter, ProtocolError> {
+    pub(super) fn encode(&self) -> Result<TableWriter, ProtocolError> {
         check_limit(FILE_PATH.name, MAX_PATH_BYTES, self.path.len())?;
         let mut table = TableWriter::new("ArchiveFile");
         table.put(FILE_PATH, &self.path);
@@ -302,7 +302,7 @@ impl ArchiveFile {
         Ok(table)
     }
 
-    fn decode(table: &Table<'_>) -> Result<Self, ProtocolError> {
+    pub(super) fn decode(table: &Table<'_>) -> Result<Self, ProtocolError> {
         Ok(Self {
             path: table.require_string(FILE_PATH, MAX_PATH_BYTES)?,
             device: table.require(FILE_DEVICE)?,

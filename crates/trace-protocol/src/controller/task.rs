@@ -3,7 +3,7 @@
 //! Each takes the place of a client's session. Requests come on the provisioner channel.
 
 use super::alert::Alert;
-use super::config::TraceConfig;
+use super::config::{ArchiveFile, TraceConfig};
 use super::progress::{self, ProviderProgress};
 use super::stats::{ProviderStats, StopResult};
 use crate::error::{ProtocolError, check_limit};
@@ -32,6 +32,7 @@ const STARTED_TASK: Field = Field::new(3, "task");
 const ENDED_OPTIONS: Field = Field::new(3, "options");
 const RESULT: Field = Field::new(4, "result");
 const TRIGGERED: Field = Field::new(5, "triggered");
+const ENDED_FILE: Field = Field::new(6, "file");
 const TRIGGERED_ALERT: Field = Field::new(1, "alert");
 const TRIGGERED_ELAPSED: Field = Field::new(2, "elapsed_ns");
 const TRIGGERED_WALL_CLOCK: Field = Field::new(3, "wall_clock_ns");
@@ -163,6 +164,9 @@ pub struct TaskEnd {
     pub result: StopResult,
     /// The alert that ended it, if one did.
     pub triggered: Option<Triggered>,
+    /// The file that was written, which is not necessarily at the path in the options; none from a manager of
+    /// an earlier release.
+    pub file: Option<ArchiveFile>,
 }
 
 /// The alert that has ended a task.
@@ -311,6 +315,9 @@ impl TaskEnd {
             triggered.put(TRIGGERED_WALL_CLOCK, wall_clock_ns);
             table.put_table(TRIGGERED, triggered);
         }
+        if let Some(file) = &self.file {
+            table.put_table(ENDED_FILE, file.encode()?);
+        }
         Ok(())
     }
 
@@ -327,6 +334,10 @@ impl TaskEnd {
             options: TaskOptions::decode(&table.table(ENDED_OPTIONS)?)?,
             result: StopResult::decode(&table.table(RESULT)?)?,
             triggered: triggered.transpose()?,
+            file: match table.has(ENDED_FILE) {
+                true => Some(ArchiveFile::decode(&table.table(ENDED_FILE)?)?),
+                false => None,
+            },
         })
     }
 }

@@ -97,7 +97,12 @@ pub fn alert() -> Alert {
 
 fn task_end(triggered: Option<Triggered>) -> TaskEnd {
     let result = StopResult { provider_stats: vec![provider_stats()] };
-    TaskEnd { options: task_options(), result, triggered }
+    let file = triggered.is_some().then(|| ArchiveFile {
+        path: "/home/me/trace.fxt".to_owned(),
+        device: 0x803,
+        inode: 4711,
+    });
+    TaskEnd { options: task_options(), result, triggered, file }
 }
 
 pub fn provider_config() -> ProviderConfig<H> {

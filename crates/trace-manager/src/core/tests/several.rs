@@ -120,6 +120,15 @@ fn requests_about_one_name_a_program_of_it() {
     assert_eq!(taken(&mut bench, 200, "provider-1"), Ok((CLIENT, vec![A])));
     assert_eq!(taken(&mut bench, 201, "provider-1"), Err(SnapshotError::Busy));
     assert_eq!(taken(&mut bench, 202, "provider-2"), Ok((OTHER, vec![B])));
+    // And few of a user's, also of sessions that are over.
+    for number in 0..3 {
+        let name = format!("more-{number}");
+        bench.event(initialize(ClientId(300 + number), &[&name]));
+        bench.event(Event::Start { client: ClientId(300 + number), options: StartOptions::default() });
+        let expected =
+            if number < 2 { Ok((ClientId(300 + number), vec![])) } else { Err(SnapshotError::Busy) };
+        assert_eq!(taken(&mut bench, 210 + number, &name), expected);
+    }
     let result = || Ok(StopResult { provider_stats: Vec::new() });
     let finished = |session| Event::SnapshotFinished { session, result: result() };
     assert_eq!(bench.event(finished(OTHER)), [Action::ReplySnapshot(ClientId(202), result())]);

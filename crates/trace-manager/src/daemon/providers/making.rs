@@ -98,15 +98,19 @@ impl Providers {
     /// Backs a part of the buffer whose turn it is, and sends Initialize when it is complete. True if there
     /// is more to be done at once.
     pub fn make_buffers(&mut self, io: &mut Io) -> bool {
-        let Some(unready) = self.unready.front_mut() else {
+        // Sessions take turns: one that needs many large buffers holds no other one up.
+        let is_of_another = |unready: &Unready| Some(unready.session) != self.last_made;
+        let place = self.unready.iter().position(is_of_another).unwrap_or(0);
+        let Some(unready) = self.unready.get_mut(place) else {
             return false;
         };
+        self.last_made = Some(unready.session);
         let made = match unready.backing.step(BACKING_STEP_BYTES) {
             Ok(None) => return true,
             Ok(Some(vmo)) => Ok(vmo),
             Err(error) => Err(error.to_string()),
         };
-        if let Some(unready) = self.unready.pop_front() {
+        if let Some(unready) = self.unready.remove(place) {
             let provider = unready.id;
             if let Err(reason) = made.and_then(|vmo| self.hand_over(unready, vmo, io)) {
                 io.events.push_back(Event::TraceeFailed { provider, reason });
@@ -255,6 +259,25 @@ mod tests {
         let names = std::fs::read_dir(session).unwrap().map(|entry| entry.unwrap().file_name());
         let names: Vec<String> = names.map(|name| name.into_string().unwrap()).filter(is_buffer).collect();
         assert_eq!(names, ["provider-1"]);
+    }
+
+    /// The buffers of one session do not hold those of another up.
+    //= docs/protocol.md#several-sessions
+    #[test]
+    fn sessions_take_turns() {
+        const OTHER: ClientId = ClientId(10);
+        let (_directory, mut providers, channels) = providers(2);
+        let mut io = Io::new().unwrap();
+        providers.begin_session(OTHER, &TraceConfig::default(), Uid(0), Vec::new());
+        for (session, id, size) in [(CLIENT, ONE, 3 * BACKING_STEP_BYTES), (OTHER, TWO, 4096)] {
+            providers.initialize(session, id, size, BufferingMode::Oneshot, Vec::new()).unwrap();
+        }
+        assert!(providers.make_buffers(&mut io) && providers.make_buffers(&mut io));
+        assert!(request(&channels[0]).is_none() && request(&channels[1]).is_some());
+        assert_eq!(providers.session_of(ONE), Some(CLIENT));
+        assert_eq!(providers.session_of(TWO), Some(OTHER));
+        while providers.make_buffers(&mut io) {}
+        assert!(request(&channels[0]).is_some());
     }
 
     /// Programs of earlier releases write wherever they want, and find memory there.
