@@ -50,8 +50,10 @@ fn what_programs_get_has_the_members_of_its_page() {
     found.push(("Programs", recorded["providers"][0].clone()));
     found.push(("`record`, `stop`, `recover`", recorded));
 
-    let live = ["live", "--json", "--interval", "100ms", "-o", "live.fxt", "--", path("emit"), "1", "2"];
-    let output = sandbox.trace(live);
+    let live = ["live", "--json", "--interval", "100ms", "-o", "live.fxt", "--"];
+    // Long enough to be seen on a busy machine.
+    let command = ["sh", "-c", "\"$0\" 1 2; sleep 1", path("emit")];
+    let output = sandbox.trace([&live[..], &command].concat());
     let lines: Vec<Value> = serde_json::Deserializer::from_slice(&output.stdout)
         .into_iter()
         .map(|line| line.unwrap_or_else(|error| panic!("{error}: {output:?}")))

@@ -141,6 +141,7 @@ pub struct TaskFailure {
 }
 
 /// Manager → client, on the provisioner channel.
+#[expect(clippy::large_enum_variant, reason = "one exists at a time")]
 #[derive(Debug, Clone, PartialEq)]
 pub enum TaskResponse {
     /// Answer to [`TaskRequest::Start`]: the task's number.
