@@ -1,6 +1,8 @@
 //! `trace start`, `stop`, `status` and `flush`: a recording that the manager holds, so that it outlives the
 //! shell.
 
+mod written_file;
+
 use crate::args::format::{Compression, Format, of_name};
 use crate::args::record::Recording;
 use crate::args::running::{Flush, Stop};
@@ -22,15 +24,15 @@ use crate::{json, kernel, recover, summary};
 use serde_json::json;
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use trace_format::shown::Shown;
 use trace_protocol::BufferingMode;
 use trace_protocol::controller::{
-    ArchiveFile, TaskEnd, TaskError, TaskFailure, TaskOptions, TaskRequest, TaskResponse, TaskStatus,
-    Trigger, TriggerAction, Triggered,
+    TaskEnd, TaskError, TaskFailure, TaskOptions, TaskRequest, TaskResponse, TaskStatus, Trigger,
+    TriggerAction, Triggered,
 };
+use written_file::WrittenFile;
 use zx_sim::Handle;
 
 /// Stands for the only task in a request that names none.
@@ -181,13 +183,10 @@ pub fn stop(options: &Stop) -> Result<(), Failure> {
     }
     if options.abort {
         let status = status.ok_or_else(none)?;
-        let file = PathBuf::from(&status.options.file);
-        let is_its_file = is_file(&file, status.config.file.as_ref());
+        let file = WrittenFile::open(Path::new(&status.options.file), status.config.file.as_ref());
         return match ask(&mut connection, TaskRequest::Abort(number), None)? {
             TaskResponse::Abort(Ok(())) => {
-                if is_its_file {
-                    let _ = std::fs::remove_file(file);
-                }
+                let _ = file.and_then(WrittenFile::delete);
                 print("Trace aborted.\n")
             }
             TaskResponse::Abort(Err(failure)) => Err(failed("cannot abort", &failure)),
@@ -223,31 +222,22 @@ pub fn stop(options: &Stop) -> Result<(), Failure> {
     let mut path = PathBuf::from(&task.file);
     let mut place = task.file.clone();
     let known = file.or_else(|| status.and_then(|status| status.config.file));
+    let written = WrittenFile::open(&path, known.as_ref());
+    if !options.no_verify_trace && written.is_ok() {
+        verify::categories(&task.requested_categories, &Expected::default(), Some(&path), stats)?;
+    }
     if let Some(mut destination) = destination {
-        // The path is what another user may have said.
-        if !is_file(&path, known.as_ref()) {
-            let why = "it is not the file of the recording, which was moved or replaced";
-            return Err(Failure::new(format!("cannot move {}: {why}", Shown(&task.file))));
-        }
-        let unreadable = |error: io::Error| Failure::new(format!("cannot move {}: {error}", task.file));
-        {
-            let mut file = File::open(&path).map_err(unreadable)?;
-            io::copy(&mut file, &mut destination.sink()?).map_err(unreadable)?;
-        }
+        let unreadable =
+            |error: io::Error| Failure::new(format!("cannot move {}: {error}", Shown(&task.file)));
+        let mut written = written.map_err(unreadable)?;
+        io::copy(written.file(), &mut destination.sink()?).map_err(unreadable)?;
         let finished = destination.finish()?;
         if let Some(conversion) = &finished.conversion {
             convert::advise(conversion, finished.format);
         }
-        if options.no_verify_trace || task.requested_categories.is_empty() {
-            std::fs::remove_file(&path).map_err(unreadable)?;
-        } else {
-            verify::categories(&task.requested_categories, &Expected::default(), Some(&path), stats)?;
-            std::fs::remove_file(&path).map_err(unreadable)?;
-        }
+        written.delete().map_err(unreadable)?;
         place = finished.place;
         path = finished.path.unwrap_or_default();
-    } else if !options.no_verify_trace {
-        verify::categories(&task.requested_categories, &Expected::default(), Some(&path), stats)?;
     }
     let summary = summary::Summary {
         providers: &result.provider_stats,
@@ -266,12 +256,6 @@ pub fn stop(options: &Stop) -> Result<(), Failure> {
         stdio::report(&summary.details());
     }
     Ok(())
-}
-
-/// Whether a path is that of the file that the manager has written.
-fn is_file(path: &Path, known: Option<&ArchiveFile>) -> bool {
-    let found = std::fs::metadata(path).map(|found| (found.dev(), found.ino()));
-    known.is_some_and(|known| found.is_ok_and(|found| found == (known.device, known.inode)))
 }
 
 /// Reports what is being recorded.

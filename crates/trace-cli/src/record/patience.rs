@@ -3,6 +3,7 @@
 
 use super::recording::{SAME_INTERRUPT, SILENCE};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{FileType, fstat};
 use rustix::net::{RecvFlags, recv};
 use std::io::{self, Write};
 use std::os::fd::AsFd;
@@ -47,6 +48,10 @@ impl Patience {
 
     /// Writes all of something, as fast as its reader takes it.
     pub fn write_all(&self, out: &mut (impl Write + AsFd), bytes: &[u8]) -> io::Result<()> {
+        if FileType::from_raw_mode(fstat(&*out)?.st_mode) == FileType::RegularFile {
+            // It has no reader to wait for.
+            return out.write_all(bytes);
+        }
         for chunk in bytes.chunks(CHUNK_BYTES) {
             self.wait_for_reader(out)?;
             out.write_all(chunk)?;

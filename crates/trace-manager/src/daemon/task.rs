@@ -24,7 +24,7 @@ const UNREPORTED_WAIT: Duration = Duration::from_hours(24);
 const FIRST_TASK: u32 = 100;
 /// Numbers of tasks among the core's clients follow those of session channels, which have 32 bits.
 const CLIENTS: u64 = 1 << 32;
-/// Ends that are remembered for clients to ask for them.
+/// Ends of a user's tasks that are remembered for clients to ask for them.
 const MAX_UNREPORTED: usize = 16;
 
 /// A task's client number in the core.
@@ -394,8 +394,12 @@ impl Tasks {
         let has_discarded = !task.aborting.is_empty();
         if task.ending.is_empty() && !has_discarded {
             let (id, uid, end) = (task.id, task.uid, result.clone());
-            if self.unreported.len() == MAX_UNREPORTED {
-                self.unreported.pop_front();
+            // Of this user: others have theirs.
+            let is_theirs = |unreported: &UnreportedEnd| unreported.uid == uid;
+            if self.unreported.iter().filter(|unreported| is_theirs(unreported)).count() >= MAX_UNREPORTED
+                && let Some(oldest) = self.unreported.iter().position(is_theirs)
+            {
+                self.unreported.remove(oldest);
             }
             self.unreported.push_back(UnreportedEnd { id, uid, end, since: Instant::now() });
         }

@@ -99,12 +99,15 @@ impl Providers {
     /// is more to be done at once.
     pub fn make_buffers(&mut self, io: &mut Io) -> bool {
         // Sessions take turns: one that needs many large buffers holds no other one up.
-        let is_of_another = |unready: &Unready| Some(unready.session) != self.last_made;
-        let place = self.unready.iter().position(is_of_another).unwrap_or(0);
-        let Some(unready) = self.unready.get_mut(place) else {
+        let sessions = || self.unready.iter().map(|unready| unready.session);
+        let next = sessions().filter(|session| Some(*session) > self.last_made).min();
+        let next = next.or_else(|| sessions().min());
+        let place = self.unready.iter().position(|unready| Some(unready.session) == next);
+        let Some((place, unready)) = place.and_then(|place| Some((place, self.unready.get_mut(place)?)))
+        else {
             return false;
         };
-        self.last_made = Some(unready.session);
+        self.last_made = next;
         let made = match unready.backing.step(BACKING_STEP_BYTES) {
             Ok(None) => return true,
             Ok(Some(vmo)) => Ok(vmo),
@@ -265,19 +268,25 @@ mod tests {
     //= docs/protocol.md#several-sessions
     #[test]
     fn sessions_take_turns() {
-        const OTHER: ClientId = ClientId(10);
-        let (_directory, mut providers, channels) = providers(2);
+        const THREE: ProviderId = ProviderId(3);
+        let (_directory, mut providers, channels) = providers(3);
         let mut io = Io::new().unwrap();
-        providers.begin_session(OTHER, &TraceConfig::default(), Uid(0), Vec::new());
-        for (session, id, size) in [(CLIENT, ONE, 3 * BACKING_STEP_BYTES), (OTHER, TWO, 4096)] {
+        let sessions = [8, 9, 10].map(ClientId);
+        let large = 3 * BACKING_STEP_BYTES;
+        for (session, id, size) in
+            [(sessions[0], ONE, large), (sessions[1], TWO, large), (sessions[2], THREE, 4096)]
+        {
+            providers.begin_session(session, &TraceConfig::default(), Uid(0), Vec::new());
             providers.initialize(session, id, size, BufferingMode::Oneshot, Vec::new()).unwrap();
         }
-        assert!(providers.make_buffers(&mut io) && providers.make_buffers(&mut io));
-        assert!(request(&channels[0]).is_none() && request(&channels[1]).is_some());
-        assert_eq!(providers.session_of(ONE), Some(CLIENT));
-        assert_eq!(providers.session_of(TWO), Some(OTHER));
+        for _ in 0..3 {
+            assert!(providers.make_buffers(&mut io));
+        }
+        let made = || channels.iter().map(|channel| request(channel).is_some()).collect::<Vec<_>>();
+        assert_eq!(made(), [false, false, true]);
+        assert_eq!([ONE, TWO, THREE].map(|id| providers.session_of(id)), sessions.map(Some));
         while providers.make_buffers(&mut io) {}
-        assert!(request(&channels[0]).is_some());
+        assert_eq!(made(), [true, true, false]);
     }
 
     /// Programs of earlier releases write wherever they want, and find memory there.

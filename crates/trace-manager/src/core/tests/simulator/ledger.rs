@@ -168,7 +168,7 @@ impl Ledger {
                 }
             }
             Event::SnapshotFinished { session, .. } => {
-                assert!(self.copied.contains(session), "nobody asked");
+                assert!(self.copied.contains(session), "no snapshot of it was begun");
                 self.was_copied = Some(*session);
             }
             Event::ClientClosed { client } if self.client == Some(*client) => self.client_gone(),
