@@ -339,6 +339,10 @@ fn refused_recordings_leave_nothing_in_the_manager() {
     });
     assert!(sandbox.trace(["stop"]).status.success());
     assert_eq!(sandbox.files(), ["emit.fxt"]);
+    // Not even a number.
+    let output = sandbox.trace(["start", "-o", "next.fxt"]);
+    assert!(text(&output.stderr).starts_with("trace: recording number 101 into "), "{output:?}");
+    assert!(sandbox.trace(["stop"]).status.success());
 }
 
 /// The path of a recording in the background is what its client says: only that very file is deleted or
