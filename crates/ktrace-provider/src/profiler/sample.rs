@@ -11,6 +11,9 @@ const MMAP2: u32 = 10;
 const FIRST_MARK: u64 = u64::MAX - 4094;
 /// The following frames are those of the program.
 const USER_MARK: u64 = u64::MAX - 511;
+/// The code of programs is below: of all page tables, those of five levels have the most for them. A word of a
+/// stack from here on was taken for a return address, and is none.
+pub const END_OF_PROGRAMS: u64 = 1 << 56;
 /// Registers of a program with 64 bits.
 const ABI_64: u64 = 2;
 
@@ -72,7 +75,7 @@ pub enum What {
 pub struct Sample {
     /// In the kernel.
     pub kernel: Vec<u64>,
-    /// In the program, found by the kernel along the frame pointers.
+    /// In the program, found by the kernel along the frame pointers; up to the first word that is no address.
     pub user: Vec<u64>,
     /// The program's registers, if they are known.
     pub registers: Option<Registers>,
@@ -121,11 +124,17 @@ impl Sample {
         let mut sample = Self::default();
         let count = words.word()?;
         let mut is_user = true;
+        let mut is_lost = false;
         for frame in words.words(count)? {
             match frame {
                 FIRST_MARK.. => is_user = frame == USER_MARK,
-                _ if is_user => sample.user.push(frame),
-                _ => sample.kernel.push(frame),
+                _ if !is_user => sample.kernel.push(frame),
+                _ => {
+                    is_lost |= frame >= END_OF_PROGRAMS;
+                    if !is_lost {
+                        sample.user.push(frame);
+                    }
+                }
             }
         }
         // If no registers were requested, nothing more comes.
@@ -218,6 +227,18 @@ mod tests {
         assert_eq!(parsed, Some(item(What::Sample(sample))));
         // More frames than there are.
         assert_eq!(Item::parse(SAMPLE, 0, &bytes(&[OWN, 1010, 1, 4, 1]), &CLOCK), None);
+    }
+
+    //= docs/kernel.md#profiles
+    #[test]
+    fn a_word_that_is_no_address_ends_the_programs_frames() {
+        // Without frame pointers, the kernel takes whatever a register leads to.
+        for word in [END_OF_PROGRAMS, 0xfaca_fd3b_0000_559c, 0xffff_ffff_8000_0000] {
+            let record = [OWN, 1010, 1, 5, USER_MARK, 0x1000, END_OF_PROGRAMS - 1, word, 0x2000];
+            let sample = Sample { user: vec![0x1000, END_OF_PROGRAMS - 1], ..Sample::default() };
+            let parsed = Item::parse(SAMPLE, 0, &bytes(&record), &CLOCK);
+            assert_eq!(parsed, Some(item(What::Sample(sample))));
+        }
     }
 
     //= docs/kernel.md#profiles

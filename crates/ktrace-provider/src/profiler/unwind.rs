@@ -1,7 +1,7 @@
 //! Finds the callers of functions without frame pointer: by the tables of their files, from the registers and
 //! a copy of the stack.
 
-use super::sample::Sample;
+use super::sample::{END_OF_PROGRAMS, Sample};
 use super::tables::{Bytes, MAX_ADDRESS, Tables};
 use framehop::{Module, Unwinder as _};
 use std::fmt::{self, Formatter};
@@ -90,12 +90,13 @@ impl Unwinder {
         let mut is_whole = false;
         while frames.len() < MAX_FRAMES {
             match found.next() {
-                Ok(Some(frame)) => frames.push(frame.address()),
+                Ok(Some(frame)) if frame.address() < END_OF_PROGRAMS => frames.push(frame.address()),
                 Ok(None) => {
                     is_whole = true;
                     break;
                 }
-                Err(_) => break,
+                // A word that is no address was taken for one.
+                Ok(Some(_)) | Err(_) => break,
             }
         }
         Some(Unwound { frames, is_whole })

@@ -31,6 +31,9 @@ fn callers_are_found_without_frame_pointers() {
     // More was called than was copied.
     let unwound = unwinder.unwind(&sample(&stack[..4]), &mut cache).unwrap();
     assert_eq!(unwound, Unwound { frames: vec![CODE + 0x10, CODE + 0x30], is_whole: false });
+    // A word that is no address is where it ends.
+    let unwound = unwinder.unwind(&sample(&[7, 7, END_OF_PROGRAMS, 7, 7, 0]), &mut cache).unwrap();
+    assert_eq!(unwound, Unwound { frames: vec![CODE + 0x10], is_whole: false });
     assert_eq!(unwinder.unwind(&Sample { registers: None, ..sample(&stack) }, &mut cache), None);
 }
 
@@ -88,6 +91,7 @@ proptest! {
         let sample = Sample { registers: Some(Registers { pc, sp, fp, lr }), ..sample(&stack) };
         let unwound = unwinder.unwind(&sample, &mut cache).unwrap();
         prop_assert!(unwound.frames.len() <= MAX_FRAMES);
+        prop_assert!(unwound.frames.iter().all(|frame| *frame < END_OF_PROGRAMS));
         // What was remembered leads to the same.
         prop_assert_eq!(unwinder.unwind(&sample, &mut cache), Some(unwound));
     }
