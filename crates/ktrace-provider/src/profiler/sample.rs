@@ -11,8 +11,8 @@ const MMAP2: u32 = 10;
 const FIRST_MARK: u64 = u64::MAX - 4094;
 /// The following frames are those of the program.
 const USER_MARK: u64 = u64::MAX - 511;
-/// The code of programs is below: of all page tables, those of five levels have the most for them. A word of a
-/// stack from here on was taken for a return address, and is none.
+/// The code of programs is below: of all page tables, those of five levels have the most for them. A word
+/// of a stack from here on was taken for a return address, and is none.
 pub const END_OF_PROGRAMS: u64 = 1 << 56;
 /// Registers of a program with 64 bits.
 const ABI_64: u64 = 2;
