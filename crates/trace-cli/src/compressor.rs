@@ -7,16 +7,18 @@
 mod records;
 
 use crate::stdio::Stdout;
+use crossbeam_channel::{
+    Receiver, RecvTimeoutError, SendTimeoutError, Sender, TryRecvError, bounded, unbounded,
+};
 use records::WholeRecords;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Write};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, TryRecvError, channel, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use trace_archive::confirm::check_file;
 use trace_convert::seekable::Writer;
 use zx_sim::Socket;
@@ -80,7 +82,7 @@ pub struct Manner {
 /// The side of the thread that has the data.
 #[derive(Debug)]
 pub struct Compressor {
-    chunks: Option<SyncSender<Vec<u8>>>,
+    chunks: Option<Sender<Vec<u8>>>,
     emptied: Receiver<Vec<u8>>,
     thread: Option<JoinHandle<()>>,
     /// To be waited for when this is dropped.
@@ -143,8 +145,8 @@ impl Shared {
 impl Compressor {
     /// Starts the thread. What `is_live` can be read soon after it was handed over.
     pub fn start(place: Place, manner: Manner, is_live: bool) -> io::Result<Self> {
-        let (chunks, waiting) = sync_channel(MAX_CHUNKS);
-        let (emptied, reusable) = channel();
+        let (chunks, waiting) = bounded(MAX_CHUNKS);
+        let (emptied, reusable) = unbounded();
         let (ours, theirs) = Socket::pair().map_err(io::Error::other)?;
         let shared = Arc::new(Shared::default());
         let is_file = matches!(place, Place::File(..));
@@ -167,15 +169,28 @@ impl Compressor {
 
     /// Hands bytes over, and takes an empty vector instead. Blocks while the thread has enough to do.
     pub fn push(&mut self, chunk: &mut Vec<u8>) -> io::Result<()> {
+        while !self.push_within(Duration::MAX, chunk)? {}
+        Ok(())
+    }
+
+    /// The same within a time: false if the thread still has enough to do then, and the bytes stay.
+    pub fn push_within(&mut self, wait: Duration, chunk: &mut Vec<u8>) -> io::Result<bool> {
         let length = chunk.len() as u64;
-        let sent = self.chunks.as_ref().map(|chunks| chunks.send(std::mem::take(chunk)));
-        if sent.is_none_or(|sent| sent.is_err()) {
-            self.shared.failure()?;
-            return Err(io::Error::other("the thread that compresses has failed"));
+        let sent = self.chunks.as_ref().map(|chunks| chunks.send_timeout(std::mem::take(chunk), wait));
+        match sent {
+            Some(Ok(())) => {}
+            Some(Err(SendTimeoutError::Timeout(kept))) => {
+                *chunk = kept;
+                return Ok(false);
+            }
+            None | Some(Err(SendTimeoutError::Disconnected(_))) => {
+                self.shared.failure()?;
+                return Err(io::Error::other("the thread that compresses has failed"));
+            }
         }
         self.taken += length;
         *chunk = self.emptied.try_recv().unwrap_or_default();
-        Ok(())
+        Ok(true)
     }
 
     /// Readable when something was written, or cannot be.
@@ -194,6 +209,20 @@ impl Compressor {
         // What is written after this is not taken for read.
         let mut points = self.shared.points();
         self.taken - points.read(unread())
+    }
+
+    /// Begins to end the output: true if it has ended within a time.
+    pub fn end_within(&mut self, wait: Duration) -> bool {
+        self.shared.is_whole.store(true, Ordering::Relaxed);
+        self.chunks = None;
+        let deadline = Instant::now() + wait;
+        loop {
+            // Nothing comes back any more once the thread has ended.
+            match self.emptied.recv_deadline(deadline) {
+                Ok(_) => {}
+                Err(error) => return error == RecvTimeoutError::Disconnected,
+            }
+        }
     }
 
     /// Ends the output.

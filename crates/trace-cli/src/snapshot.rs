@@ -1,51 +1,35 @@
 //! `trace snapshot`: saves the buffers of the running recording, which continues.
 
-use crate::args::running::Snapshot;
+use crate::args::running::Snapshot as Options;
 use crate::connection::{Connection, NOTHING_RECORDED};
 use crate::counted::Counted;
 use crate::exit::Failure;
 use crate::record::destination::Destination;
 use crate::stdio::say;
 use crate::{json, summary};
-use std::error::Error as StdError;
-use std::io::{Seek, Write};
 use std::time::Duration;
-use trace_archive::problem;
+use trace_client::Snapshot;
 use trace_format::shown::Shown;
 use trace_protocol::controller::ProviderStats;
-use trace_reader::item::ProviderId;
-use trace_reader::tail::{Copied, Coverage, Tail};
+use trace_reader::tail::Coverage;
 
 /// Saves a snapshot, perhaps only its end, and reports the time that it covers.
-pub fn run(options: &Snapshot) -> Result<(), Failure> {
+pub fn run(options: &Options) -> Result<(), Failure> {
     let mut destination = Destination::create(options.output_file.clone(), "snapshot")?;
     let mut connection = Connection::find()?.ok_or_else(|| Failure::new(NOTHING_RECORDED))?;
-    let mut whole = tempfile::tempfile()
-        .map_err(|error| Failure::new(format!("cannot make a temporary file: {error}")))?;
-    let now = zx_sim::ticks::now();
-    let stats = connection.snapshot(options.program.as_deref(), &mut whole).map_err(|error| {
-        match (error, &options.program) {
-            (trace_client::Error::NothingRecorded, Some(program)) => Failure::new(format!(
-                "no recording has the program {}: trace list-providers shows which one a program belongs to",
-                Shown(program)
-            )),
-            (error, _) => error.into(),
-        }
+    let mut snapshot = options.program.as_deref().map_or_else(Snapshot::default, Snapshot::of);
+    if let Some(last) = options.last {
+        snapshot = snapshot.last(last.0);
+    }
+    let taken = snapshot.take(&mut connection).map_err(|error| match (error, &options.program) {
+        (trace_client::Error::NothingRecorded, Some(program)) => Failure::new(format!(
+            "no recording has the program {}: trace list-providers shows which one a program belongs to",
+            Shown(program)
+        )),
+        (error, _) => error.into(),
     })?;
-    whole.rewind().map_err(|error| Failure::new(format!("cannot read the snapshot: {error}")))?;
-    let ended = stats.iter().filter_map(|stats| Some((ProviderId(stats.id), stats.ended_ticks?))).collect();
-    let since = Tail { now, ended, last: options.last.map(|last| last.0) };
-    let coverage = {
-        let mut sink = destination.sink()?;
-        let coverage = since.copy(&whole, &mut sink);
-        let flushed = sink.flush();
-        let failed =
-            |error: &dyn StdError| Failure::new(format!("cannot copy the snapshot: {}", problem(error)));
-        let Copied { coverage, stopped } = coverage.map_err(|error| failed(&error))?;
-        stopped.map_or(Ok(()), |error| Err(failed(&error)))?;
-        flushed.map_err(|error| Failure::new(format!("cannot write the snapshot: {error}")))?;
-        coverage
-    };
+    let coverage = taken.write(&mut destination.sink()?)?;
+    let stats = taken.providers;
     let is_providers = |coverage: &&Coverage| stats.iter().any(|stats| stats.id == coverage.provider.0);
     let events: u64 = coverage.iter().filter(is_providers).map(|coverage| coverage.events).sum();
     let finished = if events > 0 { destination.finish()? } else { destination.finish_without_events()? };
@@ -134,6 +118,7 @@ fn seconds(duration: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use trace_reader::item::ProviderId;
 
     #[test]
     fn the_time_of_each_programs_part_is_reported() {

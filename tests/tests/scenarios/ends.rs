@@ -381,11 +381,16 @@ fn a_ctrl_c_ends_a_conversion_and_keeps_the_archive() {
 #[test]
 fn a_reader_that_takes_nothing_does_not_keep_a_recording_from_ending() {
     // How many signals, and whether the archive comes while it records.
-    for (signals, mode) in [(1, "oneshot"), (2, "oneshot"), (2, "streaming")] {
+    let kinds = [(1, "oneshot"), (2, "oneshot"), (2, "streaming")];
+    for ((signals, mode), compress) in kinds.into_iter().flat_map(|kind| [(kind, "false"), (kind, "zstd:-7")])
+    {
         let sandbox = Sandbox::new();
         let mut command = sandbox.command("trace");
         let stream = program("stream").to_str().unwrap();
-        command.args(["record", "-o", "-", "--buffering-mode", mode, "--buffer-size", "1", "--detach", "--"]);
+        // Compressed, an archive has to be larger to fill the pipe.
+        let size = if compress == "false" { "1" } else { "8" };
+        command.args(["record", "-o", "-", "--buffering-mode", mode, "--buffer-size", size]);
+        command.args([&format!("--compress={compress}"), "--detach", "--"]);
         command.args([stream, "1", "200000", "0"]).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut recording = command.spawn().unwrap();
         let reader = recording.stdout.take().unwrap();
@@ -399,10 +404,10 @@ fn a_reader_that_takes_nothing_does_not_keep_a_recording_from_ending() {
             kill(recording.id(), Signal::INT);
         }
         let output = recording.wait_with_output().unwrap();
-        assert_eq!(output.status.code(), Some(130), "{signals} {mode}: {output:?}");
+        assert_eq!(output.status.code(), Some(130), "{signals} {mode} {compress}: {output:?}");
         let said = String::from_utf8_lossy(&output.stderr);
         let expected = "trace: cannot write the trace: aborted: the reader of the trace takes nothing; ";
-        assert!(said.lines().any(|line| line.starts_with(expected)), "{signals} {mode}: {said}");
+        assert!(said.lines().any(|line| line.starts_with(expected)), "{signals} {mode} {compress}: {said}");
         drop(reader);
     }
 }

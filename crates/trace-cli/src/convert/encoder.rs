@@ -2,8 +2,8 @@
 
 use crate::args::format::Compression;
 use crate::compressor::{Compressor, Manner, Place};
+use crossbeam_channel::{Receiver, unbounded};
 use std::io::{self, Write};
-use std::sync::mpsc::{Receiver, channel};
 
 /// How much is handed over to the thread that compresses.
 const CHUNK_BYTES: usize = 256 << 10;
@@ -25,7 +25,7 @@ pub struct Zstd<'a> {
 
 impl<'a> Zstd<'a> {
     fn new(manner: Manner, output: &'a mut dyn Write) -> io::Result<Self> {
-        let (back, compressed) = channel();
+        let (back, compressed) = unbounded();
         let compressor = Compressor::start(Place::Back(back), manner, false)?;
         Ok(Self { compressor, chunk: Vec::new(), compressed, output })
     }

@@ -14,6 +14,7 @@ use crate::exit::Failure;
 use crate::output::{OutputFile, TemporaryFile};
 use crate::stdio::{self, Stdout};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{FileType, fstat};
 use std::fs::File;
 use std::io::{self, Seek, Write};
 use std::net::TcpStream;
@@ -233,6 +234,20 @@ impl<'a> Sink<'a> {
             Self::Stdout(stdout) => zx_sim::unread(stdout),
             Self::Connection(connection) => zx_sim::unread(connection),
             Self::Compressed(sink, compressor, _) => compressor.pending(|| sink.unread()),
+        }
+    }
+
+    /// It is a pipe, a connection or a terminal, which takes nothing while its reader does not.
+    pub fn has_reader(&self) -> bool {
+        let is_no_file = |output: &dyn AsFd| {
+            fstat(output.as_fd())
+                .is_ok_and(|found| FileType::from_raw_mode(found.st_mode) != FileType::RegularFile)
+        };
+        match self {
+            Self::File(..) => false,
+            Self::Stdout(stdout) => is_no_file(stdout),
+            Self::Connection(_) => true,
+            Self::Compressed(sink, ..) => sink.has_reader(),
         }
     }
 

@@ -3,18 +3,17 @@
 
 use super::recording::{SAME_INTERRUPT, SILENCE};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{FileType, fstat};
 use rustix::net::{RecvFlags, recv};
 use std::io::{self, Write};
 use std::os::fd::AsFd;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use trace_client::Error;
 use zx_sim::Socket;
 
 /// What a pipe that is ready takes at least, without a wait (`PIPE_BUF`).
 const CHUNK_BYTES: usize = 4096;
 /// How often to look for signals.
-const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+const LOOK: Duration = Duration::from_millis(50);
 /// Signals that are counted.
 const MAX_SIGNALS: usize = 16;
 
@@ -48,26 +47,27 @@ impl Patience {
 
     /// Writes all of something, as fast as its reader takes it.
     pub fn write_all(&self, out: &mut (impl Write + AsFd), bytes: &[u8]) -> io::Result<()> {
-        if FileType::from_raw_mode(fstat(&*out)?.st_mode) == FileType::RegularFile {
-            // It has no reader to wait for.
-            return out.write_all(bytes);
-        }
         for chunk in bytes.chunks(CHUNK_BYTES) {
-            self.wait_for_reader(out)?;
+            self.wait_until(|wait| {
+                let wait = Timespec::try_from(wait).map_err(io::Error::other)?;
+                match poll(&mut [PollFd::new(&*out, PollFlags::OUT)], Some(&wait)) {
+                    Ok(0) | Err(rustix::io::Errno::INTR) => Ok(false),
+                    Ok(_) => Ok(true),
+                    Err(error) => Err(error.into()),
+                }
+            })?;
             out.write_all(chunk)?;
         }
         Ok(())
     }
 
-    fn wait_for_reader(&self, out: &impl AsFd) -> io::Result<()> {
+    /// Waits until something is true: it is called again and again with the longest time that it may take.
+    pub fn wait_until(&self, mut is_true: impl FnMut(Duration) -> io::Result<bool>) -> io::Result<()> {
         let mut asked: Option<Instant> = None;
         let (mut seen, mut last) = (0, self.asked);
         loop {
-            let mut polled = [PollFd::new(out, PollFlags::OUT)];
-            match poll(&mut polled, Some(&LOOK)) {
-                Ok(0) | Err(rustix::io::Errno::INTR) => {}
-                Ok(_) => return Ok(()),
-                Err(error) => return Err(error.into()),
+            if is_true(LOOK)? {
+                return Ok(());
             }
             let signals = self.signals();
             let now = Instant::now();

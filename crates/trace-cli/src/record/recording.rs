@@ -44,10 +44,17 @@ struct LimitedSink<'a> {
 
 impl LimitedSink<'_> {
     fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if !self.sink.has_reader() {
+            return self.sink.write_all(bytes);
+        }
         match &mut self.sink {
             Sink::Stdout(stdout) => self.patience.write_all(stdout, bytes),
             Sink::Connection(connection) => self.patience.write_all(*connection, bytes),
-            Sink::File(..) | Sink::Compressed(..) => self.sink.write_all(bytes),
+            Sink::Compressed(_, compressor, chunk) => {
+                chunk.extend_from_slice(bytes);
+                self.patience.wait_until(|wait| compressor.push_within(wait, chunk))
+            }
+            Sink::File(..) => self.sink.write_all(bytes),
         }
     }
 }
@@ -87,6 +94,11 @@ impl trace_client::sink::Sink for LimitedSink<'_> {
         if let Some(limited) = &mut self.limited {
             let accounts = limited.accounts();
             self.write_all(&accounts)?;
+        }
+        if self.sink.has_reader()
+            && let Sink::Compressed(_, compressor, _) = &mut self.sink
+        {
+            self.patience.wait_until(|wait| Ok(compressor.end_within(wait)))?;
         }
         self.sink.finish()
     }
