@@ -1,4 +1,5 @@
-// Records a program through the API for C: `record TOOL DIRECTORY FILE COMMAND`. Prints what it learns.
+// Records programs through the API for C, and prints what it learns: `record TOOL DIRECTORY FILE COMMAND
+// COMMAND FILE SNAPSHOT`. The second command runs until the file `wait` is gone.
 #include <trace-client/c_api.h>
 
 #include <inttypes.h>
@@ -13,7 +14,7 @@ static void print_provider(void* context, const trace_client_provider_t* provide
 
 int main(int argc, char** argv) {
   char error[256] = "";
-  if (argc < 5) return 2;
+  if (argc < 8) return 2;
   trace_client_t* client = trace_client_open(argv[1], argv[2], error, sizeof(error));
   if (client == NULL) {
     printf("open: %s\n", error);
@@ -44,7 +45,8 @@ int main(int argc, char** argv) {
   trace_client_list_providers(client, print_provider, "listed", error, sizeof(error));
   trace_client_get_progress(recording, print_provider, "recording", error, sizeof(error));
   printf("flush: %d\n", trace_client_flush(recording, NULL, 0));
-  printf("snapshot: %d\n", trace_client_snapshot(client, "/no/such/directory/a.fxt", NULL, error, sizeof(error)));
+  const char* nowhere = "/no/such/directory/a.fxt";
+  printf("snapshot: %d\n", trace_client_take_snapshot(client, NULL, nowhere, NULL, error, sizeof(error)));
   printf("%s\n", error);
   printf("ended: %d\n", pclose(program));
   trace_client_report_t report;
@@ -54,6 +56,29 @@ int main(int argc, char** argv) {
   }
   printf("events: %" PRIu64 ", dropped: %" PRIu64 ", bytes: %" PRIu64 ", complete: %d\n", report.events, report.dropped,
          report.bytes, report.is_complete);
+  // The end of one program's buffer.
+  trace_client_config_t circular = {0};
+  circular.programs = "living,stubborn";
+  circular.buffering_mode = TRACE_CLIENT_CIRCULAR;
+  recording = trace_client_record(client, &circular, argv[6], error, sizeof(error));
+  if (recording == NULL) {
+    printf("record: %s\n", error);
+    return 1;
+  }
+  program = popen(argv[5], "r");
+  if (program == NULL || fgets(error, sizeof(error), program) == NULL) return 1;
+  trace_client_snapshot_t last = {0};
+  last.program = "living";
+  last.last_ms = 3600000;
+  int is_taken = trace_client_take_snapshot(client, &last, argv[7], &report, error, sizeof(error));
+  printf("snapshot: %d, events: %" PRIu64 "\n", is_taken, report.events);
+  last.program = "other";
+  printf("snapshot: %d", trace_client_take_snapshot(client, &last, argv[7], &report, error, sizeof(error)));
+  printf(" %s\n", error);
+  remove("wait");
+  printf("ended: %d\n", pclose(program));
+  printf("stop: %d", trace_client_stop(recording, &report, error, sizeof(error)));
+  printf(", events: %" PRIu64 "\n", report.events);
   trace_client_close(client);
   trace_client_close(NULL);
   // A text is cut to the room that there is.

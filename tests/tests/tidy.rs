@@ -55,7 +55,7 @@ const EDGES: [(&str, &[&str]); 27] = [
     ("trace-archive", &["trace-format", "trace-protocol", "trace-reader", "zx-sim"]),
     ("trace-manager", &["trace-archive", "trace-format", "trace-protocol", "trace-reader", "zx-sim"]),
     ("trace-client-c", &["trace-client"]),
-    ("trace-client", &["trace-archive", "trace-format", "trace-protocol", "zx-sim"]),
+    ("trace-client", &["trace-archive", "trace-format", "trace-protocol", "trace-reader", "zx-sim"]),
     (
         "trace-cli",
         &[

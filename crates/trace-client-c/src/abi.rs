@@ -7,11 +7,32 @@ use trace_client::Report;
 #[repr(C)]
 pub struct CConfig {
     pub categories: *const c_char,
+    pub programs: *const c_char,
     pub buffering_mode: u32,
     pub buffer_size_mib: u32,
     pub start_timeout_ms: u32,
     pub stop_timeout_ms: u32,
+    pub write_period_ms: u32,
+    pub memory_dump_interval_ms: u32,
+    /// This and the next three are `bool` in the header: a caller's memory may have any value.
+    pub thread_time: u8,
+    pub mirror_markers: u8,
+    pub is_private: u8,
+    pub without_metadata: u8,
+    pub reserved: [u32; 15],
 }
+
+/// `trace_client_snapshot_t`.
+#[repr(C)]
+pub struct CSnapshot {
+    pub program: *const c_char,
+    pub last_ms: u64,
+    pub reserved: [u64; 4],
+}
+
+// As the header's: 104 bytes and 48, where pointers have 8.
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(size_of::<CConfig>() == 104 && size_of::<CSnapshot>() == 48);
 
 /// `trace_client_report_t`.
 #[repr(C)]

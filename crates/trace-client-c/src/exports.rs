@@ -8,15 +8,20 @@
 //!   texts end in a NUL, and `error` has room for `error_size` bytes.
 #![allow(unsafe_code)]
 
-use crate::abi::{CAlert, CConfig, CProvider, CReport, NAME_BYTES};
+use crate::abi::{CAlert, CConfig, CProvider, CReport, CSnapshot, NAME_BYTES};
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr;
+use std::borrow::Cow;
 use std::ffi::{CString, OsStr};
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use trace_client::{Alert, BufferingMode, Client, Config, Error, Pending, Recording, Report, Tool, problem};
+use trace_client::{
+    Alert, BufferingMode, Client, Config, Error, MemoryDumpLevel, Pending, Recording, Report, Snapshot, Tool,
+    problem,
+};
 
 /// `trace_client_provider_callback_t`.
 type ProviderCallback = unsafe extern "C" fn(context: *mut c_void, provider: *const CProvider);
@@ -176,30 +181,64 @@ unsafe extern "C" fn trace_client_record(
     })
 }
 
+/// A text, or none.
+///
+/// # Safety
+/// R2
+unsafe fn text_of<'a>(text: *const c_char) -> Option<Cow<'a, str>> {
+    // SAFETY: R2
+    (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy())
+}
+
 /// # Safety
 /// R2
 unsafe fn config_of(config: &CConfig) -> Result<Config, Error> {
-    let mut made = if config.categories.is_null() {
-        Config::default()
-    } else {
-        // SAFETY: R2
-        Config::of(&unsafe { CStr::from_ptr(config.categories) }.to_string_lossy())
-    };
-    let milliseconds = |count: u32| Duration::from_millis(count.into());
+    let refused = |why: &str| Error::Start(why.to_owned());
+    if config.reserved != [0; 15] {
+        return Err(refused("the configuration was not zeroed, or has fields of a later version"));
+    }
+    // SAFETY: R2
+    let categories = unsafe { text_of(config.categories) };
+    let mut made = categories.map_or_else(Config::default, |list| Config::of(&list));
+    // SAFETY: R2
+    if let Some(programs) = unsafe { text_of(config.programs) } {
+        let mut names = programs.split(',').map(str::trim).filter(|name| !name.is_empty()).peekable();
+        names.peek().ok_or_else(|| refused("no program is named"))?;
+        made = names.fold(made, Config::program);
+    }
     if config.buffering_mode != 0 {
         let mode = u8::try_from(config.buffering_mode).ok();
         let mode = mode.and_then(|mode| BufferingMode::from_value(mode).ok());
-        let wrong = || Error::Start(format!("there is no buffering mode {}", config.buffering_mode));
+        let wrong = || refused(&format!("there is no buffering mode {}", config.buffering_mode));
         made = made.mode(mode.ok_or_else(wrong)?);
     }
     if config.buffer_size_mib != 0 {
         made = made.buffer_size_mib(config.buffer_size_mib);
     }
-    if config.start_timeout_ms != 0 {
-        made = made.start_timeout(milliseconds(config.start_timeout_ms));
+    let set = |milliseconds: u32| (milliseconds != 0).then(|| Duration::from_millis(milliseconds.into()));
+    if let Some(wait) = set(config.start_timeout_ms) {
+        made = made.start_timeout(wait);
     }
-    if config.stop_timeout_ms != 0 {
-        made = made.stop_timeout(milliseconds(config.stop_timeout_ms));
+    if let Some(wait) = set(config.stop_timeout_ms) {
+        made = made.stop_timeout(wait);
+    }
+    if let Some(period) = set(config.write_period_ms) {
+        made = made.write_period(period);
+    }
+    if let Some(interval) = set(config.memory_dump_interval_ms) {
+        made = made.memory_dumps(interval, MemoryDumpLevel::Detailed);
+    }
+    if config.thread_time != 0 {
+        made = made.thread_time();
+    }
+    if config.mirror_markers != 0 {
+        made = made.mirror_markers();
+    }
+    if config.is_private != 0 {
+        made = made.private();
+    }
+    if config.without_metadata != 0 {
+        made = made.without_metadata();
     }
     Ok(made)
 }
@@ -317,17 +356,45 @@ unsafe extern "C" fn trace_client_wait_for_alert(
 
 /// Copies the buffers of what is being recorded.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn trace_client_snapshot(
+unsafe extern "C" fn trace_client_take_snapshot(
     client: *const Handle,
+    snapshot: *const CSnapshot,
     path: *const c_char,
     report: *mut CReport,
     error: *mut c_char,
     error_size: usize,
 ) -> bool {
+    let reason = Reason { to: error, size: error_size };
+    // SAFETY: R2
+    let snapshot = match unsafe { snapshot.as_ref() } {
+        None => Ok(Snapshot::default()),
+        // SAFETY: R2
+        Some(snapshot) => unsafe { snapshot_of(snapshot) },
+    };
+    // SAFETY: R2
+    let Some(snapshot) = (unsafe { reason.take(snapshot) }) else {
+        return false;
+    };
     // SAFETY: R1 and R2
     let (client, path) = unsafe { (&*client, path_of(path)) };
     // SAFETY: R2
-    unsafe { finish(client.client.snapshot(path).wait(), report, Reason { to: error, size: error_size }) }
+    unsafe { finish(client.client.snapshot(snapshot, path).wait(), report, reason) }
+}
+
+/// # Safety
+/// R2
+unsafe fn snapshot_of(snapshot: &CSnapshot) -> Result<Snapshot, Error> {
+    if snapshot.reserved != [0; 4] {
+        let why = "it was not zeroed, or has fields of a later version";
+        return Err(Error::Snapshot(io::Error::new(io::ErrorKind::InvalidInput, why)));
+    }
+    // SAFETY: R2
+    let program = unsafe { text_of(snapshot.program) };
+    let made = program.map_or_else(Snapshot::default, |program| Snapshot::of(&program));
+    Ok(match snapshot.last_ms {
+        0 => made,
+        last => made.last(Duration::from_millis(last)),
+    })
 }
 
 /// Frees a client.
@@ -336,5 +403,77 @@ unsafe extern "C" fn trace_client_close(client: *mut Handle) {
     if !client.is_null() {
         // SAFETY: R1: it came from `Box::into_raw`, and is not used any more.
         drop(unsafe { Box::from_raw(client) });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NONE: CConfig = CConfig {
+        categories: ptr::null(),
+        programs: ptr::null(),
+        buffering_mode: 0,
+        buffer_size_mib: 0,
+        start_timeout_ms: 0,
+        stop_timeout_ms: 0,
+        write_period_ms: 0,
+        memory_dump_interval_ms: 0,
+        thread_time: 0,
+        mirror_markers: 0,
+        is_private: 0,
+        without_metadata: 0,
+        reserved: [0; 15],
+    };
+
+    fn config(config: &CConfig) -> Result<Config, String> {
+        // SAFETY: R2: the texts are constants.
+        unsafe { config_of(config) }.map_err(|error| error.to_string())
+    }
+
+    //= docs/client.md#from-c
+    #[test]
+    fn each_field_of_a_configuration_is_one_setting() {
+        let time = |milliseconds| Duration::from_millis(milliseconds);
+        let (categories, programs) = (c"a, -b".as_ptr(), c"one, two,".as_ptr());
+        let plain = Config::default;
+        assert_eq!(config(&NONE), Ok(plain()));
+        let pairs = [
+            (CConfig { categories, ..NONE }, Config::of("a,-b")),
+            (CConfig { programs, ..NONE }, plain().program("one").program("two")),
+            (CConfig { buffering_mode: 2, ..NONE }, plain().mode(BufferingMode::Circular)),
+            (CConfig { buffer_size_mib: 7, ..NONE }, plain().buffer_size_mib(7)),
+            (CConfig { start_timeout_ms: 1, ..NONE }, plain().start_timeout(time(1))),
+            (CConfig { stop_timeout_ms: 2, ..NONE }, plain().stop_timeout(time(2))),
+            (CConfig { write_period_ms: 3, ..NONE }, plain().write_period(time(3))),
+            (
+                CConfig { memory_dump_interval_ms: 4, ..NONE },
+                plain().memory_dumps(time(4), MemoryDumpLevel::Detailed),
+            ),
+            (CConfig { thread_time: 1, ..NONE }, plain().thread_time()),
+            (CConfig { mirror_markers: 255, ..NONE }, plain().mirror_markers()),
+            (CConfig { is_private: 1, ..NONE }, plain().private()),
+            (CConfig { without_metadata: 1, ..NONE }, plain().without_metadata()),
+        ];
+        for (number, (given, expected)) in pairs.iter().enumerate() {
+            assert_eq!(config(given).as_ref(), Ok(expected), "{number}");
+            assert_ne!(*expected, plain(), "{number}");
+        }
+    }
+
+    //= docs/client.md#from-c
+    #[test]
+    fn fields_of_later_versions_and_empty_lists_are_refused() {
+        let mut later = NONE;
+        later.reserved[14] = 1;
+        assert!(config(&later).unwrap_err().contains("fields of a later version"));
+        let nameless = CConfig { programs: c" ,".as_ptr(), ..NONE };
+        assert!(config(&nameless).unwrap_err().ends_with("no program is named"));
+        let mut snapshot = CSnapshot { program: c"app".as_ptr(), last_ms: 5, reserved: [0; 4] };
+        // SAFETY: R2: the texts are constants.
+        let made = |snapshot: &CSnapshot| unsafe { snapshot_of(snapshot) };
+        assert_eq!(made(&snapshot).unwrap(), Snapshot::of("app").last(Duration::from_millis(5)));
+        snapshot.reserved[3] = 1;
+        assert!(problem(&made(&snapshot).unwrap_err()).contains("fields of a later version"));
     }
 }

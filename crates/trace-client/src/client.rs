@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::output::Output;
 use crate::pending::{Completer, Pending, pending};
 use crate::recording::{self, Recording, Report};
+use crate::snapshot::Snapshot;
 use crate::start::Tool;
 use crate::thread::spawn;
 use std::path::{Path, PathBuf};
@@ -130,23 +131,14 @@ impl Client {
         recording
     }
 
-    /// Copies the buffers of what is being recorded, by this client or another, if that is one recording. It
-    /// goes on.
+    /// Copies the buffers of what is being recorded, by this client or another. It goes on.
     ///
     /// # Errors
-    /// As of [`Connection::snapshot`], or [`Error::Output`] if the file cannot be made.
-    pub fn snapshot(&self, output: impl Into<Output>) -> Pending<Report> {
+    /// As of [`Connection::snapshot`] and [`Taken::write`](crate::snapshot::Taken::write), or
+    /// [`Error::Output`] if the file cannot be made.
+    pub fn snapshot(&self, snapshot: Snapshot, output: impl Into<Output>) -> Pending<Report> {
         let output = output.into();
-        self.request(move |connection| recording::snapshot(connection, None, output))
-    }
-
-    /// Copies the buffers of the recording in which a program takes part that has this name or process id.
-    ///
-    /// # Errors
-    /// As of [`Client::snapshot`].
-    pub fn snapshot_of(&self, program: &str, output: impl Into<Output>) -> Pending<Report> {
-        let (program, output) = (program.to_owned(), output.into());
-        self.request(move |connection| recording::snapshot(connection, Some(&program), output))
+        self.request(move |connection| recording::snapshot(connection, &snapshot, output))
     }
 
     /// Has the programs of all running recordings write down what they use memory for.

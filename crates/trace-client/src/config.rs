@@ -1,5 +1,6 @@
 //! What is recorded, and how.
 
+use crate::error::{Error, Result};
 use std::time::Duration;
 use trace_protocol::BufferingMode;
 use trace_protocol::controller::{ProviderSpec, TraceConfig};
@@ -25,14 +26,28 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Records these categories: a list with commas, in which `db*` is all that begin with `db`. Groups such
-    /// as `#default` are a matter of the command.
+    /// Records these categories: a list with commas, in which `db*` is all that begin with `db`, and `-noisy`
+    /// none of that name. The command's groups such as `#default` are refused when the recording begins.
     #[must_use]
     pub fn of(categories: &str) -> Self {
         let names = categories.split(',').map(str::trim).filter(|name| !name.is_empty());
         let mut config = Self { is_list: true, ..Self::default() };
         config.config.categories = names.map(str::to_owned).collect();
         config
+    }
+
+    /// Why nothing can be recorded with this.
+    pub(crate) fn check(&self) -> Result<()> {
+        let Self { config: TraceConfig { categories, provider_specs, .. }, is_list } = self;
+        if *is_list && categories.is_empty() {
+            let why = "no category is named; the default configuration has all";
+            return Err(Error::Start(why.to_owned()));
+        }
+        let all = categories.iter().chain(provider_specs.iter().flat_map(|spec| &spec.categories));
+        let is_group = |entry: &&String| entry.strip_prefix('-').unwrap_or(entry).starts_with('#');
+        let group = all.into_iter().find(is_group);
+        let why = |group| format!("{group} is a group, which only the command knows: name its categories");
+        group.map_or(Ok(()), |group| Err(Error::Start(why(group))))
     }
 
     /// How buffers are used: until they are full (the default), in a circle, or as a stream.
@@ -177,6 +192,20 @@ mod tests {
             config.config;
         assert_eq!((start_timeout_milliseconds, write_period_milliseconds), (1500, Some(1000)));
         assert_eq!(memory_dumps.map(|dumps| dumps.interval_milliseconds), Some(1));
+    }
+
+    #[test]
+    fn a_list_without_categories_and_groups_of_the_command_are_refused() {
+        let why = |config: Config| config.check().unwrap_err().to_string();
+        assert!(why(Config::of(" ,")).contains("no category is named"));
+        for group in ["#default", "-#mine"] {
+            let expected = format!("{group} is a group, which only the command knows: name its categories");
+            assert!(why(Config::of(&format!("app,{group}"))).ends_with(&expected));
+            assert!(why(Config::default().provider("app", None, group)).ends_with(&expected));
+        }
+        assert!(Config::of("app,-#").check().is_err());
+        assert!(Config::of("*,-app").provider("app", Some(1), "").check().is_ok());
+        assert!(Config::default().check().is_ok());
     }
 
     #[test]

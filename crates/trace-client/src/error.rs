@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use trace_format::shown::Shown;
 use trace_protocol::ProtocolError;
+use trace_reader::ReadError;
 
 /// The result of a request.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -91,6 +92,9 @@ pub enum Error {
     /// A snapshot cannot be written.
     #[error("cannot write the snapshot")]
     Snapshot(#[source] io::Error),
+    /// What the manager sent as a snapshot is no archive.
+    #[error("cannot read the snapshot")]
+    UnreadableSnapshot(#[source] ReadError),
     /// No recording could begin.
     #[error("unable to start trace: {}", Shown(.0))]
     Start(String),

@@ -23,6 +23,7 @@
 //! | [`connection`] | requests to a manager, on the thread that calls |
 //! | [`session`] | a recording as a state machine, for programs with a loop of their own, as `trace` is |
 //! | [`sink`] | where the archive of a session goes |
+//! | [`snapshot`] | copies of the buffers of a recording, or of their end |
 //! | [`start`] | starts a manager if none runs |
 //!
 //! It writes archives in Fuchsia's trace format; `trace convert` or the crate `trace-convert` make other
@@ -40,6 +41,7 @@ pub mod pending;
 pub mod recording;
 pub mod session;
 pub mod sink;
+pub mod snapshot;
 pub mod start;
 mod thread;
 
@@ -50,6 +52,7 @@ pub use error::{Error, Result};
 pub use output::{Output, partial_name};
 pub use pending::Pending;
 pub use recording::{Recording, Report};
+pub use snapshot::Snapshot;
 pub use start::Tool;
 pub use trace_archive::problem;
 pub use trace_protocol::BufferingMode;

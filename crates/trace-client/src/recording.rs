@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::output::{OpenOutput, Output};
 use crate::pending::{Completer, Pending, pending};
 use crate::session::{Happening, LONGEST_SILENCE, Session};
+use crate::snapshot::Snapshot;
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -130,11 +131,21 @@ impl Drop for Recording {
     }
 }
 
-/// Copies the buffers of a recording: the one in which a program takes part, or the only one.
-pub(crate) fn snapshot(connection: &mut Connection, program: Option<&str>, output: Output) -> Result<Report> {
+/// Copies the buffers of a recording, or their end.
+pub(crate) fn snapshot(connection: &mut Connection, snapshot: &Snapshot, output: Output) -> Result<Report> {
     let mut output = output.open()?;
     let mut counted = Counted { to: output.writer(), bytes: 0 };
-    let taken = connection.snapshot(program, &mut counted);
+    let taken = match snapshot.last {
+        None => connection.snapshot(snapshot.program.as_deref(), &mut counted),
+        Some(_) => snapshot.take(connection).and_then(|mut taken| {
+            let coverage = taken.write(&mut counted)?;
+            for provider in &mut taken.providers {
+                let found = coverage.iter().find(|found| found.provider.0 == provider.id);
+                provider.events_archived = Some(found.map_or(0, |found| found.events));
+            }
+            Ok(taken.providers)
+        }),
+    };
     let bytes = counted.bytes;
     match taken {
         Ok(providers) => Ok(Report { providers, path: output.complete()?, bytes }),
@@ -178,10 +189,8 @@ pub(crate) fn begin(
 }
 
 fn prepare(connection: &mut Connection, config: Config, output: Output) -> Result<(Work, Recording)> {
-    let Config { mut config, is_list } = config;
-    if is_list && config.categories.is_empty() {
-        return Err(Error::Start("no category is named; the default configuration has all".to_owned()));
-    }
+    config.check()?;
+    let mut config = config.config;
     let output = output.open()?;
     let partial = output.partial();
     (config.confirms, config.file) = (true, output.named());

@@ -18,9 +18,12 @@ fn a_c_program_records_others() {
         let record = sandbox.file(name).with_extension("");
         native::client_program(compiler, &[source.to_str().unwrap()], &native::STRICT, &record);
         let raising = format!("{} alert stall >/dev/null", program("stubborn").display());
+        fs::write(sandbox.file("wait"), "").unwrap();
         let output = Command::new(&record)
             .args([program("trace"), &sandbox.runtime_dir(), &sandbox.file(name)])
             .arg(raising)
+            .arg(format!("{} wait", program("living").display()))
+            .args([sandbox.file("living.fxt"), sandbox.file("last.fxt")])
             .current_dir(sandbox.work_dir())
             .output()
             .unwrap();
@@ -37,12 +40,19 @@ fn a_c_program_records_others() {
              cannot write /no/such/directory/a.fxt: No such file or directory (os error 2)\n\
              ended: 0\n\
              events: 2, dropped: 0, bytes: {bytes}, complete: 1\n\
+             snapshot: 1, events: 503\n\
+             snapshot: 0 nothing is being recorded\n\
+             ended: 0\n\
+             stop: 1, events: 503\n\
              1 the run\n"
         );
         assert_eq!(String::from_utf8_lossy(&output.stdout), expected, "{compiler}");
         let archive = Archive::read(&sandbox.file(name));
         let names: Vec<String> = archive.events.iter().map(trace_tests::archive::Event::name).collect();
         assert_eq!(names, ["here", "alert"], "{compiler}");
+        for file in ["living.fxt", "last.fxt"] {
+            assert_eq!(Archive::read(&sandbox.file(file)).events.len(), 503, "{compiler}: {file}");
+        }
     }
 }
 

@@ -6,8 +6,9 @@ use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 use trace_client::connection::announces_recording;
-use trace_client::{BufferingMode, Client, Config, Error, Output, Recording, Tool};
+use trace_client::{BufferingMode, Client, Config, Error, Output, Recording, Snapshot, Tool};
 use trace_tests::build::program;
 use trace_tests::sandbox::{Process, kill};
 use trace_tests::scene::{freeze, wait_for_death};
@@ -165,7 +166,7 @@ fn a_recording_that_cannot_begin_leaves_nothing() {
     assert_eq!(sandbox.files(), ["a.partial.fxt"]);
     running.stop().wait().unwrap();
     assert_eq!(sandbox.files(), ["a.fxt"]);
-    let error = client.snapshot(sandbox.file("b.fxt")).wait().unwrap_err();
+    let error = client.snapshot(Snapshot::default(), sandbox.file("b.fxt")).wait().unwrap_err();
     assert!(matches!(error, Error::NothingRecorded), "{error}");
     assert_eq!(sandbox.files(), ["a.fxt"]);
 }
@@ -178,10 +179,23 @@ fn a_snapshot_leaves_the_recording_as_it_is() {
     let config = Config::default().mode(BufferingMode::Circular);
     let recording = client.record(config, sandbox.file("a.fxt")).wait().unwrap();
     let _living = living(&sandbox);
-    let snapshot = client.snapshot(sandbox.file("b.fxt")).wait().unwrap();
-    assert_eq!(snapshot.path, Some(sandbox.file("b.fxt")));
-    assert_eq!(fs::metadata(sandbox.file("b.fxt")).unwrap().len(), snapshot.bytes);
-    assert_eq!(Archive::read(&sandbox.file("b.fxt")).events.len(), 503);
+    // Of an hour, all of it; of no time, no event, but the rest.
+    let hour = Duration::from_secs(3600);
+    for (what, events) in [
+        (Snapshot::default(), 503),
+        (Snapshot::of("living").last(hour), 503),
+        (Snapshot::default().last(Duration::ZERO), 0),
+    ] {
+        let snapshot = client.snapshot(what, sandbox.file("b.fxt")).wait().unwrap();
+        assert_eq!((snapshot.events(), snapshot.path.clone()), (events, Some(sandbox.file("b.fxt"))));
+        assert_eq!(fs::metadata(sandbox.file("b.fxt")).unwrap().len(), snapshot.bytes);
+        let archive = Archive::read(&sandbox.file("b.fxt"));
+        assert_eq!(archive.events.len() as u64, events);
+        assert!(archive.providers.values().any(|name| name == "living"), "{:?}", archive.providers);
+    }
+    let other = client.snapshot(Snapshot::of("other").last(hour), sandbox.file("c.fxt")).wait().unwrap_err();
+    assert!(matches!(other, Error::NothingRecorded), "{other}");
+    assert_eq!(sandbox.files(), ["a.partial.fxt", "b.fxt", "wait"]);
     assert_eq!(recording.stop().wait().unwrap().events(), 503);
     assert_eq!(Archive::read(&sandbox.file("a.fxt")).events.len(), 503);
 }

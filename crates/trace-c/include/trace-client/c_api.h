@@ -45,10 +45,15 @@ enum {
   TRACE_CLIENT_STREAMING = 3,
 };
 
-// What is recorded, and how. Set all of it to zero first: zero is the default of each field.
+// What is recorded, and how. Set all of it to zero first: zero is the default of each field, also of those
+// that later versions make of the reserved ones.
 typedef struct trace_client_config {
-  // A list with commas, in which `db*` is all that begin with `db`. NULL: all categories.
+  // A list with commas, in which `db*` is all that begin with `db`, and `-noisy` none of that name. NULL: all
+  // categories.
   const char* categories;
+  // Only programs with a provider of one of these names, a list with commas. NULL: all programs. Several
+  // recordings can run at once if no program could be in two of them.
+  const char* programs;
   // TRACE_CLIENT_ONESHOT if it is not set.
   uint32_t buffering_mode;
   // Of each program, in MiB. 4 if it is not set.
@@ -56,7 +61,30 @@ typedef struct trace_client_config {
   // How long a start and a stop wait for programs, in milliseconds. 5000 if it is not set.
   uint32_t start_timeout_ms;
   uint32_t stop_timeout_ms;
+  // How often programs hand over what they have while they stream and little happens, in milliseconds. 1000
+  // if it is not set.
+  uint32_t write_period_ms;
+  // How often programs write down what they use memory for, in milliseconds; never if it is not set.
+  uint32_t memory_dump_interval_ms;
+  // Events have the processor time of their thread as an argument.
+  bool thread_time;
+  // Programs write a mark of each event into the kernel's trace as well.
+  bool mirror_markers;
+  // Programs record only texts that their call sites mark as literals, and the archive has no metadata.
+  bool is_private;
+  // The archive says nothing of the machine, its user and the command line of this process.
+  bool without_metadata;
+  uint32_t reserved[15];
 } trace_client_config_t;
+
+// What a snapshot has. Set all of it to zero first, as a configuration.
+typedef struct trace_client_snapshot {
+  // A program's name or process id: its recording is meant. NULL: the only one.
+  const char* program;
+  // Leaves out events that ended earlier than this before the snapshot. 0: all events.
+  uint64_t last_ms;
+  uint64_t reserved[4];
+} trace_client_snapshot_t;
 
 // What was recorded, of all programs together.
 typedef struct trace_client_report {
@@ -131,9 +159,9 @@ int trace_client_wait_for_alert(const trace_client_recording_t* recording, int64
                                 trace_client_alert_t* alert, char* error, size_t error_size);
 
 // Copies the buffers of what is being recorded, by whatever client, into a file. The recording goes on.
-// `report` may be NULL. Returns false if it fails.
-bool trace_client_snapshot(const trace_client_t* client, const char* path, trace_client_report_t* report,
-                           char* error, size_t error_size);
+// `snapshot` and `report` may be NULL. Returns false if it fails.
+bool trace_client_take_snapshot(const trace_client_t* client, const trace_client_snapshot_t* snapshot,
+                                const char* path, trace_client_report_t* report, char* error, size_t error_size);
 
 // Frees a client; NULL is allowed. A recording goes on.
 void trace_client_close(trace_client_t* client);
