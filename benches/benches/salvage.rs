@@ -54,7 +54,7 @@ fn main() {
         for (cost, activity) in [(&mut quiet, Activity::Quiet), (&mut live, Activity::Live)] {
             let begin = Instant::now();
             let part = BufferPart::Rest(activity);
-            let source = VmoSource(vmo.duplicate().expect("a descriptor"));
+            let source = VmoSource::from(vmo.duplicate().expect("a descriptor"));
             let reader = BufferReader::open(source, bytes as u64, BufferMode::Oneshot, rate, part);
             let mut reader = reader.expect("a buffer");
             while reader.read_batch(&mut out).expect("a buffer") {

@@ -47,7 +47,7 @@ pub fn write(
     framing::magic(&mut batch);
     session_info::startup(info, Ticks(provider.registered.unwrap_or(0)), &mut batch);
     let vmo = Vmo::open(&directory.join(file))?;
-    let mut transfer = Transfer::new(of, Progress::default(), vmo, Part::Rest { is_quiet });
+    let mut transfer = Transfer::new(of, Progress::of(vmo), Part::Rest { is_quiet });
     loop {
         let is_finished = transfer.poll(&mut batch);
         if is_finished {

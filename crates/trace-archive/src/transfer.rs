@@ -6,6 +6,7 @@ use crate::problem;
 use crate::program_info::{self, ProgramInfo};
 use serde::{Deserialize, Serialize};
 use std::io;
+use std::sync::Arc;
 use trace_format::buffer::HeaderError;
 use trace_format::loss::LedgerRecord;
 use trace_format::units::{ProviderId, Ticks, TicksPerSecond};
@@ -34,7 +35,14 @@ pub enum Part {
 }
 
 /// A VMO that is read with `pread`: whatever its provider does to the file, a read is at worst short.
-pub struct VmoSource(pub Vmo);
+#[derive(Clone)]
+pub struct VmoSource(Arc<Vmo>);
+
+impl From<Vmo> for VmoSource {
+    fn from(vmo: Vmo) -> Self {
+        Self(Arc::new(vmo))
+    }
+}
 
 impl Source for VmoSource {
     fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<usize> {
@@ -72,6 +80,8 @@ const DAMAGED: &str = "the buffer's counters are damaged: how many records are m
 /// The state of reading a provider's buffer in a session, from one transfer to the next.
 #[derive(Default)]
 pub struct Progress {
+    /// The buffer. It is open for as long as it may be read: there may be no descriptor later.
+    source: Option<VmoSource>,
     reader: Option<BufferReader<VmoSource>>,
     losses: Losses,
     /// The archive has the provider's name.
@@ -146,6 +156,11 @@ impl Found {
 }
 
 impl Progress {
+    /// Nothing was read of this buffer.
+    pub fn of(vmo: Vmo) -> Self {
+        Self { source: Some(vmo.into()), ..Self::default() }
+    }
+
     /// The buffer is about to be cleared; the definitions too, or not.
     pub fn clear(&mut self, is_entire: bool) {
         if let Some(reader) = &self.reader {
@@ -180,14 +195,14 @@ impl Progress {
     }
 
     /// Resumes from that state.
-    pub fn resume(so_far: &SoFar) -> Self {
+    pub fn resume(vmo: Vmo, so_far: &SoFar) -> Self {
         Self {
             losses: Losses::resume(&so_far.reported),
             is_announced: true,
             dropped: so_far.dropped,
             kept: so_far.kept,
             before: so_far.found,
-            ..Self::default()
+            ..Self::of(vmo)
         }
     }
 
@@ -219,8 +234,8 @@ pub struct Transfer {
 }
 
 impl Transfer {
-    /// `vmo` is opened if the buffer was not read before.
-    pub fn new(buffer: ProviderBuffer, mut progress: Progress, vmo: Vmo, part: Part) -> Self {
+    /// The next one after those that have led to this progress.
+    pub fn new(buffer: ProviderBuffer, mut progress: Progress, part: Part) -> Self {
         let part = match part {
             Part::Half { wrapped_count, durable_data_end } => {
                 BufferPart::Half { wrapped_count, durable_bytes: durable_data_end }
@@ -229,10 +244,11 @@ impl Transfer {
             Part::Rest { is_quiet: false } => BufferPart::Rest(Activity::Live),
         };
         let mode = buffer.mode.into();
-        let begun = match &mut progress.reader {
-            Some(reader) => reader.begin(part),
-            None => BufferReader::open(VmoSource(vmo), buffer.size, mode, buffer.rate, part)
+        let begun = match (&mut progress.reader, &progress.source) {
+            (Some(reader), _) => reader.begin(part),
+            (None, Some(source)) => BufferReader::open(source.clone(), buffer.size, mode, buffer.rate, part)
                 .map(|reader| progress.reader = Some(reader)),
+            (None, None) => Err(BufferError::Short { offset: 0, missing: buffer.size }),
         };
         if let (Some(reader), Some(period)) = (&mut progress.reader, buffer.period) {
             reader.set_period(period);

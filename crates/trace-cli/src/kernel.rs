@@ -12,8 +12,14 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{ChildStderr, Command, Stdio};
 use std::time::{Duration, Instant};
-use trace_protocol::controller::{ProviderSpec, ProvisionerRequest, ProvisionerResponse, TraceConfig};
-use trace_protocol::names::RUNTIME_VARIABLE;
+use trace_protocol::controller::{
+    ProviderInfo, ProviderSpec, ProvisionerRequest, ProvisionerResponse, TraceConfig,
+};
+use trace_protocol::names::{KERNEL_PROVIDER, RUNTIME_VARIABLE};
+
+// The manager has it as the name of which no other user's program is believed.
+const _: () = assert!(matches!(NAME.as_bytes(), b"ktrace_provider"));
+const _: () = assert!(matches!(KERNEL_PROVIDER.as_bytes(), b"ktrace_provider"));
 
 /// Minimum size of the provider's buffer, in mebibytes: the kernel writes much more than a program.
 const BUFFER_MEGABYTES: u32 = 32;
@@ -101,7 +107,7 @@ pub fn provide(
     while let ProvisionerResponse::Providers { listed, .. } =
         connection.ask(ProvisionerRequest::GetProviders)?
     {
-        let mut found = listed.iter().filter(|provider| provider.name == NAME).peekable();
+        let mut found = listed.iter().filter(|provider| is_kernels(provider)).peekable();
         if found.peek().is_none() {
             break;
         }
@@ -129,8 +135,21 @@ pub fn running() -> Option<u64> {
     providers
         .listed
         .iter()
-        .find(|provider| provider.name == NAME && stays(provider.pid))
+        .find(|provider| is_kernels(provider) && stays(provider.pid))
         .map(|provider| provider.pid)
+}
+
+/// Whether a provider is the kernel's: that of another user is not in recordings of this one.
+fn is_kernels(provider: &ProviderInfo) -> bool {
+    // The owner of its directory in /proc may be another.
+    let status = || std::fs::read_to_string(format!("/proc/{}/status", provider.pid)).ok();
+    let user = |status: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
+        line.split_whitespace().nth(1)?.parse::<u32>().ok()
+    };
+    let ours = rustix::process::geteuid().as_raw();
+    provider.name == NAME
+        && status().and_then(|status| user(&status)).is_some_and(|uid| uid == 0 || uid == ours)
 }
 
 /// Whether a process is a provider that was started by hand. One that is ending no longer has a command line.

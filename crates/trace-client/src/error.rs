@@ -74,8 +74,8 @@ pub enum Error {
     /// A request cannot be sent as it is: it has more categories than a message, for example.
     #[error(transparent)]
     Request(ProtocolError),
-    /// The manager does not share connections: it is of an earlier release.
-    #[error("the trace manager does not share connections")]
+    /// The manager does not share connections: it is of an earlier release, or shares as many as it may.
+    #[error("the trace manager does not share connections: it is of an earlier release, or shares too many")]
     NotShared,
     /// Several recordings run, and the request does not name a program of the one that is meant.
     #[error("several recordings are running")]

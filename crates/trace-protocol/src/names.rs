@@ -4,6 +4,8 @@
 pub const RUNTIME_VARIABLE: &str = "TRACE_RUNTIME_DIR";
 /// Last part of a runtime directory's path.
 pub const RUNTIME_NAME: &str = "trace";
+/// The name of the provider with the kernel's events.
+pub const KERNEL_PROVIDER: &str = "ktrace_provider";
 /// The manager's socket for providers, in the runtime directory.
 pub const REGISTRY: &str = "registry";
 /// The manager's socket for clients, in the runtime directory.

@@ -20,7 +20,7 @@ use trace_protocol::{BufferingMode, Message, Txid};
 use trace_tests::client::{Client, receive};
 use trace_tests::proxy::{register, try_register};
 use trace_tests::sandbox::{DEADLINE, Process, Sandbox};
-use trace_tests::wait_for;
+use trace_tests::{Archive, wait_for};
 use zx_sim::{Channel, Handle, Socket};
 
 /// Sends a request as a client that does not wait for the answer.
@@ -216,6 +216,37 @@ fn without_descriptors_the_manager_rests_and_serves_again() {
     let client = Client::connect(&scene.sandbox);
     let answer = client.ask(ProvisionerRequest::GetProviders);
     assert_eq!(answer, ProvisionerResponse::Providers { listed: Vec::new(), left_out: 0 });
+}
+
+/// Connections use up what they may, while halves of a buffer are read.
+//= docs/protocol.md#what-no-peer-can-do
+#[test]
+fn connections_leave_a_recording_the_descriptors_that_it_needs() {
+    let scene = Scene::with(|sandbox| {
+        let mut command = Command::new("sh");
+        let trace = trace_tests::build::program("trace").to_str().unwrap();
+        command.args(["-c", &format!("ulimit -n 64; exec {trace} manager")]);
+        command.env("TRACE_RUNTIME_DIR", sandbox.runtime_dir());
+        Sandbox::spawn_command(command)
+    });
+    let stream = trace_tests::build::program("stream").to_str().unwrap();
+    let mut options = vec!["record", "-o", "a.fxt", "--buffering-mode", "streaming", "--buffer-size", "1"];
+    options.extend(["--fail-on-loss", "--", stream, "1", "200000", "100000"]);
+    let recording = scene.sandbox.spawn("trace", &options);
+    let client = Client::connect(&scene.sandbox);
+    wait_for("the program to record", || match client.ask(ProvisionerRequest::GetProviders) {
+        ProvisionerResponse::Providers { listed, .. } => listed.first()?.recorded_by.map(drop),
+        answer => panic!("{answer:?}"),
+    });
+    let provisioner = scene.sandbox.runtime_dir().join("provisioner");
+    let connections: Vec<_> = (0..100).filter_map(|_| Channel::connect(&provisioner).ok()).collect();
+    assert!(connections.len() > 64);
+    let is_said = || scene.manager.stderr_so_far().contains("cannot accept a connection").then_some(());
+    wait_for("the manager to run short", is_said);
+    let output = recording.finish();
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(Archive::read(&scene.sandbox.file("a.fxt")).events.len(), 200_000);
+    drop(connections);
 }
 
 #[test]

@@ -195,8 +195,11 @@ impl Leftover {
             // Without its head, the archive has no provider that could report them.
             program: info.program_info().filter(|_| has_head),
         };
-        let progress = so_far.map_or_else(Progress::default, Progress::resume);
-        let mut transfer = Transfer::new(of, progress, vmo, Part::Rest { is_quiet: !is_live });
+        let progress = match so_far {
+            Some(so_far) => Progress::resume(vmo, so_far),
+            None => Progress::of(vmo),
+        };
+        let mut transfer = Transfer::new(of, progress, Part::Rest { is_quiet: !is_live });
         if let Some((part, so_far)) = last {
             let halves = part.half.map_or(0, |half| u64::from(half) + 1);
             transfer.skip(so_far, halves, &part.left);

@@ -2,15 +2,21 @@
 //!
 //! No program is in two sessions: one whose programs may be those of another is refused, whichever programs
 //! run.
+//!
+//! What claims to be the kernel's provider is believed of root, of the manager's user, and of the session's
+//! own user: no other user's program stands for the kernel in a session.
 //= docs/protocol.md#several-sessions
 
 use super::Uid;
 use std::collections::BTreeSet;
+use trace_protocol::names::KERNEL_PROVIDER;
 
 /// The programs that a session asks for.
 #[derive(Clone, Debug)]
 pub(super) struct Scope {
     uid: Uid,
+    /// Of the manager.
+    owner: Uid,
     /// Programs of other users too.
     is_of_all_users: bool,
     /// Names of providers; none means all.
@@ -21,12 +27,18 @@ impl Scope {
     /// What a user asks for, in a manager of `owner`'s.
     pub fn new(uid: Uid, owner: Uid, programs: &[String]) -> Self {
         let is_of_all_users = uid == owner || uid == Uid::ROOT;
-        Self { uid, is_of_all_users, programs: programs.iter().cloned().collect() }
+        Self { uid, owner, is_of_all_users, programs: programs.iter().cloned().collect() }
     }
 
     /// Whether a user's program is one of them.
     pub fn has(&self, uid: Uid, name: &str) -> bool {
-        self.has_user(uid) && (self.programs.is_empty() || self.programs.contains(name))
+        let has_name = self.programs.is_empty() || self.programs.contains(name);
+        has_name && self.has_user(uid) && (name != KERNEL_PROVIDER || self.believes(uid))
+    }
+
+    /// A user's program may be the kernel's provider.
+    fn believes(&self, uid: Uid) -> bool {
+        [self.uid, self.owner, Uid::ROOT].contains(&uid)
     }
 
     /// Whether programs of this name are asked for by it.
@@ -41,9 +53,18 @@ impl Scope {
 
     /// Whether some program could be one of both.
     pub fn overlaps(&self, other: &Self) -> bool {
+        // All programs have other names than the kernel's provider, too.
+        let is_more = |name: &&String| *name != KERNEL_PROVIDER;
+        let is_common = match (self.programs.is_empty(), other.programs.is_empty()) {
+            (true, true) => true,
+            (true, false) => other.programs.iter().any(|name| is_more(&name)),
+            (false, true) => self.programs.iter().any(|name| is_more(&name)),
+            (false, false) => self.programs.intersection(&other.programs).any(|name| is_more(&name)),
+        };
+        let users = [self.uid, other.uid, self.owner, Uid::ROOT];
         let is_of_one_user = self.has_user(other.uid) || other.has_user(self.uid);
-        let has_all = self.programs.is_empty() || other.programs.is_empty();
-        is_of_one_user && (has_all || !self.programs.is_disjoint(&other.programs))
+        let has_both = |uid| self.has(uid, KERNEL_PROVIDER) && other.has(uid, KERNEL_PROVIDER);
+        is_of_one_user && is_common || users.into_iter().any(has_both)
     }
 
     /// The user.
@@ -53,5 +74,56 @@ impl Scope {
 
     pub fn is_of_all_users(&self) -> bool {
         self.is_of_all_users
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALICE: Uid = Uid(1000);
+    const BOB: Uid = Uid(1001);
+
+    const KERNEL: &[&str] = &[KERNEL_PROVIDER];
+    const WITH_APP: &[&str] = &["app", KERNEL_PROVIDER];
+
+    fn scope(uid: Uid, owner: Uid, programs: &[&str]) -> Scope {
+        Scope::new(uid, owner, &programs.iter().map(ToString::to_string).collect::<Vec<_>>())
+    }
+
+    //= docs/protocol.md#several-sessions
+    #[test]
+    fn no_other_users_program_stands_for_the_kernel() {
+        let who = |scope: Scope| [Uid::ROOT, ALICE, BOB].map(|uid| scope.has(uid, KERNEL_PROVIDER));
+        for programs in [&[], WITH_APP] {
+            // In root's manager for all users, and in a user's own, where root may record, too.
+            assert_eq!(who(scope(Uid::ROOT, Uid::ROOT, programs)), [true, false, false]);
+            assert_eq!(who(scope(ALICE, Uid::ROOT, programs)), [false, true, false]);
+            assert_eq!(who(scope(ALICE, ALICE, programs)), [true, true, false]);
+            assert_eq!(who(scope(Uid::ROOT, ALICE, programs)), [true, true, false]);
+        }
+        assert_eq!(who(scope(Uid::ROOT, Uid::ROOT, &["app"])), [false; 3]);
+        assert!(scope(Uid::ROOT, Uid::ROOT, &["app"]).has(BOB, "app"));
+    }
+
+    //= docs/protocol.md#several-sessions
+    #[test]
+    fn sessions_overlap_by_what_both_could_have() {
+        let overlap = |one: Scope, other: Scope| {
+            assert_eq!(one.overlaps(&other), other.overlaps(&one));
+            one.overlaps(&other)
+        };
+        let root = |programs| scope(Uid::ROOT, Uid::ROOT, programs);
+        let alice = |programs| scope(ALICE, Uid::ROOT, programs);
+        assert!(overlap(root(&[]), alice(&["app"])) && overlap(root(&["app"]), alice(&[])));
+        assert!(overlap(root(&["app"]), alice(&["app"])) && overlap(alice(&["a", "b"]), alice(&["b"])));
+        assert!(!overlap(root(&["a"]), alice(&["b"])) && !overlap(alice(&[]), scope(BOB, Uid::ROOT, &[])));
+        // A user's claim to be the kernel is in no session of root's, and is in both of that user's own.
+        assert!(!overlap(root(&[]), alice(KERNEL)) && !overlap(root(WITH_APP), alice(KERNEL)));
+        assert!(overlap(alice(WITH_APP), alice(KERNEL)));
+        assert!(overlap(root(WITH_APP), root(&["b", KERNEL_PROVIDER])));
+        // In a user's own manager root's provider is the user's, too.
+        assert!(overlap(scope(ALICE, ALICE, WITH_APP), scope(Uid::ROOT, ALICE, KERNEL)));
+        assert!(overlap(scope(ALICE, ALICE, &[]), scope(ALICE, ALICE, KERNEL)));
     }
 }

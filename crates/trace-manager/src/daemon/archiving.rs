@@ -9,7 +9,6 @@ use crate::core::{ClientId, Event, Part};
 use std::time::Instant;
 use trace_archive::transfer;
 use trace_format::units::ProviderId;
-use trace_protocol::controller::ProviderStats;
 
 /// How many batches are copied before everything else is checked.
 const BATCHES_AT_ONCE: usize = 16;
@@ -25,10 +24,9 @@ impl Daemon {
         self.providers.write_alerts(client, output.queue());
         let begin = output.position();
         match self.providers.begin_transfer(provider, self.rate, part, begin) {
-            Ok(transfer) => *reading = Some((provider, transfer)),
-            Err(problem) => {
-                let failed = |problem| ProviderStats { problem, ..ProviderStats::default() };
-                let stats = problem.map_or_else(transfer::nothing, failed);
+            Some(transfer) => *reading = Some((provider, transfer)),
+            None => {
+                let stats = transfer::nothing();
                 self.io.events.push_back(Event::TransferFinished { provider, stats, is_complete: false });
                 if let Part::Rest { .. } = part {
                     output.end_part(Written { provider, is_archived: false });

@@ -2,6 +2,7 @@
 
 mod queries;
 
+use super::fairness::greediest;
 use super::file_writer::FileWriter;
 use super::io::Io;
 use super::memory::Dumps;
@@ -9,7 +10,7 @@ use super::output::Place;
 use super::providers::Providers;
 use super::task::Requester;
 use super::wire::send;
-use super::{ACCEPTED_AT_ONCE, Key, client_id};
+use super::{ACCEPTED_AT_ONCE, Key, client_id, descriptors};
 use crate::core::{ClientId, Event, Uid};
 use queries::Query;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -25,8 +26,8 @@ use trace_protocol::limits::{MAX_LISTED_PROVIDERS, MAX_UNANSWERED};
 use trace_protocol::{Encoded, Message, Txid, VersionRange};
 use zx_sim::{Channel, Error, Handle, Listener, Signals, Socket, Vmo};
 
-/// Maximum number of connections of clients; beyond it, the oldest that waits for nothing is closed. A
-/// session has a channel of its own.
+/// Maximum number of connections of clients. A session has a channel of its own.
+//= docs/protocol.md#limits
 const MAX_PROVISIONERS: usize = 256;
 /// Maximum number of alerts that a client waits for at a time.
 const MAX_WATCHES: usize = 16;
@@ -152,8 +153,9 @@ impl Clients {
     /// Accepts connections that wait on the provisioner socket.
     ///
     /// # Errors
-    /// There are no descriptors left.
+    /// There are too few descriptors left.
     pub fn accept(&mut self, provisioner: &Listener, io: &Io) -> zx_sim::Result<()> {
+        descriptors::check(provisioner)?;
         for _ in 0..ACCEPTED_AT_ONCE {
             let channel = match provisioner.accept() {
                 Err(Error::ShouldWait) => break,
@@ -165,22 +167,29 @@ impl Clients {
             let number = self.number();
             let key = Key::Client(number).encode();
             if io.waits.add(&channel, key, Signals::READABLE | Signals::PEER_CLOSED).is_ok() {
-                if self.provisioners.len() >= MAX_PROVISIONERS {
-                    self.close_idle(io);
-                }
                 self.provisioners.insert(number, (channel, Uid(peer.uid)));
                 self.silent.insert(number);
+                if self.provisioners.len() > MAX_PROVISIONERS {
+                    self.close_one(io);
+                }
             }
         }
         Ok(())
     }
 
-    /// Closes the oldest connection that has never sent a request, or else the oldest that waits for no
-    /// answer.
-    fn close_idle(&mut self, io: &Io) {
-        let is_idle = |number: &u32| !self.waits(*number);
-        let silent = self.silent.first().copied();
-        if let Some(number) = silent.or_else(|| self.provisioners.keys().copied().find(is_idle)) {
+    /// Closes a connection of the user that has most: the oldest that has never sent a request, or else the
+    /// oldest that waits for no answer, or else the newest.
+    fn close_one(&mut self, io: &Io) {
+        let Some(greediest) = greediest(self.provisioners.values().map(|(_, uid)| *uid)) else {
+            return;
+        };
+        let theirs = || self.provisioners.iter().filter(|(_, (_, uid))| *uid == greediest).map(|(at, _)| *at);
+        // The newest has had no time to ask.
+        let newest = theirs().next_back();
+        let older = || theirs().filter(|number| Some(*number) != newest);
+        let silent = older().find(|number| self.silent.contains(number));
+        let idle = || older().find(|number| !self.waits(*number));
+        if let Some(number) = silent.or_else(idle).or(newest) {
             self.close_provisioner(number, io);
         }
     }
@@ -467,5 +476,60 @@ impl Clients {
         if let Some((channel, _)) = self.provisioners.get(&number) {
             send(channel, Message::<Handle>::encode(response, txid));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trace_protocol::names::PROVISIONER;
+
+    /// As many connections as there may be, of a user, each of which waits for an answer.
+    fn full(uid: Uid) -> (Clients, Io, Vec<Channel>) {
+        let (mut clients, io) = (Clients::new(), Io::new().unwrap());
+        let theirs = (0..MAX_PROVISIONERS).map(|_| {
+            let (ours, theirs) = Channel::pair().unwrap();
+            let number = clients.number();
+            clients.provisioners.insert(number, (ours, uid));
+            clients.asking.insert((number, 1));
+            theirs
+        });
+        let theirs = theirs.collect();
+        (clients, io, theirs)
+    }
+
+    fn numbers(clients: &Clients) -> Vec<u32> {
+        clients.provisioners.keys().copied().collect()
+    }
+
+    //= docs/protocol.md#limits
+    #[test]
+    fn a_user_with_many_connections_keeps_no_other_out() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join(PROVISIONER);
+        let listener = Listener::bind(&path).unwrap();
+        let us = Uid(rustix::process::geteuid().as_raw());
+        let most = u32::try_from(MAX_PROVISIONERS).unwrap();
+        // Those of another user all wait: the newest gives way.
+        let (mut clients, io, _theirs) = full(Uid(us.0 + 1));
+        let _ours = Channel::connect(&path).unwrap();
+        clients.accept(&listener, &io).unwrap();
+        assert_eq!(numbers(&clients), (1..most).chain([most + 1]).collect::<Vec<_>>());
+        // The oldest that waits for nothing goes first, and before that the oldest that never asked.
+        clients.asking.remove(&(5, 1));
+        clients.asking.remove(&(9, 1));
+        clients.silent.insert(9);
+        for closed in [9, 5] {
+            let _ours = Channel::connect(&path).unwrap();
+            clients.accept(&listener, &io).unwrap();
+            assert_eq!(clients.provisioners.len(), MAX_PROVISIONERS);
+            assert!(!clients.provisioners.contains_key(&closed), "{closed}");
+        }
+        // One who has all of them cannot have more.
+        let (mut clients, io, _theirs) = full(us);
+        let _ours = Channel::connect(&path).unwrap();
+        clients.accept(&listener, &io).unwrap();
+        assert_eq!(numbers(&clients), (1..=most).collect::<Vec<_>>());
+        assert!(clients.silent.is_empty());
     }
 }

@@ -16,6 +16,7 @@ use super::wire::send;
 use crate::core::{ClientId, Event, Part, ProcessState, Uid};
 use making::{Next, Unready};
 pub(super) use observed::ObservedBuffer;
+use registration::Connection;
 use session::Session;
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
@@ -49,10 +50,10 @@ pub(super) struct Providers {
     buffers: RuntimeDir,
     clock: Clock,
     /// Connections that have not sent anything yet, the oldest first, with their deadlines.
-    registrations: BTreeMap<u32, (Channel, Instant)>,
+    registrations: BTreeMap<u32, Connection>,
     next_registration: u32,
     /// Connections that several processes may use, by the same numbers.
-    shared: BTreeMap<u32, Channel>,
+    shared: BTreeMap<u32, (Channel, Uid)>,
     providers: BTreeMap<ProviderId, Provider>,
     pub dying: DyingProviders,
     next_id: u32,
@@ -139,7 +140,7 @@ impl Tracee {
     }
 
     fn usage(&self, rate: TicksPerSecond, saved_halves: u64) -> Option<Usage> {
-        let source = VmoSource(self.vmo.duplicate().ok()?);
+        let source = VmoSource::from(self.vmo.duplicate().ok()?);
         let part = BufferPart::Rest(Activity::Live);
         let mode = BufferMode::from(self.mode);
         let mut reader = BufferReader::open(source, self.size, mode, rate, part).ok()?;
@@ -255,7 +256,7 @@ impl Providers {
 
     /// When [`Providers::handle_time`] is due.
     pub fn next_deadline(&self) -> Option<Instant> {
-        let registration = self.registrations.first_key_value().map(|(_, (_, deadline))| *deadline);
+        let registration = self.registrations.first_key_value().map(|(_, connection)| connection.deadline);
         let ends = self.sessions.values().filter_map(|session| session.ends.next_deadline());
         registration.into_iter().chain(ends).min()
     }
@@ -489,34 +490,33 @@ impl Providers {
         }
     }
 
-    /// Starts or resumes reading a provider's buffer; `begin` bytes precede it in the archive. An error is
-    /// the reason why it cannot be read; none means that it was never made, as its provider had left by then.
+    /// Starts or resumes reading a provider's buffer; `begin` bytes precede it in the archive. None if it was
+    /// never made, as its provider had left by then.
     pub fn begin_transfer(
         &mut self,
         id: ProviderId,
         rate: TicksPerSecond,
         part: Part,
         begin: u64,
-    ) -> Result<Transfer, Option<String>> {
+    ) -> Option<Transfer> {
         let has_metadata = self.session_with(id).is_some_and(|session| session.has_metadata);
-        let provider = self.providers.get_mut(&id).ok_or(None)?;
+        let provider = self.providers.get_mut(&id)?;
         let program = provider.program_info(has_metadata);
-        let tracee = provider.tracee.as_mut().ok_or(None)?;
-        let vmo = tracee.vmo.duplicate().map_err(|error| Some(error.to_string()))?;
+        let tracee = provider.tracee.as_mut()?;
         let (size, mode) = (tracee.size, tracee.mode);
         let (name, period) = (provider.name.clone(), Some(tracee.period()));
         let may_be_blank = !tracee.has_started;
         let is_accounted = true;
         let buffer =
             ProviderBuffer { id, name, size, mode, rate, is_accounted, period, may_be_blank, program };
-        let transfer = Transfer::new(buffer, tracee.progress.take().unwrap_or_default(), vmo, part);
+        let transfer = Transfer::new(buffer, tracee.progress.take().unwrap_or_default(), part);
         let half = match part {
             Part::Half { wrapped_count, .. } => Some(wrapped_count),
             Part::Rest { .. } => None,
         };
         let part = PartInfo { half, begin, left: transfer.left().to_vec() };
         self.note(id, &Entry::Part { provider: id.0, part });
-        Ok(transfer)
+        Some(transfer)
     }
 
     /// Keeps the state that the next transfer resumes from; the archive ends at this position now.

@@ -79,8 +79,10 @@ impl Echo {
     pub fn follow(&mut self, vmo: Vmo, mode: BufferMode, ticks_per_second: u64) {
         self.look();
         let rate = TicksPerSecond(NonZeroU64::new(ticks_per_second).unwrap_or(NonZeroU64::MIN));
-        let reader =
-            vmo.size().ok().and_then(|size| BufferReader::open(VmoSource(vmo), size, mode, rate, PART).ok());
+        let reader = vmo
+            .size()
+            .ok()
+            .and_then(|size| BufferReader::open(VmoSource::from(vmo), size, mode, rate, PART).ok());
         self.buffer = reader.map(|reader| {
             let mut definitions = Vec::new();
             framing::magic(&mut definitions);

@@ -8,7 +8,6 @@ use crate::daemon::providers::ObservedBuffer;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 use trace_archive::framing;
-use trace_archive::transfer::VmoSource;
 use trace_format::units::{ProviderId, TicksPerSecond};
 use trace_protocol::controller::observer::FRAME_HEADER_BYTES;
 use trace_protocol::controller::{FrameKind, ObservedProvider, ProviderProgress};
@@ -26,17 +25,17 @@ const MIN_REST: Duration = Duration::from_millis(20);
 const LIVE: BufferPart = BufferPart::Rest(Activity::Live);
 
 /// A buffer that several observers read; its memory is released apart from the daemon's loop.
-pub(super) struct SharedVmo(Option<VmoSource>);
+pub(super) struct SharedVmo(Option<Vmo>);
 
 impl SharedVmo {
     pub fn new(vmo: Vmo) -> Rc<Self> {
-        Rc::new(Self(Some(VmoSource(vmo))))
+        Rc::new(Self(Some(vmo)))
     }
 }
 
 impl Drop for SharedVmo {
     fn drop(&mut self) {
-        if let Some(VmoSource(vmo)) = self.0.take() {
+        if let Some(vmo) = self.0.take() {
             drop(vmo.into_handle());
         }
     }
@@ -44,7 +43,7 @@ impl Drop for SharedVmo {
 
 impl trace_reader::buffer::Source for SharedVmo {
     fn read_at(&self, offset: u64, bytes: &mut [u8]) -> std::io::Result<usize> {
-        self.0.as_ref().map_or(Ok(0), |source| source.read_at(offset, bytes))
+        self.0.as_ref().map_or(Ok(0), |vmo| vmo.read_at(offset, bytes).map_err(std::io::Error::other))
     }
 }
 

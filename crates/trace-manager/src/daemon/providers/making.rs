@@ -131,7 +131,8 @@ impl Providers {
         session.directory(&self.buffers)?.note(&Entry::Provider(info));
         let provider = self.providers.get_mut(&id).ok_or("it is gone")?;
         let (ours, theirs) = Fifo::create(PACKET_BYTES, FIFO_DEPTH).map_err(text)?;
-        let own = vmo.duplicate().map_err(text)?.into_read_only();
+        let duplicate = || Ok::<_, String>(vmo.duplicate().map_err(text)?.into_read_only());
+        let (own, read) = (duplicate()?, duplicate()?);
         let request = ProviderRequest::Initialize {
             config: ProviderConfig {
                 buffering_mode: mode,
@@ -166,7 +167,7 @@ impl Providers {
             size,
             mode,
             fifo: Some(ours),
-            progress: Some(Progress::default()),
+            progress: Some(Progress::of(read)),
             has_started: false,
             made: ticks::now(),
             ended: None,

@@ -2,10 +2,11 @@
 
 use super::{Provider, Providers, making};
 use crate::core::{Event, Uid};
+use crate::daemon::fairness::greediest;
 use crate::daemon::io::Io;
 use crate::daemon::log::log;
 use crate::daemon::wire::send;
-use crate::daemon::{ACCEPTED_AT_ONCE, Key};
+use crate::daemon::{ACCEPTED_AT_ONCE, Key, descriptors};
 use std::collections::VecDeque;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -22,32 +23,50 @@ use zx_sim::{Channel, Error, Handle, Listener, Peer, ProcessFd, Signals};
 
 /// How long a connection may take to register.
 const REGISTRATION_WAIT: Duration = Duration::from_secs(5);
-/// Maximum number of connections that have not registered yet; beyond it, the oldest is closed.
+/// Maximum number of connections that have not registered yet; beyond it, the oldest of the user that has
+/// most is closed.
+//= docs/protocol.md#limits
 const MAX_SILENT: usize = 256;
-/// Maximum number of connections that are shared.
+/// Maximum number of connections that are shared; beyond it, the newest of the user that has most is closed.
 //= docs/protocol.md#limits
 const MAX_SHARED: usize = 256;
+
+/// A connection that has not registered yet.
+pub(super) struct Connection {
+    pub channel: Channel,
+    /// When it is closed.
+    pub deadline: Instant,
+    pub uid: Uid,
+}
 
 impl Providers {
     /// Accepts connections that wait on the registry socket, and returns their numbers: most have sent their
     /// message already.
     ///
     /// # Errors
-    /// There are no descriptors left.
+    /// There are too few descriptors left.
     pub fn accept(&mut self, registry: &Listener, io: &Io, new: &mut Vec<u32>) -> zx_sim::Result<()> {
+        descriptors::check(registry)?;
         for _ in 0..ACCEPTED_AT_ONCE {
             let channel = match registry.accept() {
                 Err(Error::ShouldWait) => break,
                 channel => channel?,
             };
+            let Ok(peer) = channel.peer() else {
+                continue;
+            };
             let number = self.next_registration;
             self.next_registration = number.wrapping_add(1);
             let key = Key::Registration(number).encode();
             if io.waits.add(&channel, key, Signals::READABLE | Signals::PEER_CLOSED).is_ok() {
-                if self.registrations.len() == MAX_SILENT {
-                    self.registrations.pop_first();
+                let (deadline, uid) = (Instant::now() + REGISTRATION_WAIT, Uid(peer.uid));
+                self.registrations.insert(number, Connection { channel, deadline, uid });
+                if self.registrations.len() > MAX_SILENT {
+                    let greediest = greediest(self.registrations.values().map(|connection| connection.uid));
+                    let is_theirs = |(_, connection): &(&u32, &Connection)| Some(connection.uid) == greediest;
+                    let oldest = self.registrations.iter().find(is_theirs).map(|(number, _)| *number);
+                    oldest.and_then(|number| self.registrations.remove(&number));
                 }
-                self.registrations.insert(number, (channel, Instant::now() + REGISTRATION_WAIT));
                 new.push(number);
             }
         }
@@ -57,7 +76,7 @@ impl Providers {
     /// Closes connections that have sent nothing for too long.
     pub fn handle_time(&mut self, now: Instant) {
         // Descriptors leave the wait set when they are closed.
-        self.registrations.retain(|_, (_, deadline)| *deadline > now);
+        self.registrations.retain(|_, connection| connection.deadline > now);
     }
 
     /// Serves a connection's only message, or the next one of a connection that is shared.
@@ -65,15 +84,15 @@ impl Providers {
         if self.shared.contains_key(&number) {
             return self.read_shared(number, is_started, io);
         }
-        let Some((registry, _)) = self.registrations.get(&number) else {
+        let Some(Connection { channel, .. }) = self.registrations.get(&number) else {
             return;
         };
-        let message = match registry.read() {
+        let message = match channel.read() {
             Err(Error::ShouldWait) => return,
             message => message,
         };
-        let _ = io.waits.remove(registry);
-        let Some((registry, _)) = self.registrations.remove(&number) else {
+        let _ = io.waits.remove(channel);
+        let Some(Connection { channel: registry, uid, .. }) = self.registrations.remove(&number) else {
             return;
         };
         let Ok(message) = message else {
@@ -96,19 +115,31 @@ impl Providers {
             Some((_, Some(_))) => {
                 log(&format!("bad registration from {}: the connection is not shared", peer(&registry)));
             }
-            None => self.share(number, registry, txid, io),
+            None => self.share(number, (registry, uid), txid, io),
         }
     }
 
     /// A connection that other processes will use as well: each of its messages says which has sent it.
     //= docs/protocol.md#shared-connections
-    fn share(&mut self, number: u32, registry: Channel, txid: Txid, io: &Io) {
+    pub(super) fn share(&mut self, number: u32, (registry, uid): (Channel, Uid), txid: Txid, io: &Io) {
+        if self.shared.len() >= MAX_SHARED {
+            let all = self.shared.values().map(|(_, uid)| *uid).chain([uid]);
+            let greediest = greediest(all).filter(|greediest| *greediest != uid);
+            let is_theirs = |(_, (_, uid)): &(&u32, &(Channel, Uid))| Some(*uid) == greediest;
+            let Some(newest) = self.shared.iter().filter(is_theirs).next_back().map(|(number, _)| *number)
+            else {
+                return log(&format!(
+                    "the connection of {} is not shared: there are too many",
+                    peer(&registry)
+                ));
+            };
+            self.close_shared(newest, io);
+        }
         let key = Key::Registration(number).encode();
-        let is_shared = self.shared.len() < MAX_SHARED
-            && registry.identify_senders().is_ok()
+        let is_shared = registry.identify_senders().is_ok()
             && io.waits.add(&registry, key, Signals::READABLE | Signals::PEER_CLOSED).is_ok();
         if !is_shared {
-            return log(&format!("the connection of {} is not shared: there are too many", peer(&registry)));
+            return log(&format!("the connection of {} cannot be shared", peer(&registry)));
         }
         let response = RegistryResponse {
             status: RegistryStatus::Ok,
@@ -116,13 +147,19 @@ impl Providers {
             manager_version: VersionRange::PROTOCOL,
         };
         send(&registry, Message::<Handle>::encode(response, txid));
-        self.shared.insert(number, registry);
+        self.shared.insert(number, (registry, uid));
+    }
+
+    fn close_shared(&mut self, number: u32, io: &Io) {
+        if let Some((registry, _)) = self.shared.remove(&number) {
+            let _ = io.waits.remove(&registry);
+        }
     }
 
     /// Serves a message of a connection that several processes may have.
     //= docs/protocol.md#shared-connections
     fn read_shared(&mut self, number: u32, is_started: impl Fn(Uid, &str) -> bool, io: &mut Io) {
-        let Some(registry) = self.shared.get(&number) else {
+        let Some((registry, _)) = self.shared.get(&number) else {
             return;
         };
         let (message, sender) = match registry.read_with_sender() {
@@ -132,11 +169,7 @@ impl Providers {
                 return log(&format!("bad registration through a shared connection: {error}"));
             }
             // No process has it any more, or one of them has broken it.
-            Err(_) => {
-                let _ = io.waits.remove(registry);
-                self.shared.remove(&number);
-                return;
-            }
+            Err(_) => return self.close_shared(number, io),
         };
         let Some(sender) = sender else {
             return log("a message of a shared connection has no sender");

@@ -76,7 +76,7 @@ impl Buffer {
             program: self.program.clone(),
         };
         let part = Part::Rest { is_quiet: self.is_quiet };
-        (Transfer::new(buffer, Progress::default(), vmo, part), who.clone())
+        (Transfer::new(buffer, Progress::of(vmo), part), who.clone())
     }
 }
 
@@ -103,7 +103,10 @@ impl Ended {
             let part = BufferPart::Rest(Activity::Quiet);
             let rate = TicksPerSecond(core::num::NonZeroU64::MIN);
             let mode = buffer.mode.into();
-            BufferReader::open(VmoSource(vmo), buffer.size, mode, rate, part).ok()?.unused(definitions).ok()
+            BufferReader::open(VmoSource::from(vmo), buffer.size, mode, rate, part)
+                .ok()?
+                .unused(definitions)
+                .ok()
         });
         let unused = unused.unwrap_or_default();
         let unused_bytes: u64 = unused.iter().map(|part| part.end - part.start).sum();

@@ -66,6 +66,8 @@ impl Providers {
         let name = info.file_name();
         let own = theirs.link_in(session.path(), &name);
         let vmo = own.or_else(|_| theirs.copy_in(session.path(), &name, size)).map_err(text)?;
+        let vmo = vmo.into_read_only();
+        let progress = Some(Progress::of(vmo.duplicate().map_err(text)?));
         // From here on it is part of this session, wherever else it still is.
         session.note(&Entry::Provider(info));
         session.note(&Entry::Started { provider: id.0, retains: false });
@@ -78,11 +80,11 @@ impl Providers {
         }
         let tracee = Tracee {
             session: client,
-            vmo: vmo.into_read_only(),
+            vmo,
             size,
             mode,
             fifo: None,
-            progress: Some(Progress::default()),
+            progress,
             has_started: true,
             made: 0,
             ended: Some(ticks::now()),

@@ -1,11 +1,12 @@
 //! How many providers a user may have.
 
-use super::registration::plain_name;
+use super::registration::{Connection, plain_name};
 use super::*;
 use trace_format::buffer::BUFFER_VERSION;
 use trace_protocol::VersionRange;
 use trace_protocol::limits::MAX_PROVIDERS_OF_A_USER;
 use trace_protocol::registry::{Registration, RegistryStatus};
+use zx_sim::Listener;
 
 /// A provider without a connection.
 pub(super) fn provider() -> Provider {
@@ -72,4 +73,62 @@ fn a_user_can_have_so_many_providers_and_others_have_theirs() {
     let reason = "4096 programs of this user are registered already".to_owned();
     assert_eq!(providers.refusal(&registration, one), Some((RegistryStatus::Ok, reason)));
     assert_eq!(providers.refusal(&registration, other), None);
+}
+
+/// A registry that a connection of this process waits at, and the daemon's state about providers.
+fn registry(directory: &tempfile::TempDir) -> (Providers, Io, Listener, Channel) {
+    let runtime = RuntimeDir::open_or_create(&directory.path().join("run")).unwrap();
+    let path = directory.path().join("registry");
+    let listener = Listener::bind(&path).unwrap();
+    let connection = Channel::connect(&path).unwrap();
+    (Providers::new(runtime, Clock::measure()), Io::new().unwrap(), listener, connection)
+}
+
+//= docs/protocol.md#limits
+#[test]
+fn a_user_with_many_connections_keeps_no_other_from_registering() {
+    let us = Uid(rustix::process::geteuid().as_raw());
+    for (theirs, is_ours) in [(Uid(us.0 + 1), false), (us, true)] {
+        let directory = tempfile::tempdir().unwrap();
+        let (mut providers, io, listener, _connection) = registry(&directory);
+        let silent: Vec<_> = (1..=256).map(|_| Channel::pair().unwrap()).collect();
+        for (number, (ours, _)) in (1..=256).zip(silent) {
+            let deadline = Instant::now() + std::time::Duration::from_secs(60);
+            providers.registrations.insert(number, Connection { channel: ours, deadline, uid: theirs });
+        }
+        // One of few connections is the oldest, and stays if the others are of another user.
+        let (few, _theirs) = Channel::pair().unwrap();
+        let deadline = Instant::now() + std::time::Duration::from_secs(60);
+        providers.registrations.remove(&1);
+        providers.registrations.insert(0, Connection { channel: few, deadline, uid: us });
+        providers.next_registration = 300;
+        let mut new = Vec::new();
+        providers.accept(&listener, &io, &mut new).unwrap();
+        assert_eq!(new, [300]);
+        let left: Vec<u32> = providers.registrations.keys().copied().collect();
+        let closed = if is_ours { 0 } else { 2 };
+        let expected = [0].into_iter().chain(2..=256).chain([300]).filter(|number| *number != closed);
+        assert_eq!(left, expected.collect::<Vec<_>>());
+    }
+}
+
+//= docs/protocol.md#limits
+#[test]
+fn a_user_with_many_shared_connections_keeps_no_other_from_sharing() {
+    for (uid, is_shared) in [(Uid(1001), true), (Uid(1000), false)] {
+        let directory = tempfile::tempdir().unwrap();
+        let (mut providers, io, ..) = registry(&directory);
+        let mut others = Vec::new();
+        for number in 0..256 {
+            let (ours, theirs) = Channel::pair().unwrap();
+            providers.shared.insert(number, (ours, Uid(1000)));
+            others.push(theirs);
+        }
+        let (ours, theirs) = Channel::pair().unwrap();
+        providers.share(300, (ours, uid), Txid(1), &io);
+        assert_eq!(theirs.read().is_ok(), is_shared, "{uid:?}");
+        assert_eq!(providers.shared.contains_key(&300), is_shared);
+        assert_eq!(providers.shared.contains_key(&255), !is_shared);
+        assert_eq!(providers.shared.len(), 256);
+    }
 }
