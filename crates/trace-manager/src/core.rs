@@ -82,6 +82,8 @@ pub enum Event {
         uid: Uid,
         /// The application's wait for its registration has timed out, so that it runs already.
         is_late: bool,
+        /// The application waits for a start, as it was answered that there is a recording.
+        is_waiting: bool,
     },
     /// A provider wanted to register, and was refused.
     ProviderRefused {
@@ -382,11 +384,15 @@ impl Core {
     /// Handles an event.
     pub fn handle_event(&mut self, now: Now, event: Event) {
         match event {
-            Event::ProviderRegistered { provider, name, pid, uid, is_late } => {
+            Event::ProviderRegistered { provider, name, pid, uid, is_late, is_waiting } => {
                 let registered = Provider { name, pid, uid, is_late };
-                let session = self.sessions.values_mut().find(|session| session.takes(&registered));
-                if let Some(session) = session {
+                let mut session = self.sessions.values_mut().find(|session| session.takes(&registered));
+                if let Some(session) = &mut session {
                     session.handle_new_provider(provider, &registered, &mut self.actions);
+                }
+                // The recording has ended since that was answered.
+                if is_waiting && session.is_none_or(|session| !session.is_running()) {
+                    self.actions.push_back(Action::StopTracee(provider));
                 }
                 // For the next session, it has been there from the start.
                 self.providers.insert(provider, Provider { is_late: false, ..registered });

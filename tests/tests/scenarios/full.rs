@@ -134,6 +134,8 @@ fn a_runtime_directory_without_room_is_named() {
         "use another: export TRACE_RUNTIME_DIR=",
     ];
     assert!(words.iter().all(|word| stderr.contains(word)), "{stderr}");
+    // It has not waited for a start that does not come.
+    assert!(!stderr.contains("has not answered in time"), "{stderr}");
     assert!(Archive::read(&sandbox.file("trace.fxt")).events.is_empty());
 }
 

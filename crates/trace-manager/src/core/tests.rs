@@ -131,6 +131,7 @@ impl Bench {
             pid: 1000 + u64::from(provider.0),
             uid: Uid::ROOT,
             is_late: false,
+            is_waiting: false,
         })
     }
 

@@ -531,7 +531,11 @@ impl Providers {
     /// Forgets a provider's part in the session.
     pub fn drop_tracee(&mut self, id: ProviderId, buffer: Buffer, io: &Io) {
         self.dying.forget(id, io);
-        self.unready.retain(|unready| unready.id != id);
+        if let Some(place) = self.unready.iter().position(|unready| unready.id == id) {
+            self.unready.remove(place);
+            // Its application may wait for the start.
+            self.send_request(id, ProviderRequest::Terminate);
+        }
         let Some(provider) = self.providers.get_mut(&id) else {
             return;
         };

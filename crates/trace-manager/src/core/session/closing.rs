@@ -72,6 +72,8 @@ impl Session {
     pub fn handle_failed(&mut self, id: ProviderId, reason: String, actions: &mut Actions) {
         if let Some(tracee) = self.tracees.get_mut(&id).filter(|tracee| tracee.state.is_connected()) {
             actions.push_back(Action::Log(format!("{}: not traced: {reason}", tracee.label())));
+            // Its application may wait for the start.
+            actions.push_back(Action::TerminateTracee(id));
             tracee.state = TraceeState::Gone;
             tracee.data = Data::None;
             tracee.disposition = ProviderDisposition::NotTraced;

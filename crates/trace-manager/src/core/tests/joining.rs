@@ -90,7 +90,13 @@ fn one_that_gets_no_buffer_is_named_and_not_waited_for() {
     let reason = "no room in /dev/shm: need 4194304, have 4096".to_owned();
     assert_eq!(
         bench.event(Event::TraceeFailed { provider: B, reason: reason.clone() }),
-        [Action::DropTracee(B), Action::ReplyStart(CLIENT, Ok(())), entered(SessionState::Started)]
+        [
+            // Its application waits for the start.
+            Action::TerminateTracee(B),
+            Action::DropTracee(B),
+            Action::ReplyStart(CLIENT, Ok(())),
+            entered(SessionState::Started)
+        ]
     );
     assert_eq!(bench.log, [format!("provider 2 \"provider-2\" (pid 1002): not traced: {reason}")]);
     assert_eq!(bench.stop(true), [Action::StopTracee(A), entered(SessionState::Stopping)]);
@@ -122,7 +128,8 @@ fn a_client_that_asks_for_it_gets_reports_of_single_providers() {
     let refused = |uid| Event::ProviderRefused { name: "old".into(), pid: 9, uid, reason: "too old".into() };
     assert_eq!(bench.event(refused(uid)), [untraced("old", 9, "too old")]);
     let failed = bench.event(Event::TraceeFailed { provider: A, reason: "no room".to_owned() });
-    assert_eq!(failed, [untraced("provider-1", 1001, "no room"), Action::DropTracee(A)]);
+    let untraced = untraced("provider-1", 1001, "no room");
+    assert_eq!(failed, [Action::TerminateTracee(A), untraced, Action::DropTracee(A)]);
     let ended = bench.core.ended(CLIENT);
     let ends: Vec<_> =
         ended.iter().map(|stats| (&*stats.name, &*stats.disposition, &*stats.problem)).collect();
@@ -194,6 +201,30 @@ fn a_provider_that_ends_before_its_start_is_called_that() {
     }
 }
 
+/// It was answered that there is a recording, which ends before the provider is handled.
+//= docs/protocol.md#a-recording-is-announced
+#[test]
+fn an_application_does_not_wait_for_the_start_of_a_recording_that_is_over() {
+    let waiting = |provider| Event::ProviderRegistered {
+        provider,
+        name: "app".to_owned(),
+        pid: 5,
+        uid: Uid::ROOT,
+        is_late: false,
+        is_waiting: true,
+    };
+    let mut bench = Bench::initialized(&[A]);
+    bench.start();
+    bench.send(A, started());
+    assert!(!bench.event(waiting(B)).contains(&Action::StopTracee(B)));
+    bench.stop(true);
+    let actions = bench.event(waiting(C));
+    // After its buffer, which it gets for another start.
+    assert_eq!(actions.last(), Some(&Action::StopTracee(C)));
+    // Without any recording, too.
+    assert_eq!(Bench::new().event(waiting(A)), [Action::StopTracee(A)]);
+}
+
 //= docs/protocol.md#a-recording-is-announced
 #[test]
 fn a_provider_that_registers_after_its_program_has_gone_on_is_named() {
@@ -203,6 +234,7 @@ fn a_provider_that_registers_after_its_program_has_gone_on_is_named() {
         pid: 1000 + u64::from(provider.0),
         uid: Uid::ROOT,
         is_late: true,
+        is_waiting: false,
     };
     // Of one that was there before the recording nothing is missing.
     let mut bench = Bench::new();

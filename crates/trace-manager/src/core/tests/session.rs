@@ -231,6 +231,7 @@ fn providers_are_distinguished_by_number() {
             pid: 5,
             uid: Uid::ROOT,
             is_late: false,
+            is_waiting: false,
         });
     }
     let twin = |id| ProviderInfo { id, pid: 5, name: "twin".to_owned(), recorded_by: None, recording: None };

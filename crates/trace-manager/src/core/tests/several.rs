@@ -48,6 +48,7 @@ fn each_has_its_programs_and_neither_notices_the_other() {
         pid: 9,
         uid: Uid::ROOT,
         is_late: false,
+        is_waiting: false,
     };
     assert_eq!(bench.event(registered("none")), []);
     bench.event(Event::ProviderClosed { provider: ProviderId(9), process: ProcessState::Dead });

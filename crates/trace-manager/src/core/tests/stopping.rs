@@ -275,6 +275,7 @@ fn thousands_of_providers_are_answered_for_in_one_message() {
             pid: u64::MAX,
             uid: Uid::ROOT,
             is_late: false,
+            is_waiting: false,
         });
         assert_eq!(bench.dies(provider), [transfer_of(provider, true)]);
         let stats = ProviderStats {

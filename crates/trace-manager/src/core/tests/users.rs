@@ -7,7 +7,14 @@ const ALICE: Uid = Uid(1000);
 const BOB: Uid = Uid(1001);
 
 fn registered(provider: ProviderId, uid: Uid) -> Event {
-    Event::ProviderRegistered { provider, name: format!("of-{}", uid.0), pid: 5, uid, is_late: false }
+    Event::ProviderRegistered {
+        provider,
+        name: format!("of-{}", uid.0),
+        pid: 5,
+        uid,
+        is_late: false,
+        is_waiting: false,
+    }
 }
 
 fn initialize(client: ClientId, uid: Uid) -> Event {

@@ -257,6 +257,8 @@ mod tests {
         // The second is still to be made, and is not when its provider is forgotten.
         providers.drop_tracee(TWO, super::super::Buffer::Deleted, &io);
         assert!(!providers.make_buffers(&mut io));
+        // Its application waits for the start.
+        assert!(matches!(request(&channels[1]), Some(ProviderRequest::Terminate)));
         assert!(request(&channels[1]).is_none() && io.events.is_empty());
         let session = providers.sessions[&CLIENT].directory.as_ref().unwrap().path();
         let is_buffer = |name: &String| name.starts_with("provider-");

@@ -201,11 +201,12 @@ impl Providers {
         let pid = if process.pid == 0 { registration.pid } else { u64::from(process.pid) };
         let refusal = self.refusal(&registration, uid);
         // Its application has gone on without the answer.
-        let mut is_late = false;
+        let (mut is_late, mut is_waiting) = (false, false);
         if let Some((answer, txid)) = answer {
+            is_waiting = refusal.is_none() && is_started(uid, &plain_name(&registration.name));
             let response = RegistryResponse {
                 status: refusal.as_ref().map_or(RegistryStatus::Ok, |(status, _)| *status),
-                started: refusal.is_none() && is_started(uid, &plain_name(&registration.name)),
+                started: is_waiting,
                 manager_version: VersionRange::PROTOCOL,
             };
             is_late = !send(&answer, Message::<Handle>::encode(response, txid));
@@ -249,7 +250,7 @@ impl Providers {
             is_elsewhere: registration.numbers_threads && making::is_elsewhere(process.pid, registration.pid),
         };
         self.providers.insert(id, provider);
-        io.events.push_back(Event::ProviderRegistered { provider: id, name, pid, uid, is_late });
+        io.events.push_back(Event::ProviderRegistered { provider: id, name, pid, uid, is_late, is_waiting });
     }
 
     /// Why a provider cannot be served.

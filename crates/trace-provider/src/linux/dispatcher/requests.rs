@@ -30,6 +30,7 @@ impl Dispatcher {
                         }
                         Some(Err(reason)) => {
                             self.print(&format!("not started: {reason}"));
+                            let _ = self.progress.send(Progress::NotRecording);
                         }
                         None => {}
                     }
@@ -38,6 +39,8 @@ impl Dispatcher {
                     if let Some(session) = session {
                         session.stop();
                     }
+                    // It may have been answered that a recording is started, which is over now.
+                    let _ = self.progress.send(Progress::NotRecording);
                 }
                 ProviderRequest::Flush => {
                     if let Some(session) = session {
@@ -50,7 +53,10 @@ impl Dispatcher {
                         answer(channel, ProviderResponse::DumpedMemory { dump, is_written }, Txid::ONE_WAY)?;
                     }
                 }
-                ProviderRequest::Terminate => self.end_session(session),
+                ProviderRequest::Terminate => {
+                    self.end_session(session);
+                    let _ = self.progress.send(Progress::NotRecording);
+                }
                 ProviderRequest::GetKnownCategories => answer_categories(channel, txid)?,
                 ProviderRequest::Refused { reason } => {
                     self.report(&reason);

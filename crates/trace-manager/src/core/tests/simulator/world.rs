@@ -480,6 +480,7 @@ impl World {
             pid: u64::from(provider.0),
             uid,
             is_late: false,
+            is_waiting: false,
         });
     }
 
@@ -684,7 +685,7 @@ fn with_bystander() -> Core {
     let (client, provider, uid) = (BYSTANDER, BYSTANDING, Uid::ROOT);
     for event in [
         Event::Initialize { client, pid: 1, uid, config },
-        Event::ProviderRegistered { provider, name, pid: 1, uid, is_late: false },
+        Event::ProviderRegistered { provider, name, pid: 1, uid, is_late: false, is_waiting: false },
         Event::Start { client, options: StartOptions::default() },
         Event::Packet { provider, packet: Ok(started()) },
     ] {
