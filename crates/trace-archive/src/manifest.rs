@@ -46,6 +46,9 @@ pub struct SessionInfo {
     /// A program recorded itself, without a manager: the process is its own.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_startup: bool,
+    /// The user who records; none if an earlier release has written it, or a program that records itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uid: Option<u32>,
 }
 
 impl SessionInfo {
@@ -68,7 +71,14 @@ impl SessionInfo {
             ticks_per_second,
             command_line,
             is_startup,
+            uid: None,
         }
+    }
+
+    /// The same of a user's session.
+    #[must_use]
+    pub fn of_user(self, uid: u32) -> Self {
+        Self { uid: Some(uid), ..self }
     }
 
     /// How its buffers are used.

@@ -3,7 +3,7 @@
 use crate::exit::{Failure, INTERRUPTED};
 use crate::record::patience::is_no_reader;
 use rustix::fs::Access;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use trace_archive::problem;
 pub use trace_client::Connection;
@@ -65,6 +65,18 @@ pub fn in_use(failure: &str) -> Option<&str> {
     let begin = before.rfind(": ").map_or(0, |colon| colon + 2);
     let end = owner.rfind("; ").unwrap_or(owner.len());
     failure.get(begin..failure.len() - owner.len() + end)
+}
+
+/// Whether a runtime directory is root's, and this user is not: root alone can read what is left there.
+//= docs/recovery.md#recordings-with-a-manager-for-all-users
+pub fn is_roots(directory: &Path) -> bool {
+    !rustix::process::geteuid().is_root() && std::fs::metadata(directory).is_ok_and(|found| found.uid() == 0)
+}
+
+/// The command that recovers what a recording of this user has left.
+pub fn recover_command() -> &'static str {
+    let used = directories().into_iter().find(|directory| directory.exists());
+    if used.is_some_and(|used| is_roots(&used)) { "sudo trace recover" } else { "trace recover" }
 }
 
 /// Connects to a running manager, or starts one: this executable.

@@ -12,7 +12,7 @@ mod triggers;
 use crate::args;
 use crate::args::record::Recording as Options;
 use crate::command::RecordedCommand;
-use crate::connection::{self, Connection, in_use, with_remedy};
+use crate::connection::{self, Connection, in_use, recover_command, with_remedy};
 use crate::counted::Counted;
 use crate::exit::{self, Failure};
 use crate::input::is_stdin;
@@ -143,11 +143,11 @@ fn keep(destination: Destination, failure: Failure) -> Failure {
     let what = match destination.keep() {
         Ok(Some(path)) if !path.exists() => {
             let path = path.display();
-            let rest = "trace recover saves what is still in the programs' buffers";
+            let rest = format!("{} saves what is still in the programs' buffers", recover_command());
             return Failure { text: format!("{path} was deleted while it was written; {rest}"), ..failure };
         }
         Ok(Some(path)) => return add_kept(failure, &path),
-        Ok(None) => "trace recover can save what the programs recorded".to_owned(),
+        Ok(None) => format!("{} can save what the programs recorded", recover_command()),
         Err(why) => why.text,
     };
     Failure { text: format!("{}; {what}", failure.text), ..failure }
@@ -155,7 +155,7 @@ fn keep(destination: Destination, failure: Failure) -> Failure {
 
 /// A failure that also says which file has what had arrived.
 pub fn add_kept(failure: Failure, path: &Path) -> Failure {
-    let rest = "trace recover adds what is still in the programs' buffers";
+    let rest = format!("{} adds what is still in the programs' buffers", recover_command());
     let text = format!("{}; {} has the data that had arrived; {rest}", failure.text, path.display());
     Failure { text, ..failure }
 }

@@ -11,10 +11,12 @@ use crate::record::destination::unused_names;
 use crate::stdio::{self, print, print_document, say};
 use crate::summary;
 use indicatif::HumanBytes;
+use rustix::process::Uid;
 use std::collections::HashMap;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
+use trace_archive::manifest::{Manifest, SessionInfo};
 use trace_archive::problem;
 use trace_archive::recovery::{
     ClientFile, Error, Leftover, Piece, Recovered, Session, recover_startups, session_directories,
@@ -121,6 +123,15 @@ fn settled(options: &Recover) -> Vec<Session> {
     }
 }
 
+fn nothing(options: &Recover) -> String {
+    let found = format!("there is nothing to recover (looked in {})", looked(options));
+    let is_elsewhere = connection::directories().iter().any(|directory| connection::is_roots(directory));
+    if is_elsewhere && options.directory.is_none() {
+        return format!("{found}; recordings with root's manager for all users: sudo trace recover");
+    }
+    found
+}
+
 fn looked(options: &Recover) -> String {
     let paths = options.directory.clone().map_or_else(connection::directories, |directory| vec![directory]);
     paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
@@ -156,7 +167,7 @@ fn recover(options: &Recover) -> Result<(), Failure> {
         [] => {
             return Err(Failure::new(match running {
                 Some(running) => running,
-                None => format!("there is nothing to recover (looked in {})", looked(options)),
+                None => nothing(options),
             }));
         }
         [session] => std::slice::from_ref(session),
@@ -191,6 +202,7 @@ fn recover(options: &Recover) -> Result<(), Failure> {
     let flushed = writer.flush();
     drop(writer);
     flushed.map_err(|error| Failure::new(format!("cannot write the archive: {error}")))?;
+    give_to_user(&mut output, &sessions)?;
     // Its contents are on disk.
     let path = output.finish()?;
     report(&all, &client, &path, is_json(options))?;
@@ -206,6 +218,20 @@ fn recover(options: &Recover) -> Result<(), Failure> {
         leftover.note_recovered(&path).map_err(failure)?;
         remove_pieces(leftover)
     })
+}
+
+/// What root saves of another user's recording is that user's.
+//= docs/recovery.md#recordings-with-a-manager-for-all-users
+fn give_to_user(output: &mut OutputFile, sessions: &[Session]) -> Result<(), Failure> {
+    let [Session { manifest: Manifest { session: SessionInfo { uid: Some(uid), .. }, .. }, .. }] = sessions
+    else {
+        return Ok(());
+    };
+    if !rustix::process::geteuid().is_root() || *uid == 0 {
+        return Ok(());
+    }
+    rustix::fs::fchown(output.file(), Some(Uid::from_raw(*uid)), None)
+        .map_err(|error| Failure::new(format!("cannot give the archive to user {uid}: {error}")))
 }
 
 /// No option of a recording makes a program's own buffer larger.

@@ -2,7 +2,7 @@
 //= docs/protocol.md#users
 
 use rustix::process::Signal;
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -143,6 +143,40 @@ fn a_client_sees_and_records_what_its_user_may_see() {
     assert_eq!(archive.providers.len(), 3, "{:?}", archive.providers);
     manager.signal(Signal::TERM);
     manager.succeed();
+}
+
+/// The manager dies with a user's recording: root saves it for the user.
+//= docs/recovery.md#recordings-with-a-manager-for-all-users
+#[test]
+fn what_is_left_of_a_users_recording_is_saved_by_root_for_the_user() {
+    let Some(sandbox) = Sandbox::for_all_users() else {
+        return skip(
+            "users::what_is_left_of_a_users_recording_is_saved_by_root_for_the_user",
+            "root",
+            "only root serves all users",
+        );
+    };
+    let manager = manager(&sandbox);
+    let mut alices = waiting(&sandbox, ALICE);
+    let recording =
+        Sandbox::spawn_command(command_of(&sandbox, ALICE, "trace", &["record", "-o", "alices.fxt"]));
+    wait_for("the recording to be announced", || {
+        recording.stderr_so_far().contains("press Ctrl-C").then_some(())
+    });
+    alices.close_stdin();
+    manager.signal(Signal::KILL);
+    let output = recording.finish();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(125), "{said}");
+    assert!(said.contains("sudo trace recover "), "{said}");
+    let output = run(&sandbox, ALICE, &["recover", "-o", "mine.fxt"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.ends_with("recordings with root's manager for all users: sudo trace recover\n"), "{said}");
+    let output = run(&sandbox, 0, &["recover", "-o", "recovered.fxt"]);
+    assert!(output.status.success(), "{output:?}");
+    let found = std::fs::metadata(sandbox.file("recovered.fxt")).unwrap();
+    assert_eq!((found.uid(), found.mode() & 0o777), (ALICE, 0o600));
+    assert_eq!(Archive::read(&sandbox.file("recovered.fxt")).events.len(), 5 * 14);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Limits the age and the total size of leftover sessions.
 
 use super::{Leftover, Session, session_directories};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
@@ -9,8 +10,8 @@ const KEPT_FOR: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// The divisor of their file system's size that limits all of them together.
 const SHARE: u64 = 4;
 
-/// Deletes the leftover sessions below a directory that are too old, and the oldest while all together take
-/// too much of the file system. Reports each deletion. A session that is in use, or whose programs still have
+/// Deletes the leftover sessions below a directory that are too old, and while all together take too much of
+/// the file system, the oldest of the user whose sessions take most. Reports each deletion. A session that is in use, or whose programs still have
 /// their buffers, stays.
 //= docs/recovery.md#how-long-it-is-kept
 pub fn delete_expired(runtime: &Path, say: impl Fn(&str)) {
@@ -32,11 +33,20 @@ fn give_up(runtime: &Path, room: u64, now: SystemTime, say: impl Fn(&str)) {
         .collect();
     left.sort_by_key(|(session, _)| session.began());
     let mut bytes: u64 = left.iter().map(|(_, bytes)| bytes).sum();
-    for (session, own) in left {
-        let is_old = now.duration_since(session.began()).is_ok_and(|age| age > KEPT_FOR);
-        if !is_old && bytes <= room {
-            continue;
-        }
+    let mut of_users: BTreeMap<Option<u32>, u64> = BTreeMap::new();
+    for (session, own) in &left {
+        *of_users.entry(session.manifest.session.uid).or_default() += own;
+    }
+    let is_old = |session: &Session| now.duration_since(session.began()).is_ok_and(|age| age > KEPT_FOR);
+    while let Some(place) = left.iter().position(|(session, _)| is_old(session)).or_else(|| {
+        // One user's are not deleted for another's that take more.
+        let uid_of = |(session, _): &(Session, u64)| session.manifest.session.uid;
+        let most = left.iter().map(uid_of).max_by_key(|uid| of_users.get(uid))?;
+        left.iter().position(|found| uid_of(found) == most).filter(|_| bytes > room)
+    }) {
+        let (session, own) = left.remove(place);
+        let is_old = is_old(&session);
+        of_users.entry(session.manifest.session.uid).and_modify(|bytes| *bytes -= own);
         let why = if is_old { "it is older than seven days" } else { "leftovers take too much room" };
         let names: Vec<_> =
             session.manifest.buffers.values().map(|buffer| buffer.provider.name.as_str()).collect();
@@ -64,10 +74,16 @@ mod tests {
 
     /// A session that began this long after 1970, with a buffer of this many pages.
     fn leave(runtime: &Path, name: &str, began: Duration, pages: usize) {
+        leave_of(None, runtime, name, began, pages);
+    }
+
+    /// The same of a user.
+    fn leave_of(uid: Option<u32>, runtime: &Path, name: &str, began: Duration, pages: usize) {
         let directory = runtime.join(format!("session-{name}"));
         std::fs::DirBuilder::new().mode(0o700).create(&directory).unwrap();
         let began = u64::try_from(began.as_nanos()).unwrap();
-        let info = SessionInfo::new(BufferMode::Oneshot, 1, began, Vec::new());
+        let mut info = SessionInfo::new(BufferMode::Oneshot, 1, began, Vec::new());
+        info.uid = uid;
         let provider = BufferInfo {
             id: 1,
             name: name.to_owned(),
@@ -116,5 +132,26 @@ mod tests {
         give_up(runtime, 59 * 4096, UNIX_EPOCH + DAY * 100, say);
         assert_eq!(left(runtime), ["session-c", "session-d"]);
         assert!(messages.borrow()[0].ends_with("session-b (a recording of b): leftovers take too much room"));
+    }
+
+    //= docs/recovery.md#how-long-it-is-kept
+    #[test]
+    fn a_user_who_leaves_much_costs_no_other_what_is_older() {
+        let directory = tempfile::tempdir().unwrap();
+        let runtime = directory.path();
+        let (few, many) = (Some(1000), Some(65534));
+        for (uid, name, day, pages) in
+            [(few, "a", 95, 10), (many, "b", 96, 20), (many, "c", 97, 20), (None, "d", 98, 10)]
+        {
+            leave_of(uid, runtime, name, DAY * day, pages);
+        }
+        let give_up = |pages: u64| give_up(runtime, pages * 4096, UNIX_EPOCH + DAY * 100, |_: &str| {});
+        give_up(59);
+        assert_eq!(left(runtime), ["session-a", "session-c", "session-d"]);
+        give_up(39);
+        assert_eq!(left(runtime), ["session-a", "session-d"]);
+        // Of equals, the oldest of one.
+        give_up(19);
+        assert_eq!(left(runtime).len(), 1);
     }
 }
