@@ -23,8 +23,10 @@ use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use trace_archive::confirm::name_of;
 use trace_client::partial_name;
 use unfinished::Unfinished;
 
@@ -169,7 +171,7 @@ impl TemporaryFile {
     }
 
     /// Gives it a name in its directory, once its contents are on disk. Replaces a file with that name.
-    fn finish(mut self, name: &OsStr) -> io::Result<()> {
+    fn finish(&mut self, name: &OsStr) -> io::Result<()> {
         let replaced = statat(&self.directory.descriptor, name, AtFlags::SYMLINK_NOFOLLOW);
         // A file that another user has put there does not decide which users may read this one.
         if let Ok(replaced) = replaced
@@ -257,16 +259,25 @@ impl OutputFile {
         let cannot_write = |why| cannot_write(&self.path, why);
         let Some(others) = self.others else {
             self.file.finish(&self.name).map_err(cannot_write)?;
-            return Ok(self.path);
+            return Ok(whereabouts(self.file.file_ref(), self.path));
         };
         let names = std::iter::once(self.name).chain(others.into_iter().map(PathBuf::into_os_string));
         for name in names {
             if self.file.finish_new(&name).map_err(cannot_write)? {
-                return Ok(self.path.with_file_name(name));
+                return Ok(whereabouts(self.file.file_ref(), self.path.with_file_name(name)));
             }
         }
         Err(cannot_write(io::ErrorKind::AlreadyExists.into()))
     }
+}
+
+/// Where an open file is: at a path, unless it was moved, alone or with a directory.
+pub fn whereabouts(file: &File, path: PathBuf) -> PathBuf {
+    let is_there = match (file.metadata(), std::fs::symlink_metadata(&path)) {
+        (Ok(open), Ok(found)) => (open.dev(), open.ino()) == (found.dev(), found.ino()),
+        _ => false,
+    };
+    if is_there { path } else { name_of(file).unwrap_or(path) }
 }
 
 /// Makes a file under its own name, for the manager to write into, and returns its path. None if the name is

@@ -186,7 +186,9 @@ pub fn stop(options: &Stop) -> Result<(), Failure> {
         let file = WrittenFile::open(Path::new(&status.options.file), status.config.file.as_ref());
         return match ask(&mut connection, TaskRequest::Abort(number), None)? {
             TaskResponse::Abort(Ok(())) => {
-                let _ = file.and_then(WrittenFile::delete);
+                if let Err(why) = file.and_then(WrittenFile::delete) {
+                    say!("trace: warning: {} is not deleted: {why}", Shown(&status.options.file));
+                }
                 print("Trace aborted.\n")
             }
             TaskResponse::Abort(Err(failure)) => Err(failed("cannot abort", &failure)),

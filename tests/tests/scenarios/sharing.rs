@@ -355,8 +355,33 @@ fn another_file_at_the_path_of_a_recording_stays() {
     sandbox.spawn_recorded("emit", &["1", "1"]).succeed();
     fs::rename(sandbox.file("a.fxt"), sandbox.file("moved.fxt")).unwrap();
     fs::write(sandbox.file("a.fxt"), "another").unwrap();
-    assert!(sandbox.trace(["stop", "--abort"]).status.success());
+    let output = sandbox.trace(["stop", "--abort"]);
+    assert!(output.status.success(), "{output:?}");
+    assert!(text(&output.stderr).contains("a.fxt is not deleted: it is not the file of the recording"));
     assert_eq!(fs::read(sandbox.file("a.fxt")).unwrap(), b"another");
+    assert!(sandbox.file("moved.fxt").exists());
+}
+
+/// What is said of a trace is that of its file, wherever that is now.
+//= docs/recording.md#while-it-is-recorded
+#[test]
+fn a_trace_is_found_in_its_directory_wherever_that_was_moved() {
+    let sandbox = Sandbox::new();
+    let [here, away] = ["here", "away"].map(|name| sandbox.file(name));
+    fs::create_dir(&here).unwrap();
+    let recording = recording(&sandbox, "here/a.fxt", &["--stats"]);
+    sandbox.spawn_recorded("emit", &["1", "3"]).succeed();
+    fs::rename(&here, &away).unwrap();
+    fs::create_dir(&here).unwrap();
+    fs::write(here.join("a.fxt"), "another").unwrap();
+    recording.signal(Signal::INT);
+    let output = recording.finish();
+    assert!(output.status.success(), "{output:?}");
+    let bytes = fs::metadata(away.join("a.fxt")).unwrap().len();
+    let said = format!("trace: 42 events of 1 provider in {} ({bytes} bytes)\n", away.join("a.fxt").display());
+    assert!(text(&output.stderr).contains(&said), "{output:?}");
+    assert_eq!(Archive::read(&away.join("a.fxt")).events.len(), 3 * 14);
+    assert_eq!(fs::read(here.join("a.fxt")).unwrap(), b"another");
 }
 
 /// Recordings that share a manager share its end. What each has recorded is found for it.

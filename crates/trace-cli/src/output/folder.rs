@@ -88,7 +88,7 @@ impl Folder {
     /// Gives the files their names; those that had them are replaced. Unless this is called, nothing is left.
     pub fn finish(mut self) -> io::Result<()> {
         self.made.drain(..).for_each(Unfinished::keep);
-        for (name, file) in self.files.take() {
+        for (name, mut file) in self.files.take() {
             file.finish(&name)?;
         }
         Ok(())

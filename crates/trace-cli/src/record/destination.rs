@@ -11,7 +11,7 @@ use crate::args::values::Compress;
 use crate::compressor::{Compressor, Manner, Place};
 use crate::convert::{self, Job};
 use crate::exit::Failure;
-use crate::output::{OutputFile, TemporaryFile};
+use crate::output::{OutputFile, TemporaryFile, whereabouts};
 use crate::stdio::{self, Stdout};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, fstat};
@@ -451,13 +451,17 @@ impl Destination {
 
     /// Converts the archive if necessary, and gives it its name. If that fails, the archive stays.
     pub fn finish(mut self) -> Result<Finished, Failure> {
-        let archive = self.archive().map(|archive| archive.path().to_owned());
-        self.make().map_err(|failure| match archive {
-            Some(archive) if archive.exists() => Failure {
-                text: format!("{}; what was recorded is in {}", failure.text, archive.display()),
-                ..failure
-            },
-            _ => failure,
+        let archive =
+            self.archive().map(|archive| (archive.file_ref().try_clone(), archive.path().to_owned()));
+        self.make().map_err(|failure| {
+            let Some((Ok(file), path)) = archive else { return failure };
+            match whereabouts(&file, path) {
+                path if path.exists() => Failure {
+                    text: format!("{}; what was recorded is in {}", failure.text, path.display()),
+                    ..failure
+                },
+                _ => failure,
+            }
         })
     }
 

@@ -23,10 +23,13 @@ fn is_known(found: &Stat, known: &ArchiveFile) -> bool {
     (found.st_dev, found.st_ino) == (known.device, known.inode)
 }
 
+fn other() -> Error {
+    Error::other("it is not the file of the recording, which was moved or replaced")
+}
+
 impl WrittenFile {
     /// Opens it, if a path is that of the file that is known from the manager.
     pub fn open(path: &Path, known: Option<&ArchiveFile>) -> Result<Self> {
-        let other = || Error::other("it is not the file of the recording, which was moved or replaced");
         let known = known.ok_or_else(other)?.clone();
         let parent = path.parent().filter(|parent| *parent != OsStr::new("")).unwrap_or(Path::new("."));
         let name = path.file_name().ok_or_else(other)?.to_owned();
@@ -48,10 +51,10 @@ impl WrittenFile {
 
     /// Deletes it, if it is still there.
     pub fn delete(self) -> Result<()> {
-        if is_known(&statat(&self.directory, &self.name, AtFlags::SYMLINK_NOFOLLOW)?, &self.known) {
-            unlinkat(&self.directory, &self.name, AtFlags::empty())?;
+        if !is_known(&statat(&self.directory, &self.name, AtFlags::SYMLINK_NOFOLLOW)?, &self.known) {
+            return Err(other());
         }
-        Ok(())
+        Ok(unlinkat(&self.directory, &self.name, AtFlags::empty())?)
     }
 }
 
@@ -100,7 +103,7 @@ mod tests {
         let file = WrittenFile::open(&here.join("a"), Some(&known(&here.join("a")))).unwrap();
         fs::rename(here.join("a"), here.join("b")).unwrap();
         fs::write(here.join("a"), "another").unwrap();
-        file.delete().unwrap();
+        assert!(file.delete().is_err());
         assert_eq!(fs::read(here.join("a")).unwrap(), b"another");
         let file = WrittenFile::open(&here.join("a"), Some(&known(&here.join("a")))).unwrap();
         fs::rename(&here, directory.path().join("moved")).unwrap();
