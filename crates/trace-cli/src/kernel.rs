@@ -45,13 +45,16 @@ pub fn run(options: &Ktrace) -> Result<(), Failure> {
 }
 
 /// The command that runs it with the privileges that it needs, for the manager of this user. It changes no
-/// privileges of other processes.
+/// privileges of other processes. With root's manager for all users, it is a recording of root's: root's
+/// provider is in no other.
+//= docs/kernel.md#access
 pub fn help() -> String {
     let tool = std::env::current_exe().map_or_else(|_| "trace".into(), |tool| tool.display().to_string());
-    let directory = connection::directories().first().map(|directory| directory.display().to_string());
-    let directory =
-        directory.map_or_else(String::new, |directory| format!("{RUNTIME_VARIABLE}={directory} "));
-    format!("sudo {directory}{tool} ktrace")
+    let directories = connection::directories();
+    let used = directories.iter().find(|directory| directory.exists()).or(directories.first());
+    let directory = used.map_or_else(String::new, |used| format!("{RUNTIME_VARIABLE}={} ", used.display()));
+    let is_roots = used.is_some_and(|used| connection::is_roots(used));
+    format!("sudo {directory}{tool} {}", if is_roots { "record" } else { "ktrace" })
 }
 
 /// Whether a recording has such an entry, for all or for some program.

@@ -378,7 +378,8 @@ fn a_trace_is_found_in_its_directory_wherever_that_was_moved() {
     let output = recording.finish();
     assert!(output.status.success(), "{output:?}");
     let bytes = fs::metadata(away.join("a.fxt")).unwrap().len();
-    let said = format!("trace: 42 events of 1 provider in {} ({bytes} bytes)\n", away.join("a.fxt").display());
+    let said =
+        format!("trace: 42 events of 1 provider in {} ({bytes} bytes)\n", away.join("a.fxt").display());
     assert!(text(&output.stderr).contains(&said), "{output:?}");
     assert_eq!(Archive::read(&away.join("a.fxt")).events.len(), 3 * 14);
     assert_eq!(fs::read(here.join("a.fxt")).unwrap(), b"another");

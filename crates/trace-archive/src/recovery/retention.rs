@@ -11,8 +11,8 @@ const KEPT_FOR: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 const SHARE: u64 = 4;
 
 /// Deletes the leftover sessions below a directory that are too old, and while all together take too much of
-/// the file system, the oldest of the user whose sessions take most. Reports each deletion. A session that is in use, or whose programs still have
-/// their buffers, stays.
+/// the file system, the oldest of the user whose sessions take most. Reports each deletion. A session that is
+/// in use, or whose programs still have their buffers, stays.
 //= docs/recovery.md#how-long-it-is-kept
 pub fn delete_expired(runtime: &Path, say: impl Fn(&str)) {
     let room = rustix::fs::statvfs(runtime)
