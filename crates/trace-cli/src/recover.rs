@@ -202,7 +202,7 @@ fn recover(options: &Recover) -> Result<(), Failure> {
     let flushed = writer.flush();
     drop(writer);
     flushed.map_err(|error| Failure::new(format!("cannot write the archive: {error}")))?;
-    give_to_user(&mut output, &sessions)?;
+    give_to_user(&mut output, sessions)?;
     // Its contents are on disk.
     let path = output.finish()?;
     report(&all, &client, &path, is_json(options))?;

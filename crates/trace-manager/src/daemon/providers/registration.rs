@@ -126,8 +126,7 @@ impl Providers {
             let all = self.shared.values().map(|(_, uid)| *uid).chain([uid]);
             let greediest = greediest(all).filter(|greediest| *greediest != uid);
             let is_theirs = |(_, (_, uid)): &(&u32, &(Channel, Uid))| Some(*uid) == greediest;
-            let Some(newest) = self.shared.iter().filter(is_theirs).next_back().map(|(number, _)| *number)
-            else {
+            let Some(newest) = self.shared.iter().rfind(is_theirs).map(|(number, _)| *number) else {
                 return log(&format!(
                     "the connection of {} is not shared: there are too many",
                     peer(&registry)
