@@ -44,6 +44,12 @@ impl From<Vmo> for VmoSource {
     }
 }
 
+impl From<Arc<Vmo>> for VmoSource {
+    fn from(vmo: Arc<Vmo>) -> Self {
+        Self(vmo)
+    }
+}
+
 impl Source for VmoSource {
     fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<usize> {
         self.0.read_at(offset, bytes).map_err(io::Error::other)
@@ -157,7 +163,7 @@ impl Found {
 
 impl Progress {
     /// Nothing was read of this buffer.
-    pub fn of(vmo: Vmo) -> Self {
+    pub fn of(vmo: impl Into<VmoSource>) -> Self {
         Self { source: Some(vmo.into()), ..Self::default() }
     }
 

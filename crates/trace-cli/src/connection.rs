@@ -4,7 +4,8 @@ use crate::exit::{Failure, INTERRUPTED};
 use crate::record::patience::is_no_reader;
 use rustix::fs::Access;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use trace_archive::problem;
 pub use trace_client::Connection;
 pub use trace_client::connection::{announces_recording, answers, directories, shared};
@@ -13,6 +14,8 @@ use trace_protocol::names::RUNTIME_VARIABLE;
 
 /// Directories in which a runtime directory may be made, the best first: in memory, then on disks.
 const BASES: [&str; 3] = ["/dev/shm", "/tmp", "/var/tmp"];
+/// The directory of the manager that this process uses.
+static USED: OnceLock<PathBuf> = OnceLock::new();
 /// There is no recording that a command could act on.
 pub const NOTHING_RECORDED: &str = "nothing is being recorded: begin with trace record or trace start";
 /// There are several recordings that a command could be about.
@@ -73,15 +76,16 @@ pub fn is_roots(directory: &Path) -> bool {
     !rustix::process::geteuid().is_root() && std::fs::metadata(directory).is_ok_and(|found| found.uid() == 0)
 }
 
-/// The command that recovers what a recording of this user has left.
+/// The command that recovers what a recording of this process has left.
 pub fn recover_command() -> &'static str {
-    let used = directories().into_iter().find(|directory| directory.exists());
-    if used.is_some_and(|used| is_roots(&used)) { "sudo trace recover" } else { "trace recover" }
+    if USED.get().is_some_and(|used| is_roots(used)) { "sudo trace recover" } else { "trace recover" }
 }
 
 /// Connects to a running manager, or starts one: this executable.
 pub fn open() -> Result<Connection, Failure> {
-    Ok(Connection::open(&Tool::ThisProgram)?)
+    let connection = Connection::open(&Tool::ThisProgram)?;
+    let _ = USED.set(connection.directory().to_owned());
+    Ok(connection)
 }
 
 impl From<Error> for Failure {

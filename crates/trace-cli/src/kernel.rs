@@ -8,6 +8,7 @@ use crate::stdio::say;
 use ktrace_provider::profiler::Sampling;
 use ktrace_provider::{NAME, Options, READY, categories, cpu_counters, metrics, profiler};
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{ChildStderr, Command, Stdio};
@@ -110,7 +111,8 @@ pub fn provide(
     while let ProvisionerResponse::Providers { listed, .. } =
         connection.ask(ProvisionerRequest::GetProviders)?
     {
-        let mut found = listed.iter().filter(|provider| is_kernels(provider)).peekable();
+        let mut found =
+            listed.iter().filter(|provider| is_kernels(provider, connection.directory())).peekable();
         if found.peek().is_none() {
             break;
         }
@@ -134,25 +136,24 @@ pub fn is_ours(entry: &str) -> bool {
 
 /// The process that provides the kernel's events with its own privileges, for the recordings of this user.
 pub fn running() -> Option<u64> {
-    let providers = connection::open().ok()?.settled_providers().ok()?;
+    let mut connection = connection::open().ok()?;
+    let providers = connection.settled_providers().ok()?;
     providers
         .listed
         .iter()
-        .find(|provider| is_kernels(provider) && stays(provider.pid))
+        .find(|provider| is_kernels(provider, connection.directory()) && stays(provider.pid))
         .map(|provider| provider.pid)
 }
 
-/// Whether a provider is the kernel's: that of another user is not in recordings of this one.
-fn is_kernels(provider: &ProviderInfo) -> bool {
-    // The owner of its directory in /proc may be another.
-    let status = || std::fs::read_to_string(format!("/proc/{}/status", provider.pid)).ok();
-    let user = |status: &str| {
-        let line = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
-        line.split_whitespace().nth(1)?.parse::<u32>().ok()
-    };
-    let ours = rustix::process::geteuid().as_raw();
-    provider.name == NAME
-        && status().and_then(|status| user(&status)).is_some_and(|uid| uid == 0 || uid == ours)
+/// Whether a provider is the kernel's in recordings of this user with a manager in a directory. The manager
+/// believes the same users.
+//= docs/protocol.md#several-sessions
+fn is_kernels(provider: &ProviderInfo, directory: &Path) -> bool {
+    let owner = || std::fs::metadata(directory).ok().map(|found| found.uid());
+    let is_believed =
+        |uid: u32| uid == 0 || uid == rustix::process::geteuid().as_raw() || Some(uid) == owner();
+    // Managers of earlier releases believe each.
+    provider.name == NAME && provider.uid.is_none_or(is_believed)
 }
 
 /// Whether a process is a provider that was started by hand. One that is ending no longer has a command line.

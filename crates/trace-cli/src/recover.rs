@@ -202,7 +202,7 @@ fn recover(options: &Recover) -> Result<(), Failure> {
     let flushed = writer.flush();
     drop(writer);
     flushed.map_err(|error| Failure::new(format!("cannot write the archive: {error}")))?;
-    give_to_user(&mut output, sessions)?;
+    give_to_user(&mut output, sessions);
     // Its contents are on disk.
     let path = output.finish()?;
     report(&all, &client, &path, is_json(options))?;
@@ -222,16 +222,18 @@ fn recover(options: &Recover) -> Result<(), Failure> {
 
 /// What root saves of another user's recording is that user's.
 //= docs/recovery.md#recordings-with-a-manager-for-all-users
-fn give_to_user(output: &mut OutputFile, sessions: &[Session]) -> Result<(), Failure> {
+fn give_to_user(output: &mut OutputFile, sessions: &[Session]) {
     let [Session { manifest: Manifest { session: SessionInfo { uid: Some(uid), .. }, .. }, .. }] = sessions
     else {
-        return Ok(());
+        return;
     };
     if !rustix::process::geteuid().is_root() || *uid == 0 {
-        return Ok(());
+        return;
     }
-    rustix::fs::fchown(output.file(), Some(Uid::from_raw(*uid)), None)
-        .map_err(|error| Failure::new(format!("cannot give the archive to user {uid}: {error}")))
+    // A file system may have no owners, or not this one.
+    if let Err(error) = rustix::fs::fchown(output.file(), Some(Uid::from_raw(*uid)), None) {
+        say!("trace: warning: the archive is not given to user {uid}: {error}");
+    }
 }
 
 /// No option of a recording makes a program's own buffer larger.

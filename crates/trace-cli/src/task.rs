@@ -237,7 +237,9 @@ pub fn stop(options: &Stop) -> Result<(), Failure> {
         if let Some(conversion) = &finished.conversion {
             convert::advise(conversion, finished.format);
         }
-        written.delete().map_err(unreadable)?;
+        if let Err(why) = written.delete() {
+            say!("trace: warning: {} is not deleted: {why}", Shown(&task.file));
+        }
         place = finished.place;
         path = finished.path.unwrap_or_default();
     }

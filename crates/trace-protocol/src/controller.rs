@@ -62,6 +62,7 @@ const PROVIDER_PID: Field = Field::new(2, "pid");
 const PROVIDER_NAME: Field = Field::new(3, "provider name bytes");
 const PROVIDER_RECORDED_BY: Field = Field::new(4, "recorded by");
 const PROVIDER_RECORDING: Field = Field::new(5, "recording bytes");
+const PROVIDER_UID: Field = Field::new(6, "uid");
 const SNAPSHOT_PROGRAM: Field = Field::new(1, "program name bytes");
 
 /// Client → manager, on the provisioner channel.
@@ -162,6 +163,9 @@ pub struct ProviderInfo {
     pub recorded_by: Option<u64>,
     /// That session, for people; at most 200 bytes.
     pub recording: Option<String>,
+    /// The user of its process, as the kernel has reported it to the manager; none of managers of earlier
+    /// releases.
+    pub uid: Option<u32>,
 }
 
 impl<H> Message<H> for ProvisionerRequest<H> {
@@ -327,6 +331,7 @@ impl ProviderInfo {
         table.put_some(PROVIDER_RECORDED_BY, self.recorded_by.as_ref());
         let recording = self.recording.as_ref().map(|text| cut(text, MAX_RECORDING_BYTES).to_owned());
         table.put_some(PROVIDER_RECORDING, recording.as_ref());
+        table.put_some(PROVIDER_UID, self.uid.as_ref());
         Ok(table)
     }
 
@@ -337,6 +342,7 @@ impl ProviderInfo {
             name: table.require_string(PROVIDER_NAME, MAX_PROVIDER_NAME_BYTES)?,
             recorded_by: table.find(PROVIDER_RECORDED_BY)?,
             recording: table.string(PROVIDER_RECORDING, MAX_RECORDING_BYTES)?,
+            uid: table.find(PROVIDER_UID)?,
         })
     }
 }

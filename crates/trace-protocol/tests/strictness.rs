@@ -473,6 +473,7 @@ fn at_most_10_000_providers_are_listed() {
                 name: "p".to_owned(),
                 recorded_by: None,
                 recording: None,
+                uid: None,
             })
             .collect();
         Any::ProvisionerResponse(ProvisionerResponse::Providers { listed, left_out: 0 })

@@ -280,8 +280,13 @@ fn recordings_in_the_background_are_ended_by_their_numbers() {
     sandbox.spawn_recorded("stream", &["1", "20", "0"]).succeed();
     let mut waiting = sandbox.spawn_recorded("emit", &["1", "1", "--wait"]);
     waiting.line();
-    let status = succeeds(&["status", "--json"]);
-    let status: Value = serde_json::from_slice(&status.stdout).unwrap();
+    // When the manager has noticed both ends.
+    let status = wait_for("programs to have ended", || {
+        let status = succeeds(&["status", "--json"]);
+        let status: Value = serde_json::from_slice(&status.stdout).unwrap();
+        let have_ended = |entry: &Value| entry["ended"].as_array().is_some_and(|ended| ended.len() == 1);
+        status.as_array().unwrap().iter().all(have_ended).then_some(status)
+    });
     let entries = status.as_array().unwrap().iter();
     let found: Vec<_> = entries.map(|entry| (entry["task_id"].as_u64(), &entry["name"])).collect();
     assert_eq!(found, [(Some(100), &"emit".into()), (Some(101), &"stream".into())]);

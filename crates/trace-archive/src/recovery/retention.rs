@@ -56,7 +56,11 @@ fn give_up(runtime: &Path, room: u64, now: SystemTime, say: impl Fn(&str)) {
                 bytes -= own;
                 say(&format!("deleted {what}: {why}"));
             }
-            Err(error) => say(&format!("{what} is kept: {error}")),
+            // Others are not deleted for what stays anyway.
+            Err(error) => {
+                bytes -= own;
+                say(&format!("{what} is kept: {error}"));
+            }
         }
     }
 }

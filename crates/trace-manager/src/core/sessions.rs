@@ -67,6 +67,7 @@ impl Core {
                     name: provider.name.clone(),
                     recorded_by: session.and_then(|(_, (pid, _))| *pid),
                     recording: session.map(|(_, (_, text))| cut(text, MAX_RECORDING_BYTES).to_owned()),
+                    uid: Some(provider.uid.0),
                 }
             })
             .collect()

@@ -2,6 +2,7 @@
 
 mod queries;
 
+use super::descriptors::{self, Purpose};
 use super::fairness::greediest;
 use super::file_writer::FileWriter;
 use super::io::Io;
@@ -10,7 +11,7 @@ use super::output::Place;
 use super::providers::Providers;
 use super::task::Requester;
 use super::wire::send;
-use super::{ACCEPTED_AT_ONCE, Key, client_id, descriptors};
+use super::{ACCEPTED_AT_ONCE, Key, client_id};
 use crate::core::{ClientId, Event, Uid};
 use queries::Query;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -155,8 +156,8 @@ impl Clients {
     /// # Errors
     /// There are too few descriptors left.
     pub fn accept(&mut self, provisioner: &Listener, io: &Io) -> zx_sim::Result<()> {
-        descriptors::check(provisioner)?;
         for _ in 0..ACCEPTED_AT_ONCE {
+            descriptors::check(provisioner, Purpose::Client)?;
             let channel = match provisioner.accept() {
                 Err(Error::ShouldWait) => break,
                 channel => channel?,
@@ -177,21 +178,25 @@ impl Clients {
         Ok(())
     }
 
-    /// Closes a connection of the user that has most: the oldest that has never sent a request, or else the
-    /// oldest that waits for no answer, or else the newest.
+    /// Closes a connection of a user that has most: the oldest that has never sent a request, or else the
+    /// oldest that waits for no answer. If all wait, the new one is closed if it is of the only user that has
+    /// most, or else the oldest of another.
     fn close_one(&mut self, io: &Io) {
-        let Some(greediest) = greediest(self.provisioners.values().map(|(_, uid)| *uid)) else {
+        let greediest = greediest(self.provisioners.values().map(|(_, uid)| *uid));
+        let Some((newest, newcomer)) = self.provisioners.last_key_value().map(|(at, (_, uid))| (*at, *uid))
+        else {
             return;
         };
-        let theirs = || self.provisioners.iter().filter(|(_, (_, uid))| *uid == greediest).map(|(at, _)| *at);
         // The newest has had no time to ask.
-        let newest = theirs().next_back();
-        let older = || theirs().filter(|number| Some(*number) != newest);
-        let silent = older().find(|number| self.silent.contains(number));
-        let idle = || older().find(|number| !self.waits(*number));
-        if let Some(number) = silent.or_else(idle).or(newest) {
-            self.close_provisioner(number, io);
-        }
+        let older = || {
+            let theirs = self.provisioners.iter().filter(|(_, (_, uid))| greediest.contains(uid));
+            theirs.map(|(number, (_, uid))| (*number, *uid)).filter(|(number, _)| *number != newest)
+        };
+        let silent = older().find(|(number, _)| self.silent.contains(number));
+        let idle = || older().find(|(number, _)| !self.waits(*number));
+        let others = || older().find(|(_, uid)| *uid != newcomer);
+        let closed = silent.or_else(idle).or_else(others).map_or(newest, |(number, _)| number);
+        self.close_provisioner(closed, io);
     }
 
     fn number(&mut self) -> u32 {
@@ -272,7 +277,11 @@ impl Clients {
             }
             Some((txid, ProvisionerRequest::Task(request))) => {
                 let pid = channel.peer().map_or(0, |peer| peer.pid);
-                self.asking.insert((number, txid.0));
+                if !self.asking.insert((number, txid.0)) {
+                    // Two with one number would be answered by one, and count as one.
+                    self.close_provisioner(number, io);
+                    return None;
+                }
                 return Some((Requester { connection: number, txid, pid, uid: context.uid }, request));
             }
             None => self.close_provisioner(number, io),
@@ -510,11 +519,11 @@ mod tests {
         let listener = Listener::bind(&path).unwrap();
         let us = Uid(rustix::process::geteuid().as_raw());
         let most = u32::try_from(MAX_PROVISIONERS).unwrap();
-        // Those of another user all wait: the newest gives way.
+        // Those of another user all wait: the oldest gives way.
         let (mut clients, io, _theirs) = full(Uid(us.0 + 1));
         let _ours = Channel::connect(&path).unwrap();
         clients.accept(&listener, &io).unwrap();
-        assert_eq!(numbers(&clients), (1..most).chain([most + 1]).collect::<Vec<_>>());
+        assert_eq!(numbers(&clients), (2..=most + 1).collect::<Vec<_>>());
         // The oldest that waits for nothing goes first, and before that the oldest that never asked.
         clients.asking.remove(&(5, 1));
         clients.asking.remove(&(9, 1));
@@ -525,6 +534,14 @@ mod tests {
             assert_eq!(clients.provisioners.len(), MAX_PROVISIONERS);
             assert!(!clients.provisioners.contains_key(&closed), "{closed}");
         }
+        // Many users with one each: one of them gives way.
+        let (mut clients, io, _theirs) = full(us);
+        for (place, (_, uid)) in clients.provisioners.values_mut().enumerate() {
+            uid.0 += 1 + u32::try_from(place).unwrap();
+        }
+        let _ours = Channel::connect(&path).unwrap();
+        clients.accept(&listener, &io).unwrap();
+        assert_eq!(numbers(&clients), (2..=most + 1).collect::<Vec<_>>());
         // One who has all of them cannot have more.
         let (mut clients, io, _theirs) = full(us);
         let _ours = Channel::connect(&path).unwrap();

@@ -2,16 +2,16 @@
 //= docs/protocol.md#limits
 
 use crate::core::Uid;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// The user with most of something, given whose each is; of several with as many the last to have got one.
-pub(super) fn greediest(users: impl Iterator<Item = Uid>) -> Option<Uid> {
-    let mut counts: BTreeMap<Uid, (usize, usize)> = BTreeMap::new();
-    for (place, uid) in users.enumerate() {
-        let (count, last) = counts.entry(uid).or_default();
-        (*count, *last) = (*count + 1, place);
+/// The users with most of something, given whose each is.
+pub(super) fn greediest(users: impl Iterator<Item = Uid>) -> BTreeSet<Uid> {
+    let mut counts: BTreeMap<Uid, usize> = BTreeMap::new();
+    for uid in users {
+        *counts.entry(uid).or_default() += 1;
     }
-    counts.into_iter().max_by_key(|(_, count_and_last)| *count_and_last).map(|(uid, _)| uid)
+    let most = counts.values().max().copied();
+    counts.into_iter().filter(|(_, count)| Some(*count) == most).map(|(uid, _)| uid).collect()
 }
 
 #[cfg(test)]
@@ -19,11 +19,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_has_most_gives_way_and_of_equals_the_last() {
-        let found = |users: &[u32]| greediest(users.iter().copied().map(Uid));
-        assert_eq!(found(&[]), None);
-        assert_eq!(found(&[1, 2, 2, 1, 2]), Some(Uid(2)));
-        assert_eq!(found(&[2, 1, 1, 2]), Some(Uid(2)));
-        assert_eq!(found(&[2, 2, 1, 1]), Some(Uid(1)));
+    fn who_has_most_gives_way() {
+        let found = |users: &[u32]| greediest(users.iter().copied().map(Uid)).into_iter().collect::<Vec<_>>();
+        assert_eq!(found(&[]), []);
+        assert_eq!(found(&[1, 2, 2, 1, 2]), [Uid(2)]);
+        assert_eq!(found(&[2, 3, 1, 1, 2]), [Uid(1), Uid(2)]);
     }
 }

@@ -20,6 +20,7 @@ use registration::Connection;
 use session::Session;
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Instant;
 use trace_archive::manifest::{BufferInfo, Entry, PartInfo};
 use trace_archive::program_info::ProgramInfo;
@@ -117,7 +118,8 @@ struct Provider {
 /// The state of a provider in a session.
 struct Tracee {
     session: ClientId,
-    vmo: Vmo,
+    /// What reads it has a share of this one descriptor: there may be no other later.
+    vmo: Arc<Vmo>,
     size: u64,
     mode: BufferingMode,
     fifo: Option<Fifo>,
@@ -140,7 +142,7 @@ impl Tracee {
     }
 
     fn usage(&self, rate: TicksPerSecond, saved_halves: u64) -> Option<Usage> {
-        let source = VmoSource::from(self.vmo.duplicate().ok()?);
+        let source = VmoSource::from(self.vmo.clone());
         let part = BufferPart::Rest(Activity::Live);
         let mode = BufferMode::from(self.mode);
         let mut reader = BufferReader::open(source, self.size, mode, rate, part).ok()?;
@@ -539,7 +541,7 @@ impl Providers {
         let Some(provider) = self.providers.get_mut(&id) else {
             return;
         };
-        if let Some(tracee) = provider.tracee.take() {
+        if let Some(mut tracee) = provider.tracee.take() {
             if let Some(fifo) = &tracee.fifo {
                 let _ = io.waits.remove(fifo);
             }
@@ -554,7 +556,8 @@ impl Providers {
                     if let Some(session) = session.filter(|_| tracee.has_started) {
                         session.kept.add(id, provider, tracee, session.has_metadata);
                     } else {
-                        drop(tracee.vmo.into_handle());
+                        drop(tracee.progress.take());
+                        release(tracee.vmo);
                     }
                 }
             }
@@ -563,6 +566,11 @@ impl Providers {
             self.providers.remove(&id);
         }
     }
+}
+
+/// Gives up a share of a buffer. Releasing the pages of a large one takes a while: not here.
+pub(super) fn release(vmo: Arc<Vmo>) {
+    drop(Arc::into_inner(vmo).map(Vmo::into_handle));
 }
 
 /// Encodes a request of the session's. If it has an answer, that is ignored.

@@ -33,20 +33,28 @@ pub(super) struct SessionDir {
 
 impl SessionDir {
     /// Makes the directory of a session.
-    pub fn create(runtime: &RuntimeDir, beginning: Beginning) -> Result<Self> {
-        let Beginning { info, output, head } = beginning;
+    pub fn create(runtime: &RuntimeDir, beginning: &Beginning) -> Result<Self> {
         let path = runtime.create_unique_dir(SESSION_PREFIX)?;
+        let made = Self::fill(path.clone(), beginning);
+        if made.is_err() {
+            let _ = std::fs::remove_dir_all(&path);
+        }
+        bound_leftovers(runtime.path().to_owned());
+        made
+    }
+
+    fn fill(path: PathBuf, beginning: &Beginning) -> Result<Self> {
+        let Beginning { info, output, head } = beginning;
         let failed = |source| Error::io(format!("cannot write into {}", path.display()), source);
         let lock = RuntimeDir::open_or_create(&path)?.lock(LOCK_FILE)?;
         let mut manifest = Writer::open(&path).map_err(failed)?;
-        manifest.append(&Entry::Session(info)).map_err(failed)?;
+        manifest.append(&Entry::Session(info.clone())).map_err(failed)?;
         let has_output = output.is_some();
         if let Some(output) = output {
-            manifest.append(&Entry::Output(output)).map_err(failed)?;
+            manifest.append(&Entry::Output(output.clone())).map_err(failed)?;
         }
         std::fs::write(path.join(HEAD_FILE), head).map_err(failed)?;
         let manifest = Some(manifest);
-        bound_leftovers(runtime.path().to_owned());
         Ok(Self { path, manifest, has_left: false, has_parts: false, has_output, _lock: lock })
     }
 

@@ -400,6 +400,7 @@ pub fn samples() -> Vec<Sample> {
                         name: "demo".to_owned(),
                         recorded_by: Some(77),
                         recording: Some("\"trace record\" (pid 77)".to_owned()),
+                        uid: Some(1000),
                     },
                     ProviderInfo {
                         id: 2,
@@ -407,6 +408,7 @@ pub fn samples() -> Vec<Sample> {
                         name: "demo".to_owned(),
                         recorded_by: None,
                         recording: None,
+                        uid: None,
                     },
                 ],
                 left_out: 0,

@@ -234,7 +234,14 @@ fn providers_are_distinguished_by_number() {
             is_waiting: false,
         });
     }
-    let twin = |id| ProviderInfo { id, pid: 5, name: "twin".to_owned(), recorded_by: None, recording: None };
+    let twin = |id| ProviderInfo {
+        id,
+        pid: 5,
+        name: "twin".to_owned(),
+        recorded_by: None,
+        recording: None,
+        uid: Some(0),
+    };
     assert_eq!(bench.core.providers(Uid::ROOT), [twin(1), twin(2)]);
     bench.dies(A);
     assert_eq!(bench.core.providers(Uid::ROOT), [twin(2)]);

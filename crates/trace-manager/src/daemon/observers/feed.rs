@@ -4,8 +4,9 @@
 //! depends on another. Nothing here writes.
 //= docs/protocol.md#observers
 
-use crate::daemon::providers::ObservedBuffer;
+use crate::daemon::providers::{ObservedBuffer, release};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use trace_archive::framing;
 use trace_format::units::{ProviderId, TicksPerSecond};
@@ -25,19 +26,17 @@ const MIN_REST: Duration = Duration::from_millis(20);
 const LIVE: BufferPart = BufferPart::Rest(Activity::Live);
 
 /// A buffer that several observers read; its memory is released apart from the daemon's loop.
-pub(super) struct SharedVmo(Option<Vmo>);
+pub(super) struct SharedVmo(Option<Arc<Vmo>>);
 
 impl SharedVmo {
-    pub fn new(vmo: Vmo) -> Rc<Self> {
+    pub fn new(vmo: Arc<Vmo>) -> Rc<Self> {
         Rc::new(Self(Some(vmo)))
     }
 }
 
 impl Drop for SharedVmo {
     fn drop(&mut self) {
-        if let Some(vmo) = self.0.take() {
-            drop(vmo.into_handle());
-        }
+        self.0.take().into_iter().for_each(release);
     }
 }
 

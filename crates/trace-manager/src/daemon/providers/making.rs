@@ -7,6 +7,7 @@ use crate::daemon::Key;
 use crate::daemon::io::Io;
 use crate::daemon::wire::send;
 use std::path::Path;
+use std::sync::Arc;
 use trace_archive::manifest::{BufferInfo, Entry};
 use trace_archive::transfer::Progress;
 use trace_format::buffer::{BUFFER_VERSION, Layout};
@@ -131,8 +132,7 @@ impl Providers {
         session.directory(&self.buffers)?.note(&Entry::Provider(info));
         let provider = self.providers.get_mut(&id).ok_or("it is gone")?;
         let (ours, theirs) = Fifo::create(PACKET_BYTES, FIFO_DEPTH).map_err(text)?;
-        let duplicate = || Ok::<_, String>(vmo.duplicate().map_err(text)?.into_read_only());
-        let (own, read) = (duplicate()?, duplicate()?);
+        let own = Arc::new(vmo.duplicate().map_err(text)?.into_read_only());
         let request = ProviderRequest::Initialize {
             config: ProviderConfig {
                 buffering_mode: mode,
@@ -163,11 +163,11 @@ impl Providers {
         }
         provider.tracee = Some(Tracee {
             session: client,
+            progress: Some(Progress::of(own.clone())),
             vmo: own,
             size,
             mode,
             fifo: Some(ours),
-            progress: Some(Progress::of(read)),
             has_started: false,
             made: ticks::now(),
             ended: None,

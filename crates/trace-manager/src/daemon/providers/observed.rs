@@ -2,6 +2,7 @@
 
 use super::{Providers, Tracee};
 use crate::core::ClientId;
+use std::sync::Arc;
 use trace_format::units::ProviderId;
 use trace_protocol::BufferingMode;
 use zx_sim::Vmo;
@@ -34,7 +35,7 @@ impl Providers {
     }
 
     /// The buffer of a provider of a session and how to read it, if it may hold something.
-    pub fn observed_buffer(&self, session: ClientId, id: ProviderId) -> Option<(ObservedBuffer, Vmo)> {
+    pub fn observed_buffer(&self, session: ClientId, id: ProviderId) -> Option<(ObservedBuffer, Arc<Vmo>)> {
         let provider = self.providers.get(&id)?;
         let tracee = provider.tracee.as_ref().filter(|tracee| tracee.is_observed(session))?;
         let buffer = ObservedBuffer {
@@ -44,6 +45,6 @@ impl Providers {
             mode: tracee.mode,
             made: tracee.made,
         };
-        Some((buffer, tracee.vmo.duplicate().ok()?))
+        Some((buffer, tracee.vmo.clone()))
     }
 }

@@ -2,11 +2,12 @@
 
 use super::{Provider, Providers, making};
 use crate::core::{Event, Uid};
+use crate::daemon::descriptors::{self, Purpose};
 use crate::daemon::fairness::greediest;
 use crate::daemon::io::Io;
 use crate::daemon::log::log;
 use crate::daemon::wire::send;
-use crate::daemon::{ACCEPTED_AT_ONCE, Key, descriptors};
+use crate::daemon::{ACCEPTED_AT_ONCE, Key};
 use std::collections::VecDeque;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -46,8 +47,8 @@ impl Providers {
     /// # Errors
     /// There are too few descriptors left.
     pub fn accept(&mut self, registry: &Listener, io: &Io, new: &mut Vec<u32>) -> zx_sim::Result<()> {
-        descriptors::check(registry)?;
         for _ in 0..ACCEPTED_AT_ONCE {
+            descriptors::check(registry, Purpose::Provider)?;
             let channel = match registry.accept() {
                 Err(Error::ShouldWait) => break,
                 channel => channel?,
@@ -63,8 +64,9 @@ impl Providers {
                 self.registrations.insert(number, Connection { channel, deadline, uid });
                 if self.registrations.len() > MAX_SILENT {
                     let greediest = greediest(self.registrations.values().map(|connection| connection.uid));
-                    let is_theirs = |(_, connection): &(&u32, &Connection)| Some(connection.uid) == greediest;
-                    let oldest = self.registrations.iter().find(is_theirs).map(|(number, _)| *number);
+                    let mut all = self.registrations.iter();
+                    let oldest = all.find(|(_, connection)| greediest.contains(&connection.uid));
+                    let oldest = oldest.map(|(number, _)| *number);
                     oldest.and_then(|number| self.registrations.remove(&number));
                 }
                 new.push(number);
@@ -123,10 +125,10 @@ impl Providers {
     //= docs/protocol.md#shared-connections
     pub(super) fn share(&mut self, number: u32, (registry, uid): (Channel, Uid), txid: Txid, io: &Io) {
         if self.shared.len() >= MAX_SHARED {
-            let all = self.shared.values().map(|(_, uid)| *uid).chain([uid]);
-            let greediest = greediest(all).filter(|greediest| *greediest != uid);
-            let is_theirs = |(_, (_, uid)): &(&u32, &(Channel, Uid))| Some(*uid) == greediest;
-            let Some(newest) = self.shared.iter().rfind(is_theirs).map(|(number, _)| *number) else {
+            let greediest = greediest(self.shared.values().map(|(_, uid)| *uid).chain([uid]));
+            let is_theirs = |(_, (_, uid)): &(&u32, &(Channel, Uid))| greediest.contains(uid);
+            let newest = self.shared.iter().rfind(is_theirs).map(|(number, _)| *number);
+            let Some(newest) = newest.filter(|_| !greediest.contains(&uid)) else {
                 return log(&format!(
                     "the connection of {} is not shared: there are too many",
                     peer(&registry)
@@ -277,6 +279,10 @@ impl Providers {
         if self.providers.values().filter(is_theirs).count() >= MAX_PROVIDERS_OF_A_USER {
             let reason = format!("{MAX_PROVIDERS_OF_A_USER} programs of this user are registered already");
             // Older programs have no other status for it; the reason follows on the provider's channel.
+            return Some((RegistryStatus::Ok, reason));
+        }
+        if descriptors::check(&registration.provider, Purpose::Provider).is_err() {
+            let reason = "the trace manager has too few descriptors left".to_owned();
             return Some((RegistryStatus::Ok, reason));
         }
         None

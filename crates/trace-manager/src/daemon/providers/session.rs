@@ -45,8 +45,10 @@ impl Session {
         match &mut self.directory {
             Some(directory) => Ok(directory),
             none => {
-                let beginning = self.beginning.take().ok_or("there is no session")?;
+                // What is missing now, a descriptor or room, may be there for the next program.
+                let beginning = self.beginning.as_ref().ok_or("there is no session")?;
                 let made = SessionDir::create(buffers, beginning).map_err(|error| error.to_string())?;
+                self.beginning = None;
                 Ok(none.insert(made))
             }
         }

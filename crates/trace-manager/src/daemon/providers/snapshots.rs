@@ -1,8 +1,9 @@
 //! Sources of snapshots: the buffers of programs that record, and of those that have ended meanwhile.
 
-use super::{Provider, Providers, Tracee};
+use super::{Provider, Providers, Tracee, release};
 use crate::core::{ClientId, Part, ProcessState};
 use std::collections::VecDeque;
+use std::sync::Arc;
 use trace_archive::program_info::ProgramInfo;
 use trace_archive::transfer::{Progress, ProviderBuffer, Transfer, VmoSource};
 use trace_format::units::{ProviderId, TicksPerSecond};
@@ -33,7 +34,7 @@ pub(super) struct Kept {
 /// The data of an ended program.
 struct Ended {
     who: ProviderStats,
-    vmo: Vmo,
+    vmo: Arc<Vmo>,
     buffer: Buffer,
     used_bytes: u64,
 }
@@ -62,7 +63,7 @@ impl Buffer {
         }
     }
 
-    fn reading(&self, who: &ProviderStats, vmo: Vmo, rate: TicksPerSecond) -> Reading {
+    fn reading(&self, who: &ProviderStats, vmo: Arc<Vmo>, rate: TicksPerSecond) -> Reading {
         let buffer = ProviderBuffer {
             id: ProviderId(who.id),
             name: who.name.clone(),
@@ -99,29 +100,27 @@ impl Ended {
         // Definitions that were counted when the buffer was read for the archive: a killed program has not
         // reported how many there are.
         let definitions = tracee.progress.as_ref().map_or(u64::MAX, Progress::durable_bytes);
-        let unused = tracee.vmo.duplicate().ok().and_then(|vmo| {
+        let unused = || {
             let part = BufferPart::Rest(Activity::Quiet);
             let rate = TicksPerSecond(core::num::NonZeroU64::MIN);
             let mode = buffer.mode.into();
-            BufferReader::open(VmoSource::from(vmo), buffer.size, mode, rate, part)
-                .ok()?
-                .unused(definitions)
-                .ok()
-        });
-        let unused = unused.unwrap_or_default();
+            let source = VmoSource::from(tracee.vmo.clone());
+            BufferReader::open(source, buffer.size, mode, rate, part).ok()?.unused(definitions).ok()
+        };
+        let unused = unused().unwrap_or_default();
         let unused_bytes: u64 = unused.iter().map(|part| part.end - part.start).sum();
-        let mut used_bytes = buffer.size;
-        if let Ok(vmo) = tracee.vmo.duplicate() {
-            let discard = move || unused.into_iter().all(|part| vmo.discard(part).is_ok());
-            let is_discarded = if buffer.size <= QUICKLY_DISCARDED {
-                discard()
-            } else {
-                std::thread::Builder::new().name("trace-discard".to_owned()).spawn(discard).is_ok()
-            };
-            if is_discarded {
-                used_bytes = used_bytes.saturating_sub(unused_bytes);
-            }
-        }
+        let vmo = tracee.vmo.clone();
+        let discard = move || {
+            let is_discarded = unused.into_iter().all(|part| vmo.discard(part).is_ok());
+            release(vmo);
+            is_discarded
+        };
+        let is_discarded = if buffer.size <= QUICKLY_DISCARDED {
+            discard()
+        } else {
+            std::thread::Builder::new().name("trace-discard".to_owned()).spawn(discard).is_ok()
+        };
+        let used_bytes = if is_discarded { buffer.size.saturating_sub(unused_bytes) } else { buffer.size };
         Self { who, vmo: tracee.vmo, buffer, used_bytes }
     }
 }
@@ -149,8 +148,7 @@ impl Kept {
 
     /// Stops keeping data.
     pub fn end(&mut self) {
-        // Releasing the pages of large buffers takes a while: not here.
-        self.ended.drain(..).for_each(|ended| drop(ended.vmo.into_handle()));
+        self.ended.drain(..).for_each(|ended| release(ended.vmo));
         *self = Self::default();
     }
 
@@ -159,9 +157,8 @@ impl Kept {
         used_bytes > self.most_bytes || self.ended.len() > MAX_KEPT
     }
 
-    fn give_up(&mut self, who: ProviderStats, vmo: Vmo) {
-        // Releasing the pages of a large one takes a while: not here.
-        drop(vmo.into_handle());
+    fn give_up(&mut self, who: ProviderStats, vmo: Arc<Vmo>) {
+        release(vmo);
         let problem = match self.ended.len() < MAX_KEPT {
             true => "it is not kept, as --keep-ended has no room for it".to_owned(),
             false => format!("it is not kept, as {MAX_KEPT} newer ones are"),
@@ -181,7 +178,7 @@ impl Providers {
             None => ProviderDisposition::Recording,
         };
         let who = ProviderStats { ended_ticks: tracee.ended, ..who(id, provider, disposition) };
-        let vmo = tracee.vmo.duplicate().ok()?;
+        let vmo = tracee.vmo.clone();
         let has_metadata = self.sessions.get(&tracee.session).is_some_and(|session| session.has_metadata);
         Some(Buffer::of(provider, tracee, has_metadata).reading(&who, vmo, rate))
     }
@@ -201,12 +198,9 @@ impl Providers {
             session.ends.name(&mut who);
             who
         };
-        let reading = |ended: &Ended| {
-            let vmo = ended.vmo.duplicate().ok()?;
-            Some(ended.buffer.reading(&named(&ended.who), vmo, rate))
-        };
+        let reading = |ended: &Ended| ended.buffer.reading(&named(&ended.who), ended.vmo.clone(), rate);
         let kept = &session.kept;
-        (kept.ended.iter().filter_map(reading).collect(), kept.given_up.iter().map(named).collect())
+        (kept.ended.iter().map(reading).collect(), kept.given_up.iter().map(named).collect())
     }
 }
 
@@ -220,7 +214,7 @@ mod tests {
         let size = 64 << 10;
         let tracee = Tracee {
             session: ClientId(1),
-            vmo: Vmo::of_bytes("buffer", &vec![0; size as usize]).unwrap(),
+            vmo: Arc::new(Vmo::of_bytes("buffer", &vec![0; size as usize]).unwrap()),
             size,
             mode: BufferingMode::Oneshot,
             fifo: None,

@@ -6,6 +6,7 @@ use crate::core::Event;
 use crate::daemon::io::Io;
 use crate::daemon::log::log;
 use std::collections::VecDeque;
+use std::sync::Arc;
 use trace_archive::manifest::{BufferInfo, Entry};
 use trace_archive::recovery;
 use trace_archive::transfer::Progress;
@@ -66,8 +67,7 @@ impl Providers {
         let name = info.file_name();
         let own = theirs.link_in(session.path(), &name);
         let vmo = own.or_else(|_| theirs.copy_in(session.path(), &name, size)).map_err(text)?;
-        let vmo = vmo.into_read_only();
-        let progress = Some(Progress::of(vmo.duplicate().map_err(text)?));
+        let vmo = Arc::new(vmo.into_read_only());
         // From here on it is part of this session, wherever else it still is.
         session.note(&Entry::Provider(info));
         session.note(&Entry::Started { provider: id.0, retains: false });
@@ -80,11 +80,11 @@ impl Providers {
         }
         let tracee = Tracee {
             session: client,
+            progress: Some(Progress::of(vmo.clone())),
             vmo,
             size,
             mode,
             fifo: None,
-            progress,
             has_started: true,
             made: 0,
             ended: Some(ticks::now()),
