@@ -115,6 +115,7 @@ mod tests {
         };
         let root = |programs| scope(Uid::ROOT, Uid::ROOT, programs);
         let alice = |programs| scope(ALICE, Uid::ROOT, programs);
+        assert!(overlap(root(&[]), alice(&[])));
         assert!(overlap(root(&[]), alice(&["app"])) && overlap(root(&["app"]), alice(&[])));
         assert!(overlap(root(&["app"]), alice(&["app"])) && overlap(alice(&["a", "b"]), alice(&["b"])));
         assert!(!overlap(root(&["a"]), alice(&["b"])) && !overlap(alice(&[]), scope(BOB, Uid::ROOT, &[])));
