@@ -16,11 +16,7 @@ use std::time::{Duration, Instant};
 use trace_protocol::controller::{
     ProviderInfo, ProviderSpec, ProvisionerRequest, ProvisionerResponse, TraceConfig,
 };
-use trace_protocol::names::{KERNEL_PROVIDER, RUNTIME_VARIABLE};
-
-// The manager has it as the name of which no other user's program is believed.
-const _: () = assert!(matches!(NAME.as_bytes(), b"ktrace_provider"));
-const _: () = assert!(matches!(KERNEL_PROVIDER.as_bytes(), b"ktrace_provider"));
+use trace_protocol::names::RUNTIME_VARIABLE;
 
 /// Minimum size of the provider's buffer, in mebibytes: the kernel writes much more than a program.
 const BUFFER_MEGABYTES: u32 = 32;
@@ -207,5 +203,13 @@ fn start(runtime_dir: &Path, options: &Recording) {
 fn forward(stderr: ChildStderr) {
     for line in BufReader::new(stderr).lines().map_while(Result::ok) {
         say!("trace: {line}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_manager_knows_the_name_that_no_other_users_program_may_have() {
+        assert_eq!(super::NAME, trace_protocol::names::KERNEL_PROVIDER);
     }
 }

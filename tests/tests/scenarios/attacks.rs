@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use trace_protocol::controller::{
-    ProvisionerRequest, ProvisionerResponse, SessionRequest, SessionResponse, SnapshotError, StartOptions,
-    StopOptions, TraceConfig,
+    ProviderInfo, ProvisionerRequest, ProvisionerResponse, SessionRequest, SessionResponse, SnapshotError,
+    StartOptions, StopOptions, TraceConfig,
 };
 use trace_protocol::fifo::PACKET_BYTES;
 use trace_protocol::limits::MAX_UNANSWERED;
@@ -194,13 +194,7 @@ fn processor_ticks(process: &Process) -> u64 {
 
 #[test]
 fn without_descriptors_the_manager_rests_and_serves_again() {
-    let mut scene = Scene::with(|sandbox| {
-        let mut command = Command::new("sh");
-        let trace = trace_tests::build::program("trace").to_str().unwrap();
-        command.args(["-c", &format!("ulimit -n 40; exec {trace} manager")]);
-        command.env("TRACE_RUNTIME_DIR", sandbox.runtime_dir());
-        Sandbox::spawn_command(command)
-    });
+    let mut scene = with_descriptors(40);
     scene.assert_alive();
     let provisioner = scene.sandbox.runtime_dir().join("provisioner");
     let silent: Vec<_> = (0..100).filter_map(|_| Channel::connect(&provisioner).ok()).collect();
@@ -218,34 +212,66 @@ fn without_descriptors_the_manager_rests_and_serves_again() {
     assert_eq!(answer, ProvisionerResponse::Providers { listed: Vec::new(), left_out: 0 });
 }
 
+/// A manager with so many descriptors.
+fn with_descriptors(count: u32) -> Scene {
+    Scene::with(|sandbox| {
+        let mut command = Command::new("sh");
+        let trace = trace_tests::build::program("trace").to_str().unwrap();
+        command.args(["-c", &format!("ulimit -n {count}; exec {trace} manager")]);
+        command.env("TRACE_RUNTIME_DIR", sandbox.runtime_dir());
+        Sandbox::spawn_command(command)
+    })
+}
+
+/// Connects as often as the manager lets clients do.
+fn use_up(scene: &Scene, most: usize) -> Vec<Channel> {
+    let provisioner = scene.sandbox.runtime_dir().join("provisioner");
+    let connections: Vec<_> = (0..most).filter_map(|_| Channel::connect(&provisioner).ok()).collect();
+    let is_said = || scene.manager.stderr_so_far().contains("cannot accept a connection").then_some(());
+    wait_for("the manager to run short", is_said);
+    connections
+}
+
+/// The first program that is registered.
+fn first_provider(client: &Client) -> Option<ProviderInfo> {
+    match client.ask(ProvisionerRequest::GetProviders) {
+        ProvisionerResponse::Providers { listed, .. } => listed.into_iter().next(),
+        answer => panic!("{answer:?}"),
+    }
+}
+
 /// Connections use up what they may, while halves of a buffer are read.
 //= docs/protocol.md#what-no-peer-can-do
 #[test]
 fn connections_leave_a_recording_the_descriptors_that_it_needs() {
-    let scene = Scene::with(|sandbox| {
-        let mut command = Command::new("sh");
-        let trace = trace_tests::build::program("trace").to_str().unwrap();
-        command.args(["-c", &format!("ulimit -n 64; exec {trace} manager")]);
-        command.env("TRACE_RUNTIME_DIR", sandbox.runtime_dir());
-        Sandbox::spawn_command(command)
-    });
+    let scene = with_descriptors(64);
     let stream = trace_tests::build::program("stream").to_str().unwrap();
     let mut options = vec!["record", "-o", "a.fxt", "--buffering-mode", "streaming", "--buffer-size", "1"];
     options.extend(["--fail-on-loss", "--", stream, "1", "200000", "100000"]);
     let recording = scene.sandbox.spawn("trace", &options);
     let client = Client::connect(&scene.sandbox);
-    wait_for("the program to record", || match client.ask(ProvisionerRequest::GetProviders) {
-        ProvisionerResponse::Providers { listed, .. } => listed.first()?.recorded_by.map(drop),
-        answer => panic!("{answer:?}"),
-    });
-    let provisioner = scene.sandbox.runtime_dir().join("provisioner");
-    let connections: Vec<_> = (0..100).filter_map(|_| Channel::connect(&provisioner).ok()).collect();
-    assert!(connections.len() > 64);
-    let is_said = || scene.manager.stderr_so_far().contains("cannot accept a connection").then_some(());
-    wait_for("the manager to run short", is_said);
+    wait_for("the program to record", || first_provider(&client)?.recorded_by.map(drop));
+    let connections = use_up(&scene, 100);
     let output = recording.finish();
     assert!(output.status.success(), "{output:?}");
     assert_eq!(Archive::read(&scene.sandbox.file("a.fxt")).events.len(), 200_000);
+    drop(connections);
+}
+
+/// The same before a recording begins: its buffer and its directory are still to be made.
+//= docs/protocol.md#what-no-peer-can-do
+#[test]
+fn connections_leave_descriptors_for_a_recording_that_begins() {
+    let scene = with_descriptors(160);
+    let mut emit = scene.sandbox.spawn("emit", &["1", "5", "--wait"]);
+    let _ = emit.line();
+    wait_for("the program to register", || first_provider(&scene.client).map(drop));
+    let connections = use_up(&scene, 250);
+    let recording = scene.start(BufferingMode::Oneshot);
+    emit.close_stdin();
+    emit.succeed();
+    let (archive, stats) = recording.stop();
+    assert_eq!(archive.events.len(), 5 * 14, "{stats:?}");
     drop(connections);
 }
 

@@ -32,37 +32,37 @@ fn give_up(runtime: &Path, room: u64, now: SystemTime, say: impl Fn(&str)) {
         })
         .collect();
     left.sort_by_key(|(session, _)| session.began());
-    let mut bytes: u64 = left.iter().map(|(_, bytes)| bytes).sum();
-    let mut of_users: BTreeMap<Option<u32>, u64> = BTreeMap::new();
-    for (session, own) in &left {
-        *of_users.entry(session.manifest.session.uid).or_default() += own;
-    }
-    let is_old = |session: &Session| now.duration_since(session.began()).is_ok_and(|age| age > KEPT_FOR);
-    while let Some(place) = left.iter().position(|(session, _)| is_old(session)).or_else(|| {
-        // One user's are not deleted for another's that take more.
-        let uid_of = |(session, _): &(Session, u64)| session.manifest.session.uid;
-        let most = left.iter().map(uid_of).max_by_key(|uid| of_users.get(uid))?;
-        left.iter().position(|found| uid_of(found) == most).filter(|_| bytes > room)
-    }) {
-        let (session, own) = left.remove(place);
-        let is_old = is_old(&session);
-        of_users.entry(session.manifest.session.uid).and_modify(|bytes| *bytes -= own);
-        let why = if is_old { "it is older than seven days" } else { "leftovers take too much room" };
+    let is_old =
+        |(session, _): &(Session, u64)| now.duration_since(session.began()).is_ok_and(|age| age > KEPT_FOR);
+    loop {
+        let next = match left.iter().position(is_old) {
+            Some(place) => Some((place, "it is older than seven days")),
+            None if left.iter().map(|(_, bytes)| bytes).sum::<u64>() > room => {
+                oldest_of_greediest(&left).map(|place| (place, "leftovers take too much room"))
+            }
+            None => None,
+        };
+        let Some((place, why)) = next else { return };
+        // One that cannot be deleted counts no more, either: others are not deleted for what stays anyway.
+        let (session, _) = left.remove(place);
         let names: Vec<_> =
             session.manifest.buffers.values().map(|buffer| buffer.provider.name.as_str()).collect();
         let what = format!("{} (a recording of {})", session.directory.display(), names.join(", "));
         match Leftover::open(&session.directory).and_then(Leftover::delete) {
-            Ok(()) => {
-                bytes -= own;
-                say(&format!("deleted {what}: {why}"));
-            }
-            // Others are not deleted for what stays anyway.
-            Err(error) => {
-                bytes -= own;
-                say(&format!("{what} is kept: {error}"));
-            }
+            Ok(()) => say(&format!("deleted {what}: {why}")),
+            Err(error) => say(&format!("{what} is kept: {error}")),
         }
     }
+}
+
+/// The first session of the user whose sessions take most: one user's are not deleted for another's.
+fn oldest_of_greediest(left: &[(Session, u64)]) -> Option<usize> {
+    let mut of_users: BTreeMap<Option<u32>, u64> = BTreeMap::new();
+    for (session, bytes) in left {
+        *of_users.entry(session.manifest.session.uid).or_default() += bytes;
+    }
+    let (most, _) = of_users.into_iter().max_by_key(|(_, bytes)| *bytes)?;
+    left.iter().position(|(session, _)| session.manifest.session.uid == most)
 }
 
 #[cfg(test)]
