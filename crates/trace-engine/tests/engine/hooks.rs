@@ -1,10 +1,10 @@
 //! A function of the program's own that sees each event.
 
-use crate::support::{EndsThreads, Read, Trace};
+use crate::support::{EndsThreads, Hooked, PATIENCE, Read, Trace, alone};
 use std::collections::BTreeSet;
 use std::panic::catch_unwind;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Barrier, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
 use trace_engine::{
     Disposition, EventType, Id, Scope, Track, alert, async_begin, async_end, async_instant, counter,
     duration, duration_begin, duration_complete, duration_end, ffi, flow_begin, flow_end, flow_step, instant,
@@ -60,25 +60,8 @@ fn take_notes(event: &Event<'_>) -> bool {
     !text(event.name).starts_with("secret")
 }
 
-/// Sets the hook for as long as it lives.
-struct Hooked;
-
-impl Hooked {
-    fn new() -> Self {
-        SEEN.lock().unwrap().clear();
-        set_event_hook(Some(Box::new(take_notes)));
-        Self
-    }
-
-    fn seen(&self) -> Vec<String> {
-        std::mem::take(&mut SEEN.lock().unwrap())
-    }
-}
-
-impl Drop for Hooked {
-    fn drop(&mut self) {
-        set_event_hook(None);
-    }
+fn seen() -> Vec<String> {
+    std::mem::take(&mut SEEN.lock().unwrap())
 }
 
 /// The recorded events that are not the hook's own.
@@ -90,7 +73,7 @@ fn recorded(read: &Read) -> Vec<String> {
 #[test]
 fn a_hook_sees_each_kind_of_event_with_its_texts() {
     let trace = Trace::start(1 << 20, &[]);
-    let hooked = Hooked::new();
+    let hooked = trace.hook(take_notes);
     instant!("app", "instant", Scope::Process, "n" => 1_u32, "text" => "value", "none" => ());
     counter!("app", "counter", 7, "busy" => 0.5);
     duration_begin!("app", "begin");
@@ -126,10 +109,10 @@ fn a_hook_sees_each_kind_of_event_with_its_texts() {
         "virtual 7 Counter { id: 3 } app/load busy=Uint64(1)",
         "own Instant { scope: Thread } app/secret",
     ];
-    assert_eq!(hooked.seen(), expected);
+    assert_eq!(seen(), expected);
     static TRACK: Track = Track::new("five");
     track_instant!("app", &TRACK, "on a track");
-    assert_eq!(hooked.seen().len(), 1);
+    assert_eq!(seen().len(), 1);
     drop(hooked);
     let read = trace.stop();
     let lines = recorded(&read);
@@ -149,13 +132,12 @@ fn a_hook_is_shown_the_time_that_is_recorded() {
         true
     }
     let trace = Trace::start(1 << 20, &[]);
-    let _hooked = Hooked;
-    set_event_hook(Some(Box::new(take_time)));
+    let hooked = trace.hook(take_time);
     for _ in 0..10 {
         duration!("app", "scope");
         instant!("app", "inside", Scope::Thread);
     }
-    set_event_hook(None);
+    drop(hooked);
     let read = trace.stop();
     let times: Vec<_> = read.events.iter().map(|event| [event.timestamp, event.end.unwrap_or(0)]).collect();
     assert_eq!(times, *TIMES.lock().unwrap());
@@ -187,11 +169,11 @@ fn a_hook_sees_what_indices_stand_for() {
         event.encode(&mut sink).unwrap();
         ffi::write_record(sink.words());
     };
-    let hooked = Hooked::new();
+    let hooked = trace.hook(take_notes);
     write("open");
     write("secret");
     let line = |name| format!("own AsyncEnd {{ id: 8 }} by hand/{name} key=\"value\" plain=Bool(true)");
-    assert_eq!(hooked.seen(), [line("open"), line("secret")]);
+    assert_eq!(seen(), [line("open"), line("secret")]);
     drop(hooked);
     assert_eq!(recorded(&trace.stop()), ["async end 8 by hand/open key=\"value\" plain=Bool(true)"]);
 }
@@ -205,12 +187,9 @@ fn a_site_is_as_it_was_when_the_hook_is_gone() {
     let trace = Trace::start(1 << 20, &[]);
     (0..3).for_each(number);
     for round in 1..3 {
-        let hooked = Hooked::new();
+        let hooked = trace.hook(take_notes);
         number(10 * round);
-        assert_eq!(
-            hooked.seen(),
-            [format!("own Instant {{ scope: Thread }} app/number n=Uint64({})", 10 * round)]
-        );
+        assert_eq!(seen(), [format!("own Instant {{ scope: Thread }} app/number n=Uint64({})", 10 * round)]);
         drop(hooked);
         number(10 * round + 1);
         number(10 * round + 2);
@@ -274,13 +253,13 @@ fn each_event_is_either_recorded_or_seen_and_all_are_seen_once_the_hook_is_set()
         };
         for round in 1..=ROUNDS {
             limit.fetch_add(EVENTS, Ordering::Relaxed);
-            set_event_hook(Some(Box::new(keep_out)));
+            let hooked = trace.hook(keep_out);
             set.store(round, Ordering::Release);
             limit.fetch_add(EVENTS, Ordering::Relaxed);
             wait_until_idle();
             unset.store(round, Ordering::Release);
             limit.fetch_add(EVENTS, Ordering::Relaxed);
-            set_event_hook(None);
+            drop(hooked);
             wait_until_idle();
         }
         drop(ends);
@@ -308,38 +287,54 @@ fn a_hook_that_panics_is_called_again() {
         true
     }
     let trace = Trace::start(1 << 20, &[]);
-    let hooked = Hooked::new();
-    set_event_hook(Some(Box::new(panic_once)));
+    let hooked = trace.hook(panic_once);
     let bad = catch_unwind(|| instant!("app", "bad", Scope::Thread));
     assert!(bad.is_err());
     SEEN.clear_poison();
     instant!("app", "good", Scope::Thread);
-    assert_eq!(hooked.seen().len(), 2);
+    assert_eq!(seen().len(), 2);
     drop(hooked);
     assert_eq!(trace.stop().lines(), ["instant t app/good"]);
 }
 
 #[test]
 fn nothing_is_seen_where_nothing_is_recorded() {
-    let _alone = crate::support::alone();
-    let hooked = Hooked::new();
+    let _hooked = Hooked::new(&alone(), take_notes);
     instant!("app", "unrecorded", Scope::Thread);
-    assert_eq!(hooked.seen(), Vec::<String>::new());
+    assert_eq!(seen(), Vec::<String>::new());
+}
+
+/// Writes an event named "slow" on another thread, and calls `meanwhile` while it is in its hook.
+fn while_in_hook(
+    trace: Trace,
+    write: &(dyn Fn() + Sync),
+    meanwhile: impl FnOnce(Trace) -> Trace,
+) -> Vec<String> {
+    let (entered, has_entered) = mpsc::channel();
+    let (leave, may_leave) = mpsc::channel::<()>();
+    let may_leave = Mutex::new(may_leave);
+    let hooked = trace.hook(move |event| {
+        if text(event.name) == "slow" {
+            entered.send(()).unwrap();
+            // Until the other end is gone, also where the test fails.
+            let _ = may_leave.lock().unwrap().recv();
+        }
+        true
+    });
+    let trace = std::thread::scope(move |scope| {
+        let _leave = leave;
+        scope.spawn(write);
+        has_entered.recv_timeout(PATIENCE).expect("the event is in its hook");
+        meanwhile(trace)
+    });
+    drop(hooked);
+    trace.stop().lines()
 }
 
 /// An event whose hook takes longer than its recording is in no later one, however it is written.
 //= docs/rust.md#a-hook-for-each-event
 #[test]
 fn an_event_is_in_no_recording_after_its_own() {
-    static ENTERED: Barrier = Barrier::new(2);
-    static LEFT: Barrier = Barrier::new(2);
-    fn wait_in_slow(event: &Event<'_>) -> bool {
-        if text(event.name) == "slow" {
-            ENTERED.wait();
-            LEFT.wait();
-        }
-        true
-    }
     let by_hand = || {
         let event = Event {
             timestamp: Ticks(now().0),
@@ -363,32 +358,21 @@ fn an_event_is_in_no_recording_after_its_own() {
     let at_a_site = || instant!("app", "slow", Scope::Thread);
     let writers: [&(dyn Fn() + Sync); 3] = [&at_a_site, &unlisted, &by_hand];
     for write in writers {
-        let trace = Trace::start(1 << 20, &[]);
-        set_event_hook(Some(Box::new(wait_in_slow)));
-        let next = std::thread::scope(|scope| {
-            scope.spawn(write);
-            ENTERED.wait();
+        let lines = while_in_hook(Trace::start(1 << 20, &[]), write, |trace| {
             let (read, next) = trace.stop_and_start_another();
             assert_eq!(read.lines(), Vec::<String>::new());
             instant!("app", "next", Scope::Thread);
-            LEFT.wait();
             next
         });
-        set_event_hook(None);
-        assert_eq!(next.stop().lines(), ["instant t app/next"]);
+        assert_eq!(lines, ["instant t app/next"]);
         // Nor in the next run of the same one.
-        let mut trace = Trace::start(1 << 20, &[]);
-        set_event_hook(Some(Box::new(wait_in_slow)));
-        std::thread::scope(|scope| {
-            scope.spawn(write);
-            ENTERED.wait();
+        let lines = while_in_hook(Trace::start(1 << 20, &[]), write, |mut trace| {
             trace.pause();
             trace.resume(Disposition::ClearEntire);
             instant!("app", "again", Scope::Thread);
-            LEFT.wait();
+            trace
         });
-        set_event_hook(None);
-        assert_eq!(trace.stop().lines(), ["instant t app/again"]);
+        assert_eq!(lines, ["instant t app/again"]);
     }
 }
 
@@ -396,9 +380,9 @@ fn an_event_is_in_no_recording_after_its_own() {
 #[test]
 fn an_alert_is_recorded_whose_category_is_not() {
     let trace = Trace::start(1 << 20, &["app"]);
-    let hooked = Hooked::new();
+    let hooked = trace.hook(take_notes);
     alert!("app", "stall");
-    assert_eq!(hooked.seen(), ["own Instant { scope: Thread } trace/alert name=\"stall\""]);
+    assert_eq!(seen(), ["own Instant { scope: Thread } trace/alert name=\"stall\""]);
     drop(hooked);
     assert_eq!(recorded(&trace.stop()), ["instant t trace/alert name=\"stall\""]);
 }
@@ -410,16 +394,16 @@ fn a_hook_takes_the_place_of_another_without_a_gap() {
     let trace = Trace::start(16 << 20, &[]);
     let seen = Arc::new(AtomicU64::new(0));
     let is_over = AtomicBool::new(false);
-    let set = |round: u64, lives: &Arc<AtomicU64>| {
+    let lives = Arc::new(AtomicU64::new(0));
+    let hook_of = |round: u64| {
         let (seen, lives) = (seen.clone(), lives.clone());
-        set_event_hook(Some(Box::new(move |_| {
+        move |_: &Event<'_>| {
             assert!(lives.load(Ordering::SeqCst) <= round, "a hook of round {round} is called later");
             seen.fetch_add(1, Ordering::SeqCst);
             false
-        })));
+        }
     };
-    let lives = Arc::new(AtomicU64::new(0));
-    set(0, &lives);
+    let hooked = trace.hook(hook_of(0));
     let mut written = 0;
     std::thread::scope(|scope| {
         let ends = EndsThreads(&is_over);
@@ -434,13 +418,13 @@ fn a_hook_takes_the_place_of_another_without_a_gap() {
         };
         let threads = [(); 2].map(|()| scope.spawn(body));
         for round in 1..=ROUNDS {
-            set(round, &lives);
+            set_event_hook(Some(Box::new(hook_of(round))));
             lives.store(round, Ordering::SeqCst);
         }
         drop(ends);
         written = threads.into_iter().map(|thread| thread.join().unwrap()).sum();
     });
-    set_event_hook(None);
+    drop(hooked);
     assert_eq!(seen.load(Ordering::SeqCst), written);
     assert_eq!(trace.stop().events.len(), 0);
 }
@@ -449,15 +433,14 @@ fn a_hook_takes_the_place_of_another_without_a_gap() {
 #[test]
 fn a_hook_ends_itself() {
     let trace = Trace::start(1 << 20, &[]);
-    let hooked = Hooked::new();
-    set_event_hook(Some(Box::new(|event| {
+    let _hooked = trace.hook(|event| {
         SEEN.lock().unwrap().push(line(event));
         set_event_hook(None);
         true
-    })));
+    });
     number(1);
     number(2);
-    assert_eq!(hooked.seen().len(), 1);
+    assert_eq!(seen().len(), 1);
     assert_eq!(trace.stop().events.len(), 2);
 }
 
@@ -465,15 +448,14 @@ fn a_hook_ends_itself() {
 #[test]
 fn durations_that_are_kept_out_do_not_cost_others_their_times() {
     let trace = Trace::start_with(|config| config.thread_time = true);
-    let _hooked = Hooked;
-    set_event_hook(Some(Box::new(|event| text(event.name) != "inner")));
+    let hooked = trace.hook(|event| text(event.name) != "inner");
     {
         duration!("app", "outer");
         for _ in 0..40 {
             duration!("app", "inner");
         }
     }
-    set_event_hook(None);
+    drop(hooked);
     let lines = trace.stop().lines();
     assert_eq!(lines.len(), 1);
     assert!(lines[0].contains(" thread_dur="), "{lines:?}");

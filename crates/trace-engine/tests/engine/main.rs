@@ -1,5 +1,6 @@
 //! The engine in one process, read back through the buffer reader.
 
+mod alone;
 mod circular;
 mod definitions;
 mod freeze;

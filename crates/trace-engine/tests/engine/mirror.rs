@@ -1,10 +1,10 @@
 //! Marks of events for another trace.
 
-use crate::support::Trace;
+use crate::support::{Trace, alone};
 use std::sync::Mutex;
 use trace_engine::{
     Config, EventType, Id, Mark, Scope, async_begin, async_end, async_instant, begin_scope, counter,
-    duration, duration_begin, duration_complete, duration_end, ffi, flow_begin, instant, now, set_event_hook,
+    duration, duration_begin, duration_complete, duration_end, ffi, flow_begin, instant, now,
     vthread_counter, write_event,
 };
 use trace_format::argument::ArgumentValue;
@@ -101,13 +101,13 @@ fn each_kind_of_event_has_its_mark() {
 #[test]
 fn what_a_hook_keeps_out_has_no_mark_but_the_scope_that_had_begun() {
     let trace = Trace::start_with(mirrored);
-    set_event_hook(Some(Box::new(is_no_secret)));
+    let hooked = trace.hook(is_no_secret);
     {
         duration!("app", "secret");
         instant!("app", "secret", Scope::Thread);
         instant!("app", "open", Scope::Thread);
     }
-    set_event_hook(None);
+    drop(hooked);
     assert_eq!(marks(), ["begin secret", "instant open", "end"]);
     assert_eq!(trace.stop().lines(), ["instant t app/open"]);
 }
@@ -144,12 +144,11 @@ fn marks_of_a_private_recording_have_no_texts_of_the_run() {
 
 #[test]
 fn scopes_that_were_open_or_whose_category_is_off_are_not_marked() {
+    let alone = alone();
     MARKS.lock().unwrap().clear();
-    let guard = crate::support::alone();
     let open = || {
         duration!("app", "before");
-        drop(guard);
-        let trace = Trace::start_with(|config| {
+        let trace = Trace::start_after(&alone, |config| {
             mirrored(config);
             config.categories = trace_engine::Categories::Listed(vec!["app".into()]);
         });
@@ -161,7 +160,7 @@ fn scopes_that_were_open_or_whose_category_is_off_are_not_marked() {
     assert_eq!(marks(), ["instant on"]);
     assert_eq!(trace.stop().events.len(), 1);
     // The next recording has none.
-    let trace = Trace::start(1 << 20, &[]);
+    let trace = Trace::start_after(&alone, |_| ());
     instant!("app", "on", Scope::Thread);
     drop(trace.stop());
     assert_eq!(marks(), Vec::<String>::new());

@@ -88,8 +88,9 @@ fn a_buffer_is_used_before_it_is_full() {
         for n in 0..rolling / 32 + 1 {
             instant!("cat", "busy", Scope::Thread, "n" => n);
         }
-        assert_eq!(trace.slab_words().iter().filter(|word| word.state() == SlabState::Empty).count(), 0);
+        let words = trace.slab_words();
         barrier.wait();
+        assert_eq!(words.iter().filter(|word| word.state() == SlabState::Empty).count(), 0);
     });
     let read = trace.stop();
     let idle = read.events.iter().filter(|event| event.name == "idle").count();

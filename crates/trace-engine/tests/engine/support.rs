@@ -1,9 +1,10 @@
 //! Runs one trace at a time on heap memory and reads it back.
 
+pub use crate::alone::{Alone, Hooked, alone};
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use trace_engine::engine::{Engine, Error, SaveRequest, State};
 use trace_engine::{
@@ -19,15 +20,13 @@ use trace_format::slab::{Loss, LossReason, SlabWord};
 use trace_format::units::TicksPerSecond;
 use trace_reader::buffer::{Activity, BufferPart, BufferReader, Findings, GapLoss, Source};
 
-/// The engine is one for the process.
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 /// What was sent by the trace that runs.
 pub static ALERTS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 /// How often the dispatcher of a stream was woken.
 pub static WAKES: AtomicU32 = AtomicU32::new(0);
 const RATE: u64 = 1_000_000_000;
 /// How long a busy machine may keep a thread from leaving an event.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What the engine writes into.
 pub enum Memory {
@@ -54,7 +53,7 @@ pub struct Trace {
     reader: Option<BufferReader<&'static Memory>>,
     out: Vec<u8>,
     layout: Layout,
-    _alone: Option<MutexGuard<'static, ()>>,
+    alone: Alone,
 }
 
 /// Ends the trace also where a test fails half-way.
@@ -103,7 +102,7 @@ pub struct Read {
     losses: [(LossReason, Loss); LossReason::ALL.len()],
     definition_bytes: u64,
     /// No other test's trace begins before this one was looked at.
-    _alone: Option<MutexGuard<'static, ()>>,
+    _alone: Alone,
 }
 
 fn config(categories: &[&str]) -> Config {
@@ -121,11 +120,6 @@ fn config(categories: &[&str]) -> Config {
     }
 }
 
-/// The engine for one test alone.
-pub fn alone() -> MutexGuard<'static, ()> {
-    ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Trace {
     pub fn start(bytes: usize, categories: &[&str]) -> Self {
         let (region, words) = Region::on_heap(bytes);
@@ -139,10 +133,15 @@ impl Trace {
 
     /// With another configuration.
     pub fn start_with(change: impl FnOnce(&mut Config)) -> Self {
+        Self::start_after(&alone(), change)
+    }
+
+    /// The same, in the turn of something before it.
+    pub fn start_after(alone: &Alone, change: impl FnOnce(&mut Config)) -> Self {
         let (region, words) = Region::on_heap(1 << 20);
         let mut config = config(&[]);
         change(&mut config);
-        Self::start_as(region, Memory::Heap(words), BufferMode::Oneshot, config)
+        Self::start_alone(region, Memory::Heap(words), BufferMode::Oneshot, config, alone.clone())
     }
 
     /// On a shared mapping, as a provider has it.
@@ -157,29 +156,16 @@ impl Trace {
 
     /// On any memory.
     pub fn start_on(region: Region, words: Memory, mode: BufferMode, categories: &[&str]) -> Self {
-        Self::start_as(region, words, mode, config(categories))
-    }
-
-    fn start_as(region: Region, words: Memory, mode: BufferMode, config: Config) -> Self {
-        Self::start_alone(region, words, mode, config, alone())
+        Self::start_alone(region, words, mode, config(categories), alone())
     }
 
     /// Stops, and starts another one of the same kind before any other test does.
-    pub fn stop_and_start_another(mut self) -> (Read, Self) {
-        let alone = self._alone.take().unwrap();
-        let read = self.stop();
-        let (region, words) = Region::on_heap(1 << 20);
-        let memory = Memory::Heap(words);
-        (read, Self::start_alone(region, memory, BufferMode::Oneshot, config(&[]), alone))
+    pub fn stop_and_start_another(self) -> (Read, Self) {
+        let alone = self.alone.clone();
+        (self.stop(), Self::start_after(&alone, |_| ()))
     }
 
-    fn start_alone(
-        region: Region,
-        words: Memory,
-        mode: BufferMode,
-        config: Config,
-        alone: MutexGuard<'static, ()>,
-    ) -> Self {
+    fn start_alone(region: Region, words: Memory, mode: BufferMode, config: Config, alone: Alone) -> Self {
         let bytes = region.len_bytes();
         ALERTS.lock().unwrap().clear();
         WAKES.store(0, Ordering::Relaxed);
@@ -187,7 +173,12 @@ impl Trace {
         engine.start(Disposition::Retain, &[]).unwrap();
         let layout = Layout::new(bytes as u64, mode).unwrap();
         let words = Box::leak(Box::new(words));
-        Self { engine, words, reader: None, out: Vec::new(), layout, _alone: Some(alone) }
+        Self { engine, words, reader: None, out: Vec::new(), layout, alone }
+    }
+
+    /// Gives the program a hook.
+    pub fn hook(&self, hook: impl Fn(&Record_<'_>) -> bool + Send + Sync + 'static) -> Hooked {
+        Hooked::new(&self.alone, hook)
     }
 
     pub fn slab_count(&self) -> u32 {
@@ -253,7 +244,7 @@ impl Trace {
         let stopped = self.engine.go_over(region, mode, config, &[])?;
         assert_eq!(stopped.stragglers, 0);
         self.read(BufferPart::Rest(Activity::Quiet));
-        let left = self.parse(None);
+        let left = self.parse();
         self.words = Box::leak(Box::new(Memory::Heap(words)));
         self.layout = Layout::new(bytes as u64, mode).unwrap();
         self.reader = None;
@@ -324,30 +315,23 @@ impl Trace {
     pub fn end(mut self) -> Read {
         self.read(BufferPart::Rest(Activity::Quiet));
         self.engine.terminate(Instant::now() + PATIENCE).unwrap();
-        let alone = self._alone.take();
-        self.parse(alone)
+        self.parse()
     }
 
     /// Reads the buffer of an engine that was terminated.
     pub fn read_terminated(mut self) -> Read {
         self.read(BufferPart::Rest(Activity::Quiet));
-        let alone = self._alone.take();
-        self.parse(alone)
+        self.parse()
     }
 
-    fn parse(&self, alone: Option<MutexGuard<'static, ()>>) -> Read {
+    fn parse(&self) -> Read {
         let slabs_used = self.slabs_used();
         let reader = self.reader.as_ref().unwrap();
-        read(reader, &self.out, slabs_used, alone)
+        read(reader, &self.out, slabs_used, self.alone.clone())
     }
 }
 
-fn read(
-    reader: &BufferReader<&Memory>,
-    out: &[u8],
-    slabs_used: usize,
-    alone: Option<MutexGuard<'static, ()>>,
-) -> Read {
+fn read(reader: &BufferReader<&Memory>, out: &[u8], slabs_used: usize, alone: Alone) -> Read {
     let mut strings = BTreeMap::new();
     let mut threads = BTreeMap::new();
     let mut events = Vec::new();
