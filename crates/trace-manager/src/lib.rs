@@ -7,3 +7,6 @@
 
 pub mod core;
 pub mod daemon;
+#[cfg(test)]
+#[path = "../../trace-engine/src/own_process.rs"]
+mod own_process;

@@ -215,8 +215,8 @@ fn message(mut bytes: Vec<u8>, length: usize, handles: Vec<Handle>, is_cut: bool
         return Err(Error::TooManyHandles { found, limit });
     }
     if is_cut {
-        // The message had room for more handles, and the process had not.
-        return Err(Error::io("cannot receive a message's handles", rustix::io::Errno::MFILE));
+        // There was room for more handles than a message can have.
+        return Err(Error::HandlesLost);
     }
     if length == 0 && handles.is_empty() {
         // An empty message cannot be distinguished from the end, which is why none can be written.

@@ -48,6 +48,8 @@ pub enum Error {
         /// The limit.
         limit: usize,
     },
+    /// A message was received whose handles this process can have no descriptors for: both are gone.
+    HandlesLost,
     /// A handle of another kind than required.
     WrongType {
         /// The kind asked for.
@@ -99,6 +101,9 @@ impl fmt::Display for Error {
             }
             Self::TooManyHandles { found, limit } => {
                 write!(f, "message with {found} handles, at most {limit} are possible")
+            }
+            Self::HandlesLost => {
+                f.write_str("this process has no descriptors for the handles of a message (ulimit -n)")
             }
             Self::WrongType { expected } => write!(f, "handle is not a {expected}"),
             Self::NoSpace { directory, needed, available } => {

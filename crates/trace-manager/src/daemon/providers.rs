@@ -270,6 +270,11 @@ impl Providers {
         let message = match channel.read() {
             Ok(message) => message,
             Err(Error::ShouldWait) => return None,
+            // An answer that is missing, or a buffer that is not taken over and stays where it is.
+            Err(error @ Error::HandlesLost) => {
+                log(&format!("provider {}: {error}", id.0));
+                return None;
+            }
             Err(_) => {
                 self.close(id, io);
                 return None;

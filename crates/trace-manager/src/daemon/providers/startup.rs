@@ -119,9 +119,13 @@ mod tests {
     use super::super::tests::provider;
     use super::*;
     use crate::core::{ClientId, Uid};
+    use crate::own_process::is_own_process;
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     use std::path::{Path, PathBuf};
     use trace_archive::manifest::Manifest;
     use trace_protocol::controller::TraceConfig;
+    use trace_protocol::provider::ProviderResponse;
+    use trace_protocol::{Message, Txid};
     use zx_sim::ticks::Clock;
     use zx_sim::{Channel, RuntimeDir};
 
@@ -133,7 +137,7 @@ mod tests {
         directory: tempfile::TempDir,
         providers: Providers,
         io: Io,
-        _theirs: Channel,
+        theirs: Channel,
     }
 
     impl Scene {
@@ -147,14 +151,14 @@ mod tests {
             let mut providers = Providers::new(runtime, Clock::measure());
             let uid = Uid(rustix::process::geteuid().as_raw());
             providers.begin_session(CLIENT, config, uid, Vec::new());
-            let (ours, _theirs) = Channel::pair().unwrap();
+            let (ours, theirs) = Channel::pair().unwrap();
             let app = Provider { channel: Some(ours), uid, ..provider() };
             providers.providers.insert(APP, app);
             providers.next_id = 2;
             let mut io = Io::new().unwrap();
             providers.initialize(CLIENT, APP, 4096, BufferingMode::Oneshot, Vec::new()).unwrap();
             while providers.make_buffers(&mut io) {}
-            Self { directory, providers, io, _theirs }
+            Self { directory, providers, io, theirs }
         }
 
         /// A buffer of a program's own.
@@ -201,6 +205,37 @@ mod tests {
         let (path, vmo) = scene.buffer("session-other", 4096);
         assert_eq!(scene.take_over(vmo, BufferingMode::Circular), None);
         assert!(path.exists() && !scene.is_connected());
+    }
+
+    /// The limit holds for the whole process.
+    //= docs/protocol.md#what-was-recorded-before
+    #[test]
+    fn a_message_whose_buffer_finds_no_descriptor_costs_no_connection() {
+        let test = "a_message_whose_buffer_finds_no_descriptor_costs_no_connection";
+        if !is_own_process(&format!("daemon::providers::startup::tests::{test}")) {
+            return;
+        }
+        let mut scene = Scene::new();
+        let (path, vmo) = scene.buffer("session-app", 4096);
+        let buffering_mode = BufferingMode::Oneshot;
+        let messages = [vmo.duplicate().unwrap(), vmo].map(|vmo| {
+            ProviderResponse::HandOver { buffer: vmo.into_handle(), buffering_mode }
+                .encode(Txid::ONE_WAY)
+                .unwrap()
+        });
+        for message in messages {
+            scene.theirs.write(&message.bytes, message.handles).unwrap();
+        }
+        let limit = getrlimit(Resource::Nofile);
+        setrlimit(Resource::Nofile, Rlimit { current: Some(0), ..limit }).unwrap();
+        assert!(scene.providers.read_channel(APP, &mut scene.io).is_none());
+        setrlimit(Resource::Nofile, limit).unwrap();
+        assert!(scene.is_connected() && path.exists() && scene.io.events.is_empty());
+        // The next one finds it.
+        assert!(scene.providers.read_channel(APP, &mut scene.io).is_none());
+        assert!(!path.exists());
+        let taken = scene.io.events.pop_front();
+        assert!(matches!(taken, Some(Event::HandedOver { provider: ProviderId(2), from: APP })), "{taken:?}");
     }
 
     #[test]
