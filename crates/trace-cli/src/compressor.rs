@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Write};
 use std::net::TcpStream;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -31,6 +31,8 @@ const MAX_KEPT_BYTES: usize = 1 << 20;
 const IDLE: Duration = Duration::from_millis(1);
 /// From so many bytes on, a block of its own costs nothing worth mentioning.
 const BLOCK_BYTES: u64 = 128 << 10;
+/// The reader of a pipe or a connection shows by so many bytes that it takes any.
+const PIECE_BYTES: usize = 4096;
 /// How many points are kept of what a pipe's reader has not read.
 const MAX_POINTS: usize = 1024;
 
@@ -47,8 +49,9 @@ pub enum Place {
     Back(Sender<Vec<u8>>),
 }
 
-impl Write for Place {
+impl Place {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let piece = &bytes[..bytes.len().min(PIECE_BYTES)];
         match self {
             Self::File(file, written) => {
                 check_file(file, *written)?;
@@ -56,13 +59,25 @@ impl Write for Place {
                 *written += count as u64;
                 Ok(count)
             }
-            Self::Stdout(stdout) => stdout.write(bytes),
-            Self::Connection(connection) => connection.write(bytes),
+            Self::Stdout(stdout) => stdout.write(piece),
+            Self::Connection(connection) => connection.write(piece),
             Self::Back(sender) => {
                 let sent = sender.send(bytes.to_vec());
                 sent.map(|()| bytes.len()).map_err(|_| io::ErrorKind::BrokenPipe.into())
             }
         }
+    }
+}
+
+/// What is written into a place counts.
+#[derive(Debug)]
+struct Counted(Place, Arc<Shared>);
+
+impl Write for Counted {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let count = self.0.write(bytes)?;
+        self.1.written.fetch_add(count as u64, Ordering::Relaxed);
+        Ok(count)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -97,6 +112,8 @@ pub struct Compressor {
 #[derive(Debug, Default)]
 struct Shared {
     points: Mutex<Points>,
+    /// Bytes of the output.
+    written: AtomicU64,
     /// No chunk is missing.
     is_whole: AtomicBool,
     failure: OnceLock<String>,
@@ -151,7 +168,7 @@ impl Compressor {
         let shared = Arc::new(Shared::default());
         let is_file = matches!(place, Place::File(..));
         let mut thread = Thread {
-            writer: Writer::new(place, manner.level)?,
+            writer: Writer::new(Counted(place, shared.clone()), manner.level)?,
             records: manner.has_records.then(WholeRecords::default),
             is_live,
             chunks: waiting,
@@ -204,6 +221,11 @@ impl Compressor {
         self.shared.failure()
     }
 
+    /// Bytes that the output has taken.
+    pub fn written(&self) -> u64 {
+        self.shared.written.load(Ordering::Relaxed)
+    }
+
     /// Bytes that were handed over and cannot be read from the output, of which so many bytes are unread.
     pub fn pending(&self, unread: impl FnOnce() -> u64) -> u64 {
         // What is written after this is not taken for read.
@@ -250,7 +272,7 @@ impl Drop for Compressor {
 
 /// The side that compresses.
 struct Thread {
-    writer: Writer<Place>,
+    writer: Writer<Counted>,
     records: Option<WholeRecords>,
     is_live: bool,
     chunks: Receiver<Vec<u8>>,
@@ -352,7 +374,7 @@ impl Thread {
     /// Has a file end where it can be read to.
     fn cut(&mut self) {
         let readable = self.noted.0;
-        if let Place::File(file, _) = self.writer.output()
+        if let Counted(Place::File(file, _), _) = self.writer.output()
             && file.metadata().is_ok_and(|metadata| metadata.len() > readable)
         {
             let _ = file.set_len(readable);

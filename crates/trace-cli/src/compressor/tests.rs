@@ -1,5 +1,6 @@
 use super::*;
-use std::io::{Read, Seek};
+use std::io::Read;
+use std::os::unix::fs::FileExt;
 use tempfile::NamedTempFile;
 use trace_convert::seekable::FRAME_BYTES;
 use zx_sim::{Signals, wait_one};
@@ -25,10 +26,10 @@ fn frames(bytes: &[u8]) -> Vec<usize> {
     (begin..footer).step_by(8).map(|entry| number(entry + 4)).collect()
 }
 
-fn contents(mut file: &File) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    file.rewind().unwrap();
-    file.read_to_end(&mut bytes).unwrap();
+/// All of a file. The thread writes where its position is.
+fn contents(file: &File) -> Vec<u8> {
+    let mut bytes = vec![0; file.metadata().unwrap().len() as usize];
+    file.read_exact_at(&mut bytes, 0).unwrap();
     bytes
 }
 
@@ -62,6 +63,7 @@ fn frames_end_at_the_ends_of_records() {
         wait_until_written(&compressor);
         compressor.finish().unwrap();
         let bytes = contents(file);
+        assert_eq!(compressor.written(), bytes.len() as u64);
         assert_eq!(zstd::decode_all(&bytes[..]).unwrap(), archive);
         let frames = frames(&bytes);
         assert_eq!(frames.iter().sum::<usize>(), archive.len());

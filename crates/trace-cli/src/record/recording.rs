@@ -52,7 +52,8 @@ impl LimitedSink<'_> {
             Sink::Connection(connection) => self.patience.write_all(*connection, bytes),
             Sink::Compressed(_, compressor, chunk) => {
                 chunk.extend_from_slice(bytes);
-                self.patience.wait_until(|wait| compressor.push_within(wait, chunk))
+                self.patience
+                    .wait_until(|wait| Ok((compressor.push_within(wait, chunk)?, compressor.written())))
             }
             Sink::File(..) => self.sink.write_all(bytes),
         }
@@ -98,7 +99,7 @@ impl trace_client::sink::Sink for LimitedSink<'_> {
         if self.sink.has_reader()
             && let Sink::Compressed(_, compressor, _) = &mut self.sink
         {
-            self.patience.wait_until(|wait| Ok(compressor.end_within(wait)))?;
+            self.patience.wait_until(|wait| Ok((compressor.end_within(wait), compressor.written())))?;
         }
         self.sink.finish()
     }
