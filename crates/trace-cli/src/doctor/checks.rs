@@ -1,7 +1,7 @@
 //! One function for each capability.
 
 use super::Finding;
-use crate::connection::{self, ENOUGH_MIB, free_mebibytes, own_directory};
+use crate::connection::{self, Connection, ENOUGH_MIB, free_mebibytes, is_roots, own_directory};
 use crate::{kernel, recover};
 use indicatif::HumanBytes;
 use ktrace_provider::tracefs::Tracefs;
@@ -33,10 +33,16 @@ fn as_root(command: &str) -> String {
     if rustix::process::geteuid().is_root() { command.to_owned() } else { format!("sudo {command}") }
 }
 
-/// The finding, and the directory if it is usable.
+/// The finding, and the directory if buffers are made there and it is usable.
 fn runtime_directory() -> (Finding, Option<PathBuf>) {
     const NAME: &str = "runtime directory";
-    let Some(first) = connection::directories().into_iter().next() else {
+    // A manager that runs is used, wherever it is.
+    let found = Connection::find().ok().flatten().map(|manager| manager.directory().to_owned());
+    if let Some(roots) = found.as_ref().filter(|directory| is_roots(directory)) {
+        let detail = format!("{}, of root's manager, which makes the buffers elsewhere", roots.display());
+        return (Finding::works(NAME, detail), None);
+    }
+    let Some(first) = found.or_else(|| connection::directories().into_iter().next()) else {
         return (Finding::fails(NAME, "no directory is suitable", own_directory()), None);
     };
     match RuntimeDir::open_or_create(&first) {
