@@ -185,9 +185,10 @@ impl Collector {
     /// Everything, when the other side has closed.
     ///
     /// # Panics
-    /// If the socket cannot be read.
+    /// If the socket cannot be read, or the other side does not close within [`DEADLINE`].
     #[must_use]
     pub fn finish(self) -> Vec<u8> {
+        wait_for("the other side to close", || self.thread.is_finished().then_some(()));
         self.thread.join().expect("the socket can be read");
         self.bytes.lock().expect("no panic").clone()
     }

@@ -2,6 +2,7 @@
 //! it.
 
 use crate::build::program;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGINT, SIGQUIT};
 use std::ffi::OsStr;
@@ -9,7 +10,7 @@ use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, Once};
 use std::thread::JoinHandle;
@@ -266,13 +267,30 @@ impl Sandbox {
 
         let lock = std::fs::File::open(self.runtime_dir().join("lock")).ok()?;
         // A running manager holds the lock; the number alone may be another process's by now. To try the lock
-        // would keep it from a manager that starts just then, so the kernel is asked: `1: FLOCK ADVISORY
-        // WRITE 42 00:1a:1234 0 EOF`.
+        // would keep it from a manager that starts just then, so the kernel is asked: `lock: 1: FLOCK
+        // ADVISORY WRITE 42 00:1a:1234 0 EOF`.
         let inode = format!(":{} ", lock.metadata().ok()?.ino());
-        let locks = std::fs::read_to_string("/proc/locks").ok()?;
-        let is_held = locks.lines().any(|line| line.contains("FLOCK") && line.contains(&inode));
-        let text = std::io::read_to_string(lock).ok()?;
-        text.trim().parse().ok().filter(|_| is_held)
+        let pid: u32 = std::io::read_to_string(lock).ok()?.trim().parse().ok()?;
+        // Its own list: that of the machine leaves locks out when others go while it is read.
+        let mut descriptors = std::fs::read_dir(format!("/proc/{pid}/fdinfo")).ok()?.flatten();
+        let is_held = |facts: String| {
+            facts
+                .lines()
+                .any(|line| line.starts_with("lock:") && line.contains("FLOCK") && line.contains(&inode))
+        };
+        descriptors.any(|entry| std::fs::read_to_string(entry.path()).is_ok_and(is_held)).then_some(pid)
+    }
+
+    /// Waits until so many programs are registered with the manager.
+    ///
+    /// # Panics
+    /// If they do not come.
+    pub fn wait_for_providers(&self, count: usize) {
+        wait_for("programs to register", || {
+            let listed = self.trace(["list-providers", "--json"]).stdout;
+            let listed: Vec<serde_json::Value> = serde_json::from_slice(&listed).ok()?;
+            (listed.len() >= count).then_some(())
+        });
     }
 }
 
@@ -383,12 +401,12 @@ impl Process {
     /// Reads the next line of its output.
     ///
     /// # Panics
-    /// If it ends without one.
+    /// If it ends without one, or says nothing for [`DEADLINE`].
     pub fn line(&mut self) -> String {
         let stdout = self.child.stdout.as_mut().expect("its output is piped");
         let mut line = Vec::new();
         let mut byte = [0];
-        while stdout.read(&mut byte).expect("its output can be read") == 1 && byte[0] != b'\n' {
+        while read_in_time(stdout, &mut byte) == 1 && byte[0] != b'\n' {
             line.push(byte[0]);
         }
         assert!(!line.is_empty(), "the program said nothing");
@@ -412,21 +430,33 @@ impl Process {
     /// Waits for its end and returns the rest of what it said.
     ///
     /// # Panics
-    /// If it does not end within [`DEADLINE`].
+    /// If it goes on and says nothing for [`DEADLINE`], or if what it has started does.
     pub fn finish(mut self) -> Output {
         drop(self.child.stdin.take());
         let mut stdout = Vec::new();
         if let Some(out) = self.child.stdout.as_mut() {
-            let _ = out.read_to_end(&mut stdout);
+            let mut chunk = [0; 4096];
+            while let length @ 1.. = read_in_time(out, &mut chunk) {
+                stdout.extend_from_slice(&chunk[..length]);
+            }
         }
         let status =
             wait_for("the end of a program", || self.child.try_wait().expect("it can be waited for"));
         if let Some(collector) = self.collector.take() {
-            let _ = collector.join();
+            wait_for("the end of its messages", || collector.is_finished().then_some(()));
         }
         let stderr = self.stderr.lock().expect("no panic").clone();
         Output { status, stdout, stderr }
     }
+}
+
+/// Reads what comes next.
+fn read_in_time(stdout: &mut ChildStdout, bytes: &mut [u8]) -> usize {
+    let limit = Timespec { tv_sec: DEADLINE.as_secs() as i64, tv_nsec: 0 };
+    let mut polled = [PollFd::new(&*stdout, PollFlags::IN)];
+    let ready = rustix::io::retry_on_intr(|| poll(&mut polled, Some(&limit)));
+    assert_eq!(ready, Ok(1), "a program says nothing");
+    stdout.read(bytes).expect("its output can be read")
 }
 
 impl Drop for Process {

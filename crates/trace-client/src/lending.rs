@@ -151,7 +151,7 @@ mod tests {
         theirs.write(&[0; 24]).unwrap();
         let lent = lending.begin(ours);
         assert!(lending.is_lent());
-        drop(theirs);
+        rustix::net::shutdown(&theirs, rustix::net::Shutdown::Both).unwrap();
         drop(lent);
         assert!(!lending.is_lent());
         // A manager that does not let it go.

@@ -569,7 +569,7 @@ fn too_many() -> String {
 }
 
 /// Raises the limit of descriptors: hundreds of providers have some each.
-fn allow_many_descriptors() {
+pub(crate) fn allow_many_descriptors() {
     use rustix::process::{Resource, getrlimit, setrlimit};
 
     let limit = getrlimit(Resource::Nofile);

@@ -118,6 +118,7 @@ mod tests {
 
     #[test]
     fn a_closed_reader_ends_no_process() {
+        let _alone = crate::apart::COPIES.lock();
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
         assert!(!write_to(&writer, "lost"));

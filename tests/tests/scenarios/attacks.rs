@@ -247,14 +247,14 @@ fn connections_leave_a_recording_the_descriptors_that_it_needs() {
     let scene = with_descriptors(64);
     let stream = trace_tests::build::program("stream").to_str().unwrap();
     let mut options = vec!["record", "-o", "a.fxt", "--buffering-mode", "streaming", "--buffer-size", "1"];
-    options.extend(["--fail-on-loss", "--", stream, "1", "200000", "100000"]);
+    options.extend(["--fail-on-loss", "--", stream, "1", "80000", "20000"]);
     let recording = scene.sandbox.spawn("trace", &options);
     let client = Client::connect(&scene.sandbox);
     wait_for("the program to record", || first_provider(&client)?.recorded_by.map(drop));
     let connections = use_up(&scene, 100);
     let output = recording.finish();
     assert!(output.status.success(), "{output:?}");
-    assert_eq!(Archive::read(&scene.sandbox.file("a.fxt")).events.len(), 200_000);
+    assert_eq!(Archive::read(&scene.sandbox.file("a.fxt")).events.len(), 80_000);
     drop(connections);
 }
 

@@ -89,9 +89,9 @@ fn a_recording_outlives_the_process_that_started_it() {
 #[test]
 fn a_recording_ends_by_its_duration_and_stop_waits_for_it() {
     let sandbox = Sandbox::new();
-    succeeds(&sandbox, &["start", "--duration", "1500ms", "--buffering-mode", "streaming", "-o", "a.fxt"]);
+    succeeds(&sandbox, &["start", "--duration", "6s", "--buffering-mode", "streaming", "-o", "a.fxt"]);
     let _program = streaming(&sandbox);
-    assert!(status(&sandbox)["remaining_ns"].as_u64().unwrap() < 1_500_000_000);
+    assert!(status(&sandbox)["remaining_ns"].as_u64().unwrap() < 6_000_000_000);
     succeeds(&sandbox, &["flush"]);
     // What was handed over is in the file before the end.
     let is_written = || Archive::read_prefix(&sandbox.file("a.fxt")).events.len() > 10;
@@ -103,7 +103,7 @@ fn a_recording_ends_by_its_duration_and_stop_waits_for_it() {
     let archive = Archive::read(&sandbox.file("a.fxt"));
     let [begin, end] = &archive.manager_events[..] else { panic!("{:?}", archive.manager_events) };
     let seconds = (end.nanos().0 - begin.nanos().0) as f64 / 1e9;
-    assert!((1.5..6.0).contains(&seconds), "{seconds}");
+    assert!((6.0..20.0).contains(&seconds), "{seconds}");
     let numbers: Vec<u64> = archive.events.iter().map(|event| event.u64("n")).collect();
     assert!(numbers.iter().copied().eq(0..numbers.len() as u64) && numbers.len() > 100, "{}", numbers.len());
 }
@@ -113,7 +113,7 @@ fn a_recording_ends_by_its_duration_and_stop_waits_for_it() {
 #[test]
 fn a_recording_that_has_ended_by_itself_is_reported_by_stop() {
     let sandbox = Sandbox::new();
-    succeeds(&sandbox, &["start", "--duration", "300ms", "-o", "a.fxt"]);
+    succeeds(&sandbox, &["start", "--duration", "3s", "-o", "a.fxt"]);
     sandbox.spawn_recorded("emit", &["1", "10"]).succeed();
     wait_for("the end of the recording", || status(&sandbox).is_null().then_some(()));
     let output = succeeds(&sandbox, &["stop", "--json"]);
@@ -207,7 +207,7 @@ fn snapshots_of_a_circular_recording_have_the_last_seconds() {
     let program = sandbox.spawn_recorded("stream", &["1", "1000000000", "50000"]);
     let records = || status(&sandbox)["providers"][0]["records"].as_u64();
     wait_for("the buffer to go round", || (records()? > 150_000).then_some(()));
-    for (name, last, least, most) in [("a.fxt", "50ms", 0.03, 0.3), ("b.fxt", "100s", 0.3, 30.0)] {
+    for (name, last, least, most) in [("a.fxt", "200ms", 0.03, 0.4), ("b.fxt", "100s", 0.1, 30.0)] {
         let output = succeeds(&sandbox, &["snapshot", "--last", last, "-o", name]);
         let said = text(&output.stderr);
         let archive = Archive::read(&sandbox.file(name));

@@ -16,6 +16,9 @@ fn a_program_started_before_any_manager_is_recorded() {
     assert_eq!(sandbox.manager_pid(), None);
     let recording = sandbox.spawn("trace", &["record"]);
     assert_eq!(emit.line(), "on");
+    wait_for("the recording to be announced", || {
+        recording.stderr_so_far().contains("press Ctrl-C").then_some(())
+    });
     emit.succeed();
     recording.signal(Signal::INT);
     recording.succeed();
@@ -34,6 +37,9 @@ fn a_program_that_registers_during_a_recording_is_recorded() {
     assert_eq!(second.line(), "on");
     first.succeed();
     second.succeed();
+    wait_for("the recording to be announced", || {
+        recording.stderr_so_far().contains("press Ctrl-C").then_some(())
+    });
     recording.signal(Signal::INT);
     recording.succeed();
     let archive = Archive::read(&sandbox.file("trace.fxt"));

@@ -193,6 +193,7 @@ fn the_manager_can_only_read_buffers() {
     wait_for("the manager", || sandbox.runtime_dir().join("provisioner").exists().then_some(()));
     let mut emit = sandbox.spawn("emit", &["1", "1", "--wait"]);
     let _ = emit.line();
+    sandbox.wait_for_providers(1);
     assert!(sandbox.trace(["start", "-o", "t.fxt"]).status.success());
     let process = format!("/proc/{}", manager.pid());
     let is_buffer = |number: &String| {

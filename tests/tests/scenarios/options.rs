@@ -213,10 +213,8 @@ fn the_command_gets_further_arguments_and_may_outlive_the_recording() {
     assert_eq!(output.status.code(), Some(0), "{output:?}");
 
     // Detached: it runs on.
-    let mut recording = sandbox.spawn(
-        "trace",
-        &["record", "--duration", "300ms", "--detach", "--", path("stubborn"), "ignore-term"],
-    );
+    let mut recording = sandbox
+        .spawn("trace", &["record", "--duration", "2s", "--detach", "--", path("stubborn"), "ignore-term"]);
     wait_for("the end of the recording", || {
         recording.stderr_so_far().contains("stubborn runs on").then_some(())
     });

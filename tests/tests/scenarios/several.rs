@@ -100,7 +100,7 @@ fn what_a_killed_manager_of_a_recordings_own_leaves_is_recovered() {
     kill(own.pid(), Signal::KILL);
     fs::remove_file(sandbox.file("page")).unwrap();
     drop(own.finish());
-    wait_for_death(program);
+    [program, manager].into_iter().for_each(wait_for_death);
     let output = sandbox.trace(["recover", "-o", "recovered.fxt"]);
     assert!(output.status.success(), "{output:?}");
     assert_eq!(Archive::read(&sandbox.file("recovered.fxt")).events.len(), 503);

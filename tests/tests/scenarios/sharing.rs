@@ -228,7 +228,8 @@ fn an_observer_sees_nothing_of_another_recordings_stream() {
     let live =
         |program| sandbox.spawn("trace", &["live", "--json", "--interval", "50ms", "--program", program]);
     let (mut of_its_own, mut of_the_other) = (live("stream"), live("emit"));
-    let _ = of_the_other.line();
+    // Both observe.
+    let _ = (of_its_own.line(), of_the_other.line());
     let stream = sandbox.spawn_recorded("stream", &["2", "100000", "100000"]);
     while !of_its_own.line().contains("\"stream\"") {}
     stream.succeed();

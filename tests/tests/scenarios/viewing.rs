@@ -229,6 +229,11 @@ fn a_copy_of_the_ui_is_served_at_any_port_until_its_page_is_closed() {
     assert!(said.starts_with("trace: note.txt: expected a Fuchsia trace, a JSON trace"), "{said}");
 }
 
+/// A program that another test is just starting has descriptors of this process for a moment.
+fn listener(address: Ipv4Addr) -> TcpListener {
+    wait_for("the port to be free", || TcpListener::bind((address, PORT)).ok())
+}
+
 //= docs/perfetto.md#showing-a-trace
 #[test]
 fn the_process_that_has_the_port_is_named() {
@@ -241,7 +246,7 @@ fn the_process_that_has_the_port_is_named() {
     let sandbox = Sandbox::for_all_users().unwrap_or_default();
     fs::write(sandbox.file("a.fxt"), MAGIC).unwrap();
     for address in [Ipv4Addr::LOCALHOST, Ipv4Addr::UNSPECIFIED] {
-        let _listener = TcpListener::bind((address, PORT)).unwrap();
+        let _listener = listener(address);
         let own = String::from_utf8(fs::read("/proc/self/cmdline").unwrap()).unwrap();
         let own: String = own.trim_end_matches('\0').replace('\0', " ").chars().take(200).collect();
         assert_eq!(
@@ -256,7 +261,7 @@ fn the_process_that_has_the_port_is_named() {
     if !rustix::process::geteuid().is_root() {
         return skip(test, "root", "only root can act for others");
     }
-    let _listener = TcpListener::bind((Ipv4Addr::LOCALHOST, PORT)).unwrap();
+    let _listener = listener(Ipv4Addr::LOCALHOST);
     let public = sandbox.file("trace");
     copy_program("trace", &public);
     let mut other = Command::new(public);

@@ -59,8 +59,9 @@ impl Frozen {
 
     /// Lets the thread finish its event and end.
     pub fn release(&mut self) {
-        STATE.store(RELEASED, Ordering::SeqCst);
+        // Only one's own: the next test may have one already.
         if let Some(thread) = self.0.take() {
+            STATE.store(RELEASED, Ordering::SeqCst);
             thread.join().unwrap();
         }
     }

@@ -70,7 +70,7 @@ fn every_event_is_in_one_buffer_and_in_order() {
         for time in 0..TIMES {
             granted.fetch_add(EVENTS, Ordering::Relaxed);
             // In a buffer of each mode, also while threads write.
-            let left = trace.go_over(MODES[time as usize % MODES.len()], BYTES, &[]).unwrap();
+            let left = trace.go_over_in_time(MODES[time as usize % MODES.len()], BYTES);
             add(&mut numbers, &left);
         }
         writers.into_iter().for_each(|writer| writer.join().unwrap());

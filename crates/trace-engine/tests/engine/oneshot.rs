@@ -1,6 +1,6 @@
 //! Exact events in, exact events out, and the end of a oneshot buffer.
 
-use crate::support::{Read, Trace, kinds};
+use crate::support::{EndsThreads, Read, Trace, kinds};
 use std::sync::atomic::{AtomicU64, Ordering};
 use trace_engine::{
     Id, Koid, Scope, ThreadState, async_begin, async_end, async_enter, async_instant, blob, blob_attachment,
@@ -401,21 +401,20 @@ fn signal_handlers_write_events_of_their_own() {
 fn stop_while_all_are_writing_leaves_a_whole_buffer() {
     for _ in 0..20 {
         let trace = Trace::start(1 << 20, &[]);
-        let go_on = std::sync::atomic::AtomicBool::new(true);
+        let is_over = std::sync::atomic::AtomicBool::new(false);
         let read: Read = std::thread::scope(|scope| {
+            let _ends = EndsThreads(&is_over);
             for _ in 0..3 {
                 scope.spawn(|| {
                     let mut number = 0_u64;
-                    while go_on.load(Ordering::Relaxed) {
+                    while !is_over.load(Ordering::Relaxed) {
                         instant!("cat", "busy", Scope::Thread, "n" => number);
                         number += 1;
                     }
                 });
             }
             trace.wait_for_slabs(4);
-            let read = trace.stop();
-            go_on.store(false, Ordering::Relaxed);
-            read
+            trace.stop()
         });
         assert_eq!(read.findings.bad_records, 0);
         assert!(read.header.is_final);
@@ -460,7 +459,7 @@ fn records_that_are_no_events_arrive_as_written() {
     blob!("cat", "large", b"some bytes", "n" => 7_u32);
     blob_attachment!("cat", "attached", &[1_u8, 2, 3]);
     blob_record!("cat", 3, "piece", b"pftrace");
-    kernel_object!("cat", 2, Koid(7001), "guest cpu", "process" => Koid(7000));
+    kernel_object!("cat", 2, Koid(7_000_000_001), "guest cpu", "process" => Koid(7000));
     let state = ThreadState::BLOCKED;
     context_switch!("cat", 3, state, Koid(1), Koid(2), "incoming_weight" => i32::MIN, "outgoing_weight" => 5);
     context_switch!("cat", u16::MAX, ThreadState(255), Koid(1), Koid(2));
@@ -474,7 +473,7 @@ fn records_that_are_no_events_arrive_as_written() {
             "T large-blob P/T \"cat\" \"large\" blob[10]:736f6d65206279746573 {n=7u32}",
             "- large-attachment \"cat\" \"attached\" blob[3]:010203",
             "- blob perfetto \"piece\" blob[7]:70667472616365",
-            "- kernel-object thread #7001 \"guest cpu\" {process=#7000}",
+            "- kernel-object thread #7000000001 \"guest cpu\" {process=#7000}",
             "T context-switch cpu=3 1 blocked -> 2 {incoming_weight=-2147483648i32, outgoing_weight=5i32}",
             "T context-switch cpu=65535 1 state-15 -> 2",
             "T thread-wakeup cpu=4 9 {weight=-1i32, waker=#8}",

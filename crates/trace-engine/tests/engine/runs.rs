@@ -121,7 +121,8 @@ fn further_categories_count_for_one_run() {
 
 #[test]
 fn many_runs_of_many_threads_lose_nothing() {
-    let mut trace = Trace::start_in(BufferMode::Oneshot, 8 << 20);
+    // Room for what they write while this thread is held up.
+    let mut trace = Trace::start_in(BufferMode::Oneshot, 64 << 20);
     let done = std::sync::atomic::AtomicBool::new(false);
     let mut kept = 0;
     std::thread::scope(|scope| {

@@ -79,14 +79,16 @@ fn a_full_half_wakes_a_dispatcher_that_sleeps() {
         let request = service(&trace).expect("a half is full");
         trace.save(request);
     }
-    // What has just filled a half is looked at soon.
-    assert_eq!(service(&trace), None, "nothing is full");
+    // What has just filled a half is looked at soon, unless this thread was held up meanwhile.
+    let looked = trace.engine.service().expect("a stream runs");
+    assert_eq!(looked.save, None, "nothing is full");
+    let expected = 4 + u32::from(looked.poll_after > Duration::from_millis(1));
     (0..per_half).for_each(write);
-    assert_eq!(wakes(), 4, "it looks often");
+    assert_eq!(wakes(), expected, "it looks often");
     let request = service(&trace).expect("a half is full");
     be_idle(&trace);
     (0..2 * per_half).for_each(write);
-    assert_eq!(wakes(), 4, "the answer wakes it");
+    assert_eq!(wakes(), expected, "the answer wakes it");
     trace.save(request);
     let next = service(&trace).expect("a half is full");
     trace.save(next);

@@ -232,7 +232,18 @@ impl Trace {
         self.go_over_as(mode, bytes, config(categories))
     }
 
-    /// The same, with another configuration.
+    /// The same while threads write, any of which may be kept from leaving its event for a while.
+    pub fn go_over_in_time(&mut self, mode: BufferMode, bytes: usize) -> Read {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            match self.go_over(mode, bytes, &[]) {
+                Err(Error::Straggler) if Instant::now() < deadline => {}
+                left => return left.unwrap(),
+            }
+        }
+    }
+
+    /// As [`Trace::go_over`], with another configuration.
     pub fn go_over_with(&mut self, change: impl FnOnce(&mut Config)) -> Read {
         let mut config = config(&[]);
         change(&mut config);
@@ -252,9 +263,13 @@ impl Trace {
         Ok(left)
     }
 
-    /// Starts a further run. What was read so far is forgotten if its definitions are.
+    /// Starts a further run. What was read so far is forgotten if its definitions are. A thread that has
+    /// begun an event before the stop may be kept from leaving it for a while.
     pub fn resume(&mut self, disposition: Disposition) {
-        self.engine.start(disposition, &[]).unwrap();
+        let deadline = Instant::now() + PATIENCE;
+        while let Err(error) = self.engine.start(disposition, &[]) {
+            assert!(error == Error::Straggler && Instant::now() < deadline, "{error}");
+        }
         if disposition == Disposition::ClearEntire {
             self.reader = None;
             self.out.clear();

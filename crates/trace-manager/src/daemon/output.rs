@@ -454,7 +454,7 @@ mod tests {
         output.read_confirmations().unwrap();
         let parts: Vec<_> = std::iter::from_fn(|| output.written_part()).collect();
         assert_eq!((parts, output.is_written()), (vec![part(2), part(3)], true));
-        drop(theirs);
+        rustix::net::shutdown(&theirs, rustix::net::Shutdown::Both).unwrap();
         assert_eq!(output.read_confirmations(), Err("the client does not write any more".to_owned()));
     }
 

@@ -1,11 +1,12 @@
 //! One clock for all processes.
 
 use crate::child::{self, receive_bytes, receive_number, send_number};
+use rustix::time::ClockId;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use zx_sim::Channel;
-use zx_sim::ticks::{self, Clock};
+use zx_sim::ticks::{self, Clock, Source};
 
 fn boot_id() -> String {
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap().trim().to_owned()
@@ -74,9 +75,12 @@ fn ticks_never_go_back_in_a_thread() {
 
 /// Ticks, and the kernel's time in nanoseconds at that moment: of many readings the one that took least.
 fn ticks_and_nanos() -> (u64, u64) {
+    // The one that is adjusted, if that is where ticks come from.
+    let is_adjusted = ticks::source() == Source::Monotonic;
+    let kernels_clock = if is_adjusted { ClockId::Monotonic } else { ClockId::MonotonicRaw };
     let readings = (0..100).map(|_| {
         let before = ticks::now();
-        let time = rustix::time::clock_gettime(rustix::time::ClockId::MonotonicRaw);
+        let time = rustix::time::clock_gettime(kernels_clock);
         let after = ticks::now();
         (after - before, before, time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
     });
