@@ -12,11 +12,21 @@ use crate::error::{Error, Result};
 use rustix::event::epoll;
 use rustix::io::fcntl_dupfd_cloexec;
 
+use std::cell::Cell;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 /// Standard input, output and error have the numbers below.
 const FIRST_ORDINARY: RawFd = 3;
+
+std::thread_local! {
+    static IS_APART: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether the calling thread has a table of its own: no thread of others may close what is in it.
+pub(crate) fn is_apart() -> bool {
+    IS_APART.get()
+}
 
 /// Gives the calling thread a table of its own that holds some descriptors of the table it had, which are
 /// returned in their order. They stay open in the old table, too.
@@ -42,6 +52,7 @@ pub unsafe fn separate<const N: usize>(kept: [RawFd; N]) -> Result<[OwnedFd; N]>
         }
         close_all_but(&kept).map_err(failed)?;
     }
+    IS_APART.set(true);
     // SAFETY: the table is this thread's alone, and the caller guarantees that no other object owns the
     // numbers.
     let kept = kept.map(|kept| unsafe { OwnedFd::from_raw_fd(kept) });
@@ -171,5 +182,35 @@ mod tests {
             }
         }
         check(separate_slowly);
+    }
+
+    /// A number is another file's in each table.
+    #[test]
+    fn what_may_block_is_closed_in_the_table_that_it_is_in() {
+        let _alone = COPIES.lock();
+        // A file without seals.
+        let open = || File::open("/proc/self/exe").unwrap();
+        let closed = |number| {
+            let end = std::time::Instant::now() + std::time::Duration::from_secs(60);
+            while crate::identity::is_open(number) {
+                assert!(std::time::Instant::now() < end, "{number} stays open");
+                std::thread::yield_now();
+            }
+        };
+        for _ in 0..3 {
+            let file = open();
+            let number = file.as_raw_fd();
+            let thread = std::thread::spawn(move || {
+                // SAFETY: the thread uses nothing else, and the descriptor is open until the thread ends.
+                let [own] = unsafe { separate([number]) }.unwrap();
+                let number = own.as_raw_fd();
+                drop(crate::Handle::new(own));
+                closed(number);
+            });
+            thread.join().unwrap();
+            assert!(crate::identity::is_open(number), "that of the others stays open");
+            drop(crate::Handle::new(file.into()));
+            closed(number);
+        }
     }
 }

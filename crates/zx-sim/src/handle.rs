@@ -1,5 +1,6 @@
 //! A descriptor of unknown kind, as it comes out of a message.
 
+use crate::apart;
 use rustix::fs::{AtFlags, FileType, OFlags, SealFlags, StatxFlags};
 use rustix::io::Errno;
 use rustix::net::{
@@ -128,7 +129,11 @@ fn close(descriptor: OwnedFd, is_shared: bool) {
                 // A connection may be configured to wait at closing until everything has arrived.
                 let _ = sockopt::set_socket_linger(&descriptor, None);
             }
-            closer::close(descriptor);
+            if apart::is_apart() {
+                closer::close_beside(descriptor);
+            } else {
+                closer::close(descriptor);
+            }
         }
     }
 }
@@ -227,6 +232,17 @@ mod closer {
                 THREADS.fetch_add(1, Ordering::SeqCst);
             }
         }
+    }
+
+    /// Bytes of the stack of a thread that only closes.
+    const STACK_BYTES: usize = 64 << 10;
+
+    /// Closes a descriptor of a table that only the calling thread has, and threads that it makes: the number
+    /// is another file's for the threads above.
+    pub fn close_beside(descriptor: OwnedFd) {
+        let thread = std::thread::Builder::new().name("zx-closer".to_owned()).stack_size(STACK_BYTES);
+        // If there can be no thread, it is closed here.
+        let _ = thread.spawn(move || drop(descriptor));
     }
 
     fn run() {
