@@ -5,7 +5,7 @@
 //! | `start CATEGORIES MODE MIB` | begins a local recording |
 //! | `events N` | records N events more, on two threads in turns |
 //! | `nested` | records durations in each other |
-//! | `provide` | makes a provider |
+//! | `provide`, `leave` | makes a provider, and drops it |
 //! | `stop` | ends the recording |
 //! | `flush FILE` | delivers the recording, in pieces that are put together in a file |
 //! | `file FILE` | flushes it into a file |
@@ -104,6 +104,10 @@ fn main() {
             ["provide"] => {
                 provider = Some(TraceProvider::new("local"));
                 "provided".to_owned()
+            }
+            ["leave"] => {
+                provider = None;
+                "left".to_owned()
             }
             ["stop"] => format!("{} {} {}", local::is_recording(), local::stop(), local::is_recording()),
             ["flush", file] => flush(file),

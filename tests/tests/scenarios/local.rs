@@ -167,6 +167,53 @@ fn a_recording_of_a_manager_takes_over() {
     assert_eq!(numbers(&sandbox, "later.fxt"), all(1000..1005));
 }
 
+/// The recordings of one connection, and the connections of one recording.
+//= docs/protocol.md#what-was-recorded-before
+#[test]
+fn whatever_was_recorded_before_is_taken_over_again_and_again() {
+    let sandbox = Sandbox::new();
+    let mut program = Local::new(&sandbox);
+    let mut sent = 0;
+    let mut record = |program: &mut Local, count: u64| {
+        sent += count;
+        assert_eq!(program.ask(&format!("events {count}")), format!("{sent} sent"));
+    };
+    let is_free = |program: &mut Local| (program.ask("start local oneshot 4") == "started").then_some(());
+    let is_taken = |program: &mut Local| {
+        (program.ask("snapshot none.fxt") == "error: there is no local recording").then_some(())
+    };
+    let recording = |file| {
+        let recording = sandbox.spawn("trace", &["record", "-o", file]);
+        wait_for("the recording", || recording.stderr_so_far().contains("press Ctrl-C").then_some(()));
+        recording
+    };
+    program.expect([["provide", "provided"]]);
+    for file in ["a.fxt", "b.fxt", "c.fxt"] {
+        wait_for("the program to be free", || is_free(&mut program));
+        record(&mut program, 100);
+        let recording = recording(file);
+        wait_for("the program to be recorded", || is_taken(&mut program));
+        record(&mut program, 100);
+        recording.signal(Signal::INT);
+        recording.succeed();
+    }
+    let recording = recording("d.fxt");
+    for _ in 0..3 {
+        program.expect([["leave", "left"]]);
+        wait_for("the program to be free", || is_free(&mut program));
+        record(&mut program, 10);
+        program.expect([["provide", "provided"]]);
+        wait_for("the program to be recorded", || is_taken(&mut program));
+        record(&mut program, 10);
+    }
+    recording.signal(Signal::INT);
+    recording.succeed();
+    for (file, expected) in [("a.fxt", 0..200), ("b.fxt", 200..400), ("c.fxt", 400..600), ("d.fxt", 600..660)]
+    {
+        assert_eq!(numbers(&sandbox, file), all(expected), "{file}");
+    }
+}
+
 #[test]
 fn a_program_that_dies_is_recovered() {
     for is_stopped in [false, true] {

@@ -109,7 +109,7 @@ struct Provider {
     /// Most of its buffer need not have memory.
     backs_buffer: bool,
     redacts: bool,
-    /// It has handed over what it had recorded before.
+    /// It has handed over what it had recorded before this recording.
     has_handed_over: bool,
     /// Its pid namespace is another, and it can translate the numbers of its threads to the manager's.
     is_elsewhere: bool,

@@ -66,6 +66,8 @@ impl Providers {
         }
         let directory = session.directory(&self.buffers)?.path().to_owned();
         let provider = self.providers.get_mut(&id).ok_or("it is gone")?;
+        // It may record by itself again between two recordings.
+        provider.has_handed_over = false;
         let info = provider.buffer_info(id, size, session.has_metadata);
         let file = info.file_name();
         let is_sparse = provider.backs_buffer;

@@ -207,6 +207,23 @@ mod tests {
         assert!(path.exists() && !scene.is_connected());
     }
 
+    /// A program may record by itself again between two recordings.
+    //= docs/protocol.md#what-was-recorded-before
+    #[test]
+    fn each_recording_takes_one_over() {
+        let mut scene = Scene::new();
+        let (_, first) = scene.buffer("session-first", 4096);
+        assert_eq!(scene.take_over(first, BufferingMode::Oneshot), Some(ProviderId(2)));
+        let next = ClientId(2);
+        let uid = Uid(rustix::process::geteuid().as_raw());
+        scene.providers.begin_session(next, &TraceConfig::default(), uid, Vec::new());
+        scene.providers.initialize(next, APP, 4096, BufferingMode::Oneshot, Vec::new()).unwrap();
+        while scene.providers.make_buffers(&mut scene.io) {}
+        let (_, second) = scene.buffer("session-second", 4096);
+        assert_eq!(scene.take_over(second, BufferingMode::Oneshot), Some(ProviderId(3)));
+        assert!(scene.is_connected());
+    }
+
     /// The limit holds for the whole process.
     //= docs/protocol.md#what-was-recorded-before
     #[test]
