@@ -29,4 +29,25 @@ impl Options {
             buffer_mebibytes: DEFAULT_MEBIBYTES,
         }
     }
+
+    /// What is wrong with the categories, behind "has".
+    #[cfg(not(any(feature = "off", elsewhere, not(target_os = "linux"))))]
+    pub(crate) fn problem(&self) -> Option<String> {
+        self.categories.iter().find_map(|entry| {
+            let wanted = entry.strip_prefix('-').unwrap_or(entry);
+            let name = wanted.strip_suffix('*').unwrap_or(wanted);
+            let why = if wanted.contains('#') {
+                "groups are known to trace record alone"
+            } else if wanted.contains('/') {
+                "single programs are named to trace record alone"
+            } else if wanted.is_empty()
+                || name.contains(|letter: char| letter == '*' || letter == '"' || letter.is_whitespace())
+            {
+                "no blanks or quotes, and * only at the end"
+            } else {
+                return None;
+            };
+            Some(format!("{entry:?}: {why}"))
+        })
+    }
 }

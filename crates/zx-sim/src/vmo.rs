@@ -11,6 +11,7 @@ use crate::sys;
 use memmap2::{MmapOptions, MmapRaw};
 use rustix::fs::{AtFlags, CWD, FallocateFlags, FileType, MemfdFlags, Mode, OFlags, SealFlags};
 use rustix::io::{Errno, retry_on_intr};
+use rustix::process::{Resource, getrlimit};
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
 use std::ops::Range;
@@ -397,11 +398,25 @@ const MAX_SIZE_BYTES: u64 = i64::MAX as u64;
 const BACKING_STEP_BYTES: u64 = 1 << 20;
 
 fn check_size(size: u64) -> Result<()> {
-    if (1..=MAX_SIZE_BYTES).contains(&size) {
-        Ok(())
-    } else {
-        Err(Error::OutOfRange { what: "vmo size in bytes", found: size, least: 1, most: MAX_SIZE_BYTES })
+    if !(1..=MAX_SIZE_BYTES).contains(&size) {
+        return Err(Error::OutOfRange {
+            what: "vmo size in bytes",
+            found: size,
+            least: 1,
+            most: MAX_SIZE_BYTES,
+        });
     }
+    // A file beyond the limit of the process would end the process (SIGXFSZ).
+    let limit = getrlimit(Resource::Fsize).current.unwrap_or(u64::MAX);
+    if size > limit {
+        return Err(Error::OutOfRange {
+            what: "file size in bytes (ulimit -f)",
+            found: size,
+            least: 1,
+            most: limit,
+        });
+    }
+    Ok(())
 }
 
 /// The unit of a file's blocks, whatever its file system's is.

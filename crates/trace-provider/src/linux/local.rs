@@ -25,6 +25,7 @@ use crate::linux::dispatcher::Commands;
 use crate::linux::lock::Mutex;
 use crate::linux::startup::directory::{BUFFER, KEPT};
 use crate::linux::startup::{self, Directory, Options, Purpose};
+use rustix::process::{Resource, getrlimit};
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -159,7 +160,7 @@ pub fn snapshot_to_file(path: &Path, last: Option<Duration>) -> io::Result<Summa
     let directory = directory.ok_or_else(|| io::Error::other("there is no local recording"))?;
     let now = ticks::now();
     let mut whole = tempfile::tempfile()?;
-    let stats = own::write(&directory, BUFFER, false, &mut whole).map_err(io::Error::other)?;
+    let stats = own::write(&directory, BUFFER, false, &mut Limited::new(&whole)).map_err(io::Error::other)?;
     whole.rewind()?;
     let tail = Tail { now, last, ..Tail::default() };
     replace(path, |file| {
@@ -261,7 +262,7 @@ impl Over {
 /// Has a file written beside its place, and then puts it there.
 fn replace(
     path: &Path,
-    write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<Summary>,
+    write: impl FnOnce(&mut BufWriter<Limited<'_>>) -> io::Result<Summary>,
 ) -> io::Result<Summary> {
     // A link is followed, and nothing but a file is replaced.
     let place = std::fs::canonicalize(path);
@@ -276,12 +277,43 @@ fn replace(
     // As any file of the program's, rather than one that is its user's alone.
     let mode = std::fs::Permissions::from_mode(0o666);
     let file = tempfile::Builder::new().prefix(".trace-").permissions(mode).tempfile_in(directory)?;
-    let mut writer = BufWriter::with_capacity(CHUNK_BYTES, file.as_file());
+    let mut writer = BufWriter::with_capacity(CHUNK_BYTES, Limited::new(file.as_file()));
     let summary = write(&mut writer)?;
     writer.flush()?;
     drop(writer);
     file.persist(path)?;
     Ok(summary)
+}
+
+/// A new file, which does not grow beyond what the process may write: the kernel would end the program
+/// (SIGXFSZ).
+struct Limited<'a> {
+    file: &'a File,
+    room: u64,
+}
+
+impl<'a> Limited<'a> {
+    fn new(file: &'a File) -> Self {
+        Self { file, room: getrlimit(Resource::Fsize).current.unwrap_or(u64::MAX) }
+    }
+}
+
+impl Write for Limited<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if bytes.len() as u64 > self.room {
+            return Err(io::Error::new(
+                io::ErrorKind::FileTooLarge,
+                "it is larger than files may be (ulimit -f)",
+            ));
+        }
+        let count = self.file.write(bytes)?;
+        self.room -= count as u64;
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
 }
 
 /// Cuts an archive into pieces.

@@ -66,6 +66,8 @@ struct Recording {
     mode: BufferMode,
     ticks_per_second: u64,
     purpose: Purpose,
+    /// The working directory when it began; empty if it has none.
+    begun_in: PathBuf,
 }
 
 /// What a recording is made for.
@@ -150,8 +152,8 @@ pub(crate) fn begin_by_environment_as(name: Option<&str>) {
 
 fn options_of(categories: &str, mode: Option<String>, size: Option<String>) -> Result<Options, String> {
     let mut options = Options::of(categories);
-    if let Some(group) = options.categories.iter().find(|category| category.contains('#')) {
-        return Err(format!("{CATEGORIES_VARIABLE} has \"{group}\": groups are known to trace record alone"));
+    if let Some(problem) = options.problem() {
+        return Err(format!("{CATEGORIES_VARIABLE} has {problem}"));
     }
     if options.categories.is_empty() {
         return Err(format!("{CATEGORIES_VARIABLE} has no category; * is all"));
@@ -199,6 +201,9 @@ pub(crate) fn begin_as(name: &str, options: &Options, purpose: Purpose) -> Resul
     if !(1..=MAX_MEBIBYTES).contains(&options.buffer_mebibytes) {
         return Err(format!("a buffer of {} MiB, expected 1 to {MAX_MEBIBYTES}", options.buffer_mebibytes));
     }
+    if let Some(problem) = options.problem() {
+        return Err(format!("the list of categories has {problem}"));
+    }
     if engine::state() != engine::State::Idle {
         return Err("this process is recorded already".to_owned());
     }
@@ -225,7 +230,10 @@ pub(crate) fn begin_as(name: &str, options: &Options, purpose: Purpose) -> Resul
     config::set_config(Some(config::Config { mode: options.mode, categories: options.categories.clone() }));
     atrace::want(true);
     let pid = std::process::id();
-    let recording = Recording { pid, engine, directory, mode: options.mode, ticks_per_second, purpose };
+    // The program may go elsewhere before it ends.
+    let begun_in = std::env::current_dir().unwrap_or_default();
+    let mode = options.mode;
+    let recording = Recording { pid, engine, directory, mode, ticks_per_second, purpose, begun_in };
     with_recording(|none| *none = Some(recording));
     Ok(())
 }
@@ -343,10 +351,11 @@ pub fn save() {
 pub(crate) fn end() {
     let is_over = |recording: &mut Recording| recording.purpose != Purpose::Program;
     if let Some(recording) = with_recording(|recording| recording.take_if(is_over)) {
+        let begun_in = recording.begun_in.clone();
         let left = stop(recording);
         match (left.purpose, wanted_file()) {
             (Purpose::Print, _) => left.directory.delete(),
-            (_, Some(path)) => write_file(&left, &path),
+            (_, Some(path)) => write_file(&left, &numbered(begun_in.join(path), &mut LAST_FILE.lock())),
             (_, None) => {}
         }
     }
@@ -356,6 +365,29 @@ pub(crate) fn end() {
 fn wanted_file() -> Option<PathBuf> {
     let name = variable(FILE_VARIABLE).filter(|name| !name.is_empty())?;
     Some(file_of(name.as_bytes(), std::process::id()))
+}
+
+/// The file that was named last, and how many recordings were to be written there: of this process, and of
+/// those that it was forked from.
+static LAST_FILE: Mutex<Option<(PathBuf, u32)>> = Mutex::new(None);
+
+/// A further recording of a process does not replace the first one: `app.fxt` is followed by `app-2.fxt`.
+fn numbered(path: PathBuf, last: &mut Option<(PathBuf, u32)>) -> PathBuf {
+    let count = match last {
+        Some((last, count)) if *last == path => count.saturating_add(1),
+        _ => 1,
+    };
+    *last = Some((path.clone(), count));
+    let (Some(stem), true) = (path.file_stem(), count > 1) else {
+        return path;
+    };
+    let mut name = stem.to_owned();
+    name.push(format!("-{count}"));
+    if let Some(extension) = path.extension() {
+        name.push(".");
+        name.push(extension);
+    }
+    path.with_file_name(name)
 }
 
 fn file_of(name: &[u8], pid: u32) -> PathBuf {
@@ -418,6 +450,15 @@ mod tests {
     }
 
     #[test]
+    fn a_further_recording_has_a_file_of_its_own() {
+        let mut last = None;
+        let mut of = |path: &str| numbered(PathBuf::from(path), &mut last).display().to_string();
+        assert_eq!(["/d/a.fxt"; 3].map(&mut of), ["/d/a.fxt", "/d/a-2.fxt", "/d/a-3.fxt"]);
+        // That of a child, by its number.
+        assert_eq!(["/d/b", "/d/b"].map(of), ["/d/b", "/d/b-2"]);
+    }
+
+    #[test]
     fn what_the_environment_asks_for_is_checked() {
         let some = |text: &str| Some(text.to_owned());
         let options = options_of("a, b*,,-c", some("circular"), some("8")).unwrap();
@@ -429,6 +470,15 @@ mod tests {
             options_of("a,-#group", None, None).unwrap_err(),
             "TRACE_STARTUP has \"-#group\": groups are known to trace record alone"
         );
+        for (list, wrong, why) in [
+            ("a,seq/app", "seq/app", "single programs are named to trace record alone"),
+            ("-", "-", "no blanks or quotes, and * only at the end"),
+            ("a*b", "a*b", "no blanks or quotes, and * only at the end"),
+            ("a,-b c", "-b c", "no blanks or quotes, and * only at the end"),
+        ] {
+            let error = format!("TRACE_STARTUP has {wrong:?}: {why}");
+            assert_eq!(options_of(list, None, None).unwrap_err(), error);
+        }
         assert_eq!(
             options_of("a", some("streaming"), None).unwrap_err(),
             "TRACE_STARTUP_MODE is \"streaming\", expected oneshot or circular"
