@@ -115,14 +115,16 @@ impl<'a, W: Write> Rewriter<'a, W> {
         let survey = self.survey;
         match &record.item {
             Item::Event(event) => survey.is_whole(event, self.options),
-            Item::KernelObject { object_type: TYPE_PROCESS, koid, .. } => survey.shows_process(*koid),
+            Item::KernelObject { object_type: TYPE_PROCESS, koid, .. } => {
+                survey.shows_process(*koid, self.options)
+            }
             Item::KernelObject { object_type: TYPE_THREAD, koid, arguments, .. } => {
                 survey.shows_thread(*koid, process_of(arguments), self.options)
             }
             Item::KernelObject { arguments, .. } => {
-                process_of(arguments).is_some_and(|process| survey.shows_process(process))
+                process_of(arguments).is_some_and(|process| survey.shows_process(process, self.options))
             }
-            Item::UserspaceObject { process, .. } => survey.shows_process(*process),
+            Item::UserspaceObject { process, .. } => survey.shows_process(*process, self.options),
             _ => true,
         }
     }

@@ -152,8 +152,10 @@ struct Parts {
 pub(super) struct Survey {
     pub processes: Processes,
     pub categories: Categories,
-    /// Threads and processes of which a record remains.
-    threads: HashSet<Koid>,
+    /// Threads and processes of which a record remains. Two processes may use one number for threads of
+    /// theirs: all do for virtual ones.
+    threads: HashSet<Thread>,
+    numbers: HashSet<Koid>,
     shown: HashSet<Koid>,
     /// How many parts of flows are kept and removed.
     flows: HashMap<u64, Parts>,
@@ -178,9 +180,9 @@ impl Survey {
 
     /// The second pass.
     pub fn find_records(&mut self, input: impl Read, options: &Options) -> Result<(), ConvertError> {
-        let Self { processes, threads, shown, flows, operations, keys, .. } = self;
+        let Self { processes, threads, numbers, shown, flows, operations, keys, .. } = self;
         let mut selection = Selection::new(options, processes);
-        let mut seen = Seen { threads, shown, last: None };
+        let mut seen = Seen { threads, numbers, shown, last: None };
         for_each(input, |record| {
             let is_kept = selection.keeps(record);
             match &record.item {
@@ -226,15 +228,22 @@ impl Survey {
     }
 
     /// Whether the name of a process is kept.
-    pub fn shows_process(&self, process: Koid) -> bool {
-        self.shown.contains(&process) || self.processes.wanted.contains(&process)
+    pub fn shows_process(&self, process: Koid, options: &Options) -> bool {
+        (options.processes.is_empty() || self.processes.wanted.contains(&process))
+            && (options.categories.is_empty() || self.shown.contains(&process))
     }
 
     /// Whether the name of a thread is kept.
     pub fn shows_thread(&self, thread: Koid, process: Option<Koid>, options: &Options) -> bool {
-        self.threads.contains(&thread)
-            || !options.processes.is_empty()
-                && process.is_some_and(|process| self.processes.wanted.contains(&process))
+        let is_seen = || match process {
+            // The kernel does not know the processes of all threads.
+            Some(process) => [process, Koid(0)]
+                .into_iter()
+                .any(|process| self.threads.contains(&Thread { process, thread })),
+            None => self.numbers.contains(&thread),
+        };
+        let is_wanted = || process.map_or_else(is_seen, |process| self.processes.wanted.contains(&process));
+        (options.processes.is_empty() || is_wanted()) && (options.categories.is_empty() || is_seen())
     }
 
     /// The names of processes that no process has.
@@ -246,7 +255,8 @@ impl Survey {
 }
 
 struct Seen<'a> {
-    threads: &'a mut HashSet<Koid>,
+    threads: &'a mut HashSet<Thread>,
+    numbers: &'a mut HashSet<Koid>,
     shown: &'a mut HashSet<Koid>,
     last: Option<Thread>,
 }
@@ -257,7 +267,8 @@ impl Seen<'_> {
             return;
         }
         self.last = Some(thread);
-        self.threads.insert(thread.thread);
+        self.threads.insert(thread);
+        self.numbers.insert(thread.thread);
         self.shown.insert(thread.process);
     }
 }

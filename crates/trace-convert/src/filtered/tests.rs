@@ -3,12 +3,13 @@ use generated::{Archive, archives};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use trace_format::argument::{Argument, ArgumentValue, Arguments};
-use trace_format::event::{EventKind, Scope};
+use trace_format::event::{Event, EventKind, Scope};
+use trace_format::kernel_object::{KernelObject, TYPE_PROCESS, TYPE_THREAD};
 use trace_format::large::{LargeBlob, LargeBlobEvent};
 use trace_format::loss::LossCode;
 use trace_format::record::Record;
 use trace_format::refs::StringRef;
-use trace_format::units::ProviderId;
+use trace_format::units::{Koid, ProviderId};
 use trace_reader::check::{Limits, check_slice};
 use trace_reader::{Item, MANAGER, Reader, Value};
 
@@ -412,6 +413,52 @@ fn categories_that_the_trace_does_not_have_are_named() {
     assert_eq!(result.categories, ["app", "net", "trace"]);
     let result = wanted(&["app", "net"]);
     assert_eq!((result.missing_categories.len(), result.categories.len()), (0, 0));
+}
+
+/// Two processes use the same number for a thread, as they do for virtual ones.
+//= docs/filter.md#selection
+#[test]
+fn names_are_those_of_what_both_select() {
+    const SHARED: Koid = Koid(1 << 63 | 77);
+    let mut archive = generated::Writer::new();
+    for (provider, process, name) in [(1, 10, "one"), (2, 20, "two")] {
+        archive.introduce(provider, name);
+        let named = |object_type, koid, name: &str, process: Option<u64>| {
+            let process = process.map(|process| ArgumentValue::Koid(Koid(process)));
+            let arguments = process.map(|value| [Argument { name: StringRef::inline("process"), value }]);
+            let arguments = Arguments::from_slice(arguments.as_ref().map_or(&[], |list| &list[..]));
+            archive.write(&Record::KernelObject(KernelObject {
+                object_type,
+                koid,
+                name: StringRef::inline(name),
+                arguments,
+            }));
+        };
+        let mut named = named;
+        named(TYPE_PROCESS, Koid(process), &format!("process {name}"), None);
+        for (koid, what) in [(SHARED, "shared"), (Koid(process + 1), "own")] {
+            named(TYPE_THREAD, koid, &format!("{what} {name}"), Some(process));
+        }
+        archive.instant(provider, process, "db", "query", &[]);
+        let virtual_thread = Event {
+            thread: generated::thread(process, SHARED.0),
+            category: StringRef::inline("ui"),
+            ..generated::event()
+        };
+        archive.write(&Record::Event(virtual_thread));
+    }
+    let bytes = archive.finish().bytes;
+    let names = |categories: &[&str], processes: &[&str]| {
+        let [categories, processes] =
+            [categories, processes].map(|list| list.iter().map(|name| (*name).to_owned()).collect());
+        let (output, _) = filtered(&bytes, &Options { categories, processes, ..Options::default() });
+        let all = ["process one", "shared one", "own one", "process two", "shared two", "own two"];
+        all.into_iter().filter(|name| contains(&output, name)).collect::<Vec<_>>()
+    };
+    assert_eq!(names(&[], &["10"]), ["process one", "shared one", "own one"]);
+    assert_eq!(names(&["db"], &[]), ["process one", "own one", "process two", "own two"]);
+    assert_eq!(names(&["ui"], &["20"]), ["process two", "shared two"]);
+    assert_eq!(names(&["ui"], &[]), ["process one", "shared one", "process two", "shared two"]);
 }
 
 #[test]
