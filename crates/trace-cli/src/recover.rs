@@ -5,6 +5,7 @@ use crate::args::format::{Compression, Format, of_name};
 use crate::connection;
 use crate::counted::Counted;
 use crate::exit::Failure;
+use crate::input::is_stdin;
 use crate::json;
 use crate::output::{OutputFile, remove_on_signal};
 use crate::record::destination::unused_names;
@@ -146,6 +147,11 @@ fn recover(options: &Recover) -> Result<(), Failure> {
             (first, Some(later))
         }
     };
+    if is_stdin(&output_file) {
+        return Err(Failure::usage(
+            "-o -: trace recover deletes what it has written to a file: name one, and read that",
+        ));
+    }
     if !matches!(of_name(&output_file), (None | Some(Format::Fxt), Compression::None)) {
         let path = output_file.display();
         return Err(Failure::usage(format!(

@@ -37,6 +37,10 @@ impl Groups {
     /// Adds those of a file.
     pub fn add(&mut self, groups: BTreeMap<String, Vec<String>>) -> Result<(), String> {
         for (name, entries) in groups {
+            if entries.is_empty() {
+                // A list of it alone would be that of all categories.
+                return Err(format!("category-groups: {name} has no category"));
+            }
             for entry in &entries {
                 if entry.starts_with(['#', '-']) || entry.contains('/') {
                     return Err(format!("category-groups: {name}: {entry:?} is no category"));
