@@ -16,6 +16,7 @@ mod table;
 use crate::args::live::Live as Options;
 use crate::args::record::Recording;
 use crate::exit::Failure;
+use crate::settings::{ConfigFile, Settings};
 use crate::stdio::{self, say};
 use feed::{Feed, Picture};
 use keys::{Key, Keys};
@@ -37,10 +38,12 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
     let arguments = own::arguments(std::env::args_os(), options.recording.command.len());
     let output = if options.json { Output::Stderr } else { Output::Kept };
     let of_any_program = Recording { program: Vec::new(), ..options.recording.clone() };
+    let observes_others = options.config.is_none() && of_any_program == Recording::default();
+    let program = first_program(options, observes_others)?;
     let wanted = Wanted {
         arguments: &arguments,
-        program: options.recording.program.first().map(String::as_str),
-        observes_others: options.config.is_none() && of_any_program == Recording::default(),
+        program: program.as_deref(),
+        observes_others,
         interval: options.interval.0,
     };
     let (socket, own) = match source::begin(&wanted, output, &keys)? {
@@ -76,6 +79,20 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
             Ok(0)
         }
     }
+}
+
+/// The first program of the recording, by which it is found beside others: files may name it, too. A pipe is
+/// left to the recording, as it can be read only once.
+fn first_program(options: &Options, observes_others: bool) -> Result<Option<String>, Failure> {
+    let files = [options.config.as_deref(), options.recording.spec_file.as_deref()];
+    let has_pipe = files.into_iter().flatten().any(|file| !file.is_file());
+    let recording = if observes_others || has_pipe {
+        options.recording.clone()
+    } else {
+        let config = options.config.as_deref().map(ConfigFile::from);
+        Settings::resolve(options.recording.clone(), config)?.recording
+    };
+    Ok(recording.program.into_iter().next())
 }
 
 /// Why nothing is shown any more.

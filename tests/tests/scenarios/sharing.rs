@@ -242,6 +242,21 @@ fn an_observer_sees_nothing_of_another_recordings_stream() {
     assert_eq!(contents(&sandbox, "emit.fxt"), of("emit", 14));
 }
 
+/// Its program stands in a file.
+#[test]
+fn a_recording_of_ones_own_is_watched_beside_another() {
+    let sandbox = Sandbox::new();
+    let of_emit = recording(&sandbox, "emit.fxt", &["--program", "emit"]);
+    std::fs::write(sandbox.file("own.toml"), "program = [\"stream\"]\n").unwrap();
+    let mut watched = sandbox.spawn("trace", &["live", "--json", "-c", "own.toml", "-o", "own.fxt"]);
+    let line = watched.line();
+    assert!(!line.contains("\"emit\""), "{line}");
+    sandbox.spawn_recorded("stream", &["1", "20", "0"]).succeed();
+    interrupt(watched);
+    assert_eq!(contents(&sandbox, "own.fxt"), of("stream", 20));
+    interrupt(of_emit);
+}
+
 /// A snapshot that a recording takes of itself is its own.
 #[test]
 fn a_trigger_acts_on_its_own_recording() {
