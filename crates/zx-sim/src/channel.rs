@@ -7,8 +7,8 @@ use crate::sys;
 use rustix::fs::{Mode, OFlags};
 use rustix::net::sockopt;
 use rustix::net::{
-    AddressFamily, RecvFlags, ReturnFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
-    SocketAddrUnix, SocketFlags, SocketType,
+    AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix,
+    SocketFlags, SocketType,
 };
 use std::fs::Permissions;
 use std::io::IoSlice;
@@ -139,8 +139,7 @@ impl Channel {
         let mut bytes = vec![0; MAX_MESSAGE_BYTES + 1];
         let (received, handles) = receive(|| receive_handles(&self.0, &mut bytes, RecvFlags::empty()))
             .map_err(|source| Error::of_transfer("cannot receive a message", source))?;
-        let is_cut = received.flags.contains(ReturnFlags::CTRUNC);
-        message(bytes, received.bytes, handles, is_cut)
+        message(bytes, received.length, handles, received.is_cut)
     }
 
     /// Has the kernel say of each message from now on which process has sent it: for an end whose other end
@@ -160,18 +159,14 @@ impl Channel {
     /// As [`Channel::read`].
     pub fn read_with_sender(&self) -> Result<(Message, Option<Peer>)> {
         let mut bytes = vec![0; MAX_MESSAGE_BYTES + 1];
-        let received = receive(|| {
-            sys::receive_with_sender(&self.0, &mut bytes)
-                .map_err(|error| rustix::io::Errno::from_io_error(&error).unwrap_or(rustix::io::Errno::IO))
-        });
-        let (length, handles, sender) =
-            received.map_err(|source| Error::of_transfer("cannot receive a message", source))?;
+        let (received, handles) = receive(|| receive_handles(&self.0, &mut bytes, RecvFlags::empty()))
+            .map_err(|source| Error::of_transfer("cannot receive a message", source))?;
+        let (length, sender) = (received.length, received.sender);
         if length == 0 && handles.is_empty() && sender.is_some() {
             // The end has no sender.
             return Ok((Message { bytes: Vec::new(), handles: Vec::new() }, sender));
         }
-        let (handles, is_cut) = (handles.into_iter().map(Handle::new).collect(), false);
-        message(bytes, length, handles, is_cut).map(|message| (message, sender))
+        message(bytes, length, handles, received.is_cut).map(|message| (message, sender))
     }
 
     /// A channel that this process has got with a descriptor's number, under a number of its own. The

@@ -99,10 +99,10 @@ impl Fifo {
         self.check(element.len())?;
         let (received, _) = receive(|| receive_handles(&self.socket, element, RecvFlags::TRUNC))
             .map_err(|source| Error::of_transfer("cannot read from a fifo", source))?;
-        if received.bytes == 0 {
+        if received.length == 0 {
             return Err(Error::PeerClosed);
         }
-        self.check(received.bytes)
+        self.check(received.length)
     }
 
     fn check(&self, found: usize) -> Result<()> {

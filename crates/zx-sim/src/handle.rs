@@ -1,14 +1,13 @@
 //! A descriptor of unknown kind, as it comes out of a message.
 
 use crate::apart;
+use crate::sys::{self, Received};
 use rustix::fs::{AtFlags, FileType, OFlags, SealFlags, StatxFlags};
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, RecvMsg, ReturnFlags, Shutdown,
-    SocketType, sockopt,
+    AddressFamily, RecvAncillaryBuffer, RecvFlags, ReturnFlags, Shutdown, SocketType, sockopt,
 };
 use std::io::IoSliceMut;
-use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -153,7 +152,7 @@ fn empty(socket: &OwnedFd) {
     let mut bytes = vec![0; if is_stream { UNREAD_BYTES } else { 1 }];
     for _ in 0..MAX_UNREAD {
         match receive_handles(socket, &mut bytes, RecvFlags::empty()) {
-            Ok((received, handles)) if received.bytes == 0 && handles.is_empty() => {
+            Ok((received, handles)) if received.length == 0 && handles.is_empty() => {
                 if is_stream || !has_message(socket) {
                     break;
                 }
@@ -180,26 +179,14 @@ fn has_message(socket: &OwnedFd) -> bool {
     with_credentials(false) && peeked.is_ok_and(|peeked| peeked.flags.contains(ReturnFlags::CTRUNC))
 }
 
-/// Maximum number of handles that the kernel permits in a message. With room for fewer it would close the
-/// rest itself.
-const MAX_SENT: usize = 253;
-
 /// Receives pending data, with all handles.
 pub(crate) fn receive_handles(
     socket: &impl AsFd,
     bytes: &mut [u8],
     flags: RecvFlags,
-) -> rustix::io::Result<(RecvMsg, Vec<Handle>)> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_SENT))];
-    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-    let flags = flags | RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
-    let received = rustix::net::recvmsg(socket, &mut [IoSliceMut::new(bytes)], &mut ancillary, flags)?;
-    let mut handles = Vec::new();
-    for message in ancillary.drain() {
-        if let RecvAncillaryMessage::ScmRights(descriptors) = message {
-            handles.extend(descriptors.map(Handle::new));
-        }
-    }
+) -> rustix::io::Result<(Received, Vec<Handle>)> {
+    let mut received = sys::receive(socket, bytes, flags)?;
+    let handles = std::mem::take(&mut received.handles).into_iter().map(Handle::new).collect();
     Ok((received, handles))
 }
 

@@ -71,10 +71,12 @@ impl ThreadNumbers {
         let namespace = rustix::fs::open(&*self.path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
         let namespace = Handle::new(namespace.ok()?);
         // The number of the descriptor may stand for another file by now.
-        if namespace.file() != Some(self.file) {
+        let file = namespace.file();
+        let namespace = namespace.into_fd();
+        if file != Some(self.file) {
             return None;
         }
-        sys::number_in_namespace(&namespace.into_fd(), thread)
+        sys::number_in_namespace(&namespace, thread)
     }
 }
 

@@ -82,7 +82,7 @@ impl Socket {
     /// As [`Socket::read`].
     pub fn read_with_handles(&self, bytes: &mut [u8]) -> Result<(usize, Vec<Handle>)> {
         receive(|| receive_handles(&self.0, bytes, RecvFlags::empty()))
-            .map(|(received, handles)| (received.bytes, handles))
+            .map(|(received, handles)| (received.length, handles))
             .map_err(|source| Error::of_transfer("cannot read from a socket", source))
     }
 

@@ -10,6 +10,7 @@
 use crate::channel::Peer;
 use crate::error::{Error, Result};
 use rustix::ioctl::{Ioctl, IoctlOutput, Opcode, ioctl, opcode};
+use rustix::net::RecvFlags;
 use std::ffi::c_void;
 use std::io;
 use std::ops::Range;
@@ -157,16 +158,30 @@ pub(crate) fn duplicate(number: u32) -> Result<OwnedFd> {
 
 /// Handles of a message at most, with room for all that the kernel permits.
 const MAX_HANDLES: usize = 253;
+/// The kind of a control message with a descriptor of the sender's process, of Linux 6.5.
+const SCM_PIDFD: libc::c_int = 4;
 
-/// Receives a message of a socket that has the kernel add the sender's credentials, with them and with all
-/// handles. The sender is none where the message came before that.
+/// What a socket has received.
+pub(crate) struct Received {
+    /// The length of the message, or of its part, in bytes.
+    pub length: usize,
+    pub handles: Vec<OwnedFd>,
+    /// The process that has sent it, if the socket has the kernel say that.
+    pub sender: Option<Peer>,
+    /// The process could not have descriptors for all handles.
+    pub is_cut: bool,
+}
+
+/// Receives what there is, without waiting, with all handles.
 ///
-/// As for [`peer_credentials`], the typed wrapper does not do.
-pub(crate) fn receive_with_sender(
+/// Not by the typed wrapper: as for [`peer_credentials`], and because it leaves a descriptor open that the
+/// kernel adds to each message where a peer that has the socket, too, wants that (`SO_PASSPIDFD`).
+pub(crate) fn receive(
     socket: &impl AsFd,
     bytes: &mut [u8],
-) -> io::Result<(usize, Vec<OwnedFd>, Option<Peer>)> {
-    // Room for both, aligned as headers of control messages are.
+    flags: RecvFlags,
+) -> rustix::io::Result<Received> {
+    // Room for all, aligned as headers of control messages are.
     let mut control = [0_u64; 160];
     let mut part = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
     // SAFETY: a structure of numbers and pointers, for which zeros are values.
@@ -175,26 +190,31 @@ pub(crate) fn receive_with_sender(
     message.msg_iovlen = 1;
     message.msg_control = control.as_mut_ptr().cast();
     message.msg_controllen = size_of_val(&control) as _;
-    let flags = libc::MSG_DONTWAIT | libc::MSG_CMSG_CLOEXEC;
+    let flags = flags.bits() as libc::c_int | libc::MSG_DONTWAIT | libc::MSG_CMSG_CLOEXEC;
     // SAFETY: the message points to memory of its own lengths that outlives the call (S1).
     let received = unsafe { libc::recvmsg(socket.as_fd().as_raw_fd(), &raw mut message, flags) };
-    let Ok(received) = usize::try_from(received) else {
-        return Err(io::Error::last_os_error());
+    let Ok(length) = usize::try_from(received) else {
+        let error = io::Error::last_os_error();
+        return Err(rustix::io::Errno::from_io_error(&error).unwrap_or(rustix::io::Errno::IO));
     };
     let (mut handles, mut sender) = (Vec::new(), None);
     // SAFETY: the kernel has filled the message's control part; each header lies in it, with as much data as
-    // it says.
+    // it says; descriptors in it are new ones of this process.
     unsafe {
         let mut header = libc::CMSG_FIRSTHDR(&raw const message);
         while let Some(found) = header.as_ref() {
             let data = libc::CMSG_DATA(header);
             let length = found.cmsg_len - libc::CMSG_LEN(0) as usize;
+            let descriptor = |number| OwnedFd::from_raw_fd(data.cast::<i32>().add(number).read_unaligned());
             match (found.cmsg_level, found.cmsg_type) {
                 (libc::SOL_SOCKET, libc::SCM_RIGHTS) => {
-                    for number in 0..(length / size_of::<i32>()).min(MAX_HANDLES) {
-                        let descriptor = data.cast::<i32>().add(number).read_unaligned();
-                        handles.push(OwnedFd::from_raw_fd(descriptor));
-                    }
+                    handles.extend((0..(length / size_of::<i32>()).min(MAX_HANDLES)).map(descriptor));
+                }
+                // An error of the kernel's is no descriptor.
+                (libc::SOL_SOCKET, SCM_PIDFD)
+                    if length >= size_of::<i32>() && data.cast::<i32>().read_unaligned() >= 0 =>
+                {
+                    drop(descriptor(0));
                 }
                 (libc::SOL_SOCKET, libc::SCM_CREDENTIALS) if length >= size_of::<libc::ucred>() => {
                     let found = data.cast::<libc::ucred>().read_unaligned();
@@ -205,7 +225,7 @@ pub(crate) fn receive_with_sender(
             header = libc::CMSG_NXTHDR(&raw const message, header);
         }
     }
-    Ok((received, handles, sender))
+    Ok(Received { length, handles, sender, is_cut: message.msg_flags & libc::MSG_CTRUNC != 0 })
 }
 
 /// A lock of the whole file, as the calls on open file descriptions take it.

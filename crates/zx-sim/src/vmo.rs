@@ -30,6 +30,14 @@ pub struct Vmo {
 }
 
 impl Vmo {
+    /// Whether there can be one of this size, as far as limits are concerned.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`].
+    pub fn may_have(size: u64) -> Result<()> {
+        check_size(size)
+    }
+
     /// A new file of `size` bytes in a directory, readable and writable by its owner only.
     ///
     /// # Errors

@@ -261,6 +261,41 @@ fn handles_are_closed_when_another_program_is_run() {
     }
 }
 
+/// A peer may have the kernel add a descriptor of the sender's process to each message.
+#[test]
+fn descriptors_that_the_kernel_adds_are_not_left_open() {
+    /// `SO_PASSPIDFD`, of Linux 6.5.
+    const PASS_PIDFD: libc::c_int = 76;
+    let Some(child) = child::start(|channel| {
+        let (ours, theirs) = Channel::pair().unwrap();
+        let (number, on) = (std::os::fd::AsRawFd::as_raw_fd(&std::os::fd::AsFd::as_fd(&theirs)), 1_i32);
+        // SAFETY: a number, and a pointer to a value of this size.
+        let status = unsafe {
+            libc::setsockopt(
+                number,
+                libc::SOL_SOCKET,
+                PASS_PIDFD,
+                (&raw const on).cast(),
+                size_of::<i32>() as u32,
+            )
+        };
+        let before = descriptors();
+        for _ in 0..10 {
+            let (_watch, handles) = watched_handles(1);
+            ours.write(b"message", handles).unwrap();
+            assert_eq!(theirs.read().unwrap().handles.len(), 1);
+            ours.write(b"message", Vec::new()).unwrap();
+            assert_eq!(theirs.read_with_sender().unwrap().0.bytes, b"message");
+        }
+        assert_eq!(descriptors(), before, "the option was set: {}", status == 0);
+        send_number(&channel, 3);
+    }) else {
+        return;
+    };
+    assert_eq!(receive_number(&child.channel), 3);
+    child.finish();
+}
+
 /// In a child, because the limit holds for the whole process.
 #[test]
 fn a_process_without_descriptors_to_spare_loses_a_message_and_leaks_nothing() {
