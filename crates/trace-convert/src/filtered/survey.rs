@@ -199,11 +199,11 @@ impl Survey {
                 }
                 Item::Log { thread, .. } | Item::Profiler { thread, .. } if is_kept => seen.thread(*thread),
                 Item::LargeBlob { event: Some((_, thread, _)), .. } if is_kept => seen.thread(*thread),
-                // The threads of a wanted process are known; the other side of a switch stays a number.
-                Item::Scheduling { kind, .. } if is_kept && options.processes.is_empty() => {
-                    for thread in switched(kind).into_iter().flatten() {
-                        let process = processes.owners.get(&thread).copied().unwrap_or_default();
-                        seen.thread(Thread { process, thread });
+                // Where processes are wanted, the other side of a switch stays a number all the same.
+                Item::Scheduling { kind, .. } if is_kept => {
+                    for (thread, process) in switched(kind).into_iter().flatten() {
+                        let process = process.or_else(|| processes.owners.get(&thread).copied());
+                        seen.thread(Thread { process: process.unwrap_or_default(), thread });
                     }
                 }
                 _ => {}
@@ -235,14 +235,18 @@ impl Survey {
 
     /// Whether the name of a thread is kept.
     pub fn shows_thread(&self, thread: Koid, process: Option<Koid>, options: &Options) -> bool {
+        // The kernel does not know the processes of all threads.
+        let process = process.filter(|process| *process != Koid(0));
         let is_seen = || match process {
-            // The kernel does not know the processes of all threads.
             Some(process) => [process, Koid(0)]
                 .into_iter()
                 .any(|process| self.threads.contains(&Thread { process, thread })),
             None => self.numbers.contains(&thread),
         };
-        let is_wanted = || process.map_or_else(is_seen, |process| self.processes.wanted.contains(&process));
+        let is_wanted = || match process {
+            Some(process) => self.processes.wanted.contains(&process),
+            None => self.processes.is_of_wanted(thread),
+        };
         (options.processes.is_empty() || is_wanted()) && (options.categories.is_empty() || is_seen())
     }
 
@@ -299,14 +303,15 @@ fn part(event: &Event<'_>) -> Option<(i32, u64)> {
     }
 }
 
-/// The threads of a switch or wakeup.
-fn switched(kind: &Scheduling) -> [Option<Koid>; 2] {
+/// The threads of a switch or wakeup, with their processes as far as it has them.
+fn switched(kind: &Scheduling) -> [Option<(Koid, Option<Koid>)>; 2] {
+    let of = |thread: &Thread| Some((thread.thread, Some(thread.process)));
     match kind {
-        Scheduling::ContextSwitch { outgoing, incoming, .. } => [Some(*outgoing), Some(*incoming)],
-        Scheduling::ThreadWakeup { thread, .. } => [Some(*thread), None],
-        Scheduling::LegacyContextSwitch { outgoing, incoming, .. } => {
-            [Some(outgoing.thread), Some(incoming.thread)]
+        Scheduling::ContextSwitch { outgoing, incoming, .. } => {
+            [Some((*outgoing, None)), Some((*incoming, None))]
         }
+        Scheduling::ThreadWakeup { thread, .. } => [Some((*thread, None)), None],
+        Scheduling::LegacyContextSwitch { outgoing, incoming, .. } => [of(outgoing), of(incoming)],
         Scheduling::FiberSwitch { .. } => [None, None],
     }
 }

@@ -9,7 +9,8 @@ use trace_format::large::{LargeBlob, LargeBlobEvent};
 use trace_format::loss::LossCode;
 use trace_format::record::Record;
 use trace_format::refs::StringRef;
-use trace_format::units::{Koid, ProviderId};
+use trace_format::scheduling::{Scheduling, ThreadState};
+use trace_format::units::{Koid, ProviderId, ThreadKoid, Ticks};
 use trace_reader::check::{Limits, check_slice};
 use trace_reader::{Item, MANAGER, Reader, Value};
 
@@ -447,6 +448,15 @@ fn names_are_those_of_what_both_select() {
         };
         archive.write(&Record::Event(virtual_thread));
     }
+    // From one process to the other.
+    archive.write(&Record::Scheduling(Scheduling::ContextSwitch {
+        timestamp: Ticks(1000),
+        cpu: 0,
+        outgoing_state: ThreadState::RUNNING,
+        outgoing: ThreadKoid(Koid(11)),
+        incoming: ThreadKoid(Koid(21)),
+        arguments: Arguments::default(),
+    }));
     let bytes = archive.finish().bytes;
     let names = |categories: &[&str], processes: &[&str]| {
         let [categories, processes] =
@@ -458,6 +468,8 @@ fn names_are_those_of_what_both_select() {
     assert_eq!(names(&[], &["10"]), ["process one", "shared one", "own one"]);
     assert_eq!(names(&["db"], &[]), ["process one", "own one", "process two", "own two"]);
     assert_eq!(names(&["ui"], &["20"]), ["process two", "shared two"]);
+    assert_eq!(names(&["kernel:sched"], &["10"]), ["process one", "own one"]);
+    assert_eq!(names(&["kernel:sched"], &[]), ["process one", "own one", "process two", "own two"]);
     assert_eq!(names(&["ui"], &[]), ["process one", "shared one", "process two", "shared two"]);
 }
 
