@@ -29,9 +29,12 @@ impl Providers {
         };
         let client = provider.tracee.as_ref().map(|tracee| tracee.session);
         let session = client.and_then(|client| self.sessions.get(&client));
-        let is_wanted = session.is_some_and(|session| !session.privacy);
-        let is_allowed = is_wanted && mode != BufferingMode::Streaming;
-        if !is_allowed || std::mem::replace(&mut provider.has_handed_over, true) {
+        // A program that was held up may answer to a recording that is over.
+        if session.is_none_or(|session| session.privacy) {
+            log(&format!("provider {}: no recording takes over what it recorded before", from.0));
+            return;
+        }
+        if mode == BufferingMode::Streaming || std::mem::replace(&mut provider.has_handed_over, true) {
             log(&format!("provider {} broke the protocol: it hands a buffer over", from.0));
             self.close(from, io);
             return;
@@ -294,7 +297,13 @@ mod tests {
         let mut scene = Scene::of(&TraceConfig { privacy: true, ..TraceConfig::default() });
         let (path, vmo) = scene.buffer("session-private", 4096);
         assert_eq!(scene.take_over(vmo, BufferingMode::Oneshot), None);
-        assert!(path.exists() && !scene.is_connected());
+        assert!(path.exists() && scene.is_connected());
+        // Nor where the recording is over.
+        let mut scene = Scene::new();
+        let (path, vmo) = scene.buffer("session-late", 4096);
+        scene.providers.providers.get_mut(&APP).unwrap().tracee = None;
+        assert_eq!(scene.take_over(vmo, BufferingMode::Oneshot), None);
+        assert!(path.exists() && scene.is_connected());
         // Files that are none of this user's memory.
         let mut scene = Scene::new();
         let (reader, _writer) = std::io::pipe().unwrap();
