@@ -38,7 +38,7 @@ impl Options {
             let name = wanted.strip_suffix('*').unwrap_or(wanted);
             let why = if wanted.contains('#') {
                 "groups are known to trace record alone"
-            } else if wanted.contains('/') {
+            } else if wanted.contains('/') && !wanted.starts_with("kernel:") {
                 "single programs are named to trace record alone"
             } else if wanted.is_empty()
                 || name.contains(|letter: char| letter == '*' || letter == '"' || letter.is_whitespace())

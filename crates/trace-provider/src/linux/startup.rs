@@ -355,7 +355,11 @@ pub(crate) fn end() {
         let left = stop(recording);
         match (left.purpose, wanted_file()) {
             (Purpose::Print, _) => left.directory.delete(),
-            (_, Some(path)) => write_file(&left, &numbered(begun_in.join(path), &mut LAST_FILE.lock())),
+            (_, Some(path)) => {
+                // A child would find the lock taken.
+                let path = engine::without_forks(|| numbered(begun_in.join(path), &mut LAST_FILE.lock()));
+                write_file(&left, &path);
+            }
             (_, None) => {}
         }
     }
@@ -465,6 +469,7 @@ mod tests {
         assert_eq!(options.categories, ["a", "b*", "-c"]);
         assert_eq!((options.mode, options.buffer_mebibytes), (BufferMode::Circular, 8));
         assert_eq!(options_of("a", None, some("")).unwrap(), Options::of("a"));
+        assert!(options_of("kernel:uprobe:/bin/sh:main,a", None, None).is_ok());
         assert_eq!(options_of(", ,", None, None).unwrap_err(), "TRACE_STARTUP has no category; * is all");
         assert_eq!(
             options_of("a,-#group", None, None).unwrap_err(),
