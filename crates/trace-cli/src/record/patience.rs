@@ -50,11 +50,13 @@ impl Patience {
         for chunk in bytes.chunks(CHUNK_BYTES) {
             self.wait_until(|wait| {
                 let wait = Timespec::try_from(wait).map_err(io::Error::other)?;
-                match poll(&mut [PollFd::new(&*out, PollFlags::OUT)], Some(&wait)) {
-                    Ok(0) | Err(rustix::io::Errno::INTR) => Ok((false, 0)),
-                    Ok(_) => Ok((true, 0)),
-                    Err(error) => Err(error.into()),
-                }
+                let is_ready = match poll(&mut [PollFd::new(&*out, PollFlags::OUT)], Some(&wait)) {
+                    Ok(count) => count > 0,
+                    Err(rustix::io::Errno::INTR) => false,
+                    Err(error) => return Err(error.into()),
+                };
+                // A connection is ready when a large part of what it holds was read.
+                Ok((is_ready, 0_u64.wrapping_sub(zx_sim::unread(out))))
             })?;
             out.write_all(chunk)?;
         }

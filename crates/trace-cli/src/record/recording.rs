@@ -50,10 +50,14 @@ impl LimitedSink<'_> {
         match &mut self.sink {
             Sink::Stdout(stdout) => self.patience.write_all(stdout, bytes),
             Sink::Connection(connection) => self.patience.write_all(*connection, bytes),
-            Sink::Compressed(_, compressor, chunk) => {
+            Sink::Compressed(sink, compressor, chunk) => {
                 chunk.extend_from_slice(bytes);
-                self.patience
-                    .wait_until(|wait| Ok((compressor.push_within(wait, chunk)?, compressor.written())))
+                self.patience.wait_until(|wait| {
+                    Ok((
+                        compressor.push_within(wait, chunk)?,
+                        compressor.written().wrapping_sub(sink.unread()),
+                    ))
+                })
             }
             Sink::File(..) => self.sink.write_all(bytes),
         }
@@ -97,9 +101,11 @@ impl trace_client::sink::Sink for LimitedSink<'_> {
             self.write_all(&accounts)?;
         }
         if self.sink.has_reader()
-            && let Sink::Compressed(_, compressor, _) = &mut self.sink
+            && let Sink::Compressed(sink, compressor, _) = &mut self.sink
         {
-            self.patience.wait_until(|wait| Ok((compressor.end_within(wait), compressor.written())))?;
+            self.patience.wait_until(|wait| {
+                Ok((compressor.end_within(wait), compressor.written().wrapping_sub(sink.unread())))
+            })?;
         }
         self.sink.finish()
     }
