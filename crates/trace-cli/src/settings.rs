@@ -13,6 +13,7 @@ use categories::Groups;
 use clap::Args;
 use forms::{Form, Translation};
 use spec_file::SpecFile;
+use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -150,11 +151,26 @@ fn parse(name: &str, text: &str, groups: &mut Groups) -> Result<Recording, Failu
     };
     let mut recording: Recording = toml::from_str(text).map_err(position)?;
     let found = std::mem::take(&mut recording.category_groups);
+    let in_group = |group: &str, why: &str| {
+        let place = place_of_group(text, group);
+        failed(name, &position::describe(text, place, &format!("category-groups: {group}: {why}")))
+    };
     if let Some(option) = found.keys().find(|name| is_option(name)) {
-        return Err(failed(name, &format!("{option} is an option: it has to stand above [category-groups]")));
+        return Err(in_group(option, "this is an option, which has to stand above [category-groups]"));
     }
-    groups.add(found).map_err(|why| failed(name, &why))?;
+    groups.add(found).map_err(|(group, why)| in_group(&group, &why))?;
     Ok(recording)
+}
+
+/// Where a group stands in a file.
+fn place_of_group(text: &str, group: &str) -> Option<usize> {
+    #[derive(serde::Deserialize)]
+    struct Places {
+        #[serde(rename = "category-groups")]
+        groups: BTreeMap<toml::Spanned<String>, toml::Value>,
+    }
+    let places: Places = toml::from_str(text).ok()?;
+    places.groups.keys().find(|name| name.get_ref() == group).map(|name| name.span().start)
 }
 
 /// Whether `record` has an option with this name, which was probably put below a table by mistake.
@@ -245,9 +261,14 @@ mod tests {
         assert!(failure("duration = ").starts_with("FILE: line 1, column"));
         assert!(failure("[category-groups]\nx = 5").starts_with("FILE: line 2, column 5: invalid type"));
         let below = failure("[category-groups]\nmine = ['a']\ntrigger = ['stall:stop']\n");
-        assert_eq!(below, "FILE: trigger is an option: it has to stand above [category-groups]");
+        let why = "this is an option, which has to stand above [category-groups]";
+        assert_eq!(below, format!("FILE: line 3, column 1: category-groups: trigger: {why}"));
         let behind = failure("[category-groups]\nx = ['#a']\n");
-        assert_eq!(behind, "FILE: category-groups: x: \"#a\" is no category");
+        assert_eq!(behind, "FILE: line 2, column 1: category-groups: x: \"#a\" is no category");
+        let empty = failure("[category-groups]\nx = ['a']\n  y = []\n");
+        assert_eq!(empty, "FILE: line 3, column 3: category-groups: y: the group has no category");
+        let list = failure("categories = { a = 1 }\n");
+        assert_eq!(list, "FILE: line 1, column 14: expected a text, or a list of texts");
         let near = failure("cooldown = '1s'\n\nbufering_mode = 'oneshot'\n[category-groups]\nx = ['a']\n");
         assert_eq!(near, "FILE: line 3, column 1: unknown key bufering_mode; did you mean buffering-mode?");
         let missing = directory.path().join("missing.toml");

@@ -327,7 +327,7 @@ fn check_category(entry: &str) -> Result<(), String> {
 
 /// Text, a number or a truth value, in a file.
 #[derive(Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected a text, a number, true or false")]
 enum Scalar {
     Text(String),
     Integer(i64),
@@ -369,7 +369,7 @@ as_text! { Span BufferSize FileSize ProviderBufferSize Trigger Compress }
 
 /// One text with commas, or a list.
 #[derive(Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected a text, or a list of texts")]
 enum TextOrList {
     Text(String),
     List(Vec<String>),

@@ -34,18 +34,11 @@ impl Groups {
         Self(BTreeMap::from([("default".to_owned(), default.map(str::to_owned).to_vec())]))
     }
 
-    /// Adds those of a file.
-    pub fn add(&mut self, groups: BTreeMap<String, Vec<String>>) -> Result<(), String> {
+    /// Adds those of a file. The error has the name of the group.
+    pub fn add(&mut self, groups: BTreeMap<String, Vec<String>>) -> Result<(), (String, String)> {
         for (name, entries) in groups {
-            if entries.is_empty() {
-                // A list of it alone would be that of all categories.
-                return Err(format!("category-groups: {name} has no category"));
-            }
-            for entry in &entries {
-                if entry.starts_with(['#', '-']) || entry.contains('/') {
-                    return Err(format!("category-groups: {name}: {entry:?} is no category"));
-                }
-                entry.parse::<crate::args::values::CategoryList>()?;
+            if let Err(why) = check(&entries) {
+                return Err((name, why));
             }
             self.0.insert(name, entries);
         }
@@ -106,6 +99,21 @@ impl Groups {
         let known: Vec<_> = self.iter().map(|(name, _)| format!("#{name}")).collect();
         format!("no category group found for #{name}; there are {}", known.join(", "))
     }
+}
+
+/// Whether these can be the categories of a group.
+fn check(entries: &[String]) -> Result<(), String> {
+    if entries.is_empty() {
+        // A list of the group alone would be that of all categories.
+        return Err("the group has no category".to_owned());
+    }
+    for entry in entries {
+        if entry.starts_with(['#', '-']) || entry.contains('/') {
+            return Err(format!("{entry:?} is no category"));
+        }
+        entry.parse::<crate::args::values::CategoryList>()?;
+    }
+    Ok(())
 }
 
 /// The program that an entry is for, and its category. A category of the kernel's may contain a path.

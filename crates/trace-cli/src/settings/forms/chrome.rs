@@ -271,7 +271,9 @@ fn filter_text(
 }
 
 fn in_snake_case(field: &mut Field) {
-    field.name = split_words(&field.name, '_');
+    if field.name.starts_with(|first: char| first.is_ascii_lowercase()) {
+        field.name = split_words(&field.name, '_');
+    }
     for_each_message(&mut field.value, &mut |field| in_snake_case(field));
 }
 
