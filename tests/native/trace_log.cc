@@ -46,6 +46,8 @@ int main(int argc, char** argv) {
   Record(TraceConfig("app, app.verbose,-app.verbose", "record-continuously,enable-systrace"), directory + "/app.fxt");
   Record(TraceConfig("-net,disabled-by-default-*", TraceRecordMode::RECORD_AS_MUCH_AS_POSSIBLE),
          directory + "/most.fxt");
+  Record(TraceConfig("-*,app"), directory + "/only.fxt");
+  Record(TraceConfig("-*,-net"), directory + "/none.fxt");
   TraceLog::GetInstance()->SetEnabled(TraceConfig("*"));
   TraceLog::GetInstance()->CancelTracing([](const std::shared_ptr<RefCountedString>& piece, bool has_more_events) {
     std::printf("cancelled: %zu %d\n", piece->size(), has_more_events);

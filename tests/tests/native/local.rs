@@ -66,6 +66,8 @@ fn a_program_with_chromiums_names_records_itself() {
         let expected = "*: 1 0 1\n\
                         ,app,app.verbose,-app.verbose: 1 0 1\n\
                         *,-net,disabled-by-default-*: 1 0 1\n\
+                        ,app: 1 0 1\n\
+                        -*: 1 0 1\n\
                         cancelled: 0 0\n";
         assert_eq!(String::from_utf8_lossy(&output.stdout), expected, "{compiler}: {output:?}");
         assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{compiler}");
@@ -77,6 +79,8 @@ fn a_program_with_chromiums_names_records_itself() {
         assert_eq!(found("all.fxt"), ["DoWork", "bytes", "step"], "{compiler}");
         assert_eq!(found("app.fxt"), ["DoWork"], "{compiler}");
         assert_eq!(found("most.fxt"), ["DoWork", "draw", "step"], "{compiler}");
+        assert_eq!(found("only.fxt"), ["DoWork"], "{compiler}");
+        assert_eq!(found("none.fxt"), [""; 0], "{compiler}");
     }
 }
 

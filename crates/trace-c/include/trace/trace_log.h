@@ -51,7 +51,8 @@ enum TraceRecordMode {
 };
 
 // What is recorded: a list of categories with commas, in which `-name` excludes one, `name*` is all that
-// begin so, and names that begin with `disabled-by-default-` are recorded only if they are named.
+// begin so, `-*` excludes all that are not named, and names that begin with `disabled-by-default-` are
+// recorded only if they are named.
 class TraceConfig {
  public:
   TraceConfig() = default;
@@ -74,7 +75,10 @@ class TraceConfig {
   void SetTraceRecordMode(TraceRecordMode mode) { mode_ = mode; }
 
   // The list for trace_local_start().
-  std::string categories() const { return has_inclusions_ ? categories_ : "*" + categories_; }
+  std::string categories() const {
+    if (excludes_all_) return has_names_ ? categories_ : "-*";
+    return has_inclusions_ ? categories_ : "*" + categories_;
+  }
 
  private:
   static constexpr std::string_view kDisabledByDefault = "disabled-by-default-";
@@ -87,7 +91,13 @@ class TraceConfig {
       while (!name.empty() && name.front() == ' ') name.remove_prefix(1);
       while (!name.empty() && name.back() == ' ') name.remove_suffix(1);
       if (name.empty()) continue;
+      // Only what is included is recorded then.
+      if (name == "-*") {
+        excludes_all_ = true;
+        continue;
+      }
       // As soon as one is included, others have to be, too.
+      has_names_ |= name.front() != '-';
       has_inclusions_ |= name.front() != '-' && name.substr(0, kDisabledByDefault.size()) != kDisabledByDefault;
       categories_ += ',';
       categories_ += name;
@@ -95,6 +105,8 @@ class TraceConfig {
   }
 
   std::string categories_;
+  bool excludes_all_ = false;
+  bool has_names_ = false;
   bool has_inclusions_ = false;
   TraceRecordMode mode_ = RECORD_UNTIL_FULL;
 };
