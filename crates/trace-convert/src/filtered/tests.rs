@@ -443,7 +443,7 @@ fn names_are_those_of_what_both_select() {
         archive.instant(provider, process, "db", "query", &[]);
         let virtual_thread = Event {
             thread: generated::thread(process, SHARED.0),
-            category: StringRef::inline("ui"),
+            category: StringRef::inline(if process == 10 { "ui" } else { "draw" }),
             ..generated::event()
         };
         archive.write(&Record::Event(virtual_thread));
@@ -467,10 +467,10 @@ fn names_are_those_of_what_both_select() {
     };
     assert_eq!(names(&[], &["10"]), ["process one", "shared one", "own one"]);
     assert_eq!(names(&["db"], &[]), ["process one", "own one", "process two", "own two"]);
-    assert_eq!(names(&["ui"], &["20"]), ["process two", "shared two"]);
+    assert_eq!(names(&["draw"], &["20"]), ["process two", "shared two"]);
     assert_eq!(names(&["kernel:sched"], &["10"]), ["process one", "own one"]);
     assert_eq!(names(&["kernel:sched"], &[]), ["process one", "own one", "process two", "own two"]);
-    assert_eq!(names(&["ui"], &[]), ["process one", "shared one", "process two", "shared two"]);
+    assert_eq!(names(&["ui"], &[]), ["process one", "shared one"]);
 }
 
 #[test]
