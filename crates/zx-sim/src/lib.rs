@@ -55,6 +55,6 @@ pub use process::{ProcessFd, process_koid, process_name, thread_koid, thread_nam
 pub use runtime_dir::{Lock, RuntimeDir};
 pub use socket::Socket;
 pub use unread::unread;
-pub use vmo::{Backing, LiveLock, Mapping, Vmo, available_in};
+pub use vmo::{Backing, LiveLock, Mapping, Vmo, available_in, file_size_limit};
 pub use wait::{Event, Signals, WaitSet, Waker, wait_one};
 pub use wake::{WakeReceiver, WakeSender, wake_pair};

@@ -228,6 +228,17 @@ pub(crate) fn receive(
     Ok(Received { length, handles, sender, is_cut: message.msg_flags & libc::MSG_CTRUNC != 0 })
 }
 
+/// The largest file that this process may write, in bytes.
+///
+/// The typed wrapper takes the call for one that cannot fail, but filters of system calls refuse it.
+#[allow(clippy::useless_conversion, reason = "its type differs between machines")]
+pub(crate) fn file_size_limit() -> u64 {
+    let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
+    // SAFETY: a structure that outlives the call (S1), and keeps what it has where the call is refused.
+    unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) };
+    if limit.rlim_cur == libc::RLIM_INFINITY { u64::MAX } else { u64::from(limit.rlim_cur) }
+}
+
 /// A lock of the whole file, as the calls on open file descriptions take it.
 fn whole_file(kind: libc::c_int) -> libc::flock {
     libc::flock {

@@ -11,7 +11,6 @@ use crate::sys;
 use memmap2::{MmapOptions, MmapRaw};
 use rustix::fs::{AtFlags, CWD, FallocateFlags, FileType, MemfdFlags, Mode, OFlags, SealFlags};
 use rustix::io::{Errno, retry_on_intr};
-use rustix::process::{Resource, getrlimit};
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
 use std::ops::Range;
@@ -30,12 +29,18 @@ pub struct Vmo {
 }
 
 impl Vmo {
-    /// Whether there can be one of this size, as far as limits are concerned.
+    /// Whether there may be a file of this size.
     ///
     /// # Errors
     /// [`Error::OutOfRange`].
-    pub fn may_have(size: u64) -> Result<()> {
-        check_size(size)
+    pub fn check_file_size(size: u64) -> Result<()> {
+        check_size(size)?;
+        let most = file_size_limit();
+        if size <= most {
+            Ok(())
+        } else {
+            Err(Error::OutOfRange { what: "file size in bytes (ulimit -f)", found: size, least: 1, most })
+        }
     }
 
     /// A new file of `size` bytes in a directory, readable and writable by its owner only.
@@ -406,25 +411,17 @@ const MAX_SIZE_BYTES: u64 = i64::MAX as u64;
 const BACKING_STEP_BYTES: u64 = 1 << 20;
 
 fn check_size(size: u64) -> Result<()> {
-    if !(1..=MAX_SIZE_BYTES).contains(&size) {
-        return Err(Error::OutOfRange {
-            what: "vmo size in bytes",
-            found: size,
-            least: 1,
-            most: MAX_SIZE_BYTES,
-        });
+    if (1..=MAX_SIZE_BYTES).contains(&size) {
+        Ok(())
+    } else {
+        Err(Error::OutOfRange { what: "vmo size in bytes", found: size, least: 1, most: MAX_SIZE_BYTES })
     }
-    // A file beyond the limit of the process would end the process (SIGXFSZ).
-    let limit = getrlimit(Resource::Fsize).current.unwrap_or(u64::MAX);
-    if size > limit {
-        return Err(Error::OutOfRange {
-            what: "file size in bytes (ulimit -f)",
-            found: size,
-            least: 1,
-            most: limit,
-        });
-    }
-    Ok(())
+}
+
+/// The largest file that this process may write, in bytes: a larger one would end it (SIGXFSZ).
+#[must_use]
+pub fn file_size_limit() -> u64 {
+    sys::file_size_limit()
 }
 
 /// The unit of a file's blocks, whatever its file system's is.
@@ -505,7 +502,7 @@ impl Backing {
     /// As [`Backing::begin`].
     pub fn begin_beside(directory: &Path, name: &str, size: u64, promised: u64) -> Result<Self> {
         let path = directory.join(name);
-        check_size(size)?;
+        Vmo::check_file_size(size)?;
         let available = available_in(directory)?.saturating_sub(promised);
         if available < size {
             return Err(Error::NoSpace { directory: directory.to_owned(), needed: size, available });

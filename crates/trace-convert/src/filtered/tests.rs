@@ -424,7 +424,7 @@ fn names_are_those_of_what_both_select() {
     let mut archive = generated::Writer::new();
     for (provider, process, name) in [(1, 10, "one"), (2, 20, "two")] {
         archive.introduce(provider, name);
-        let named = |object_type, koid, name: &str, process: Option<u64>| {
+        let mut named = |object_type, koid, name: &str, process: Option<u64>| {
             let process = process.map(|process| ArgumentValue::Koid(Koid(process)));
             let arguments = process.map(|value| [Argument { name: StringRef::inline("process"), value }]);
             let arguments = Arguments::from_slice(arguments.as_ref().map_or(&[], |list| &list[..]));
@@ -435,7 +435,6 @@ fn names_are_those_of_what_both_select() {
                 arguments,
             }));
         };
-        let mut named = named;
         named(TYPE_PROCESS, Koid(process), &format!("process {name}"), None);
         for (koid, what) in [(SHARED, "shared"), (Koid(process + 1), "own")] {
             named(TYPE_THREAD, koid, &format!("{what} {name}"), Some(process));

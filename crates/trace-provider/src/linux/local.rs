@@ -25,7 +25,6 @@ use crate::linux::dispatcher::Commands;
 use crate::linux::lock::Mutex;
 use crate::linux::startup::directory::{BUFFER, KEPT};
 use crate::linux::startup::{self, Directory, Options, Purpose};
-use rustix::process::{Resource, getrlimit};
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -37,7 +36,7 @@ use trace_archive::own;
 use trace_format::shown::Shown;
 use trace_protocol::controller::ProviderStats;
 use trace_reader::tail::Tail;
-use zx_sim::{debuglog, ticks};
+use zx_sim::{debuglog, file_size_limit, ticks};
 
 /// Largest piece of an archive that [`flush`] delivers.
 const CHUNK_BYTES: usize = 64 << 10;
@@ -294,7 +293,7 @@ struct Limited<'a> {
 
 impl<'a> Limited<'a> {
     fn new(file: &'a File) -> Self {
-        Self { file, room: getrlimit(Resource::Fsize).current.unwrap_or(u64::MAX) }
+        Self { file, room: file_size_limit() }
     }
 }
 

@@ -314,6 +314,20 @@ fn a_vmo_that_cannot_be_backed_leaves_no_file_behind() {
             "file size in bytes (ulimit -f) is 4194304, expected 1 to 3145728",
         );
         assert!(is_empty(directory.path()));
+        // The limit gets lower in the middle of the work.
+        // SAFETY: ignoring a signal is no handler of ours.
+        unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+        let mut backing = Backing::begin(directory.path(), "vmo", 3 * MIB).unwrap();
+        let smaller = rustix::process::Rlimit { current: Some(MIB), ..limits };
+        rustix::process::setrlimit(resource, smaller).unwrap();
+        let place = directory.path().join("vmo");
+        assert_error(
+            backing.step(u64::MAX),
+            &format!("cannot create {}: File too large (os error 27)", place.display()),
+        );
+        drop(backing);
+        assert!(is_empty(directory.path()));
+        rustix::process::setrlimit(resource, small).unwrap();
         Vmo::create_in(directory.path(), "vmo", 3 * MIB).unwrap();
         send_number(&channel, DONE);
     }) else {

@@ -34,7 +34,7 @@ impl Directory {
     pub fn create(name: &str, mode: BufferMode, bytes: u64) -> Result<(Self, Vmo), String> {
         let text = |error: zx_sim::Error| error.to_string();
         // Before any file is written: a limit ends the program.
-        Vmo::may_have(bytes).map_err(text)?;
+        Vmo::check_file_size(bytes).map_err(text)?;
         let runtime = runtime_directory()?;
         let clock = Clock::load_or_create(runtime.path()).map_err(text)?;
         let path = runtime.create_unique_dir(PREFIX).map_err(text)?;
