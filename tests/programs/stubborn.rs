@@ -4,7 +4,8 @@
 //! until it is ended. `stubborn ignore-term`: survives SIGTERM. `stubborn stop`: stops itself with all its
 //! threads, so that it does not answer. `stubborn once`: emits one event and exits without any clean-up.
 //! `stubborn signal N`: ends by that signal. `stubborn exec`: becomes another program. `stubborn abort`.
-//! `stubborn alert NAME`: raises it for each line of its input. `stubborn panic`: panics where that ends the
+//! `stubborn alert NAME`: raises it for each line of its input. `stubborn grow`: holds 200 MiB from the first
+//! line of its input on, until that ends. `stubborn panic`: panics where that ends the
 //! process.
 
 use trace_provider::{Scope, TraceProvider, alert, category_enabled, instant};
@@ -37,6 +38,17 @@ fn main() {
                 }
                 alert!("stubborn", &name);
                 println!("raised");
+            }
+        }
+        "grow" => {
+            while !category_enabled!("stubborn") {
+                std::thread::yield_now();
+            }
+            println!("recorded");
+            let mut held = Vec::new();
+            for _ in std::io::stdin().lines() {
+                held.resize(200 << 20, 1_u8);
+                println!("{} bytes", held.len());
             }
         }
         "park" => loop {

@@ -225,16 +225,17 @@ fn signals_take_snapshots_and_end_the_recording() {
 #[test]
 fn memory_beyond_a_limit_ends_the_recording() {
     let sandbox = Sandbox::new();
-    let options = ["--trigger", "rss(stubborn)>100GB:snapshot", "--trigger", "rss(stubborn)>1KB:stop"];
+    let options = ["--trigger", "rss(stubborn)>100GB:snapshot", "--trigger", "rss(stubborn)>150MB:stop"];
     let recording = record(&sandbox, &[&options[..], &["--trigger", "rss(other)>1KB:stop"]].concat());
-    let mut program = sandbox.spawn_recorded("stubborn", &["alert", "stall"]);
+    let mut program = sandbox.spawn_recorded("stubborn", &["grow"]);
+    assert_eq!(program.line(), "recorded");
+    program.say("now");
     wait_for("the limit", || recording.stderr_so_far().contains(": stopping\n").then_some(()));
     let output = recording.finish();
     assert!(output.status.success(), "{output:?}");
     let said = stderr(&output);
-    assert!(said.contains("trace: rss(stubborn)>1KB: stopping\n") && !said.contains("snapshot"), "{said}");
-    // A busy machine may stop it when it was about to start.
-    assert!(checked(&sandbox).events.len() <= 1);
+    assert!(said.contains("trace: rss(stubborn)>150MB: stopping\n") && !said.contains("snapshot"), "{said}");
+    assert_eq!(checked(&sandbox).events.len(), 1);
     program.close_stdin();
     program.succeed();
 }
