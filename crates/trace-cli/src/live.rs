@@ -90,7 +90,8 @@ fn first_program(options: &Options, observes_others: bool) -> Result<Option<Stri
         options.recording.clone()
     } else {
         let config = options.config.as_deref().map(ConfigFile::from);
-        Settings::resolve(options.recording.clone(), config)?.recording
+        // The recording itself reports what has no effect.
+        Settings::read(options.recording.clone(), config, &mut |_| ())?.recording
     };
     Ok(recording.program.into_iter().next())
 }

@@ -47,8 +47,17 @@ impl<'a> From<&'a Path> for ConfigFile<'a> {
 }
 
 impl Settings {
-    /// Reads the files, and checks that the options are consistent.
+    /// Reads the files, checks that the options are consistent, and reports what has no effect.
     pub fn resolve(command_line: Recording, config: Option<ConfigFile<'_>>) -> Result<Self, Failure> {
+        Self::read(command_line, config, &mut |remark| say!("trace: {remark}"))
+    }
+
+    /// The same, with a function that gets what is to be reported.
+    pub fn read(
+        command_line: Recording,
+        config: Option<ConfigFile<'_>>,
+        report: &mut dyn FnMut(&str),
+    ) -> Result<Self, Failure> {
         let mut groups = Groups::built_in();
         // The lowest first.
         let mut layers = Vec::new();
@@ -56,19 +65,19 @@ impl Settings {
             layers.push(read(path, &mut groups)?);
         }
         let has_categories = command_line.categories.is_some();
-        let explicit = config.map(|file| file.read(&mut groups, has_categories)).transpose()?;
+        let explicit = config.map(|file| file.read(&mut groups, has_categories, report)).transpose()?;
         let mut recording =
             explicit.map_or_else(|| command_line.clone(), |file| command_line.clone().over(file));
         let standard = layers.into_iter().rev().reduce(Recording::over).unwrap_or_default();
         let spec_path = recording.spec_file.clone().or_else(|| standard.spec_file.clone());
         let spec = spec_path.as_deref().map(SpecFile::read).transpose()?;
         if let Some(spec) = &spec {
-            spec.warn_of_overridden(&recording);
+            spec.report_overridden(&recording, report);
             recording = recording.over(spec.recording()?);
         }
         let mut recording = recording.over(standard).over(Recording::defaults());
         recording.buffering_mode = Some(recording.meant_buffering_mode());
-        check(&recording, spec.as_ref())?;
+        check(&recording, spec.as_ref(), report)?;
         Ok(Self { recording, groups, spec })
     }
 
@@ -92,7 +101,12 @@ pub fn standard_files() -> Vec<PathBuf> {
 
 impl ConfigFile<'_> {
     /// Reads it, in whichever form it is, and reports what a recording does not do.
-    fn read(self, groups: &mut Groups, has_categories: bool) -> Result<Recording, Failure> {
+    fn read(
+        self,
+        groups: &mut Groups,
+        has_categories: bool,
+        report: &mut dyn FnMut(&str),
+    ) -> Result<Recording, Failure> {
         let name = if self.path == Path::new("-") { "stdin".into() } else { self.path.display().to_string() };
         let text = self.text().map_err(|why| failed(&name, &why))?;
         let plain = text.strip_prefix('\u{feff}').unwrap_or(&text);
@@ -104,7 +118,7 @@ impl ConfigFile<'_> {
         }
         let Translation { recording, notes, nothing } = forms::translate(plain, form).map_err(wrong)?;
         for note in notes {
-            say!("trace: warning: {name}: {}", place(note));
+            report(&format!("warning: {name}: {}", place(note)));
         }
         match nothing.filter(|_| !has_categories) {
             Some(nothing) => Err(failed(&name, &nothing)),
@@ -180,7 +194,11 @@ fn is_option(name: &str) -> bool {
 }
 
 /// Checks for options that exclude each other.
-fn check(recording: &Recording, spec: Option<&SpecFile>) -> Result<(), Failure> {
+fn check(
+    recording: &Recording,
+    spec: Option<&SpecFile>,
+    report: &mut dyn FnMut(&str),
+) -> Result<(), Failure> {
     let refuse = |text: &str| Err(Failure::usage(text));
     let is = |option: Option<bool>| option == Some(true);
     if recording.command.is_empty() {
@@ -197,7 +215,7 @@ fn check(recording: &Recording, spec: Option<&SpecFile>) -> Result<(), Failure> 
         }
     }
     if let Some(name) = &recording.environment_name {
-        say!("trace: --environment-name {name} is ignored: a command runs in the caller's environment");
+        report(&format!("--environment-name {name} is ignored: a command runs in the caller's environment"));
     }
     let conditions = recording.trigger.iter().map(|trigger| trigger.condition.to_string());
     let mut conditions: Vec<String> = conditions.collect();

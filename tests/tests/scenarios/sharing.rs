@@ -247,12 +247,14 @@ fn an_observer_sees_nothing_of_another_recordings_stream() {
 fn a_recording_of_ones_own_is_watched_beside_another() {
     let sandbox = Sandbox::new();
     let of_emit = recording(&sandbox, "emit.fxt", &["--program", "emit"]);
-    std::fs::write(sandbox.file("own.toml"), "program = [\"stream\"]\n").unwrap();
+    std::fs::write(sandbox.file("own.toml"), "program = [\"stream\"]\nenvironment-name = \"x\"\n").unwrap();
     let mut watched = sandbox.spawn("trace", &["live", "--json", "-c", "own.toml", "-o", "own.fxt"]);
     let line = watched.line();
     assert!(!line.contains("\"emit\""), "{line}");
     sandbox.spawn_recorded("stream", &["1", "20", "0"]).succeed();
-    interrupt(watched);
+    let output = interrupt(watched);
+    let said = text(&output.stderr);
+    assert_eq!(said.matches("--environment-name x is ignored").count(), 1, "{said}");
     assert_eq!(contents(&sandbox, "own.fxt"), of("stream", 20));
     interrupt(of_emit);
 }

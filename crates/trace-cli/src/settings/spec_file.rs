@@ -6,7 +6,6 @@ use crate::args::record::Recording;
 use crate::args::values::{BufferSize, CategoryList, Mode, ProviderBufferSize, Span};
 use crate::exit::Failure;
 use crate::measure::Measurement;
-use crate::stdio::say;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -105,8 +104,8 @@ impl SpecFile {
         })
     }
 
-    /// Warns of members that the command line, or a configuration file, overrides.
-    pub fn warn_of_overridden(&self, by: &Recording) {
+    /// Reports members that the command line, or a configuration file, overrides.
+    pub fn report_overridden(&self, by: &Recording, report: &mut dyn FnMut(&str)) {
         let said = [
             ("categories", !self.categories.is_empty() && by.categories.is_some()),
             ("duration", self.duration.is_some() && by.duration.is_some()),
@@ -117,7 +116,7 @@ impl SpecFile {
             ("app", self.app.is_some() && !by.command.is_empty()),
         ];
         for (member, _) in said.iter().filter(|(_, is_overridden)| *is_overridden) {
-            say!("trace: warning: {}: {member} is overridden by an option", self.path.display());
+            report(&format!("warning: {}: {member} is overridden by an option", self.path.display()));
         }
     }
 }
