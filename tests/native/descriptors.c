@@ -1,5 +1,5 @@
 // Takes all numbers of descriptors for itself while it is recorded: `descriptors FIRST FILE` puts an eventfd,
-// an epoll and the file at them in turn. See tests/programs/descriptors.rs, which does the same in Rust.
+// an epoll and the file at them in turn. See tests/examples/descriptors.rs, which does the same in Rust.
 #include <trace/event.h>
 
 #include <lib/trace-provider/provider.h>

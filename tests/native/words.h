@@ -1,4 +1,4 @@
-// The calls of one program in three languages, whose records must be the same words. See programs/words.rs.
+// The calls of one program in three languages, whose records must be the same words. See examples/words.rs.
 //
 // In C values are given by V(type, value), which C++ leaves to inference.
 #include <trace/event.h>

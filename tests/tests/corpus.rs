@@ -11,7 +11,7 @@ use trace_reader::check::KINDS;
 use trace_tests::Sandbox;
 use trace_tests::corpus::{File, TABLE_HEADING, cases, directory, expected, files, table};
 
-const HINT: &str = "run `cargo run -p trace-tests --bin corpus` and look at what has changed";
+const HINT: &str = "run `cargo run -p trace-tests --example corpus` and look at what has changed";
 
 fn committed(file: &File, suffix: &str) -> Vec<u8> {
     let path = directory().join(&file.name).with_added_extension(suffix);

@@ -76,8 +76,9 @@ const EDGES: [(&str, &[&str]); 27] = [
 ];
 
 /// Packages of the workspace that nothing shipped depends on.
-const NOT_SHIPPED: [&str; 7] = [
+const NOT_SHIPPED: [&str; 8] = [
     "axum-server",
+    "demo",
     "trace-tests",
     "trace-benches",
     "trace-engine-models",
@@ -136,7 +137,7 @@ const UNSAFE: [&str; 49] = [
     "crates/zx-sim/src/sys.rs",
     "crates/zx-sim/src/ticks.rs",
     "crates/zx-ticks/src/clocks.rs",
-    "tests/programs/burst.rs",
+    "tests/examples/burst.rs",
 ];
 
 /// Files of tests and their programs, where unsafe code stands for a program that misbehaves.
@@ -232,6 +233,19 @@ fn crates_depend_on_each_other_in_one_direction() {
     let unknown: Vec<_> =
         known.iter().filter(|name| !ours.contains(*name) && !NOT_SHIPPED.contains(name)).collect();
     assert!(unknown.is_empty(), "no edges are set down for {unknown:?}");
+}
+
+/// What `target/release` has for users. Programs that tests spawn are examples of their packages, so that no
+/// page has to put a `strings` or a `memory` of ours in front of the system's.
+#[test]
+fn programs_are_what_users_install() {
+    let metadata = metadata();
+    let packages = metadata["packages"].as_array().expect("packages").iter();
+    let targets = packages.flat_map(|package| package["targets"].as_array().expect("targets"));
+    let is_bin = |target: &&serde_json::Value| target["kind"] == serde_json::json!(["bin"]);
+    let programs: BTreeSet<&str> =
+        targets.filter(is_bin).map(|target| target["name"].as_str().expect("a name")).collect();
+    assert_eq!(programs, BTreeSet::from(["axum-server", "trace"]));
 }
 
 /// The rooms of the engine: each uses only those in front of it, but for those that stand beside it.
@@ -594,7 +608,7 @@ fn what_programs_link_reads_the_environment_in_one_place() {
 fn tests_wait_for_conditions_instead_of_sleeping() {
     for (path, text) in files(&["rs"]).iter().filter(|(path, _)| is_test_code(path)) {
         // The harness's own wait, and a program that is waited for.
-        if ["tests/src/sandbox.rs", "tests/programs/emit.rs", "tests/tests/tidy.rs"].contains(&path.as_str())
+        if ["tests/src/sandbox.rs", "tests/examples/emit.rs", "tests/tests/tidy.rs"].contains(&path.as_str())
         {
             continue;
         }

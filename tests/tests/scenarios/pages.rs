@@ -75,7 +75,7 @@ impl Reader {
         // The packages of pages share what they depend on.
         let target = target_dir().join("readme-app");
         fs::create_dir_all(&target).expect("a directory");
-        // Pages run this one as README's first command has built it; other tests may link it, too.
+        // Pages run this one as it is built by hand; other tests may link it, too.
         fs::create_dir_all(target.join("release")).expect("a directory");
         let _ = symlink(program("axum-server"), target.join("release/axum-server"));
         symlink(target, sandbox.file("target")).expect("a link");

@@ -238,7 +238,7 @@ fn all_tasks_of_a_runtime_are_recorded_by_hooks() {
     }
     let named = found.remove("named");
     assert_eq!(named, Some([2000, 100, 100]), "{found:?}");
-    assert!(found.keys().all(|place| place.starts_with("tests/programs/tasks.rs:")), "{found:?}");
+    assert!(found.keys().all(|place| place.starts_with("tests/examples/tasks.rs:")), "{found:?}");
     let mut by_place: Vec<_> = found.into_values().collect();
     by_place.sort_unstable();
     assert_eq!(by_place, [[0, 100, 100], [1, 1, 1], [2000, 100, 100]]);

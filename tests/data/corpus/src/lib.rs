@@ -8,7 +8,7 @@
 //! assert!(case.expected.starts_with("0x00000000"));
 //! ```
 //!
-//! Made by `cargo run -p trace-tests --bin corpus`.
+//! Made by `cargo run -p trace-tests --example corpus`.
 #![no_std]
 #![forbid(unsafe_code)]
 
