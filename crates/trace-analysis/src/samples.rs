@@ -56,7 +56,11 @@ pub struct Measured {
 ///
 /// # Errors
 /// The input is no trace.
-pub fn measure(quantities: &[&Quantity], input: impl Read) -> Result<Measured, ReadError> {
+pub fn measure(quantities: &[&Quantity], mut input: impl Read) -> Result<Measured, ReadError> {
+    read(quantities, &mut input)
+}
+
+fn read(quantities: &[&Quantity], input: &mut dyn Read) -> Result<Measured, ReadError> {
     let mut samples = Samples::new(quantities);
     let mut reader = Reader::new(input)?;
     let mut has_content = false;

@@ -180,7 +180,11 @@ impl Stats {
     ///
     /// # Errors
     /// As [`walk`].
-    pub fn of(input: impl Read, disorder: &Disorder, options: &Options) -> Result<Self, ReadError> {
+    pub fn of(mut input: impl Read, disorder: &Disorder, options: &Options) -> Result<Self, ReadError> {
+        Self::read(&mut input, disorder, options)
+    }
+
+    fn read(input: &mut dyn Read, disorder: &Disorder, options: &Options) -> Result<Self, ReadError> {
         let mut summing = Summing::new(options);
         let walked = walk(input, disorder, &mut summing)?;
         Ok(summing.finish(walked))

@@ -82,8 +82,17 @@ pub fn convert(input: impl Read, output: impl Write) -> Result<Summary, ConvertE
 /// # Errors
 /// The input is no archive or cannot be read, or the output cannot be written.
 pub fn convert_with(
-    input: impl Read,
-    output: impl Write,
+    mut input: impl Read,
+    mut output: impl Write,
+    options: Options<'_>,
+) -> Result<Summary, ConvertError> {
+    write(&mut input, &mut output, options)
+}
+
+/// Compiled here, whatever its callers read and write.
+fn write(
+    input: &mut dyn Read,
+    output: &mut dyn Write,
     options: Options<'_>,
 ) -> Result<Summary, ConvertError> {
     let Options { dialect, filter, system_output, jobs } = options;

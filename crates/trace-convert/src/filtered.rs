@@ -75,17 +75,37 @@ pub struct Filtered {
 /// The input cannot be read, or is no archive; the output cannot be written.
 pub fn filter<R: Read>(
     mut open: impl FnMut() -> io::Result<R>,
-    output: impl Write,
+    mut output: impl Write,
     options: &Options,
 ) -> Result<Filtered, ConvertError> {
-    let mut open = || open().map_err(|source| ReadError::Io { offset: Offset(0), source });
+    let mut pass = |take: &mut dyn FnMut(&mut dyn Read) -> Result<(), ConvertError>| {
+        let mut input = open().map_err(|source| ReadError::Io { offset: Offset(0), source })?;
+        take(&mut input)
+    };
+    filter_from(&mut pass, &mut output, options)
+}
+
+/// A function that opens the input, and hands it to another one.
+type Pass<'a> =
+    dyn FnMut(&mut dyn FnMut(&mut dyn Read) -> Result<(), ConvertError>) -> Result<(), ConvertError> + 'a;
+
+fn filter_from(
+    pass: &mut Pass<'_>,
+    output: &mut dyn Write,
+    options: &Options,
+) -> Result<Filtered, ConvertError> {
     let mut survey = Survey::default();
     if options.selects() {
-        survey.find_processes(open()?, options)?;
-        survey.find_records(open()?, options)?;
+        pass(&mut |input| survey.find_processes(input, options))?;
+        pass(&mut |input| survey.find_records(input, options))?;
     }
     let mut rewriter = Rewriter::new(output, options, &survey);
-    let end = for_each(open()?, |record| rewriter.record(record))?;
+    let mut end = None;
+    pass(&mut |input| {
+        end = Some(for_each(input, |record| rewriter.record(record))?);
+        Ok(())
+    })?;
+    let end = end.expect("the pass has read its input");
     let mut filtered = rewriter.finish().map_err(ConvertError::Write)?;
     let Summary { events, skipped, .. } = std::mem::take(&mut filtered.summary);
     filtered.summary = Summary { skipped, ..end.summary(events, Default::default()) };

@@ -28,7 +28,11 @@ const VERSION: u32 = 57;
 ///
 /// # Errors
 /// The input is no archive or cannot be read, or the output cannot be written.
-pub fn convert(mut trace: Trace, output: impl Write, filter: Filter) -> Result<Summary, ConvertError> {
+pub fn convert(trace: Trace, mut output: impl Write, filter: Filter) -> Result<Summary, ConvertError> {
+    write(trace, &mut output, filter)
+}
+
+fn write(mut trace: Trace, output: &mut dyn Write, filter: Filter) -> Result<Summary, ConvertError> {
     let (mut collector, mut summary) = collect(&mut trace, filter, Keep::Timeline)?;
     collector.push_losses().map_err(ConvertError::Write)?;
     let mut json = Json::new(output);

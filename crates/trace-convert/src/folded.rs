@@ -38,7 +38,11 @@ pub enum Roots {
 ///
 /// # Errors
 /// The input is no archive or cannot be read, or the output cannot be written.
-pub fn convert(input: impl Read, mut output: impl Write, roots: Roots) -> Result<Summary, ConvertError> {
+pub fn convert(mut input: impl Read, mut output: impl Write, roots: Roots) -> Result<Summary, ConvertError> {
+    write(&mut input, &mut output, roots)
+}
+
+fn write(input: &mut dyn Read, output: &mut dyn Write, roots: Roots) -> Result<Summary, ConvertError> {
     let mut folder = Folder { roots, ..Folder::default() };
     let end = source::for_each(input, |record| {
         folder.record(record);

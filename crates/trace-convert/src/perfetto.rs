@@ -69,7 +69,15 @@ pub fn convert(input: impl Read, output: impl Write, filter: Filter) -> Result<S
 ///
 /// # Errors
 /// The input is no archive or cannot be read, or the output cannot be written.
-pub fn convert_with(input: impl Read, output: impl Write, options: Options) -> Result<Summary, ConvertError> {
+pub fn convert_with(
+    mut input: impl Read,
+    mut output: impl Write,
+    options: Options,
+) -> Result<Summary, ConvertError> {
+    write(&mut input, &mut output, options)
+}
+
+fn write(input: &mut dyn Read, output: &mut dyn Write, options: Options) -> Result<Summary, ConvertError> {
     let Options { filter, jobs } = options;
     let mut exporter = Exporter {
         output,

@@ -21,7 +21,11 @@ const MAX_PROFILES: u32 = 16;
 ///
 /// # Errors
 /// The input is no archive or cannot be read, or the output cannot be written.
-pub fn convert(mut trace: Trace, output: impl Write, filter: Filter) -> Result<Summary, ConvertError> {
+pub fn convert(trace: Trace, mut output: impl Write, filter: Filter) -> Result<Summary, ConvertError> {
+    write(trace, &mut output, filter)
+}
+
+fn write(mut trace: Trace, output: &mut dyn Write, filter: Filter) -> Result<Summary, ConvertError> {
     let (collector, mut summary) = collect(&mut trace, filter, Keep::Stacks)?;
     let mut document = Document::new(Json::new(output), &collector);
     document.begin(&trace.name, collector.lost);

@@ -143,7 +143,11 @@ impl Report {
 /// # Errors
 ///
 /// The input is no trace at all. Later errors are part of the report.
-pub fn check(input: impl Read, limits: Limits, disorder: &Disorder) -> Result<Report, ReadError> {
+pub fn check(mut input: impl Read, limits: Limits, disorder: &Disorder) -> Result<Report, ReadError> {
+    check_dyn(&mut input, limits, disorder)
+}
+
+fn check_dyn(input: &mut dyn Read, limits: Limits, disorder: &Disorder) -> Result<Report, ReadError> {
     Ok(check_reader(Reader::new(input)?, limits, disorder))
 }
 

@@ -80,7 +80,16 @@ pub struct Written {
 pub fn write(
     trace: Trace,
     imported: impl FnOnce() -> Vec<Problem>,
-    output: impl Write,
+    mut output: impl Write,
+) -> Result<Written, ReportError> {
+    let mut imported = Some(imported);
+    write_page(trace, &mut || imported.take().map(|imported| imported()).unwrap_or_default(), &mut output)
+}
+
+fn write_page(
+    trace: Trace,
+    imported: &mut dyn FnMut() -> Vec<Problem>,
+    output: &mut dyn Write,
 ) -> Result<Written, ReportError> {
     let Trace { name, open, disorder, .. } = trace;
     let open = Mutex::new(open);

@@ -61,7 +61,11 @@ impl From<ConvertError> for SvgError {
 ///
 /// # Errors
 /// The input is no archive or cannot be read, the window is not in it, or the picture cannot be written.
-pub fn write(mut trace: Trace, window: Window, mut output: impl Write) -> Result<Summary, SvgError> {
+pub fn write(trace: Trace, window: Window, mut output: impl Write) -> Result<Summary, SvgError> {
+    draw(trace, window, &mut output)
+}
+
+fn draw(mut trace: Trace, window: Window, output: &mut dyn Write) -> Result<Summary, SvgError> {
     let mut open = || (trace.open)().map_err(|error| SvgError::from(ConvertError::Write(error)));
     // The passes below report it, if nothing can be read.
     let disorder = match trace.disorder.take() {
@@ -93,7 +97,7 @@ pub fn write(mut trace: Trace, window: Window, mut output: impl Write) -> Result
     summary.events = picture.events();
     let remarks = picture.notes().iter().map(|note| (note.text.to_owned(), note.count));
     summary.remarks.extend(remarks);
-    picture.write(&mut output).map_err(ReportError::Write)?;
+    picture.write(output).map_err(ReportError::Write)?;
     output.flush().map_err(ReportError::Write)?;
     Ok(summary)
 }

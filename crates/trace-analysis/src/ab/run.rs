@@ -103,7 +103,11 @@ impl Run {
     ///
     /// # Errors
     /// As [`walk`].
-    pub fn of(input: impl Read, disorder: &Disorder, statistic: Statistic) -> Result<Self, ReadError> {
+    pub fn of(mut input: impl Read, disorder: &Disorder, statistic: Statistic) -> Result<Self, ReadError> {
+        Self::read(&mut input, disorder, statistic)
+    }
+
+    fn read(input: &mut dyn Read, disorder: &Disorder, statistic: Statistic) -> Result<Self, ReadError> {
         let mut summing = Summing::default();
         let walked = walk(input, disorder, &mut summing)?;
         let whats = &walked.whats;

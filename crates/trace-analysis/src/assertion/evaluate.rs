@@ -204,7 +204,15 @@ impl Evaluation {
     ///
     /// # Errors
     /// As [`walk`].
-    pub fn of(input: impl Read, disorder: &Disorder, assertions: &[Assertion]) -> Result<Self, ReadError> {
+    pub fn of(
+        mut input: impl Read,
+        disorder: &Disorder,
+        assertions: &[Assertion],
+    ) -> Result<Self, ReadError> {
+        Self::read(&mut input, disorder, assertions)
+    }
+
+    fn read(input: &mut dyn Read, disorder: &Disorder, assertions: &[Assertion]) -> Result<Self, ReadError> {
         let mut found: Vec<&Source> = Vec::new();
         assertions.iter().for_each(|assertion| sources(assertion, &mut found));
         let mut kept: Vec<Kept> = Vec::new();

@@ -19,8 +19,17 @@ const MAX_STACKS: usize = 4 << 20;
 /// # Errors
 /// The input is no archive or cannot be read, or the output cannot be written.
 pub fn convert_slices(
-    mut trace: Trace,
+    trace: Trace,
     mut output: impl Write,
+    filter: Filter,
+    roots: Roots,
+) -> Result<Summary, ConvertError> {
+    write(trace, &mut output, filter, roots)
+}
+
+fn write(
+    mut trace: Trace,
+    output: &mut dyn Write,
     filter: Filter,
     roots: Roots,
 ) -> Result<Summary, ConvertError> {
@@ -42,7 +51,7 @@ pub fn convert_slices(
     };
     entries.finish(threads.in_order(), take).map_err(ConvertError::Write)?;
     tree.end_thread();
-    tree.write(&mut output).map_err(ConvertError::Write)?;
+    tree.write(output).map_err(ConvertError::Write)?;
     summary.events = slices - tree.beyond;
     add_skipped(&mut summary, skipped);
     add_skipped(&mut summary, [("slices of stacks beyond those that there is room for", tree.beyond)]);
@@ -170,7 +179,7 @@ impl Tree {
     }
 
     /// Writes a line for each stack with time of its own; stacks in stacks, by their labels.
-    fn write(&self, output: &mut impl Write) -> io::Result<()> {
+    fn write(&self, output: &mut dyn Write) -> io::Result<()> {
         let mut inside: Vec<(u32, &str, u32)> = self
             .inside
             .iter()

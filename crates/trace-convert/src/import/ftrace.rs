@@ -31,7 +31,11 @@ pub fn is_ftrace(start: &[u8]) -> bool {
 ///
 /// # Errors
 /// The input cannot be read, or the archive cannot be written.
-pub fn import(input: impl Read, output: impl Write) -> Result<Summary, ImportError> {
+pub fn import(mut input: impl Read, mut output: impl Write) -> Result<Summary, ImportError> {
+    import_from(&mut input, &mut output)
+}
+
+fn import_from(input: &mut dyn Read, output: &mut dyn Write) -> Result<Summary, ImportError> {
     let mut importer = Importer { kernel: Kernel::new(Writer::in_time(output, "ftrace")), last: 0 };
     let result = lines(input, &mut importer);
     let summary = importer.kernel.writer.finish().map_err(ImportError::Write)?;

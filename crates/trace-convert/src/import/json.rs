@@ -25,7 +25,11 @@ use std::sync::{Mutex, PoisonError};
 ///
 /// # Errors
 /// The input cannot be read, is no JSON or no trace, or the archive cannot be written.
-pub fn import(input: impl Read, output: impl Write + Send) -> Result<Summary, ImportError> {
+pub fn import(mut input: impl Read, mut output: impl Write + Send) -> Result<Summary, ImportError> {
+    import_from(&mut input, &mut output)
+}
+
+fn import_from(input: &mut dyn Read, output: &mut (dyn Write + Send)) -> Result<Summary, ImportError> {
     let importer = Mutex::new(Importer::new(Writer::new(output, "json")));
     let (kind, result) = std::thread::scope(|scope| {
         let mut over = HandOver::new(scope, &importer);

@@ -89,7 +89,11 @@ const TRIGGER: &[u8] = b"trigger";
 ///
 /// # Errors
 /// The input cannot be read or is no such trace, or the archive cannot be written.
-pub fn import(input: impl Read, output: impl Write + Send) -> Result<Summary, ImportError> {
+pub fn import(mut input: impl Read, mut output: impl Write + Send) -> Result<Summary, ImportError> {
+    import_from(&mut input, &mut output)
+}
+
+fn import_from(input: &mut dyn Read, output: &mut (dyn Write + Send)) -> Result<Summary, ImportError> {
     let importer = Mutex::new(Importer::new(output));
     let result = std::thread::scope(|scope| {
         let mut over = HandOver::new(scope, &importer);

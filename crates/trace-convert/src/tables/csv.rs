@@ -56,12 +56,20 @@ impl<W: Write> Csv<W> {
 ///
 /// # Errors
 /// The trace cannot be read, or an output cannot be made or written.
-pub fn write_csv<W: Write + Send>(
+pub fn write_csv<'w, W: Write + Send + 'w>(
     trace: Trace,
     filter: &Filter,
-    output: impl FnMut(&str) -> io::Result<W>,
+    mut output: impl FnMut(&str) -> io::Result<W>,
 ) -> Result<Summary, ConvertError> {
-    let mut csv = Csv::new(output).map_err(ConvertError::Write)?;
+    let output = |name: &str| output(name).map(|output| Box::new(output) as Box<dyn Write + Send + 'w>);
+    write(trace, filter, Csv::new(output).map_err(ConvertError::Write)?)
+}
+
+fn write(
+    trace: Trace,
+    filter: &Filter,
+    mut csv: Csv<Box<dyn Write + Send + '_>>,
+) -> Result<Summary, ConvertError> {
     let mut whole = Whole::new(trace, filter)?;
     let (sender, receiver) = sync_channel::<Packed>(WAITING);
     let (emptied, room) = sync_channel::<Packed>(WAITING + 2);

@@ -116,13 +116,22 @@ fn properties(kind: Kind) -> WriterProperties {
 ///
 /// # Errors
 /// The trace cannot be read, or an output cannot be made or written.
-pub fn write_parquet<W: Write + Send>(
+pub fn write_parquet<'w, W: Write + Send + 'w>(
     trace: Trace,
     filter: &Filter,
     mut output: impl FnMut(&str) -> io::Result<W>,
 ) -> Result<Summary, ConvertError> {
-    let outputs: io::Result<Vec<W>> = TABLES.iter().map(|table| output(table.name)).collect();
-    let writing = Writing::new(outputs.map_err(ConvertError::Write)?).map_err(ConvertError::Write)?;
+    let output = |name: &str| output(name).map(|output| Box::new(output) as Box<dyn Write + Send + 'w>);
+    let outputs: io::Result<_> = TABLES.iter().map(|table| table.name).map(output).collect();
+    write(trace, filter, outputs.map_err(ConvertError::Write)?)
+}
+
+fn write(
+    trace: Trace,
+    filter: &Filter,
+    outputs: Vec<Box<dyn Write + Send + '_>>,
+) -> Result<Summary, ConvertError> {
+    let writing = Writing::new(outputs).map_err(ConvertError::Write)?;
     let mut order = Order::default();
     let mut whole = Whole::in_time(trace, filter, &order::columns(), &mut order)?;
     order.finish();

@@ -102,7 +102,7 @@ impl Picture {
     }
 
     /// Writes the picture.
-    pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
+    pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         let (from, to) = self.collector.window;
         let width = 2.0 * MARGIN + GUTTER + WIDTH;
         let notes = self.notes.len() as f64 * NOTE;
@@ -160,7 +160,7 @@ impl Picture {
     }
 
     /// Lines and texts of the time axis.
-    fn axis(&self, out: &mut impl Write) -> io::Result<()> {
+    fn axis(&self, out: &mut dyn Write) -> io::Result<()> {
         let (from, to) = self.collector.window;
         for (at, label) in axis::marks(from - self.first, to - self.first) {
             let x = self.x(at + self.first);
@@ -180,7 +180,7 @@ impl Picture {
         Ok(())
     }
 
-    fn lane(&self, lane: &Lane, out: &mut impl Write) -> io::Result<()> {
+    fn lane(&self, lane: &Lane, out: &mut dyn Write) -> io::Result<()> {
         let Lane { kind, y, height, title: label } = lane;
         let (left, right) = (px(MARGIN), px(MARGIN + GUTTER + WIDTH));
         let full = title(label);
@@ -216,7 +216,7 @@ impl Picture {
     }
 
     /// Instants and log entries of a thread, as diamonds.
-    fn points(&self, thread: u32, y: f64, out: &mut impl Write) -> io::Result<()> {
+    fn points(&self, thread: u32, y: f64, out: &mut dyn Write) -> io::Result<()> {
         for (count, at, what) in
             self.collector.points.get(&thread).into_iter().flat_map(|points| points.values())
         {
@@ -240,7 +240,7 @@ impl Picture {
         buckets: &super::counters::Buckets,
         y: f64,
         height: f64,
-        out: &mut impl Write,
+        out: &mut dyn Write,
     ) -> io::Result<()> {
         let Some((least, most)) = buckets.range() else { return Ok(()) };
         // From 0, unless all values are far from it.
@@ -272,7 +272,7 @@ impl Picture {
         )
     }
 
-    fn bar(&self, bar: &Bar, out: &mut impl Write) -> io::Result<()> {
+    fn bar(&self, bar: &Bar, out: &mut dyn Write) -> io::Result<()> {
         let Some(y) = self.layout.tracks.get(&bar.track) else { return Ok(()) };
         let y = y + f64::from(bar.row) * ROW;
         let (from, to) = (self.x(bar.from), self.x(bar.to));
@@ -311,7 +311,7 @@ impl Picture {
     }
 
     /// Hatches the tracks of the processes whose records are missing.
-    fn loss(&self, loss: &Loss, out: &mut impl Write) -> io::Result<()> {
+    fn loss(&self, loss: &Loss, out: &mut dyn Write) -> io::Result<()> {
         let Some((from, to)) = loss.times else { return Ok(()) };
         let pids = self.collector.provider_pids.iter().filter(|(provider, _)| *provider == loss.provider);
         for (top, bottom) in pids.filter_map(|(_, pid)| self.layout.processes.get(pid)) {
@@ -331,7 +331,7 @@ impl Picture {
         Ok(())
     }
 
-    fn arrow(&self, arrow: &Arrow, out: &mut impl Write) -> io::Result<()> {
+    fn arrow(&self, arrow: &Arrow, out: &mut dyn Write) -> io::Result<()> {
         let (x1, x2) = (self.x(arrow.from.0), self.x(arrow.to.0));
         let (y1, y2) = (arrow.from.1, arrow.to.1);
         let bend = ((x2 - x1) / 2.0).clamp(12.0, 60.0);

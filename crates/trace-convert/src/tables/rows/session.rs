@@ -145,7 +145,11 @@ pub struct Origin {
 ///
 /// # Errors
 /// The input is no archive.
-pub fn origin(input: impl Read) -> Result<Origin, ReadError> {
+pub fn origin(mut input: impl Read) -> Result<Origin, ReadError> {
+    origin_of(&mut input)
+}
+
+fn origin_of(input: &mut dyn Read) -> Result<Origin, ReadError> {
     let mut reader = Reader::new(input)?;
     let mut session = Session::default();
     for _ in 0..ORIGIN_RECORDS {
