@@ -19,8 +19,6 @@ mod doctests {
     mod client {}
     #[doc = include_str!("../../docs/writing.md")]
     mod writing {}
-    #[doc = include_str!("../../README.md")]
-    mod readme {}
 }
 
 /// A fenced block of a page.

@@ -1,26 +1,23 @@
-//! What the README promises.
+//! What the README and the first lines of the guide for Rust promise.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
 use trace_tests::build::{target_dir, workspace};
-use trace_tests::{Archive, Sandbox};
+use trace_tests::{Archive, Sandbox, pages};
 
-/// The first fenced block of a language behind a marker.
-fn block(readme: &str, marker: &str, language: &str) -> String {
-    let behind = readme.split_once(marker).unwrap_or_else(|| panic!("no {marker:?} in README.md")).1;
-    let fence = format!("```{language}\n");
-    let begin =
-        behind.split_once(&fence).unwrap_or_else(|| panic!("no {language} block behind {marker:?}")).1;
-    begin.split_once("\n```").expect("the block ends").0.to_owned()
+/// The first block of a language on a page.
+fn block(page: &str, language: &str) -> String {
+    let blocks = pages::blocks(&pages::read(page));
+    let first = blocks.into_iter().find(|block| block.language == language);
+    first.unwrap_or_else(|| panic!("{page} has no block of {language}")).text
 }
 
-/// An application outside of the workspace, made of exactly the README's lines.
+/// An application outside of the workspace, made of exactly the guide's lines.
 #[test]
 fn five_lines_make_an_app_that_can_be_recorded() {
-    let readme = fs::read_to_string(workspace().join("README.md")).unwrap();
-    let dependency = block(&readme, "## Instrument an app", "toml");
-    let program = block(&readme, "## Instrument an app", "rust");
+    let dependency = block("docs/rust.md", "toml");
+    let program = block("docs/rust.md", "rust");
     assert_eq!(program.lines().filter(|line| !line.trim().is_empty()).count(), 5, "{program}");
     let provider = workspace().join("crates/trace-provider");
     let dependency = dependency.replace("path/to/trace-provider", provider.to_str().unwrap());
@@ -61,12 +58,16 @@ fn five_lines_make_an_app_that_can_be_recorded() {
 
 #[test]
 fn the_two_commands_are_there() {
-    let readme = fs::read_to_string(workspace().join("README.md")).unwrap();
-    for command in [
-        "cargo build --release --workspace --bins --examples && target/release/trace record --output-file demo.fxt -- \
-         target/release/examples/demo",
-        "cargo test --workspace",
-    ] {
-        assert!(readme.lines().any(|line| line == command), "README.md lacks: {command}");
-    }
+    let blocks = pages::blocks(&pages::read("README.md"));
+    let commands = blocks.iter().filter(|block| ["console", "sh"].contains(&&*block.language));
+    let commands: Vec<&str> = commands.flat_map(|block| block.text.lines()).collect();
+    assert_eq!(
+        commands,
+        [
+            "cargo build --release -p trace-cli -p trace-provider --bin trace --example demo && target/release/trace \
+             record --output-file demo.fxt -- target/release/examples/demo",
+            "cargo test --workspace",
+        ],
+        "README.md has two commands, which set everything up"
+    );
 }
