@@ -58,10 +58,13 @@ pub fn read(page: &str) -> String {
 /// If the directory cannot be read.
 #[must_use]
 pub fn all() -> Vec<String> {
-    let entries = fs::read_dir(workspace().join("docs")).expect("docs");
-    let names = entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned());
-    let mut pages: Vec<String> =
-        names.filter(|name| name.ends_with(".md")).map(|name| format!("docs/{name}")).collect();
+    let mut pages = Vec::new();
+    for directory in ["docs", "docs/internals"] {
+        let entries = fs::read_dir(workspace().join(directory)).expect(directory);
+        let names = entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned());
+        let names = names.filter(|name| name.ends_with(".md"));
+        pages.extend(names.map(|name| format!("{directory}/{name}")));
+    }
     pages.extend(["README.md", "CONTRIBUTING.md", "SECURITY.md"].map(str::to_owned));
     pages.sort();
     pages

@@ -185,7 +185,7 @@ fn an_idle_manager_is_not_woken() {
 }
 
 /// What a program records can be changed through its own descriptor only.
-//= docs/ARCHITECTURE.md#invariants-mostly-absences
+//= docs/ARCHITECTURE.md#invariants
 #[test]
 fn the_manager_can_only_read_buffers() {
     let sandbox = Sandbox::new();

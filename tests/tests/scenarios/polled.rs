@@ -6,7 +6,7 @@ fn events(archive: &Archive) -> usize {
     archive.events.iter().filter(|event| event.name() == "step").count()
 }
 
-//= docs/ARCHITECTURE.md#providers-without-a-thread
+//= docs/internals/providers.md#providers-without-a-thread
 #[test]
 fn a_loop_of_tokios_records_every_event_without_a_thread() {
     for mode in ["oneshot", "streaming"] {
@@ -22,7 +22,7 @@ fn a_loop_of_tokios_records_every_event_without_a_thread() {
 }
 
 /// It runs before any manager, is recorded twice, and outlives the manager.
-//= docs/ARCHITECTURE.md#providers-without-a-thread
+//= docs/internals/providers.md#providers-without-a-thread
 #[test]
 fn a_loop_finds_managers_that_come_and_go() {
     let sandbox = Sandbox::new();
@@ -46,7 +46,7 @@ fn a_loop_finds_managers_that_come_and_go() {
 }
 
 /// What a child inherits of it, it closes: the manager sees the end of the parent.
-//= docs/ARCHITECTURE.md#providers-without-a-thread
+//= docs/internals/providers.md#providers-without-a-thread
 #[test]
 fn children_of_a_program_without_a_thread_are_recorded_and_do_not_keep_it_registered() {
     let sandbox = Sandbox::new();

@@ -1,7 +1,9 @@
 //! Packages of others.
 
+use super::front_pages::{entries_of, subjects};
 use super::{EDGES, dependencies, files};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::process::Command;
 use trace_tests::build::workspace;
 
@@ -24,6 +26,24 @@ fn required_packages_are_used_by_shipped_crates() {
         });
         assert!(is_used, "{package} is used by none of {users:?}");
     }
+}
+
+#[test]
+fn packages_are_explained() {
+    let manifest = fs::read_to_string(workspace().join("Cargo.toml")).expect("Cargo.toml");
+    let table = manifest.split_once("[workspace.dependencies]").expect("the table").1;
+    let table = table.split_once("\n[").expect("the next table").0;
+    let lines = table.lines().filter(|line| !line.starts_with('#') && !line.contains("path ="));
+    let names = lines.filter_map(|line| Some(line.split_once('=')?.0.trim().to_owned()));
+    let used: BTreeSet<String> = names.collect();
+    let page = "docs/internals/packages.md";
+    let list = entries_of(page, "## List");
+    let explained: BTreeSet<String> =
+        list.iter().flat_map(|entry| subjects(entry)).map(str::to_owned).collect();
+    let missing: Vec<_> = used.difference(&explained).collect();
+    assert!(missing.is_empty(), "{page} says what each package is for, and lacks {missing:?}");
+    let gone: Vec<_> = explained.difference(&used).collect();
+    assert!(gone.is_empty(), "{page} lists packages that are not used: {gone:?}");
 }
 
 /// Every licence that a package may have, as its manifest says it.

@@ -47,7 +47,7 @@ const KEY_TIMER: u64 = u64::MAX;
 /// ```
 ///
 /// `examples/tokio_loop.rs` uses it with a `tokio::io::unix::AsyncFd`.
-//= docs/ARCHITECTURE.md#providers-without-a-thread
+//= docs/internals/providers.md#providers-without-a-thread
 pub struct PolledProvider {
     /// None while it is dropped.
     running: Option<Running>,
