@@ -22,7 +22,7 @@ use crate::refs::{StringRef, ThreadRef};
 use crate::sink::Sink;
 use crate::units::{Ticks, Words};
 
-mod common;
+mod indexed;
 #[cfg(test)]
 mod tests;
 
