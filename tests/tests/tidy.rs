@@ -3,19 +3,21 @@
 
 #[path = "tidy/front_pages.rs"]
 mod front_pages;
+#[path = "tidy/layout.rs"]
+mod layout;
 #[path = "tidy/packages.rs"]
 mod packages;
+#[path = "tidy/rules.rs"]
+mod rules;
 #[path = "tidy/words.rs"]
 mod words;
 
+use rules::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use trace_tests::build::workspace;
-
-/// Longest source file, in lines.
-const MAX_LINES: usize = 700;
 
 /// Which crate uses which of ours; no other edges.
 const EDGES: [(&str, &[&str]); 27] = [
@@ -217,7 +219,7 @@ fn tests_of_crates_use_what_stands_below() {
         let allowed = ALLOWED.iter().find(|(of, _)| *of == name).map_or(&[][..], |(_, allowed)| allowed);
         let found = found.iter().filter(|found| ours.contains(found.as_str()));
         let more: Vec<_> = found.filter(|found| !allowed.contains(&found.as_str())).collect();
-        assert!(more.is_empty(), "tests of {name} must not use {more:?}");
+        assert!(more.is_empty(), "tests of {name} must not use {more:?} ({TESTS})");
     }
 }
 
@@ -229,12 +231,12 @@ fn crates_depend_on_each_other_in_one_direction() {
         let found: BTreeSet<&str> =
             dependencies[name].iter().map(String::as_str).filter(|name| ours.contains(name)).collect();
         let more: Vec<_> = found.iter().filter(|name| !allowed.contains(name)).collect();
-        assert!(more.is_empty(), "{name} must not use {more:?}");
+        assert!(more.is_empty(), "{name} must not use {more:?} ({CRATES})");
     }
     let known: BTreeSet<&str> = dependencies.keys().map(String::as_str).collect();
     let unknown: Vec<_> =
         known.iter().filter(|name| !ours.contains(*name) && !NOT_SHIPPED.contains(name)).collect();
-    assert!(unknown.is_empty(), "no edges are set down for {unknown:?}");
+    assert!(unknown.is_empty(), "no edges are set down for {unknown:?} ({CRATES})");
 }
 
 /// What `target/release` has for users. Programs that tests spawn are examples of their packages, so that no
@@ -272,7 +274,7 @@ fn rooms_of_the_engine_use_each_other_in_one_direction() {
     for (path, text) in files.iter().filter(|(path, _)| path.starts_with(root)) {
         let name = path[root.len()..].split(['/', '.']).next().expect("a name");
         let Some(place) = ROOMS.iter().position(|(room, _)| *room == name) else {
-            assert!(["lib", "own_process"].contains(&name), "{path} is in no room");
+            assert!(["lib", "own_process"].contains(&name), "{path} is in no room ({CRATES})");
             continue;
         };
         seen.insert(name);
@@ -288,11 +290,14 @@ fn rooms_of_the_engine_use_each_other_in_one_direction() {
                 let is_below = ROOMS[..=place].iter().any(|(below, _)| Some(*below) == used);
                 let is_allowed = is_below && !not.iter().any(|not| Some(*not) == used);
                 let is_room = ROOMS.iter().any(|(room, _)| Some(*room) == used);
-                assert!(is_allowed || !is_room, "{path}, line {number} of code: {room} uses {used:?}");
+                assert!(
+                    is_allowed || !is_room,
+                    "{path}, line {number} of code: {room} uses {used:?} ({CRATES})"
+                );
             }
         }
     }
-    assert_eq!(seen.len(), ROOMS.len(), "a room is empty: {seen:?}");
+    assert_eq!(seen.len(), ROOMS.len(), "a room is empty: {seen:?} ({CRATES})");
 }
 
 #[test]
@@ -300,7 +305,7 @@ fn the_engine_uses_only_the_clock_of_zx_sim() {
     for (path, text) in files(&["rs"]).iter().filter(|(path, _)| path.starts_with("crates/trace-engine/src"))
     {
         for line in text.lines().filter(|line| line.contains("zx_sim::")) {
-            assert!(line.contains("zx_sim::ticks"), "{path}: {line}");
+            assert!(line.contains("zx_sim::ticks"), "{path}: {line} ({CRATES})");
         }
     }
 }
@@ -321,7 +326,7 @@ fn versions_of_packages_stand_in_one_table() {
             } else if is_dependency && line.contains('=') {
                 // A package that its own tests ask for features of.
                 let is_itself = line.contains("path = \".\"");
-                assert!(is_itself || line.contains("workspace = true"), "{path}: {line}");
+                assert!(is_itself || line.contains("workspace = true"), "{path}: {line} ({DEPENDENCIES})");
             }
         }
     }
@@ -337,22 +342,30 @@ fn comments_are_not_too_wide() {
         for (line, text) in (1..).zip(text.lines()) {
             let is_comment = ["//", "/*", "* "].iter().any(|start| text.trim_start().starts_with(start));
             let width = text.chars().count();
-            assert!(!is_comment || width <= MAX_COMMENT, "{path}:{line} has {width} columns");
+            assert!(
+                !is_comment || width <= MAX_COMMENT,
+                "{path}:{line} has {width} columns ({DOCUMENTATION})"
+            );
         }
     }
+}
+
+/// Whether a file has unsafe code, outside of comments.
+fn has_unsafe_code(text: &str) -> bool {
+    const WAYS: [&str; 5] = ["unsafe {", "unsafe fn", "unsafe impl", "unsafe extern", "#[unsafe("];
+    let mut code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+    code.any(|line| WAYS.iter().any(|way| line.contains(way)))
 }
 
 #[test]
 fn unsafe_code_stands_in_named_modules() {
     for (path, text) in files(&["rs"]) {
-        let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
-        let has_unsafe = code.clone().any(|line| {
-            ["unsafe {", "unsafe fn", "unsafe impl", "unsafe extern", "#[unsafe("]
-                .iter()
-                .any(|word| line.contains(word))
-        });
+        let has_unsafe = has_unsafe_code(&text);
         let is_allowed = UNSAFE.contains(&path.as_str()) || is_test_code(&path);
-        assert!(!has_unsafe || is_allowed || path.ends_with("tidy.rs"), "{path} has unsafe code");
+        assert!(
+            !has_unsafe || is_allowed || path.ends_with("tidy.rs"),
+            "{path} has unsafe code ({UNSAFE_CODE})"
+        );
     }
     for (name, _) in EDGES {
         let directory =
@@ -361,7 +374,7 @@ fn unsafe_code_stands_in_named_modules() {
         let text = root.iter().find_map(|path| fs::read_to_string(path).ok()).expect("a root module");
         let has_own = UNSAFE.iter().any(|path| path.starts_with(&format!("crates/{name}/")));
         let wanted = if has_own { "#![deny(unsafe_code)]" } else { "#![forbid(unsafe_code)]" };
-        assert!(text.contains(wanted), "{name} lacks {wanted}");
+        assert!(text.contains(wanted), "{name} lacks {wanted} ({UNSAFE_CODE})");
     }
 }
 
@@ -372,6 +385,11 @@ fn anchor(heading: &str) -> String {
         .filter(|letter| letter.is_alphanumeric() || matches!(letter, ' ' | '-' | '_'))
         .collect::<String>()
         .replace(' ', "-")
+}
+
+/// Whether a page has a heading with this anchor.
+fn has_heading(page: &str, wanted: &str) -> bool {
+    page.lines().filter(|line| line.starts_with('#')).any(|line| anchor(line) == wanted)
 }
 
 #[test]
@@ -395,22 +413,13 @@ fn cited_headings_exist_and_are_tested() {
         let (file, wanted) = citation.split_once('#').unwrap_or_else(|| panic!("{path}: {citation}"));
         let text =
             fs::read_to_string(workspace().join(file)).unwrap_or_else(|_| panic!("{path} cites {file}"));
-        let has_heading =
-            text.lines().filter(|line| line.starts_with('#')).any(|line| anchor(line) == wanted);
-        assert!(has_heading, "{path} cites {citation}, which has no such heading");
+        let has_heading = has_heading(&text, wanted);
+        assert!(has_heading, "{path} cites {citation}, which has no such heading ({DOCUMENTATION})");
         if !is_tested {
             untested.push(citation);
         }
     }
-    assert!(untested.is_empty(), "cited by code and by no test: {untested:#?}");
-}
-
-#[test]
-fn files_are_not_too_long() {
-    for (path, text) in files(&["rs", "mjs"]) {
-        let lines = text.lines().count();
-        assert!(lines <= MAX_LINES, "{path} has {lines} lines");
-    }
+    assert!(untested.is_empty(), "cited by code and by no test ({DOCUMENTATION}): {untested:#?}");
 }
 
 /// What a mutation looks for is in its file, once: otherwise it breaks nothing, or something else.
@@ -429,7 +438,7 @@ fn mutations_find_their_place() {
                 (from, usize::from(is_there))
             }
         };
-        assert_eq!(places, 1, "{}: {from}", mutation["name"]);
+        assert_eq!(places, 1, "{}: {from} ({TESTS})", mutation["name"]);
     }
 }
 
@@ -442,7 +451,7 @@ fn sources_of_errors_are_printed_in_one_place() {
     for (path, text) in files(&["rs"]).iter().filter(|(path, _)| !allowed.contains(&path.as_str())) {
         for way in ["error.source()", "Error::source(", ".chain()", "source.source()"] {
             let prints = text.lines().any(|line| line.contains(way) && !line.contains("iter"));
-            assert!(!prints, "{path} goes through the sources of an error: use problem()");
+            assert!(!prints, "{path} goes through the sources of an error: use problem() ({ERRORS})");
         }
     }
 }
@@ -474,11 +483,15 @@ fn one_module_of_a_crate_prints() {
         let of_crate = files.iter().filter(|(path, _)| path.starts_with(&sources) && !is_test_code(path));
         let is_printer = |path: &str| printer.as_ref().is_some_and(|printer| path.starts_with(printer));
         let (own, others): (Vec<_>, Vec<_>) = of_crate.partition(|(path, _)| is_printer(path));
-        assert_eq!(own.is_empty(), printer.is_none(), "{name} has no {printer:?}");
+        assert_eq!(own.is_empty(), printer.is_none(), "{name} has no {printer:?} ({OUTPUT})");
         for (path, text) in others {
             for line in text.lines().filter(|line| !line.trim_start().starts_with("//")) {
                 let found = WAYS.iter().find(|way| line.contains(**way));
-                assert!(found.is_none(), "{path} prints by itself, use {printer:?}: {}", line.trim());
+                assert!(
+                    found.is_none(),
+                    "{path} prints by itself, use {printer:?} ({OUTPUT}): {}",
+                    line.trim()
+                );
             }
         }
     }
@@ -537,7 +550,7 @@ fn texts_of_errors_do_not_quote_their_sources() {
         for variant in error_texts(text) {
             count += 1;
             let quoted = quoted_source(&variant);
-            assert!(quoted.is_none(), "{path} quotes the source {quoted:?}: {variant}");
+            assert!(quoted.is_none(), "{path} quotes the source {quoted:?} ({ERRORS}): {variant}");
         }
     }
     assert!(count > 60, "{count}");
@@ -550,18 +563,18 @@ fn sources_are_not_printed_beside_their_errors() {
         for line in text.lines().filter(|line| !line.trim_start().starts_with("//")) {
             let is_twice = ["{error}: {source}", "{e}: {source}", "{error:#}", "{error}: {cause}"];
             let is_twice = is_twice.iter().any(|way| line.contains(way));
-            assert!(!is_twice, "{path} prints a source beside its error: {}", line.trim());
+            assert!(!is_twice, "{path} prints a source beside its error ({ERRORS}): {}", line.trim());
         }
     }
 }
 
 #[test]
 fn nothing_is_left_undone() {
-    let marks = ["TO-DO", "FIX-ME"].map(|mark| mark.replace('-', ""));
+    let marks = ["TO-DO", "FIX-ME", "HA-CK"].map(|mark| mark.replace('-', ""));
     for (path, text) in files(&["rs", "mjs", "md", "toml"]) {
         for mark in marks.iter().map(String::as_str).chain(["todo!(", "unimplemented!(", "#[ignore"]) {
             let is_here = path.ends_with("tidy.rs");
-            assert!(is_here || !text.contains(mark), "{path} contains {mark}");
+            assert!(is_here || !text.contains(mark), "{path} contains {mark} ({DOCUMENTATION})");
         }
     }
 }
@@ -585,7 +598,7 @@ fn what_programs_link_reads_the_environment_in_one_place() {
         let code = text.split("mod tests {").next().unwrap_or_default();
         for way in ["env::var", "getenv(", "libc::environ"] {
             let reads = code.lines().any(|line| line.contains(way) && !line.trim_start().starts_with("//"));
-            assert!(!reads, "{path} reads the environment: use zx_sim::environment");
+            assert!(!reads, "{path} reads the environment: use zx_sim::environment ({OUTPUT})");
         }
     }
 }
@@ -598,6 +611,6 @@ fn tests_wait_for_conditions_instead_of_sleeping() {
         {
             continue;
         }
-        assert!(!text.contains("sleep("), "{path} sleeps");
+        assert!(!text.contains("sleep("), "{path} sleeps ({TESTS})");
     }
 }

@@ -1,7 +1,7 @@
 //! Packages of others.
 
 use super::front_pages::{entries_of, subjects};
-use super::{EDGES, dependencies, files};
+use super::{CRATES, DEPENDENCIES, EDGES, dependencies, files};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::process::Command;
@@ -24,7 +24,7 @@ fn required_packages_are_used_by_shipped_crates() {
                 .iter()
                 .any(|(path, text)| path.starts_with(&prefix) && text.contains(&format!("{module}::")))
         });
-        assert!(is_used, "{package} is used by none of {users:?}");
+        assert!(is_used, "{package} is used by none of {users:?} ({DEPENDENCIES})");
     }
 }
 
@@ -94,7 +94,7 @@ fn licences_of_packages_are_allowed() {
     assert!(is_allowed("GPL-3.0 OR MIT") && !is_allowed("(MIT OR Zlib) AND GPL-3.0"));
     for package in all_packages() {
         let licence = package["license"].as_str().unwrap_or("none");
-        assert!(is_allowed(licence), "{} has the licence {licence}", package["name"]);
+        assert!(is_allowed(licence), "{} has the licence {licence} ({DEPENDENCIES})", package["name"]);
     }
 }
 
@@ -108,7 +108,7 @@ fn packages_are_there_in_one_version() {
     }
     let found: BTreeSet<&str> =
         versions.iter().filter(|(_, versions)| versions.len() > 1).map(|(name, _)| name.as_str()).collect();
-    assert_eq!(found, BTreeSet::from(TWICE.map(|(name, _)| name)));
+    assert_eq!(found, BTreeSet::from(TWICE.map(|(name, _)| name)), "{DEPENDENCIES}");
 }
 
 /// The features of other packages that a selection of ours builds.
@@ -135,7 +135,7 @@ fn every_selection_builds_packages_with_the_same_features() {
         let others: Vec<_> = own.difference(&all).collect();
         assert!(
             others.is_empty(),
-            "crates/workspace-hack/Cargo.toml lacks features: {name} builds {others:#?}"
+            "crates/workspace-hack/Cargo.toml lacks features ({DEPENDENCIES}): {name} builds {others:#?}"
         );
     }
 }
@@ -162,7 +162,7 @@ fn programs_link_few_packages() {
     const OF_A_PROGRAM: [&str; 6] =
         ["bitflags", "libc", "linux-raw-sys", "memmap2", "pin-project-lite", "rustix"];
     let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<_>>();
-    assert_eq!(linked("trace-event"), set(&OF_A_LIBRARY));
-    assert_eq!(linked("trace-provider"), set(&OF_A_PROGRAM));
-    assert_eq!(linked("log-fxt"), set(&[&OF_A_PROGRAM[..], &["log"]].concat()));
+    assert_eq!(linked("trace-event"), set(&OF_A_LIBRARY), "{CRATES}");
+    assert_eq!(linked("trace-provider"), set(&OF_A_PROGRAM), "{CRATES}");
+    assert_eq!(linked("log-fxt"), set(&[&OF_A_PROGRAM[..], &["log"]].concat()), "{CRATES}");
 }

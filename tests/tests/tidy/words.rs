@@ -1,6 +1,6 @@
 //! Words of comments and pages.
 
-use super::files;
+use super::{PROSE, files};
 
 /// Words that leave open which thread, process or user acts. Comments and pages name it.
 const VAGUE: [&str; 4] = ["whoever", "somebody", "nobody", "told"];
@@ -39,7 +39,7 @@ fn comments_and_pages_name_the_actor() {
             // A citation repeats a heading.
             let prose = prose.filter(|prose| !prose.starts_with("//= "));
             let found = prose.and_then(vague_word);
-            assert!(found.is_none(), "{path}:{line} has the word {found:?}: {}", text.trim());
+            assert!(found.is_none(), "{path}:{line} has the word {found:?} ({PROSE}): {}", text.trim());
         }
     }
 }
