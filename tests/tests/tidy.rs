@@ -1,6 +1,8 @@
 //! The rules of the house that a program can check.
 #![forbid(unsafe_code)]
 
+#[path = "tidy/commits.rs"]
+mod commits;
 #[path = "tidy/front_pages.rs"]
 mod front_pages;
 #[path = "tidy/layout.rs"]

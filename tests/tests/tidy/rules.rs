@@ -24,6 +24,7 @@ rules! {
     DEPENDENCIES = "docs/internals/style.md#dependencies";
     GLOSSARY = "docs/internals/style.md#glossary";
     REPLACED = "docs/internals/style.md#words-to-replace";
+    COMMITS = "CONTRIBUTING.md#commits";
 }
 
 #[test]
