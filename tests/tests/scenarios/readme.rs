@@ -64,7 +64,7 @@ fn the_two_commands_are_there() {
     assert_eq!(
         commands,
         [
-            "cargo build --release -p trace-cli -p trace-provider --bin trace --example demo && target/release/trace \
+            "cargo build --release -p trace-cli -p demo --bin trace --example demo && target/release/trace \
              record --output-file demo.fxt -- target/release/examples/demo",
             "cargo test --workspace",
         ],
