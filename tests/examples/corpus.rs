@@ -1,8 +1,8 @@
 //! Writes the conformance corpus anew: each file, what a reader must find in it, the table in its page, and
 //! the list in its package.
 //!
-//! `cargo run -p trace-tests --example corpus`, then look at what has changed: every difference is a change of
-//! the format, or of how it is read.
+//! `cargo run -p trace-tests --example corpus`, then look at what has changed: every difference is a change
+//! of the format, or of how it is read.
 #![forbid(unsafe_code)]
 
 use std::fs;

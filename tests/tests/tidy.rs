@@ -251,7 +251,7 @@ fn programs_are_what_users_install() {
     let is_bin = |target: &&serde_json::Value| target["kind"] == serde_json::json!(["bin"]);
     let programs: BTreeSet<&str> =
         targets.filter(is_bin).map(|target| target["name"].as_str().expect("a name")).collect();
-    assert_eq!(programs, BTreeSet::from(["axum-server", "trace"]));
+    assert_eq!(programs, BTreeSet::from(["axum-server", "ktrace-provider", "trace"]), "({TESTS})");
 }
 
 /// The rooms of the engine: each uses only those in front of it, but for those that stand beside it.

@@ -41,9 +41,12 @@ fn packages_are_explained() {
     let explained: BTreeSet<String> =
         list.iter().flat_map(|entry| subjects(entry)).map(str::to_owned).collect();
     let missing: Vec<_> = used.difference(&explained).collect();
-    assert!(missing.is_empty(), "{page} says what each package is for, and lacks {missing:?}");
+    assert!(
+        missing.is_empty(),
+        "{page} says what each package is for, and lacks {missing:?} ({DEPENDENCIES})"
+    );
     let gone: Vec<_> = explained.difference(&used).collect();
-    assert!(gone.is_empty(), "{page} lists packages that are not used: {gone:?}");
+    assert!(gone.is_empty(), "{page} lists packages that are not used: {gone:?} ({DEPENDENCIES})");
 }
 
 /// Every licence that a package may have, as its manifest says it.
