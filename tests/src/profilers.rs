@@ -4,23 +4,16 @@
 //! docs/testing.md.
 
 use crate::build::workspace;
-use crate::skip::skip;
+use crate::requirement::{Requirement, named};
 use crate::wait_for;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
-const NONE: &str =
-    "TRACE_TEST_PROFILERS names no directory with the packages of speedscope and the Firefox Profiler";
-
-fn package(test: &str, name: &str) -> Option<PathBuf> {
-    let folder =
-        std::env::var_os("TRACE_TEST_PROFILERS").map(|folder| Path::new(&folder).join(name).join("package"));
-    let found = folder.filter(|folder| folder.is_dir());
-    if found.is_none() {
-        skip(test, "profilers", NONE);
-    }
-    found
+/// Where a package is.
+pub(crate) fn package(name: &str) -> Result<PathBuf, String> {
+    let folder = named("TRACE_TEST_PROFILERS")?.join(name).join("package");
+    if folder.is_dir() { Ok(folder) } else { Err(format!("there is no {}", folder.display())) }
 }
 
 fn succeeded(output: &Output) -> &[u8] {
@@ -29,30 +22,40 @@ fn succeeded(output: &Output) -> &[u8] {
 }
 
 /// What speedscope has read of a file: `title`, `errors` and `saved`, the document that it saves. None, and
-/// reported as skipped, where it is not installed.
+/// reported as skipped, where it does not run.
 ///
 /// # Panics
 /// If it fails, or is required and absent.
 #[must_use]
 pub fn speedscope(test: &str, file: &Path) -> Option<Value> {
-    let package = package(test, "speedscope")?;
-    let Some(modules) = std::env::var_os("TRACE_TEST_CATAPULT") else {
-        skip(test, "profilers", "TRACE_TEST_CATAPULT names no directory with playwright-core");
+    if !Requirement::Speedscope.is_met(test) {
         return None;
-    };
-    let script = workspace().join("tests/profilers/speedscope.mjs");
-    let output = Command::new("node").arg(script).arg(package).arg(file).current_dir(modules).output();
-    Some(serde_json::from_slice(succeeded(&output.expect("node runs"))).expect("an object"))
+    }
+    let modules = named("TRACE_TEST_CATAPULT").expect("it was tried");
+    let package = package("speedscope").expect("it was tried");
+    let output = speedscope_command(&modules, &package, file).output().expect("node runs");
+    Some(serde_json::from_slice(succeeded(&output)).expect("an object"))
+}
+
+/// Opens a file with the speedscope of a package, with the Node modules of a directory.
+pub(crate) fn speedscope_command(modules: &Path, package: &Path, file: &Path) -> Command {
+    let mut command = Command::new("node");
+    command.arg(workspace().join("tests/profilers/speedscope.mjs"));
+    command.arg(package).arg(file).current_dir(modules);
+    command
 }
 
 /// What the Firefox Profiler answers to questions about a file, which are commands of its package. None, and
-/// reported as skipped, where it is not installed.
+/// reported as skipped, where it does not run.
 ///
 /// # Panics
 /// If it fails, or is required and absent.
 #[must_use]
 pub fn firefox(test: &str, file: &Path, questions: &[&[&str]]) -> Option<Vec<Value>> {
-    let package = package(test, "profiler-cli")?;
+    if !Requirement::FirefoxProfiler.is_met(test) {
+        return None;
+    }
+    let package = package("profiler-cli").expect("it was tried");
     let sessions = tempfile::tempdir().expect("a directory");
     let node = |arguments: &[&str]| {
         let mut command = Command::new("node");

@@ -4,8 +4,8 @@
 
 use crate::Sandbox;
 use crate::build::workspace;
+use crate::requirement::{Requirement, named};
 use crate::sandbox::Process;
-use crate::skip::skip;
 use std::path::Path;
 use std::process::Command;
 
@@ -19,30 +19,23 @@ pub enum Accessibility {
 }
 
 /// What `tests/report/drive.mjs` has seen in a page while it searched a name; None, and reported as skipped,
-/// where no browser is installed.
+/// where no browser runs.
 ///
 /// # Panics
 /// If the browser cannot be run, or is required and absent.
 #[must_use]
 pub fn drive(test: &str, page: &Path, name: &str, accessibility: Accessibility) -> Option<serde_json::Value> {
-    let Some(modules) = std::env::var_os("TRACE_TEST_CATAPULT") else {
-        skip(test, "catapult", "TRACE_TEST_CATAPULT names no directory with playwright-core and axe-core");
+    if !Requirement::Browser.is_met(test) {
         return None;
-    };
+    }
+    let modules = named("TRACE_TEST_CATAPULT").expect("it was tried");
     let script = workspace().join("tests/report/drive.mjs");
     let mut command = Command::new("node");
     command.arg(script);
     if accessibility == Accessibility::NotJudged {
         command.arg("--without-axe");
     }
-    let output = command.arg(page).arg(name).current_dir(modules).output();
-    let output = match output {
-        Ok(output) => output,
-        Err(error) => {
-            skip(test, "catapult", &format!("node cannot be run: {error}"));
-            return None;
-        }
-    };
+    let output = command.arg(page).arg(name).current_dir(modules).output().expect("node runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     Some(serde_json::from_slice(&output.stdout).expect("an object"))
 }
@@ -54,10 +47,10 @@ pub fn drive(test: &str, page: &Path, name: &str, accessibility: Accessibility) 
 /// If the browser is required and absent.
 #[must_use]
 pub fn drive_live(test: &str, address: &str) -> Option<Process> {
-    let Some(modules) = std::env::var_os("TRACE_TEST_CATAPULT") else {
-        skip(test, "catapult", "TRACE_TEST_CATAPULT names no directory with playwright-core and axe-core");
+    if !Requirement::Browser.is_met(test) {
         return None;
-    };
+    }
+    let modules = named("TRACE_TEST_CATAPULT").expect("it was tried");
     let mut command = Command::new("node");
     command.arg(workspace().join("tests/report/live.drive.mjs")).arg(address).current_dir(modules);
     Some(Sandbox::spawn_command(command))

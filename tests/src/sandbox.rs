@@ -2,6 +2,7 @@
 //! it.
 
 use crate::build::program;
+use crate::requirement::Requirement;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGINT, SIGQUIT};
@@ -26,13 +27,20 @@ const MAX_KEPT_BYTES: u64 = 64 << 20;
 ///
 /// # Panics
 /// If it has not come true after [`DEADLINE`].
-pub fn wait_for<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
+pub fn wait_for<T>(what: &str, condition: impl FnMut() -> Option<T>) -> T {
+    in_time(condition).unwrap_or_else(|| panic!("waited in vain for: {what}"))
+}
+
+/// Waits for a condition; None if it has not come true after [`DEADLINE`].
+pub fn in_time<T>(mut condition: impl FnMut() -> Option<T>) -> Option<T> {
     let deadline = Instant::now() + DEADLINE;
     loop {
         if let Some(value) = condition() {
-            return value;
+            return Some(value);
         }
-        assert!(Instant::now() < deadline, "waited in vain for: {what}");
+        if Instant::now() >= deadline {
+            return None;
+        }
         std::thread::sleep(INTERVAL);
     }
 }
@@ -92,14 +100,14 @@ impl Sandbox {
         sandbox
     }
 
-    /// One whose directories every user may enter, for a manager that serves them all. None if this is not
-    /// root's process, which cannot act for others.
+    /// One whose directories every user may enter, for a manager that serves them all. None, and the test is
+    /// reported as skipped, if this process cannot act for other users.
     ///
     /// # Panics
     /// If there is no room for it.
     #[must_use]
-    pub fn for_all_users() -> Option<Self> {
-        if !rustix::process::geteuid().is_root() {
+    pub fn for_all_users(test: &str) -> Option<Self> {
+        if !Requirement::Root.is_met(test) {
             return None;
         }
         let sandbox = Self::new();

@@ -10,12 +10,6 @@ pub struct Screen {
 }
 
 impl Screen {
-    /// Whether there can be one.
-    #[must_use]
-    pub fn is_possible() -> bool {
-        Command::new("tmux").arg("-V").output().is_ok_and(|output| output.status.success())
-    }
-
     /// Runs a line of shell in a terminal of a size, in the scenario's working directory. Afterwards the
     /// terminal shows `exit code: N`, and stays.
     ///

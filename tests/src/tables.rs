@@ -4,14 +4,21 @@
 //! `pyspark`.
 
 use crate::build::workspace;
-use crate::skip::skip;
+use crate::requirement::Requirement;
 use serde_json::Value;
+use std::ffi::OsString;
 use std::io::{Seek, Write};
 use std::path::Path;
 use std::process::Command;
 
 /// Rows of an answer, each a list.
 pub type Rows = Vec<Value>;
+
+/// The interpreter that has the Python packages of tests.
+#[must_use]
+pub fn python() -> OsString {
+    std::env::var_os("TRACE_TEST_PYTHON").unwrap_or_else(|| "python3".into())
+}
 
 /// A program that reads Parquet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,34 +38,40 @@ impl Peer {
     }
 
     /// The answers of a program to questions about the tables in a directory; none, and reported as skipped,
-    /// where it is not installed.
+    /// where it does not run.
     ///
     /// # Panics
     /// If it fails, or is required and absent.
     #[must_use]
     pub fn ask(self, test: &str, directory: &Path, questions: &[String]) -> Option<Vec<Rows>> {
-        let (variable, package) = match self {
-            Self::DuckDb => ("TRACE_TEST_PYTHON", "duckdb"),
-            Self::Spark => ("TRACE_TEST_SPARK", "pyspark"),
+        let requirement = match self {
+            Self::DuckDb => Requirement::DuckDb,
+            Self::Spark => Requirement::Spark,
         };
-        let python = std::env::var_os(variable).unwrap_or_else(|| "python3".into());
-        let imported = Command::new(&python).args(["-c", &format!("import {package}")]).output();
-        if !imported.is_ok_and(|output| output.status.success()) {
-            skip(test, self.name(), &format!("the Python package {package} is not installed"));
+        if !requirement.is_met(test) {
             return None;
         }
         let mut input = tempfile::tempfile().expect("a temporary file");
         write!(input, "{}", serde_json::to_string(questions).expect("JSON")).expect("it can be written");
         input.rewind().expect("it can be read");
-        let script = workspace().join("tests/parquet/ask.py");
-        let mut command = Command::new(&python);
-        command.env("PYSPARK_PYTHON", &python);
-        let output = command.arg(script).arg(self.name()).arg(directory).stdin(input).output();
-        let output = output.expect("python runs");
+        let output = self.command(directory).stdin(input).output().expect("python runs");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let answers: Vec<Rows> = serde_json::from_slice(&output.stdout).expect("answers as JSON");
         assert_eq!(answers.len(), questions.len());
         Some(answers)
+    }
+
+    /// Asks the program questions about the tables in a directory, which are its input.
+    #[must_use]
+    pub(crate) fn command(self, directory: &Path) -> Command {
+        let python = match self {
+            Self::DuckDb => python(),
+            Self::Spark => std::env::var_os("TRACE_TEST_SPARK").unwrap_or_else(|| "python3".into()),
+        };
+        let mut command = Command::new(&python);
+        command.env("PYSPARK_PYTHON", &python).arg(workspace().join("tests/parquet/ask.py"));
+        command.arg(self.name()).arg(directory);
+        command
     }
 }
 

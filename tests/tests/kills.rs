@@ -17,11 +17,10 @@ mod random;
 use random::Random;
 use rustix::process::Signal;
 use std::os::unix::process::CommandExt;
-use trace_tests::Sandbox;
 use trace_tests::sandbox::Process;
 use trace_tests::scene::{Scene, counted, is_dead, wait_for_death, was_recorded};
 use trace_tests::tracer::{Side, Tracer, held};
-use trace_tests::wait_for;
+use trace_tests::{Requirement, Sandbox, wait_for};
 
 /// A way to kill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,10 +62,11 @@ fn kill_all(mode: &str) {
     let seed = std::env::var("KILLS_SEED").unwrap_or_default();
     // How often a thread calls the system, as far as it is known.
     let mut calls: Vec<(Traced, u64)> = Vec::new();
+    let has_ptrace = Requirement::Ptrace.is_met(&format!("{mode}: kills at system calls"));
     for trial in 0..kills {
         let (way, of) =
             (WAYS[trial as usize / MODES.len() % WAYS.len()], MODES[trial as usize % MODES.len()]);
-        if of != mode {
+        if of != mode || (matches!(way, Way::AtCall(..)) && !has_ptrace) {
             continue;
         }
         let mut random = Random::new(&seed, trial);

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use std::process::Command;
 use trace_tests::archive::Scheduled;
 use trace_tests::build::copy_program;
-use trace_tests::kernel::{alone, has_tracefs, instance_of, instances, settings};
+use trace_tests::kernel::{alone, instance_of, instances, settings};
 use trace_tests::scene::wait_for_death;
 use trace_tests::skip::skip;
-use trace_tests::{Archive, Sandbox, wait_for};
+use trace_tests::{Archive, Requirement, Sandbox, wait_for};
 
 /// The process of the only provider that records.
 fn provider() -> u32 {
@@ -23,7 +23,7 @@ fn provider() -> u32 {
 //= docs/kernel.md#the-instance
 #[test]
 fn tracefs_is_left_as_it_was_found() {
-    if !has_tracefs("tracefs_is_left_as_it_was_found") {
+    if !Requirement::Tracefs.is_met("tracefs_is_left_as_it_was_found") {
         return;
     }
     let _alone = alone();
@@ -55,7 +55,7 @@ fn tracefs_is_left_as_it_was_found() {
 //= docs/kernel.md#the-instance
 #[test]
 fn what_a_killed_provider_left_the_next_one_removes() {
-    if !has_tracefs("what_a_killed_provider_left_the_next_one_removes") {
+    if !Requirement::Tracefs.is_met("what_a_killed_provider_left_the_next_one_removes") {
         return;
     }
     let _alone = alone();
@@ -94,9 +94,9 @@ struct User {
 const USER: u32 = 4_003;
 
 impl User {
-    /// None if only root can become another user.
-    fn new() -> Option<Self> {
-        let sandbox = Sandbox::for_all_users()?;
+    /// None if this process cannot act for other users, which is reported.
+    fn new(test: &str) -> Option<Self> {
+        let sandbox = Sandbox::for_all_users(test)?;
         for name in ["trace", "pattern"] {
             copy_program(name, &sandbox.file(name));
         }
@@ -155,10 +155,10 @@ fn goes(archive: &Archive, thread: u64) -> usize {
 #[test]
 fn without_rights_one_sentence_says_what_to_do() {
     let test = "without_rights_one_sentence_says_what_to_do";
-    if !has_tracefs(test) {
+    if !Requirement::Tracefs.is_met(test) {
         return;
     }
-    let Some(user) = User::new() else { return skip(test, "root", "only root can become somebody else") };
+    let Some(user) = User::new(test) else { return };
     let _alone = alone();
     let (said, archive) = user.record();
     let command = format!(
@@ -192,10 +192,10 @@ fn without_rights_one_sentence_says_what_to_do() {
 #[test]
 fn roots_provider_serves_a_users_manager() {
     let test = "roots_provider_serves_a_users_manager";
-    if !has_tracefs(test) {
+    if !Requirement::Tracefs.is_met(test) || !Requirement::Mounts.is_met(test) {
         return;
     }
-    let Some(user) = User::new() else { return skip(test, "root", "only root can become somebody else") };
+    let Some(user) = User::new(test) else { return };
     let _alone = alone();
     let mut manager = user.command();
     manager.uid(USER).gid(USER).arg("manager");

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::event::EventKind;
 use trace_tests::archive::{Event, Value};
-use trace_tests::kernel::{alone, has_tracefs};
-use trace_tests::{Archive, Sandbox, native};
+use trace_tests::kernel::alone;
+use trace_tests::{Archive, Requirement, Sandbox, native};
 
 const PAGE_BYTES: u64 = 4096;
 
@@ -42,7 +42,7 @@ fn calls(archive: &Archive, thread: u64, name: &str) -> usize {
 #[test]
 fn every_category_shows_what_a_program_does() {
     let test = "every_category_shows_what_a_program_does";
-    if !has_tracefs(test) || !native::has_compilers(test) {
+    if !Requirement::Tracefs.is_met(test) || !Requirement::Compilers.is_met(test) {
         return;
     }
     let _alone = alone();

@@ -1,9 +1,9 @@
 //! The kernel's clock is that of the programs.
 
 use trace_format::record::{RecordHeader, RecordType};
-use trace_tests::Sandbox;
 use trace_tests::build::program;
-use trace_tests::kernel::{alone, has_tracefs};
+use trace_tests::kernel::alone;
+use trace_tests::{Requirement, Sandbox};
 
 /// Shifts the events of the provider of a name by so many ticks.
 fn shift(trace: &[u8], provider: &str, ticks: u64) -> Vec<u8> {
@@ -38,7 +38,8 @@ fn shift(trace: &[u8], provider: &str, ticks: u64) -> Vec<u8> {
 //= docs/kernel.md#time
 #[test]
 fn events_lie_where_their_threads_ran_and_a_skew_of_50_microseconds_shows() {
-    if !has_tracefs("events_lie_where_their_threads_ran_and_a_skew_of_50_microseconds_shows") {
+    if !Requirement::Tracefs.is_met("events_lie_where_their_threads_ran_and_a_skew_of_50_microseconds_shows")
+    {
         return;
     }
     let _alone = alone();
@@ -86,7 +87,7 @@ fn events_lie_where_their_threads_ran_and_a_skew_of_50_microseconds_shows() {
 //= docs/check.md#clocks
 #[test]
 fn figures_and_counters_are_no_events_of_threads() {
-    if !has_tracefs("figures_and_counters_are_no_events_of_threads") {
+    if !Requirement::Tracefs.is_met("figures_and_counters_are_no_events_of_threads") {
         return;
     }
     let _alone = alone();

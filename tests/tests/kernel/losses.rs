@@ -4,16 +4,16 @@ use rustix::process::Signal;
 use trace_format::event::EventKind;
 use trace_format::slab::LossReason;
 use trace_tests::archive::Value;
-use trace_tests::kernel::{ROOT, alone, has_markers, has_tracefs, instance_of, instances, sum};
+use trace_tests::kernel::{ROOT, alone, instance_of, instances, sum};
 use trace_tests::sandbox::kill;
 use trace_tests::scene::freeze;
-use trace_tests::{Archive, Sandbox, native, wait_for};
+use trace_tests::{Archive, Requirement, Sandbox, native, wait_for};
 
 /// Two writers, each on its own CPU, fill a tiny buffer again and again.
 //= docs/kernel.md#losses
 #[test]
 fn the_ledgers_overruns_are_tracefss() {
-    if !has_markers("the_ledgers_overruns_are_tracefss") {
+    if !Requirement::Markers.is_met("the_ledgers_overruns_are_tracefss") {
         return;
     }
     let _alone = alone();
@@ -67,7 +67,7 @@ fn the_ledgers_overruns_are_tracefss() {
 #[test]
 fn a_stream_loses_nothing_that_came_out_of_the_kernel() {
     let test = "a_stream_loses_nothing_that_came_out_of_the_kernel";
-    if !has_tracefs(test) || !native::has_compilers(test) {
+    if !Requirement::Tracefs.is_met(test) || !Requirement::Compilers.is_met(test) {
         return;
     }
     let _alone = alone();

@@ -1,8 +1,8 @@
 //! What programs write into `trace_marker`.
 
 use std::process::Command;
-use trace_tests::kernel::{ROOT, alone, has_markers};
-use trace_tests::{Archive, Sandbox, native};
+use trace_tests::kernel::{ROOT, alone};
+use trace_tests::{Archive, Requirement, Sandbox, native};
 
 /// Kind, name and arguments of the events of a category.
 fn shown(archive: &Archive, category: &str) -> Vec<String> {
@@ -26,7 +26,7 @@ fn shown(archive: &Archive, category: &str) -> Vec<String> {
 //= docs/kernel.md#markers
 #[test]
 fn markers_of_a_shell_script_have_exact_names() {
-    if !has_markers("markers_of_a_shell_script_have_exact_names") {
+    if !Requirement::Markers.is_met("markers_of_a_shell_script_have_exact_names") {
         return;
     }
     let _alone = alone();
@@ -100,7 +100,7 @@ const TEXTS: [&str; 27] = [
 //= docs/import.md#markers
 #[test]
 fn markers_are_the_same_in_a_recording_and_in_a_text() {
-    if !has_markers("markers_are_the_same_in_a_recording_and_in_a_text") {
+    if !Requirement::Markers.is_met("markers_are_the_same_in_a_recording_and_in_a_text") {
         return;
     }
     let _alone = alone();
@@ -143,7 +143,7 @@ fn markers_are_the_same_in_a_recording_and_in_a_text() {
 //= docs/kernel.md#markers
 #[test]
 fn markers_are_written_while_a_recording_wants_them() {
-    if !has_markers("markers_are_written_while_a_recording_wants_them") {
+    if !Requirement::Markers.is_met("markers_are_written_while_a_recording_wants_them") {
         return;
     }
     let _alone = alone();
@@ -180,7 +180,7 @@ fn markers_are_written_while_a_recording_wants_them() {
 #[test]
 fn markers_of_a_c_program_have_exact_names() {
     let test = "markers_of_a_c_program_have_exact_names";
-    if !has_markers(test) || !native::has_compilers(test) {
+    if !Requirement::Markers.is_met(test) || !Requirement::Compilers.is_met(test) {
         return;
     }
     let _alone = alone();
@@ -213,7 +213,7 @@ fn markers_of_a_c_program_have_exact_names() {
 #[test]
 fn events_are_mirrored_if_the_recording_asks_for_it() {
     let test = "events_are_mirrored_if_the_recording_asks_for_it";
-    if !has_markers(test) || !native::has_compilers(test) {
+    if !Requirement::Markers.is_met(test) || !Requirement::Compilers.is_met(test) {
         return;
     }
     let _alone = alone();
@@ -249,7 +249,7 @@ fn events_are_mirrored_if_the_recording_asks_for_it() {
 #[test]
 fn a_private_recording_has_no_texts_of_markers() {
     const SECRET: &str = "Xk7-secret-of-Q9";
-    if !has_markers("a_private_recording_has_no_texts_of_markers") {
+    if !Requirement::Markers.is_met("a_private_recording_has_no_texts_of_markers") {
         return;
     }
     let _alone = alone();

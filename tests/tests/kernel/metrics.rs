@@ -6,8 +6,7 @@ use trace_format::event::EventKind;
 use trace_tests::archive::{Event, Value};
 use trace_tests::build::program;
 use trace_tests::kernel::alone;
-use trace_tests::skip::skip;
-use trace_tests::{Archive, Sandbox, wait_for};
+use trace_tests::{Archive, Requirement, Sandbox, wait_for};
 
 /// Values of a counter, with their times in seconds.
 fn values(archive: &Archive, name: &str, argument: &str, is_it: impl Fn(&Event) -> bool) -> Vec<(f64, f64)> {
@@ -116,8 +115,9 @@ fn figures_show_what_a_program_does() {
 #[test]
 fn threads_have_counters_of_their_own() {
     let test = "threads_have_counters_of_their_own";
-    if !rustix::process::geteuid().is_root() {
-        return skip(test, "root", "what happens in the kernel counts for root only");
+    // What happens in the kernel counts for root only.
+    if !Requirement::KernelPerf.is_met(test) {
+        return;
     }
     let _alone = alone();
     let sandbox = Sandbox::new();

@@ -1,14 +1,14 @@
 //! Who is who.
 
 use trace_tests::archive::Scheduled;
-use trace_tests::kernel::{alone, has_tracefs};
-use trace_tests::{Archive, Sandbox};
+use trace_tests::kernel::alone;
+use trace_tests::{Archive, Requirement, Sandbox};
 
 /// Processes that come and go are known by the names that they had at the end.
 //= docs/kernel.md#categories
 #[test]
 fn a_program_that_comes_and_goes_has_its_name() {
-    if !has_tracefs("a_program_that_comes_and_goes_has_its_name") {
+    if !Requirement::Tracefs.is_met("a_program_that_comes_and_goes_has_its_name") {
         return;
     }
     let _alone = alone();
@@ -49,7 +49,7 @@ fn a_program_that_comes_and_goes_has_its_name() {
 /// The provider of one recording is not that of the next, which may begin while it leaves.
 #[test]
 fn recordings_one_right_after_the_other_have_the_kernel_each() {
-    if !has_tracefs("recordings_one_right_after_the_other_have_the_kernel_each") {
+    if !Requirement::Tracefs.is_met("recordings_one_right_after_the_other_have_the_kernel_each") {
         return;
     }
     let _alone = alone();

@@ -1,11 +1,9 @@
 //! Programs of other pid namespaces, whose threads have other numbers for the kernel.
 
 use std::collections::BTreeSet;
-use std::process::Command;
 use trace_tests::build::program;
-use trace_tests::kernel::{ROOT, alone, has_markers, has_tracefs};
-use trace_tests::skip::skip;
-use trace_tests::{Archive, Sandbox};
+use trace_tests::kernel::{ROOT, alone};
+use trace_tests::{Archive, Requirement, Sandbox};
 
 /// Threads with events of `pattern` that the scheduler reports.
 const JOINED: &str = "SELECT count(DISTINCT sched.tid) FROM sched JOIN instants AS event
@@ -15,30 +13,17 @@ const JOINED: &str = "SELECT count(DISTINCT sched.tid) FROM sched JOIN instants 
 /// Runs a command in a pid namespace of its own.
 const CONTAINED: &str = "unshare --pid --fork --kill-child --mount-proc";
 
-fn has_containers() -> bool {
-    let unshare = Command::new("sh").args(["-c", &format!("{CONTAINED} true")]).output();
-    unshare.is_ok_and(|output| output.status.success())
-}
-
-/// Whether the kernel reports which number a thread has in another namespace, from Linux 6.11 on.
-fn has_numbers() -> bool {
-    let release = rustix::system::uname().release().to_string_lossy().into_owned();
-    let mut numbers = release.split(|byte: char| !byte.is_ascii_digit()).map_while(|part| part.parse().ok());
-    let number = (numbers.next().unwrap_or(0_u32), numbers.next().unwrap_or(0_u32));
-    number >= (6, 11)
-}
-
 /// In each of two containers the program is process 1, with threads 2, 3 and so on.
 //= docs/protocol.md#pid-namespaces
 //= docs/kernel.md#containers
 #[test]
 fn threads_of_two_containers_are_those_of_the_kernel() {
     let test = "threads_of_two_containers_are_those_of_the_kernel";
-    if !has_tracefs(test) {
+    if !Requirement::Tracefs.is_met(test) {
         return;
     }
-    if !has_containers() || !has_numbers() {
-        return skip(test, "tracefs", "threads have no numbers for other pid namespaces here");
+    if !Requirement::PidNamespaces.is_met(test) || !Requirement::ThreadNumbers.is_met(test) {
+        return;
     }
     let _alone = alone();
     let sandbox = Sandbox::new();
@@ -91,11 +76,11 @@ fn threads_of_two_containers_are_those_of_the_kernel() {
 #[test]
 fn markers_of_two_containers_belong_to_their_processes() {
     let test = "markers_of_two_containers_belong_to_their_processes";
-    if !has_markers(test) {
+    if !Requirement::Markers.is_met(test) {
         return;
     }
-    if !has_containers() {
-        return skip(test, "tracefs", "no pid namespace can be made");
+    if !Requirement::PidNamespaces.is_met(test) {
+        return;
     }
     let _alone = alone();
     let sandbox = Sandbox::new();

@@ -2,8 +2,8 @@
 
 use std::process::Command;
 use trace_tests::archive::Value;
-use trace_tests::kernel::{alone, has_tracefs};
-use trace_tests::{Archive, Sandbox, native};
+use trace_tests::kernel::alone;
+use trace_tests::{Archive, Requirement, Sandbox, native};
 
 /// Where a function is in a program's file.
 fn offset(program: &str, function: &str) -> u64 {
@@ -17,7 +17,8 @@ fn offset(program: &str, function: &str) -> u64 {
 #[test]
 fn a_probe_in_a_program_records_what_it_fetches() {
     let test = "a_probe_in_a_program_records_what_it_fetches";
-    if !has_tracefs(test) || !native::has_compilers(test) {
+    let needed = [Requirement::Tracefs, Requirement::Compilers, Requirement::Binutils];
+    if !needed.iter().all(|requirement| requirement.is_met(test)) {
         return;
     }
     let _alone = alone();
@@ -54,7 +55,7 @@ fn a_probe_in_a_program_records_what_it_fetches() {
 //= docs/kernel.md#categories
 #[test]
 fn a_single_trace_point_has_its_fields_and_what_is_not_there_is_said() {
-    if !has_tracefs("a_single_trace_point_has_its_fields_and_what_is_not_there_is_said") {
+    if !Requirement::Tracefs.is_met("a_single_trace_point_has_its_fields_and_what_is_not_there_is_said") {
         return;
     }
     let _alone = alone();

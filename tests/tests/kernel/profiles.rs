@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use trace_tests::kernel::alone;
 use trace_tests::perfetto::{Rows, query};
-use trace_tests::skip::skip;
-use trace_tests::{Sandbox, catapult, native};
+use trace_tests::{Requirement, Sandbox, catapult, native};
 
 /// The functions of each sample's stack, and how many samples have it.
 const STACKS: &str = "WITH RECURSIVE up(sample, parent, depth, frame) AS (\
@@ -25,13 +24,7 @@ const PLAIN: [&str; 5] =
     ["-O2", "-g", "-fomit-frame-pointer", "-fasynchronous-unwind-tables", "-Wl,--build-id"];
 
 fn can_profile(test: &str) -> bool {
-    let paranoid = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
-    let is_root = rustix::process::geteuid().is_root();
-    if !is_root && paranoid.trim().parse::<i32>().is_ok_and(|paranoid| paranoid > 2) {
-        skip(test, "perf", "this kernel tells users nothing");
-        return false;
-    }
-    native::has_compilers(test)
+    Requirement::Perf.is_met(test) && Requirement::Compilers.is_met(test)
 }
 
 /// A program, a profile of it, and what is in that.
@@ -221,10 +214,7 @@ fn callers_are_found_in_programs_in_rust() {
 #[test]
 fn functions_of_the_kernel_have_names_in_the_trace() {
     let test = "functions_of_the_kernel_have_names_in_the_trace";
-    if !rustix::process::geteuid().is_root() {
-        return skip(test, "root", "only root sees where the kernel is");
-    }
-    if !can_profile(test) {
+    if !Requirement::KernelPerf.is_met(test) || !can_profile(test) {
         return;
     }
     let _alone = alone();
@@ -283,7 +273,7 @@ fn functions_that_a_program_has_compiled_have_names_in_the_trace() {
 #[test]
 fn names_come_from_debug_files_apart() {
     let test = "names_come_from_debug_files_apart";
-    if !can_profile(test) || !native::has_tool(test, "objcopy") {
+    if !can_profile(test) || !Requirement::Binutils.is_met(test) {
         return;
     }
     let _alone = alone();

@@ -1,8 +1,8 @@
 //! What the kernel records between two recordings.
 
 use std::process::Command;
-use trace_tests::kernel::{ROOT, alone, has_markers, has_tracefs};
-use trace_tests::{Archive, Sandbox};
+use trace_tests::kernel::{ROOT, alone};
+use trace_tests::{Archive, Requirement, Sandbox};
 
 /// The texts in `trace_marker` that an archive has.
 fn texts(sandbox: &Sandbox, categories: &str) -> Vec<String> {
@@ -23,7 +23,7 @@ fn mark(text: &str) {
 //= docs/kernel.md#retained-events
 #[test]
 fn events_between_two_recordings_are_retained_if_both_ask_for_it() {
-    if !has_markers("events_between_two_recordings_are_retained_if_both_ask_for_it") {
+    if !Requirement::Markers.is_met("events_between_two_recordings_are_retained_if_both_ask_for_it") {
         return;
     }
     let _alone = alone();
@@ -48,7 +48,7 @@ fn events_between_two_recordings_are_retained_if_both_ask_for_it() {
 //= docs/kernel.md#retained-events
 #[test]
 fn a_provider_of_one_recording_says_that_it_retains_nothing() {
-    if !has_tracefs("a_provider_of_one_recording_says_that_it_retains_nothing") {
+    if !Requirement::Tracefs.is_met("a_provider_of_one_recording_says_that_it_retains_nothing") {
         return;
     }
     let _alone = alone();
@@ -64,7 +64,7 @@ fn a_provider_of_one_recording_says_that_it_retains_nothing() {
 //= docs/kernel.md#categories
 #[test]
 fn all_of_the_kernels_categories_are_listed_and_selected_by_one_entry() {
-    if !has_tracefs("all_of_the_kernels_categories_are_listed_and_selected_by_one_entry") {
+    if !Requirement::Tracefs.is_met("all_of_the_kernels_categories_are_listed_and_selected_by_one_entry") {
         return;
     }
     let _alone = alone();

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use trace_reader::item::ThreadState;
 use trace_tests::archive::Scheduled;
 use trace_tests::build::program;
-use trace_tests::kernel::{ROOT, alone, has_tracefs};
+use trace_tests::kernel::{ROOT, alone};
 use trace_tests::perfetto::query;
-use trace_tests::{Archive, Sandbox};
+use trace_tests::{Archive, Requirement, Sandbox};
 
 const ROUNDS: usize = 50;
 const FIRST_ROUNDS: usize = 5;
@@ -25,7 +25,7 @@ pub fn record_pattern(sandbox: &Sandbox, options: &[&str]) {
 //= docs/kernel.md#records
 #[test]
 fn a_known_pattern_is_seen_switch_by_switch() {
-    if !has_tracefs("a_known_pattern_is_seen_switch_by_switch") {
+    if !Requirement::Tracefs.is_met("a_known_pattern_is_seen_switch_by_switch") {
         return;
     }
     let _alone = alone();
@@ -116,7 +116,7 @@ const SLICES: &str = "SELECT cpu, thread.name AS name, dur, end_state AS state, 
 #[test]
 fn perfetto_sees_the_switches_that_the_kernels_text_has() {
     let test = "perfetto_sees_the_switches_that_the_kernels_text_has";
-    if !has_tracefs(test) {
+    if !Requirement::Tracefs.is_met(test) {
         return;
     }
     let _alone = alone();

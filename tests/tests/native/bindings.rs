@@ -2,12 +2,12 @@
 
 use super::programs::shown;
 use std::fs;
-use trace_tests::{Archive, Sandbox, build, native, pages};
+use trace_tests::{Archive, Requirement, Sandbox, build, native, pages};
 
 #[test]
 fn the_example_for_other_languages_is_recorded() {
     let test = "the_example_for_other_languages_is_recorded";
-    if !native::has_tool(test, "python3") {
+    if !Requirement::Python.is_met(test) {
         return;
     }
     let page = fs::read_to_string(build::workspace().join("docs/bindings.md")).expect("the page");
@@ -32,7 +32,7 @@ fn the_example_for_other_languages_is_recorded() {
 /// The first example of `docs/c.md`, as it stands there.
 #[test]
 fn the_first_example_for_c_is_recorded() {
-    if !native::has_compilers("the_first_example_for_c_is_recorded") {
+    if !Requirement::Compilers.is_met("the_first_example_for_c_is_recorded") {
         return;
     }
     let page = "docs/c.md";

@@ -1,7 +1,7 @@
 //! The macros with Chromium's names: what each records, and which categories select it.
 
 use super::programs::shown;
-use trace_tests::{Archive, Sandbox, native};
+use trace_tests::{Archive, Requirement, Sandbox, native};
 
 /// Of each macro in its order, what it records, and where one has a timestamp, how many milliseconds behind
 /// the program's moment that is.
@@ -173,7 +173,7 @@ const MARGIN_NS: u64 = 100_000;
 //= docs/c.md#chromium
 #[test]
 fn each_macro_of_chromium_is_recorded() {
-    if !native::has_compilers("each_macro_of_chromium_is_recorded") {
+    if !Requirement::Compilers.is_met("each_macro_of_chromium_is_recorded") {
         return;
     }
     let sandbox = Sandbox::new();
@@ -227,7 +227,7 @@ const IS_ELSEWHERE: [&str; 2] = ["chromium/*_WITH_ID_TID", "chromium/SAMPLE_WITH
 //= docs/c.md#chromium
 #[test]
 fn texts_of_copied_events_may_belong_to_temporary_objects() {
-    if !native::has_compilers("texts_of_copied_events_may_belong_to_temporary_objects") {
+    if !Requirement::Compilers.is_met("texts_of_copied_events_may_belong_to_temporary_objects") {
         return;
     }
     let sandbox = Sandbox::new();
@@ -277,7 +277,9 @@ fn selected(sandbox: &Sandbox, program: &str, categories: Option<&str>) -> Vec<S
 //= docs/protocol.md#category-matching
 #[test]
 fn one_of_several_categories_is_enough_and_disabled_ones_have_to_be_named() {
-    if !native::has_compilers("one_of_several_categories_is_enough_and_disabled_ones_have_to_be_named") {
+    if !Requirement::Compilers
+        .is_met("one_of_several_categories_is_enough_and_disabled_ones_have_to_be_named")
+    {
         return;
     }
     let sandbox = Sandbox::new();

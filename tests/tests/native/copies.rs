@@ -4,7 +4,7 @@
 use super::programs::record;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use trace_tests::{Archive, Sandbox, native};
+use trace_tests::{Archive, Requirement, Sandbox, native};
 
 fn text(path: &Path) -> &str {
     path.to_str().expect("a path in UTF-8")
@@ -37,7 +37,7 @@ fn plugins(compiler: &str, sandbox: &Sandbox, flags: &[&str]) -> [PathBuf; 2] {
 #[test]
 fn copies_share_a_call_site_and_come_and_go() {
     const ROUNDS: usize = 3;
-    if !native::has_compilers("copies_share_a_call_site_and_come_and_go") {
+    if !Requirement::Compilers.is_met("copies_share_a_call_site_and_come_and_go") {
         return;
     }
     for compiler in native::CXX {
@@ -73,7 +73,7 @@ fn copies_share_a_call_site_and_come_and_go() {
 /// Before the plugin's copy was notified that it is loaded, if anything of it could be.
 #[test]
 fn a_shared_call_site_is_used_as_soon_as_a_plugin_is_loaded() {
-    if !native::has_compilers("a_shared_call_site_is_used_as_soon_as_a_plugin_is_loaded") {
+    if !Requirement::Compilers.is_met("a_shared_call_site_is_used_as_soon_as_a_plugin_is_loaded") {
         return;
     }
     let sandbox = Sandbox::new();
@@ -89,7 +89,7 @@ fn a_shared_call_site_is_used_as_soon_as_a_plugin_is_loaded() {
 #[test]
 fn many_copies_are_loaded_at_once_and_in_turn() {
     const COPIES: usize = 12;
-    if !native::has_compilers("many_copies_are_loaded_at_once_and_in_turn") {
+    if !Requirement::Compilers.is_met("many_copies_are_loaded_at_once_and_in_turn") {
         return;
     }
     let sandbox = Sandbox::new();

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 use std::process::Output;
-use trace_tests::{Sandbox, compiled, native};
+use trace_tests::{Requirement, Sandbox, compiled, native};
 
 /// Headers that need C++, by the beginnings of their paths.
 const CXX_ONLY: [&str; 14] = [
@@ -66,7 +66,7 @@ fn standards() -> impl Iterator<Item = (&'static str, &'static str)> {
 
 #[test]
 fn each_header_compiles_on_its_own() {
-    if !native::has_compilers("each_header_compiles_on_its_own") {
+    if !Requirement::Compilers.is_met("each_header_compiles_on_its_own") {
         return;
     }
     let headers = headers();
@@ -100,7 +100,7 @@ fn function(body: &str) -> String {
 
 #[test]
 fn macros_take_up_to_fifteen_arguments() {
-    if !native::has_compilers("macros_take_up_to_fifteen_arguments") {
+    if !Requirement::Compilers.is_met("macros_take_up_to_fifteen_arguments") {
         return;
     }
     for (compiler, standard) in standards() {
@@ -126,7 +126,7 @@ fn macros_take_up_to_fifteen_arguments() {
 
 #[test]
 fn values_without_a_meaning_are_refused() {
-    if !native::has_compilers("values_without_a_meaning_are_refused") {
+    if !Requirement::Compilers.is_met("values_without_a_meaning_are_refused") {
         return;
     }
     let refused = [
@@ -169,7 +169,7 @@ fn values_without_a_meaning_are_refused() {
 /// Arrays of arguments for the functions of `context.h`, in both languages; and a name of older programs.
 #[test]
 fn arguments_are_declared_in_both_languages() {
-    if !native::has_compilers("arguments_are_declared_in_both_languages") {
+    if !Requirement::Compilers.is_met("arguments_are_declared_in_both_languages") {
         return;
     }
     let body = "trace_context_t* context = NULL;\n\
@@ -189,7 +189,7 @@ fn arguments_are_declared_in_both_languages() {
 /// The names that Fuchsia's own header of arguments has.
 #[test]
 fn arguments_have_the_names_of_the_older_header() {
-    if !native::has_compilers("arguments_have_the_names_of_the_older_header") {
+    if !Requirement::Compilers.is_met("arguments_have_the_names_of_the_older_header") {
         return;
     }
     let body = "trace_context_t* context = NULL;\n\
@@ -212,7 +212,7 @@ fn arguments_have_the_names_of_the_older_header() {
 
 #[test]
 fn an_old_language_is_one_error() {
-    if !native::has_compilers("an_old_language_is_one_error") {
+    if !Requirement::Compilers.is_met("an_old_language_is_one_error") {
         return;
     }
     for compiler in native::CXX {
@@ -227,7 +227,7 @@ fn an_old_language_is_one_error() {
 
 #[test]
 fn an_event_is_one_statement() {
-    if !native::has_compilers("an_event_is_one_statement") {
+    if !Requirement::Compilers.is_met("an_event_is_one_statement") {
         return;
     }
     let body = "if (TRACE_ENABLED()) TRACE_INSTANT(\"c\", \"n\", TRACE_SCOPE_THREAD); else TRACE_FLOW_END(\"c\", \"n\", 1);\n\
@@ -244,7 +244,7 @@ fn an_event_is_one_statement() {
 //= docs/c.md#layouts
 #[test]
 fn layouts_are_those_of_the_page() {
-    if !native::has_compilers("layouts_are_those_of_the_page") {
+    if !Requirement::Compilers.is_met("layouts_are_those_of_the_page") {
         return;
     }
     let text = r#"

@@ -10,7 +10,7 @@ use trace_format::record::{Record, RecordHeader};
 use trace_format::refs::StringRef;
 use trace_format::units::TicksPerSecond;
 use trace_reader::buffer::{Activity, BufferPart, BufferReader, Source};
-use trace_tests::{Sandbox, native};
+use trace_tests::{Requirement, Sandbox, native};
 
 const BYTES: u64 = 64 << 10;
 
@@ -68,7 +68,7 @@ pub fn host(program: &mut Command, mode: usize, sandbox: &Sandbox) -> Output {
 
 #[test]
 fn a_program_hosts_the_engine_itself() {
-    if !native::has_compilers("a_program_hosts_the_engine_itself") {
+    if !Requirement::Compilers.is_met("a_program_hosts_the_engine_itself") {
         return;
     }
     let sandbox = Sandbox::new();
@@ -122,7 +122,7 @@ switch 0 cpu 3 state 3 priorities 20 21
 //= docs/buffer.md#header
 #[test]
 fn the_headers_name_the_fields_of_what_is_written() {
-    if !native::has_compilers("the_headers_name_the_fields_of_what_is_written") {
+    if !Requirement::Compilers.is_met("the_headers_name_the_fields_of_what_is_written") {
         return;
     }
     let sandbox = Sandbox::new();

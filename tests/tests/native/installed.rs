@@ -4,7 +4,7 @@ use super::programs::record;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use trace_tests::{Sandbox, build, native};
+use trace_tests::{Requirement, Sandbox, build, native};
 
 /// Installs the library of this build.
 fn install(prefix: &Path) {
@@ -108,11 +108,7 @@ fn text_of(command: &mut Command) -> String {
 #[test]
 fn an_installed_library_is_found() {
     let test = "an_installed_library_is_found";
-    if !native::has_compilers(test)
-        || !["pkg-config", "cmake", "make", "readelf", "addr2line"]
-            .iter()
-            .all(|tool| native::has_tool(test, tool))
-    {
+    if !Requirement::Compilers.is_met(test) || !Requirement::Installing.is_met(test) {
         return;
     }
     let sandbox = Sandbox::new();

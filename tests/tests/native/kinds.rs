@@ -3,7 +3,7 @@
 use super::programs::{record, shown};
 use std::path::Path;
 use trace_format::record::{Record, RecordHeader, RecordType};
-use trace_tests::{Archive, Sandbox, native};
+use trace_tests::{Archive, Requirement, Sandbox, native};
 
 /// Compiles a program of one file and records some categories of it: what it says, and what was recorded.
 fn recorded(compiler: &str, source: &str, flags: &[&str], categories: &str) -> (String, Archive, Sandbox) {
@@ -101,7 +101,7 @@ const TYPES: [&str; 35] = [
 
 #[test]
 fn values_become_what_their_types_say() {
-    if !native::has_compilers("values_become_what_their_types_say") {
+    if !Requirement::Compilers.is_met("values_become_what_their_types_say") {
         return;
     }
     let mut expected: Vec<String> = Vec::new();
@@ -128,7 +128,7 @@ fn values_become_what_their_types_say() {
 
 #[test]
 fn rare_calls_and_names_that_change() {
-    if !native::has_compilers("rare_calls_and_names_that_change") {
+    if !Requirement::Compilers.is_met("rare_calls_and_names_that_change") {
         return;
     }
     let mut expected: Vec<String> = Vec::new();
@@ -169,7 +169,7 @@ fn rare_calls_and_names_that_change() {
 //= docs/format.md#alerts
 #[test]
 fn alerts_are_events_whatever_is_selected() {
-    if !native::has_compilers("alerts_are_events_whatever_is_selected") {
+    if !Requirement::Compilers.is_met("alerts_are_events_whatever_is_selected") {
         return;
     }
     let expected = [
@@ -192,7 +192,7 @@ fn alerts_are_events_whatever_is_selected() {
 
 #[test]
 fn virtual_threads_have_lines_of_their_own() {
-    if !native::has_compilers("virtual_threads_have_lines_of_their_own") {
+    if !Requirement::Compilers.is_met("virtual_threads_have_lines_of_their_own") {
         return;
     }
     let expected = [
@@ -217,7 +217,7 @@ fn virtual_threads_have_lines_of_their_own() {
 
 #[test]
 fn records_put_together_by_hand() {
-    if !native::has_compilers("records_put_together_by_hand") {
+    if !Requirement::Compilers.is_met("records_put_together_by_hand") {
         return;
     }
     let expected = [
@@ -259,7 +259,7 @@ fn records_put_together_by_hand() {
 
 #[test]
 fn the_names_of_chromium_are_recorded() {
-    if !native::has_compilers("the_names_of_chromium_are_recorded") {
+    if !Requirement::Compilers.is_met("the_names_of_chromium_are_recorded") {
         return;
     }
     for compiler in native::CXX {
@@ -301,7 +301,7 @@ fn the_names_of_chromium_are_recorded() {
 
 #[test]
 fn observers_are_asked_before_a_start_counts() {
-    if !native::has_compilers("observers_are_asked_before_a_start_counts") {
+    if !Requirement::Compilers.is_met("observers_are_asked_before_a_start_counts") {
         return;
     }
     for compiler in native::CXX {
@@ -317,7 +317,7 @@ fn observers_are_asked_before_a_start_counts() {
 
 #[test]
 fn a_program_reads_what_another_wrote() {
-    if !native::has_compilers("a_program_reads_what_another_wrote") {
+    if !Requirement::Compilers.is_met("a_program_reads_what_another_wrote") {
         return;
     }
     let build = Sandbox::new();

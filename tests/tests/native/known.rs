@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::process::Command;
-use trace_tests::{Sandbox, native, wait_for};
+use trace_tests::{Requirement, Sandbox, native, wait_for};
 
 /// Of `known.h`, in order.
 const KNOWN: [&str; 9] = [
@@ -42,7 +42,7 @@ fn listed(sandbox: &Sandbox, program: &Path, arguments: &[&str]) -> Vec<String> 
 //= docs/c.md#known-categories
 #[test]
 fn categories_of_sites_that_were_never_passed_are_listed() {
-    if !native::has_compilers("categories_of_sites_that_were_never_passed_are_listed") {
+    if !Requirement::Compilers.is_met("categories_of_sites_that_were_never_passed_are_listed") {
         return;
     }
     let sandbox = Sandbox::new();

@@ -1,7 +1,7 @@
 //! Programs in C and C++ that record themselves.
 
 use std::process::{Command, Output};
-use trace_tests::{Archive, Sandbox, native};
+use trace_tests::{Archive, Requirement, Sandbox, native};
 
 fn run(sandbox: &Sandbox, compiler: &str, source: &str, flags: &[&str]) -> Output {
     let program = sandbox.file(compiler);
@@ -22,7 +22,7 @@ fn names(sandbox: &Sandbox, file: &str) -> Vec<String> {
 //= docs/c.md#recordings-inside-one-process
 #[test]
 fn a_c_program_records_itself() {
-    if !native::has_compilers("a_c_program_records_itself") {
+    if !Requirement::Compilers.is_met("a_c_program_records_itself") {
         return;
     }
     for compiler in ["gcc", "clang"] {
@@ -56,7 +56,7 @@ fn a_c_program_records_itself() {
 //= docs/c.md#recordings-inside-one-process
 #[test]
 fn a_program_with_chromiums_names_records_itself() {
-    if !native::has_compilers("a_program_with_chromiums_names_records_itself") {
+    if !Requirement::Compilers.is_met("a_program_with_chromiums_names_records_itself") {
         return;
     }
     for compiler in ["g++", "clang++"] {
@@ -87,7 +87,7 @@ fn a_program_with_chromiums_names_records_itself() {
 //= docs/c.md#a-hook-for-each-event
 #[test]
 fn a_function_of_a_c_program_sees_each_event() {
-    if !native::has_compilers("a_function_of_a_c_program_sees_each_event") {
+    if !Requirement::Compilers.is_met("a_function_of_a_c_program_sees_each_event") {
         return;
     }
     for compiler in ["gcc", "clang"] {
@@ -126,7 +126,7 @@ fn a_function_of_a_c_program_sees_each_event() {
 //= docs/c.md#a-hook-for-each-event
 #[test]
 fn chromiums_overrides_see_each_event() {
-    if !native::has_compilers("chromiums_overrides_see_each_event") {
+    if !Requirement::Compilers.is_met("chromiums_overrides_see_each_event") {
         return;
     }
     for compiler in ["g++", "clang++"] {
@@ -159,7 +159,7 @@ fn chromiums_overrides_see_each_event() {
 //= docs/c.md#recordings-inside-one-process
 #[test]
 fn events_of_a_c_program_are_printed() {
-    if !native::has_compilers("events_of_a_c_program_are_printed") {
+    if !Requirement::Compilers.is_met("events_of_a_c_program_are_printed") {
         return;
     }
     let sandbox = Sandbox::new();
@@ -211,7 +211,7 @@ fn example(sandbox: &Sandbox, section: &str, language: &str, compiler: &str, nam
 //= docs/c.md#recordings-inside-one-process
 #[test]
 fn the_examples_of_the_page_record_themselves() {
-    if !native::has_compilers("the_examples_of_the_page_record_themselves") {
+    if !Requirement::Compilers.is_met("the_examples_of_the_page_record_themselves") {
         return;
     }
     let sandbox = Sandbox::new();
@@ -226,7 +226,7 @@ fn the_examples_of_the_page_record_themselves() {
 //= docs/c.md#a-hook-for-each-event
 #[test]
 fn the_examples_of_hooks_compile_and_run() {
-    if !native::has_compilers("the_examples_of_hooks_compile_and_run") {
+    if !Requirement::Compilers.is_met("the_examples_of_hooks_compile_and_run") {
         return;
     }
     let sandbox = Sandbox::new();

@@ -1,12 +1,12 @@
 //! What programs in C say that they use memory for.
 
 use super::programs::shown;
-use trace_tests::{Archive, Sandbox, native};
+use trace_tests::{Archive, Requirement, Sandbox, native};
 
 //= docs/recording.md#memory-dumps
 #[test]
 fn a_program_in_c_says_what_it_uses_memory_for() {
-    if !native::has_compilers("a_program_in_c_says_what_it_uses_memory_for") {
+    if !Requirement::Compilers.is_met("a_program_in_c_says_what_it_uses_memory_for") {
         return;
     }
     for (compiler, flags) in [("gcc", &["-x", "c"][..]), ("clang++", &["-x", "c++"])] {

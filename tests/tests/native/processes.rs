@@ -3,7 +3,7 @@
 use super::programs::{events, record, shown};
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
-use trace_tests::{Archive, Sandbox, native};
+use trace_tests::{Archive, Requirement, Sandbox, native};
 
 fn text(path: &std::path::Path) -> &str {
     path.to_str().expect("a path in UTF-8")
@@ -19,7 +19,7 @@ fn plugin(compiler: &str, sandbox: &Sandbox, name: &str) -> std::path::PathBuf {
 
 #[test]
 fn plugins_come_and_go() {
-    if !native::has_compilers("plugins_come_and_go") {
+    if !Requirement::Compilers.is_met("plugins_come_and_go") {
         return;
     }
     let mut expected = Vec::new();
@@ -44,7 +44,8 @@ fn plugins_come_and_go() {
 
 #[test]
 fn copies_of_the_library_are_one_provider() {
-    if !native::has_compilers("copies_of_the_library_are_one_provider") {
+    let test = "copies_of_the_library_are_one_provider";
+    if !Requirement::Compilers.is_met(test) || !Requirement::Binutils.is_met(test) {
         return;
     }
     let sandbox = Sandbox::new();
@@ -76,7 +77,7 @@ fn copies_of_the_library_are_one_provider() {
 //= docs/buffer.md#descriptors
 #[test]
 fn descriptors_of_a_program_stay_its_own() {
-    if !native::has_compilers("descriptors_of_a_program_stay_its_own") {
+    if !Requirement::Compilers.is_met("descriptors_of_a_program_stay_its_own") {
         return;
     }
     let sandbox = Sandbox::new();
@@ -91,7 +92,7 @@ fn descriptors_of_a_program_stay_its_own() {
 
 #[test]
 fn programs_trace_before_main_and_after_it() {
-    if !native::has_compilers("programs_trace_before_main_and_after_it") {
+    if !Requirement::Compilers.is_met("programs_trace_before_main_and_after_it") {
         return;
     }
     let expected = [
@@ -136,7 +137,7 @@ fn recover(program: &std::path::Path, arguments: &[&str], categories: Option<&st
 //= docs/recording.md#from-the-first-line
 #[test]
 fn programs_record_themselves_from_their_static_constructors_on() {
-    if !native::has_compilers("programs_record_themselves_from_their_static_constructors_on") {
+    if !Requirement::Compilers.is_met("programs_record_themselves_from_their_static_constructors_on") {
         return;
     }
     let expected = "\
@@ -164,7 +165,7 @@ fn programs_record_themselves_from_their_static_constructors_on() {
 //= docs/recording.md#from-the-first-line
 #[test]
 fn programs_decide_to_record_themselves() {
-    if !native::has_compilers("programs_decide_to_record_themselves") {
+    if !Requirement::Compilers.is_met("programs_decide_to_record_themselves") {
         return;
     }
     let sandbox = Sandbox::new();
@@ -188,7 +189,7 @@ fn programs_decide_to_record_themselves() {
 
 #[test]
 fn children_are_recorded_by_themselves() {
-    if !native::has_compilers("children_are_recorded_by_themselves") {
+    if !Requirement::Compilers.is_met("children_are_recorded_by_themselves") {
         return;
     }
     let sandbox = Sandbox::new();
@@ -226,7 +227,7 @@ fn children_are_recorded_by_themselves() {
 //= docs/recording.md#from-the-first-line
 #[test]
 fn a_program_writes_what_it_has_recorded_when_it_ends() {
-    if !native::has_compilers("a_program_writes_what_it_has_recorded_when_it_ends") {
+    if !Requirement::Compilers.is_met("a_program_writes_what_it_has_recorded_when_it_ends") {
         return;
     }
     let sandbox = Sandbox::new();

@@ -3,7 +3,7 @@
 use std::path::Path;
 use trace_format::event::EventKind;
 use trace_tests::archive::Value;
-use trace_tests::{Archive, Sandbox, native};
+use trace_tests::{Archive, Requirement, Sandbox, native};
 
 /// Records a program. What it ends with has to be good.
 pub fn record(program: &Path, arguments: &[&str]) -> (Sandbox, Archive) {
@@ -54,7 +54,7 @@ const EXPECTED: [&str; 2] =
 
 #[test]
 fn programs_with_a_loop_and_a_provider_are_recorded() {
-    if !native::has_compilers("programs_with_a_loop_and_a_provider_are_recorded") {
+    if !Requirement::Compilers.is_met("programs_with_a_loop_and_a_provider_are_recorded") {
         return;
     }
     let sandbox = Sandbox::new();
@@ -74,7 +74,7 @@ fn programs_with_a_loop_and_a_provider_are_recorded() {
 //= docs/protocol.md#a-recording-is-announced
 #[test]
 fn the_first_event_is_recorded_however_the_provider_was_made() {
-    if !native::has_compilers("the_first_event_is_recorded_however_the_provider_was_made") {
+    if !Requirement::Compilers.is_met("the_first_event_is_recorded_however_the_provider_was_made") {
         return;
     }
     let sandbox = Sandbox::new();
@@ -99,7 +99,7 @@ fn the_first_event_is_recorded_however_the_provider_was_made() {
 
 #[test]
 fn the_static_library_does_the_same() {
-    if !native::has_compilers("the_static_library_does_the_same") {
+    if !Requirement::Compilers.is_met("the_static_library_does_the_same") {
         return;
     }
     let sandbox = Sandbox::new();
@@ -117,7 +117,7 @@ fn the_static_library_does_the_same() {
 
 #[test]
 fn a_program_without_a_manager_runs_on() {
-    if !native::has_compilers("a_program_without_a_manager_runs_on") {
+    if !Requirement::Compilers.is_met("a_program_without_a_manager_runs_on") {
         return;
     }
     let sandbox = Sandbox::new();

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use trace_reader::{Item, Reader, WarningKind};
-use trace_tests::{Sandbox, build, native};
+use trace_tests::{Requirement, Sandbox, build, native};
 
 /// What a program prints of a file, and what should be printed: the lines of `trace dump`.
 fn check(name: &str, output: &Output, expected: &str) {
@@ -41,14 +41,15 @@ fn lines(bytes: &[u8]) -> Vec<String> {
 #[test]
 fn c_reads_what_rust_reads() {
     let test = "c_reads_what_rust_reads";
-    if !native::has_compilers(test) {
+    if !Requirement::Compilers.is_met(test) {
         return;
     }
     let sandbox = Sandbox::new();
     let (program, checked) = (sandbox.file("read"), sandbox.file("checked"));
     let strict = [&native::STRICT[..], &["-std=c11"]].concat();
     native::static_reading_program("gcc", &["read.c"], &strict, &program);
-    let sanitizers = ["-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-std=gnu17"];
+    let is_sanitized = Requirement::Sanitizers("clang").is_met(test);
+    let sanitizers = [if is_sanitized { &native::SANITIZED[..] } else { &["-O1"] }, &["-std=gnu17"]].concat();
     native::reading_program("clang", &["read.c"], &sanitizers, &checked);
     let corpus = build::workspace().join("tests/data/corpus");
     let mut files = 0;
@@ -81,7 +82,7 @@ fn c_reads_what_rust_reads() {
 #[test]
 fn c_reads_compressed_traces_as_far_as_they_go() {
     let test = "c_reads_compressed_traces_as_far_as_they_go";
-    if !native::has_compilers(test) {
+    if !Requirement::Compilers.is_met(test) {
         return;
     }
     let sandbox = Sandbox::new();
@@ -130,7 +131,7 @@ fn the_reading_library_exports_what_its_header_declares() {
 #[test]
 fn the_example_of_the_page_reads() {
     let test = "the_example_of_the_page_reads";
-    if !native::has_compilers(test) {
+    if !Requirement::Compilers.is_met(test) {
         return;
     }
     let page = fs::read_to_string(build::workspace().join("docs/c.md")).expect("the page");
@@ -189,7 +190,7 @@ fn of_cxx(item: &Item<'_>) -> (Option<u8>, bool) {
 #[test]
 fn the_reader_for_cxx_hands_out_the_same_records() {
     let test = "the_reader_for_cxx_hands_out_the_same_records";
-    if !native::has_compilers(test) {
+    if !Requirement::Compilers.is_met(test) {
         return;
     }
     let sandbox = Sandbox::new();
@@ -231,7 +232,7 @@ fn the_reader_for_cxx_hands_out_the_same_records() {
 #[test]
 fn the_reader_for_cxx_hands_out_the_same_records_of_any_chunks() {
     let test = "the_reader_for_cxx_hands_out_the_same_records_of_any_chunks";
-    if !native::has_compilers(test) {
+    if !Requirement::Compilers.is_met(test) {
         return;
     }
     let sandbox = Sandbox::new();

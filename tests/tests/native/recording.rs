@@ -3,13 +3,13 @@
 use std::fs;
 use std::process::Command;
 use trace_tests::build::program;
-use trace_tests::{Archive, Sandbox, native};
+use trace_tests::{Archive, Requirement, Sandbox, native};
 
 //= docs/client.md#from-c
 #[test]
 fn a_c_program_records_others() {
     let test = "a_c_program_records_others";
-    if !native::has_compilers(test) {
+    if !Requirement::Compilers.is_met(test) {
         return;
     }
     let sandbox = Sandbox::new();

@@ -4,7 +4,7 @@ use super::hosting::host;
 use super::programs::record;
 use std::collections::BTreeMap;
 use std::process::Command;
-use trace_tests::{Archive, Sandbox, native};
+use trace_tests::{Archive, Requirement, Sandbox, native};
 
 /// Of `threads.c`.
 const THREADS: i32 = 8;
@@ -25,19 +25,23 @@ fn check_threads(archive: &Archive) {
     assert!(last.values().all(|count| *count == EVENTS), "{last:?}");
 }
 
-const FLAGS: [&str; 6] =
-    ["-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-pthread", "-D_GNU_SOURCE"];
+/// Whether there are compilers, one of them with its sanitizers.
+fn are_there(test: &str, compiler: &'static str) -> bool {
+    Requirement::Compilers.is_met(test) && Requirement::Sanitizers(compiler).is_met(test)
+}
 
-fn sanitizers_have_nothing_to_say_of_c(compiler: &str) {
-    if !native::has_compilers("sanitizers_have_nothing_to_say_of_c") {
+fn sanitizers_have_nothing_to_say_of_c(compiler: &'static str) {
+    let test = format!("sanitizers_have_nothing_to_say_of_c: {compiler}");
+    if !are_there(&test, compiler) {
         return;
     }
     let sandbox = Sandbox::new();
     let program = sandbox.file("program");
-    native::program(compiler, &["threads.c"], &FLAGS, &program);
+    let flags = [&native::SANITIZED[..], &["-pthread", "-D_GNU_SOURCE"]].concat();
+    native::program(compiler, &["threads.c"], &flags, &program);
     check_threads(&record(&program, &[]).1);
     for source in ["rare.c", "by_hand.c", "words.c"] {
-        native::program(compiler, &[source], &FLAGS, &program);
+        native::program(compiler, &[source], &flags, &program);
         // These say with their status whether all was well; what they record is another test's.
         let options: &[&str] = match source {
             "rare.c" => &["--categories", "rare"],
@@ -46,20 +50,21 @@ fn sanitizers_have_nothing_to_say_of_c(compiler: &str) {
         };
         run_recorded(&program, options, &format!("{compiler} {source}"));
     }
-    native::program(compiler, &["host.c"], &FLAGS, &program);
+    native::program(compiler, &["host.c"], &flags, &program);
     for mode in 0..3 {
         let output = host(&mut Command::new(&program), mode, &sandbox);
         native::check(&format!("{compiler} host.c {mode}"), &output);
     }
 }
 
-fn sanitizers_have_nothing_to_say_of_cxx(compiler: &str) {
-    if !native::has_compilers("sanitizers_have_nothing_to_say_of_cxx") {
+fn sanitizers_have_nothing_to_say_of_cxx(compiler: &'static str) {
+    let test = format!("sanitizers_have_nothing_to_say_of_cxx: {compiler}");
+    if !are_there(&test, compiler) {
         return;
     }
     let sandbox = Sandbox::new();
     let program = sandbox.file("program");
-    let flags = [&FLAGS[..], &["-std=c++17"]].concat();
+    let flags = [&native::SANITIZED[..], &["-pthread", "-D_GNU_SOURCE", "-std=c++17"]].concat();
     for (source, categories) in [
         ("types.cc", "types"),
         ("chromium.cc", "chromium"),
@@ -103,13 +108,12 @@ fn run_recorded(program: &std::path::Path, options: &[&str], what: &str) {
 /// A reader that is given anything whatever.
 #[test]
 fn the_reader_stays_within_its_input() {
-    if !native::has_compilers("the_reader_stays_within_its_input") {
+    if !are_there("the_reader_stays_within_its_input", "clang++") {
         return;
     }
     let sandbox = Sandbox::new();
     let program = sandbox.file("dump");
-    let flags =
-        ["-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-std=c++17", "-DNDEBUG"];
+    let flags = [&native::SANITIZED[..], &["-std=c++17", "-DNDEBUG"]].concat();
     native::program("clang++", &["dump.cc"], &flags, &program);
     let corpus = trace_tests::build::workspace().join("tests/data/corpus");
     let mut files = 0;
@@ -126,7 +130,7 @@ fn the_reader_stays_within_its_input() {
 #[test]
 fn valgrind_has_nothing_to_say() {
     let test = "valgrind_has_nothing_to_say";
-    if !native::has_compilers(test) || !native::has_tool(test, "valgrind") {
+    if !Requirement::Compilers.is_met(test) || !Requirement::Valgrind.is_met(test) {
         return;
     }
     let build = Sandbox::new();
@@ -146,7 +150,7 @@ fn valgrind_has_nothing_to_say() {
 #[test]
 fn valgrind_runs_the_first_program_that_asks_for_the_clock() {
     let test = "valgrind_runs_the_first_program_that_asks_for_the_clock";
-    if !native::has_compilers(test) || !native::has_tool(test, "valgrind") {
+    if !Requirement::Compilers.is_met(test) || !Requirement::Valgrind.is_met(test) {
         return;
     }
     // No process has found the clock's rate in here before.

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::process::Command;
-use trace_tests::{Sandbox, build, compiled, native};
+use trace_tests::{Requirement, Sandbox, build, compiled, native};
 
 fn run(program: &str, arguments: &[&str]) -> String {
     let output =
@@ -19,6 +19,9 @@ fn library() -> String {
 /// on.
 #[test]
 fn the_library_exports_its_list_and_nothing_else() {
+    if !Requirement::Binutils.is_met("the_library_exports_its_list_and_nothing_else") {
+        return;
+    }
     let symbols = run("nm", &["--dynamic", "--defined-only", &library()]);
     let mut names: Vec<&str> = symbols.lines().filter_map(|line| line.split_whitespace().nth(2)).collect();
     names.sort_unstable();
@@ -44,13 +47,17 @@ fn headers_declare_what_is_exported() {
 
 #[test]
 fn the_library_has_a_name_for_its_compatibility() {
+    if !Requirement::Binutils.is_met("the_library_has_a_name_for_its_compatibility") {
+        return;
+    }
     let dynamic = run("readelf", &["--dynamic", &library()]);
     assert!(dynamic.contains("[libtrace.so.0]"), "{dynamic}");
 }
 
 #[test]
 fn objects_without_trace_refer_to_nothing() {
-    if !native::has_compilers("objects_without_trace_refer_to_nothing") {
+    let test = "objects_without_trace_refer_to_nothing";
+    if !Requirement::Compilers.is_met(test) || !Requirement::Binutils.is_met(test) {
         return;
     }
     let sandbox = Sandbox::new();
@@ -76,7 +83,7 @@ fn objects_without_trace_refer_to_nothing() {
 /// another library, it does not start.
 #[test]
 fn another_layout_neither_links_nor_loads() {
-    if !native::has_compilers("another_layout_neither_links_nor_loads") {
+    if !Requirement::Compilers.is_met("another_layout_neither_links_nor_loads") {
         return;
     }
     let sandbox = Sandbox::new();
@@ -122,7 +129,8 @@ fn another_layout_neither_links_nor_loads() {
 /// The macros of the headers that are for C++ only are compiled to nothing, too.
 #[test]
 fn more_macros_are_compiled_to_nothing() {
-    if !native::has_compilers("more_macros_are_compiled_to_nothing") {
+    let test = "more_macros_are_compiled_to_nothing";
+    if !Requirement::Compilers.is_met(test) || !Requirement::Binutils.is_met(test) {
         return;
     }
     let sandbox = Sandbox::new();

@@ -3,7 +3,7 @@
 use super::programs::record;
 use std::path::Path;
 use trace_format::record::{RecordHeader, RecordType};
-use trace_tests::{Sandbox, build, native};
+use trace_tests::{Requirement, Sandbox, build, native};
 
 /// Bits of an event's header that say what kind it is.
 const COMPLETE: u64 = 4;
@@ -59,7 +59,7 @@ fn words(program: &Path) -> Vec<Vec<u64>> {
 
 #[test]
 fn records_of_c_and_cxx_are_those_of_rust() {
-    if !native::has_compilers("records_of_c_and_cxx_are_those_of_rust") {
+    if !Requirement::Compilers.is_met("records_of_c_and_cxx_are_those_of_rust") {
         return;
     }
     let expected = words(build::program("words"));

@@ -20,7 +20,7 @@ use trace_protocol::{BufferingMode, Message, Txid};
 use trace_tests::client::{Client, receive};
 use trace_tests::proxy::{register, try_register};
 use trace_tests::sandbox::{DEADLINE, Process, Sandbox};
-use trace_tests::{Archive, wait_for};
+use trace_tests::{Archive, Requirement, wait_for};
 use zx_sim::{Channel, Handle, Socket};
 
 /// Sends a request as a client that does not wait for the answer.
@@ -328,8 +328,8 @@ fn a_refused_provider_rests_and_says_so_once() {
 /// A program that cannot see by which clock the kernel keeps time takes the manager's.
 #[test]
 fn a_program_without_sys_is_recorded() {
-    if !rustix::process::geteuid().is_root() {
-        return trace_tests::skip::skip("a_program_without_sys_is_recorded", "root", "it mounts");
+    if !Requirement::Mounts.is_met("a_program_without_sys_is_recorded") {
+        return;
     }
     let sandbox = Sandbox::new();
     let emit = trace_tests::build::program("emit").to_str().unwrap();

@@ -7,8 +7,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 use trace_tests::client::Client;
 use trace_tests::sandbox::Process;
-use trace_tests::skip::skip;
-use trace_tests::{Archive, Sandbox, build, wait_for};
+use trace_tests::{Archive, Requirement, Sandbox, build, wait_for};
 
 const NOTHING_RECORDED: &str = "nothing is being recorded: begin with trace record or trace start";
 
@@ -294,12 +293,8 @@ fn a_file_that_is_not_what_was_written_is_no_success() {
 //= docs/recording.md#in-the-background
 #[test]
 fn a_full_disk_ends_a_recording_with_whole_records() {
-    if !rustix::process::geteuid().is_root() {
-        return skip(
-            "a_full_disk_ends_a_recording_with_whole_records",
-            "root",
-            "a small disk has to be mounted",
-        );
+    if !Requirement::Mounts.is_met("a_full_disk_ends_a_recording_with_whole_records") {
+        return;
     }
     for mode in ["oneshot", "circular", "streaming"] {
         let sandbox = Sandbox::new();

@@ -1,7 +1,6 @@
 //! One line that names the thing and the cause, an exit code, and nothing left behind.
 
 use std::fs;
-use trace_tests::skip::skip;
 use trace_tests::{Sandbox, build::program};
 
 /// Runs the tool, which must fail with this code and one line that holds these words.
@@ -101,10 +100,7 @@ fn an_existing_file_is_replaced_only_on_success() {
 #[test]
 fn a_runtime_directory_of_another_user_is_refused() {
     let test = "a_runtime_directory_of_another_user_is_refused";
-    let sandbox = Sandbox::new();
-    if !rustix::process::geteuid().is_root() {
-        return skip(test, "root", "only root can give a directory away");
-    }
+    let Some(sandbox) = Sandbox::for_all_users(test) else { return };
     std::os::unix::fs::chown(sandbox.runtime_dir(), Some(12_345), None).unwrap();
     let directory = sandbox.runtime_dir();
     let directory = directory.to_str().unwrap();
@@ -116,10 +112,7 @@ fn a_runtime_directory_of_another_user_is_refused() {
 #[test]
 fn a_managers_socket_of_another_user_is_refused() {
     let test = "a_managers_socket_of_another_user_is_refused";
-    let sandbox = Sandbox::new();
-    if !rustix::process::geteuid().is_root() {
-        return skip(test, "root", "only root can become somebody else");
-    }
+    let Some(sandbox) = Sandbox::for_all_users(test) else { return };
     use std::os::unix::process::CommandExt;
     use trace_tests::wait_for;
     // A manager of another user, in a directory that this user may enter.

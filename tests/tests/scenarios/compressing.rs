@@ -9,8 +9,7 @@ use std::process::Output;
 use trace_tests::build::program;
 use trace_tests::sandbox::kill;
 use trace_tests::scene::{Scene, counted, freeze, stderr, wait_for_death};
-use trace_tests::skip::skip;
-use trace_tests::{Archive, Sandbox, wait_for};
+use trace_tests::{Archive, Requirement, Sandbox, wait_for};
 
 const MODES: [&str; 3] = ["oneshot", "circular", "streaming"];
 const PARTIAL: &str = "trace.partial.fxt.zst";
@@ -304,9 +303,8 @@ fn a_file_that_ends_in_the_middle_of_a_block_is_joined_and_a_damaged_one_is_not(
 #[test]
 fn a_full_disk_costs_nothing_that_was_recorded() {
     const EVENTS: u64 = 400_000;
-    if !rustix::process::geteuid().is_root() {
-        let why = "a small disk has to be mounted";
-        return skip("a_full_disk_costs_nothing_that_was_recorded", "root", why);
+    if !Requirement::Mounts.is_met("a_full_disk_costs_nothing_that_was_recorded") {
+        return;
     }
     for mode in MODES {
         let sandbox = Sandbox::new();

@@ -8,10 +8,8 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use trace_tests::Sandbox;
 use trace_tests::build::program;
-use trace_tests::kernel::has_tracefs;
-use trace_tests::skip::skip;
+use trace_tests::{Requirement, Sandbox};
 
 const MALLORY: u32 = 4_007;
 
@@ -87,14 +85,7 @@ fn refusal(sandbox: &Sandbox, directory: &Path) -> String {
 //= docs/install.md#whether-a-machine-can-record
 #[test]
 fn a_runtime_directory_that_cannot_be_used_is_left_alone() {
-    let is_root = rustix::process::geteuid().is_root();
-    if !is_root {
-        skip(
-            "a_runtime_directory_that_cannot_be_used_is_left_alone",
-            "root",
-            "only root can give a file away",
-        );
-    }
+    let is_root = Requirement::Root.is_met("a_runtime_directory_that_cannot_be_used_is_left_alone");
     let set_mode = |path: &Path, mode| fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
     let make = |path: &Path, mode| {
         fs::create_dir(path).unwrap();
@@ -165,15 +156,7 @@ fn the_users_configuration_is_not_that_of_the_recording_of_itself() {
     assert_eq!(of_itself.unwrap()["works"], true, "{found}");
 }
 
-/// Whether this process may have mounts of its own, which no other process sees.
-fn has_mounts(test: &str) -> bool {
-    let has = Command::new("unshare").args(["--mount", "true"]).status().is_ok_and(|status| status.success());
-    if !has {
-        skip(test, "root", "only root has mounts of its own");
-    }
-    has
-}
-
+/// With mounts that no other process sees.
 const PRIVATE: [&str; 4] = ["unshare", "--mount", "--propagation", "private"];
 
 //= docs/install.md#whether-a-machine-can-record
@@ -190,7 +173,7 @@ fn a_full_or_slow_directory_is_replaced() {
             shell.solved("memory for buffers", &format!("export TRACE_RUNTIME_DIR='{}'", on_disk.display()));
         assert!(fix.starts_with("export TRACE_RUNTIME_DIR=\"$(mktemp -d /dev/shm/"), "{fix}");
     }
-    if !has_mounts("a_full_or_slow_directory_is_replaced") {
+    if !Requirement::Mounts.is_met("a_full_or_slow_directory_is_replaced") {
         return;
     }
     let shell = Shell { sandbox: &sandbox, prefix: &PRIVATE };
@@ -207,7 +190,7 @@ fn a_full_or_slow_directory_is_replaced() {
 //= docs/install.md#whether-a-machine-can-record
 #[test]
 fn limits_and_settings_are_raised() {
-    if !has_mounts("limits_and_settings_are_raised") {
+    if !Requirement::Mounts.is_met("limits_and_settings_are_raised") {
         return;
     }
     let sandbox = Sandbox::new();
@@ -241,12 +224,11 @@ fn limits_and_settings_are_raised() {
     }
 
     let few = "prlimit --pid $$ --nofile=512:512";
-    let raised = Command::new("sh").args(["-c", &format!("{few}; prlimit --pid $$ --nofile=:513")]).output();
-    if !raised.unwrap().status.success() {
+    if !Requirement::Limits.is_met("limits_and_settings_are_raised") {
         let (found, _) = shell.findings(few);
         let broken = found.as_array().unwrap().iter().find(|found| found["works"] == false).unwrap();
         assert!(broken["capability"] == "descriptors" && broken["fix"].is_null(), "{broken}");
-        return skip("limits_and_settings_are_raised", "limits", "root may not raise limits here");
+        return;
     }
     let fix = shell.solved("descriptors", few);
     assert_eq!(fix, "prlimit --pid $$ --nofile=:65536");
@@ -256,15 +238,19 @@ fn limits_and_settings_are_raised() {
     assert_eq!((read("soft").as_str(), read("hard").as_str()), ("512\n", "65536\n"));
 }
 
+/// Wherever it is mounted, once or more.
+const UNMOUNT: &str = "for place in /sys/kernel/tracing /sys/kernel/debug; do \
+                       while mountpoint -q $place; do umount --lazy $place; done; done";
+
 //= docs/install.md#whether-a-machine-can-record
 #[test]
 fn the_kernels_files_are_mounted() {
     let test = "the_kernels_files_are_mounted";
-    if !has_mounts(test) || !has_tracefs(test) {
+    if !Requirement::Mounts.is_met(test) || !Requirement::Tracefs.is_met(test) {
         return;
     }
     let sandbox = Sandbox::new();
     let shell = Shell { sandbox: &sandbox, prefix: &PRIVATE };
-    let fix = shell.solved("kernel events", "umount --lazy /sys/kernel/tracing");
+    let fix = shell.solved("kernel events", UNMOUNT);
     assert_eq!(fix, "sudo mount -t tracefs nodev /sys/kernel/tracing");
 }

@@ -5,8 +5,7 @@ use std::process::Command;
 use trace_format::record::{RecordHeader, RecordType};
 use trace_tests::archive::Value;
 use trace_tests::client::Client;
-use trace_tests::skip::skip;
-use trace_tests::{Archive, Sandbox};
+use trace_tests::{Archive, Requirement, Sandbox};
 
 #[test]
 fn a_full_buffer_keeps_a_prefix_and_counts_the_rest() {
@@ -108,20 +107,14 @@ impl Drop for Mounted {
 /// The program runs on untraced, and the tool says which directory lacks how much.
 #[test]
 fn a_runtime_directory_without_room_is_named() {
+    if !Requirement::Mounts.is_met("a_runtime_directory_without_room_is_named") {
+        return;
+    }
     let sandbox = Sandbox::new();
     let directory = sandbox.runtime_dir();
-    let mount = Command::new("mount")
-        .args(["-t", "tmpfs", "-o", "size=1m,mode=700", "none"])
-        .arg(&directory)
-        .stderr(std::process::Stdio::null())
-        .status();
-    if !mount.is_ok_and(|status| status.success()) {
-        return skip(
-            "a_runtime_directory_without_room_is_named",
-            "root",
-            "a small file system cannot be mounted",
-        );
-    }
+    let mut mount = Command::new("mount");
+    mount.args(["-t", "tmpfs", "-o", "size=1m,mode=700", "none"]).arg(&directory);
+    assert!(mount.status().unwrap().success());
     let _mounted = Mounted(directory.clone());
     let emit = trace_tests::build::program("emit").to_string_lossy().into_owned();
     let output = sandbox.trace(["record", "--", &emit, "1", "1"]);

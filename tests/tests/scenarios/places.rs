@@ -7,8 +7,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Output;
-use trace_tests::Sandbox;
-use trace_tests::skip::skip;
+use trace_tests::{Requirement, Sandbox};
 use zx_sim::{Channel, Listener};
 
 const MALLORY: u32 = 4_005;
@@ -91,8 +90,8 @@ fn a_directory_that_others_may_change_is_not_used() {
 #[test]
 fn a_directory_of_another_user_is_not_used() {
     let test = "places::a_directory_of_another_user_is_not_used";
-    if !rustix::process::geteuid().is_root() {
-        return skip(test, "root", "only root can give a directory away");
+    if !Requirement::Root.is_met(test) {
+        return;
     }
     let (sandbox, _) = scene();
     let directory = sandbox.runtime_dir();
@@ -108,8 +107,8 @@ fn a_directory_of_another_user_is_not_used() {
 #[test]
 fn sockets_of_another_user_are_not_connected_to() {
     let test = "places::sockets_of_another_user_are_not_connected_to";
-    if !rustix::process::geteuid().is_root() {
-        return skip(test, "root", "only root can act for others");
+    if !Requirement::Root.is_met(test) {
+        return;
     }
     let (sandbox, _) = scene();
     let directory = sandbox.runtime_dir();

@@ -1,6 +1,6 @@
 //! `trace record --privacy`: recordings that are to be passed on.
 
-use trace_tests::{Archive, Sandbox, build, native};
+use trace_tests::{Archive, Requirement, Sandbox, build, native};
 
 /// What no archive may have. Programs get it as an argument.
 const SECRET: &str = "Xk7-secret-of-Q9";
@@ -63,7 +63,7 @@ fn events_of_a_private_recording_are_those_of_an_ordinary_one() {
 //= docs/recording.md#private-recordings
 #[test]
 fn no_text_of_a_c_programs_run_is_in_the_archive() {
-    if !native::has_compilers("no_text_of_a_c_programs_run_is_in_the_archive") {
+    if !Requirement::Compilers.is_met("no_text_of_a_c_programs_run_is_in_the_archive") {
         return;
     }
     for (compiler, language) in [("gcc", "c"), ("g++", "c++")] {

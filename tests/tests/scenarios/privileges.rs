@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use trace_tests::build::copy_program;
 use trace_tests::sandbox::Process;
-use trace_tests::skip::skip;
-use trace_tests::{Archive, Sandbox, native, wait_for};
+use trace_tests::{Archive, Requirement, Sandbox, native, wait_for};
 
 const MALLORY: u32 = 4_003;
 const VICTIM: u32 = 4_004;
@@ -20,9 +19,12 @@ struct Machine {
 }
 
 impl Machine {
-    /// None where this test may not make one.
-    fn new() -> Option<Self> {
-        let sandbox = Sandbox::for_all_users()?;
+    /// None where this test may not make one, which is reported.
+    fn new(test: &str) -> Option<Self> {
+        let sandbox = Sandbox::for_all_users(test)?;
+        if !Requirement::Mounts.is_met(test) {
+            return None;
+        }
         let script = "mount -t tmpfs -o mode=1777 none /dev/shm && mount -t tmpfs -o mode=755 none /run && \
                       echo ready && read line";
         let mut command = Command::new("unshare");
@@ -92,9 +94,10 @@ fn set_uid(program: &Path) {
 fn a_set_uid_program_does_not_register_where_its_caller_says() {
     const DIRECTORY: &str = "/dev/shm/trace-0";
     let test = "privileges::a_set_uid_program_does_not_register_where_its_caller_says";
-    let Some(machine) = Machine::new() else {
-        return skip(test, "root", "only root can make a set-uid program");
-    };
+    if !Requirement::SetUid.is_met(test) {
+        return;
+    }
+    let Some(machine) = Machine::new(test) else { return };
     let _manager = machine.manager_in(DIRECTORY);
     // As by sudo; and every other variable that says where, or when.
     let tempt = |command: &mut Command| {
@@ -109,7 +112,7 @@ fn a_set_uid_program_does_not_register_where_its_caller_says() {
     let output = register.output().unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stdout), "NoManager\n", "{output:?}");
 
-    if !native::has_compilers(test) {
+    if !Requirement::Compilers.is_met(test) {
         return;
     }
     let program = machine.sandbox.file("privileged");
@@ -133,9 +136,7 @@ fn a_set_uid_program_does_not_register_where_its_caller_says() {
 #[test]
 fn taking_another_users_directory_does_not_prevent_recording() {
     let test = "privileges::taking_another_users_directory_does_not_prevent_recording";
-    let Some(machine) = Machine::new() else {
-        return skip(test, "root", "only root can act for others");
-    };
+    let Some(machine) = Machine::new(test) else { return };
     let taken = format!("/dev/shm/trace-{VICTIM}");
     let _manager = machine.manager_in(&taken);
     let (trace, emit) = (machine.public("trace"), machine.public("emit"));

@@ -13,10 +13,9 @@ use trace_format::record::Record;
 use trace_format::refs::{StringRef, ThreadRef};
 use trace_format::sink::Sink;
 use trace_format::units::{Koid, ProcessKoid, ProviderId, ThreadKoid, Ticks, TicksPerSecond};
-use trace_tests::Sandbox;
 use trace_tests::build::{program, workspace};
 use trace_tests::report::{Accessibility, drive};
-use trace_tests::skip::skip;
+use trace_tests::{Requirement, Sandbox};
 
 /// Rectangles of a picture at most.
 const MOST_RECTANGLES: u64 = 20_000;
@@ -517,25 +516,27 @@ fn half_a_million_slices_are_less_than_four_megabytes() {
 #[test]
 fn modules_are_typed_and_tested() {
     let test = "modules_are_typed_and_tested";
+    if !Requirement::Node.is_met(test) {
+        return;
+    }
     let root = workspace();
-    let node = |arguments: &[&str]| Command::new("node").args(arguments).current_dir(root).output();
-    let tests = match node(&["--test", "tests/report/modules.mjs", "tests/report/live.mjs"]) {
-        Ok(tests) => tests,
-        Err(error) => return skip(test, "ui", &format!("node cannot be run: {error}")),
+    let node = |arguments: &[&str]| {
+        Command::new("node").args(arguments).current_dir(root).output().expect("node runs")
     };
+    let tests = node(&["--test", "tests/report/modules.mjs", "tests/report/live.mjs"]);
     assert!(tests.status.success(), "{}", String::from_utf8_lossy(&tests.stdout));
-    let Some(modules) = std::env::var_os("TRACE_TEST_UI") else {
-        return skip(test, "ui", "TRACE_TEST_UI names no directory with TypeScript and Prettier");
-    };
+    if !Requirement::Ui.is_met(test) {
+        return;
+    }
+    let modules = std::env::var_os("TRACE_TEST_UI").expect("it was tried");
     let tool =
         |path: &str| Path::new(&modules).join("node_modules").join(path).to_str().expect("UTF-8").to_owned();
     let ui = "crates/trace-report/ui";
-    let types = node(&[&tool("typescript/bin/tsc"), "-p", ui]).expect("node runs");
+    let types = node(&[&tool("typescript/bin/tsc"), "-p", ui]);
     assert!(types.status.success(), "{}", String::from_utf8_lossy(&types.stdout));
     let config = format!("{ui}/.prettierrc.json");
     let patterns = ["*.js", "live/*.js"].map(|pattern| format!("{ui}/{pattern}"));
     let prettier = tool("prettier/bin/prettier.cjs");
     let format = node(&[&prettier, "--config", &config, "--check", &patterns[0], &patterns[1]]);
-    let format = format.expect("node runs");
     assert!(format.status.success(), "{}", String::from_utf8_lossy(&format.stderr));
 }

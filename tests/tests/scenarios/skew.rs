@@ -1,14 +1,13 @@
 //! Programs and managers of different releases.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use trace_protocol::provider::ProviderRequest;
 use trace_protocol::registry::{Registration, RegistryRequest};
 use trace_protocol::{Message, Txid, VersionRange};
-use trace_tests::build::{program, workspace};
+use trace_tests::build::program;
 use trace_tests::client::{Client, receive};
-use trace_tests::skip::skip;
-use trace_tests::{Archive, Sandbox, wait_for};
+use trace_tests::{Archive, Requirement, Sandbox, release, wait_for};
 use zx_sim::{Channel, Handle};
 
 /// A program of a later release: both sides say which versions there are, and it runs on.
@@ -105,55 +104,14 @@ fn later(theirs: Channel, protocol: VersionRange, buffer_header: VersionRange) -
     }
 }
 
-/// The commit of the last release.
-const RELEASE: &str = include_str!("../../release");
-
-/// Where the last release is built. None where it is not, unless `TRACE_TEST_BUILD_RELEASE` asks for it,
-/// which takes minutes; or where its commit is not in this clone.
-fn last_release() -> Option<PathBuf> {
-    let commit = RELEASE.trim();
-    let directory = trace_tests::build::target_dir().join("releases").join(commit);
-    let programs = directory.join("target/debug");
-    if programs.join("emit").exists() && programs.join("trace").exists() {
-        return Some(programs);
-    }
-    std::env::var_os("TRACE_TEST_BUILD_RELEASE")?;
-    let sources = directory.join("sources");
-    std::fs::create_dir_all(&sources).unwrap();
-    let archive = directory.join("sources.tar");
-    let mut git = Command::new("git");
-    git.current_dir(workspace()).args(["archive", commit, "--output"]).arg(&archive);
-    if !git.status().is_ok_and(|status| status.success()) {
-        return None;
-    }
-    let unpacked = Command::new("tar").arg("-xf").arg(&archive).arg("-C").arg(&sources).status();
-    assert!(unpacked.is_ok_and(|status| status.success()));
-    let built = Command::new(env!("CARGO"))
-        .current_dir(&sources)
-        .args([
-            "build",
-            "--quiet",
-            "--locked",
-            "--package",
-            "trace-cli",
-            "--package",
-            "trace-tests",
-            "--bins",
-        ])
-        .env("CARGO_TARGET_DIR", directory.join("target"))
-        .status();
-    assert!(built.is_ok_and(|status| status.success()), "{commit} does not build");
-    Some(programs)
-}
-
 /// Manager, client and program are each of that release or of now, in all combinations.
 //= docs/protocol.md#versions
 #[test]
 fn the_last_release_and_this_one_record_each_other() {
-    let Some(release) = last_release() else {
-        let why = format!("the release {} is not built: TRACE_TEST_BUILD_RELEASE=1 does it", RELEASE.trim());
-        return skip("the_last_release_and_this_one_record_each_other", "release", &why);
-    };
+    if !Requirement::Release.is_met("the_last_release_and_this_one_record_each_other") {
+        return;
+    }
+    let release = release::programs();
     for combination in 0..8 {
         let of = |place: u32, name: &str| match combination >> place & 1 {
             0 => program(name).to_owned(),

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use trace_format::event::EventKind;
 use trace_tests::archive::{Event, Value};
-use trace_tests::{Archive, Sandbox, build, native};
+use trace_tests::{Archive, Requirement, Sandbox, build, native};
 
 /// How long the durations `spinning` and `nested` keep a processor busy, in nanoseconds.
 const BUSY: u64 = 5_000_000;
@@ -107,7 +107,7 @@ fn events_have_the_processor_time_of_their_thread() {
 //= docs/recording.md#thread-times
 #[test]
 fn events_of_c_have_the_processor_time_of_their_thread() {
-    if !native::has_compilers("events_of_c_have_the_processor_time_of_their_thread") {
+    if !Requirement::Compilers.is_met("events_of_c_have_the_processor_time_of_their_thread") {
         return;
     }
     let sandbox = Sandbox::new();

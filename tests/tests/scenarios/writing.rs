@@ -9,8 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use trace_tests::build::copy_program;
 use trace_tests::scene::Scene;
-use trace_tests::skip::skip;
-use trace_tests::{Archive, Sandbox, wait_for};
+use trace_tests::{Archive, Requirement, Sandbox, wait_for};
 
 const ALICE: u32 = 4_008;
 const MALLORY: u32 = 4_009;
@@ -38,16 +37,23 @@ impl Shell {
     }
 
     /// The user of this process, or another where that is possible.
-    fn of(uid: u32) -> Self {
-        match Sandbox::for_all_users().filter(|_| uid != 0) {
-            Some(sandbox) => {
-                for directory in [sandbox.runtime_dir(), sandbox.work_dir()] {
-                    chown(&directory, Some(uid), Some(uid)).unwrap();
-                    set_mode(&directory, 0o700);
-                }
-                Self::new(sandbox, uid)
-            }
-            None => Self::new(Sandbox::new(), rustix::process::geteuid().as_raw()),
+    fn of(test: &str, uid: u32) -> Self {
+        let for_all_users = if uid == 0 { None } else { Sandbox::for_all_users(test) };
+        let Some(sandbox) = for_all_users else {
+            return Self::new(Sandbox::new(), rustix::process::geteuid().as_raw());
+        };
+        let shell = Self::new(sandbox, uid);
+        for directory in [shell.sandbox.runtime_dir(), shell.sandbox.work_dir()] {
+            shell.give(&directory);
+            set_mode(&directory, 0o700);
+        }
+        shell
+    }
+
+    /// Gives the user a file of this process's user.
+    fn give(&self, path: &Path) {
+        if self.uid != rustix::process::geteuid().as_raw() {
+            chown(path, Some(self.uid), Some(self.uid)).unwrap();
         }
     }
 
@@ -98,8 +104,9 @@ const WRITERS: [(&str, &[&str]); 8] = [
 //= docs/recording.md#files
 #[test]
 fn new_files_are_their_owners_alone_whatever_the_umask() {
+    let test = "new_files_are_their_owners_alone_whatever_the_umask";
     for (uid, umask) in [(ALICE, "0777"), (ALICE, "0"), (0, "022"), (0, "0777")] {
-        let shell = Shell::of(uid);
+        let shell = Shell::of(test, uid);
         fs::write(shell.file("spec.json"), SPEC).unwrap();
         for (script, files) in WRITERS {
             shell.succeed(&format!("umask {umask}; {script}"));
@@ -122,7 +129,8 @@ fn new_files_are_their_owners_alone_whatever_the_umask() {
 //= docs/recording.md#files
 #[test]
 fn a_file_that_is_replaced_keeps_its_mode() {
-    let mut shell = Shell::of(ALICE);
+    let test = "a_file_that_is_replaced_keeps_its_mode";
+    let mut shell = Shell::of(test, ALICE);
     fs::write(shell.file("spec.json"), SPEC).unwrap();
     for (umask, mode) in [("0777", 0o644), ("077", 0o640), ("0", 0o600), ("022", 0o444), ("022", 0o764)] {
         for (script, files) in WRITERS {
@@ -131,10 +139,10 @@ fn a_file_that_is_replaced_keeps_its_mode() {
             for file in &replaced {
                 let path = shell.file(file);
                 fs::create_dir_all(path.parent().unwrap()).unwrap();
-                chown(path.parent().unwrap(), Some(shell.uid), Some(shell.uid)).unwrap();
+                shell.give(path.parent().unwrap());
                 if !path.exists() {
                     fs::write(&path, "before").unwrap();
-                    chown(&path, Some(shell.uid), Some(shell.uid)).unwrap();
+                    shell.give(&path);
                 }
                 set_mode(&path, mode);
             }
@@ -147,7 +155,7 @@ fn a_file_that_is_replaced_keeps_its_mode() {
             }
         }
     }
-    if rustix::process::geteuid().is_root() {
+    if Requirement::Root.is_met(test) {
         // Its group is kept; where it cannot be, the other group is allowed nothing.
         for (uid, kept) in [(0, (0o660, 4_010)), (ALICE, (0o600, ALICE))] {
             let file = shell.file(&format!("of-{uid}.fxt"));
@@ -194,9 +202,7 @@ const FOLLOWERS: [&str; 8] = [
 #[test]
 fn links_of_others_are_not_followed() {
     let test = "links_of_others_are_not_followed";
-    let Some(sandbox) = Sandbox::for_all_users() else {
-        return skip(test, "root", "only root can act for others");
-    };
+    let Some(sandbox) = Sandbox::for_all_users(test) else { return };
     set_mode(&sandbox.runtime_dir(), 0o700);
     let shell = Shell::new(sandbox, 0);
     shell.succeed("trace record -o a.fxt -- emit 1 3");
@@ -261,7 +267,8 @@ fn links_of_others_are_not_followed() {
 //= docs/recording.md#files
 #[test]
 fn links_of_the_user_and_of_a_directorys_owner_are_followed() {
-    let shell = Shell::of(0);
+    let test = "links_of_the_user_and_of_a_directorys_owner_are_followed";
+    let shell = Shell::of(test, 0);
     shell.succeed("trace record -o a.fxt -- emit 1 3");
     fs::write(shell.file("spec.json"), SPEC).unwrap();
     let owners = if shell.uid == 0 { &[0, ALICE][..] } else { &[shell.uid] };

@@ -9,6 +9,8 @@
 //! `instructions [NAME]`: only the operations whose name contains NAME.
 
 mod held_up;
+#[path = "../../../zx-sim/tests/conformance/skip.rs"]
+mod skip;
 
 use std::fs::{File, OpenOptions};
 use std::num::NonZeroU64;
@@ -27,6 +29,8 @@ const BUFFER_BYTES: u64 = 64 << 10;
 const RATE: u64 = 1_000_000_000;
 /// Says which role this program plays: the operation, the mode and the directory of the files.
 const ROLE: &str = "TRACE_TEST_ROLE";
+/// The role of a program that only tries whether its parent may trace it.
+const TRIAL: &str = "trial";
 const MODES: [BufferMode; 3] = [BufferMode::Oneshot, BufferMode::Circular, BufferMode::Streaming];
 
 /// What is taken apart.
@@ -418,10 +422,20 @@ fn kill_after(operation: usize, mode: usize, steps: u64) {
 
 fn main() -> ExitCode {
     if let Ok(role) = std::env::var(ROLE) {
+        if role == TRIAL {
+            // SAFETY: asks to be traced by the parent, and ends.
+            let is_traced = unsafe { libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) } == 0;
+            return if is_traced { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+        }
         match role.strip_prefix(held_up::ROLE) {
             Some(role) => held_up::play(role.trim_start()),
             None => play(&role),
         }
+        return ExitCode::SUCCESS;
+    }
+    let mut trial = Command::new(std::env::current_exe().expect("a path"));
+    if !trial.env(ROLE, TRIAL).status().is_ok_and(|status| status.success()) {
+        skip::skip("instructions", "ptrace", "processes may not be traced here");
         return ExitCode::SUCCESS;
     }
     let wanted = std::env::args().nth(1).filter(|name| !name.starts_with('-')).unwrap_or_default();

@@ -11,7 +11,7 @@ use zx_sim::{Channel, Error, Handle, Message, Signals, wait_one};
 /// How long anything may take before a test fails.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Set in the child, to the test whose other half it runs.
-const CHILD_OF: &str = "ZX_SIM_CHILD_OF";
+pub const CHILD_OF: &str = "ZX_SIM_CHILD_OF";
 
 /// When a test gives up, counted from now.
 pub fn deadline() -> Instant {

@@ -2,26 +2,21 @@
 
 use serde_json::{Value, json};
 use std::process::Command;
-use trace_tests::Sandbox;
 use trace_tests::build::{program, workspace};
-use trace_tests::skip::skip;
-
-const TEST: &str = "agents::peers::the_client_of_the_python_package_gets_the_same_answers";
+use trace_tests::tables::python;
+use trace_tests::{Requirement, Sandbox};
 
 //= docs/mcp.md#protocol
 #[test]
 fn the_client_of_the_python_package_gets_the_same_answers() {
-    let python = std::env::var_os("TRACE_TEST_PYTHON").unwrap_or_else(|| "python3".into());
-    let has_client = Command::new(&python).args(["-c", "import mcp, jsonschema"]).output();
-    if !has_client.is_ok_and(|output| output.status.success()) {
-        skip(TEST, "mcp", "the Python packages mcp and jsonschema are not installed");
+    if !Requirement::Mcp.is_met("agents::peers::the_client_of_the_python_package_gets_the_same_answers") {
         return;
     }
     let sandbox = Sandbox::new();
     for name in ["a.fxt", "b.fxt"] {
         sandbox.record(&["-o", name], "demo", &[]);
     }
-    let mut client = Command::new(python);
+    let mut client = Command::new(python());
     client.arg(workspace().join("tests/mcp/client.py")).arg(program("trace")).arg(".");
     let output = client.current_dir(sandbox.work_dir()).output().expect("python runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -1,0 +1,97 @@
+//! What root may do, and what users may do with namespaces and with their own processes.
+//!
+//! Root of a container has the number of root, but not all of its privileges.
+
+use super::Requirement;
+use super::trial::{Scratch, run};
+use nix::sys::ptrace;
+use nix::sys::wait::waitpid;
+use std::os::unix::fs::chown;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+/// A user that the trials act for.
+const USER: u32 = 4_001;
+
+/// A copy of a program of the system, which other users can run.
+fn copy(scratch: &Scratch, name: &str, mode: &str) -> Result<PathBuf, String> {
+    let found = run(Command::new("sh").args(["-c", &format!("command -v {name}")]))?;
+    let copy = scratch.path(name);
+    run(Command::new("install").args(["-m", mode]).arg(found.trim()).arg(&copy))?;
+    Ok(copy)
+}
+
+pub fn root() -> Result<(), String> {
+    if !rustix::process::geteuid().is_root() {
+        return Err("this is not root".to_owned());
+    }
+    let scratch = Scratch::new();
+    let file = scratch.write("given", "");
+    chown(&file, Some(USER), Some(USER)).map_err(|error| format!("chown: {error}"))?;
+    let program = copy(&scratch, "id", "755")?;
+    run(Command::new(program).arg("-u").uid(USER).gid(USER).current_dir("/")).map(drop)
+}
+
+pub fn set_uid() -> Result<(), String> {
+    Requirement::Root.tried()?;
+    let scratch = Scratch::new();
+    let program = copy(&scratch, "id", "755")?;
+    chown(&program, Some(USER), Some(USER)).map_err(|error| format!("chown: {error}"))?;
+    run(Command::new("chmod").arg("4755").arg(&program))?;
+    let user = run(Command::new(&program).arg("-u"))?;
+    let is_obeyed = user.trim() == USER.to_string();
+    is_obeyed.then_some(()).ok_or_else(|| format!("{} ignores set-uid", std::env::temp_dir().display()))
+}
+
+pub fn mounts() -> Result<(), String> {
+    let scratch = Scratch::new();
+    let (directory, file) = (scratch.directory("mounted"), scratch.write("file", ""));
+    let script = format!(
+        "mount -t tmpfs -o size=1m,mode=700 none {0} && touch {0}/file && mount --bind {1} {0}/file",
+        directory.display(),
+        file.display()
+    );
+    let mut command = Command::new("unshare");
+    run(command.args(["--mount", "--propagation", "private", "sh", "-c", &script])).map(drop)?;
+    // And where all processes see it.
+    run(Command::new("mount").args(["-t", "tmpfs", "-o", "size=1m", "none"]).arg(&directory))?;
+    run(Command::new("umount").arg("--lazy").arg(&directory)).map(drop)
+}
+
+pub fn pid_namespaces() -> Result<(), String> {
+    let mut command = Command::new("unshare");
+    run(command.args(["--pid", "--fork", "--kill-child", "--mount-proc", "true"])).map(drop)
+}
+
+pub fn net_namespaces() -> Result<(), String> {
+    run(Command::new("unshare").args(["--net", "true"])).map(drop)
+}
+
+pub fn user_namespaces() -> Result<(), String> {
+    let scratch = Scratch::new();
+    let root = scratch.directory("root");
+    let script = format!("mount --rbind / {0} && chroot {0} true", root.display());
+    let user = ["--user", "--map-root-user", "--mount"];
+    run(Command::new("unshare").args(user).args(["sh", "-c", &script]))?;
+    let pid = ["--user", "--map-root-user", "--pid", "--fork", "--mount-proc", "--kill-child", "true"];
+    run(Command::new("unshare").args(pid)).map(drop)
+}
+
+pub fn limits() -> Result<(), String> {
+    let script = "prlimit --pid $$ --nofile=512:512 && prlimit --pid $$ --nofile=:513";
+    run(Command::new("sh").args(["-c", script])).map(drop)
+}
+
+pub fn ptrace() -> Result<(), String> {
+    let mut command = Command::new("cat");
+    let mut child = command.stdin(Stdio::piped()).spawn().map_err(|error| format!("cat: {error}"))?;
+    let pid = nix::unistd::Pid::from_raw(i32::try_from(child.id()).expect("a pid"));
+    let traced = ptrace::seize(pid, ptrace::Options::PTRACE_O_EXITKILL)
+        .and_then(|()| ptrace::interrupt(pid))
+        .and_then(|()| waitpid(pid, None))
+        .and_then(|_| ptrace::detach(pid, None));
+    let _ = child.kill();
+    let _ = child.wait();
+    traced.map_err(|error| format!("ptrace: {}", error.desc()))
+}
