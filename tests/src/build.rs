@@ -14,6 +14,18 @@ pub fn workspace() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the package is inside the workspace")
 }
 
+/// A cargo of its own for a test, without what the harness of tests has in its environment: with that, cargo
+/// would build packages anew.
+#[must_use]
+pub fn cargo() -> Command {
+    let mut command = Command::new(env!("CARGO"));
+    command.current_dir(workspace()).env_remove(FOR_HARNESS);
+    command
+}
+
+/// Set where tests print how long they took.
+pub const FOR_HARNESS: &str = "RUSTC_BOOTSTRAP";
+
 /// Where cargo builds.
 #[must_use]
 pub fn target_dir() -> PathBuf {
@@ -66,8 +78,7 @@ pub fn libraries() -> Vec<PathBuf> {
 fn messages() -> &'static [serde_json::Value] {
     static MESSAGES: OnceLock<Vec<serde_json::Value>> = OnceLock::new();
     MESSAGES.get_or_init(|| {
-        let mut command = Command::new(env!("CARGO"));
-        command.current_dir(workspace());
+        let mut command = cargo();
         command.args(["build", "--message-format=json-render-diagnostics"]);
         command.args(["--workspace", "--lib", "--bins", "--examples"]);
         if !cfg!(debug_assertions) {

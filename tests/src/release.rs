@@ -1,6 +1,6 @@
 //! The last release, built from its commit, whose programs meet today's.
 
-use crate::build::{target_dir, workspace};
+use crate::build::{cargo, target_dir, workspace};
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -44,7 +44,7 @@ pub(crate) fn build() -> Result<(), String> {
     }
     let unpacked = Command::new("tar").arg("-xf").arg(&archive).arg("-C").arg(&sources).status();
     assert!(unpacked.is_ok_and(|status| status.success()), "{} cannot be unpacked", archive.display());
-    let built = Command::new(env!("CARGO"))
+    let built = cargo()
         .current_dir(&sources)
         .args(["build", "--quiet", "--locked", "--bins"])
         .args(["--package", "trace-cli", "--package", "trace-tests"])

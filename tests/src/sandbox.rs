@@ -1,7 +1,7 @@
 //! One scenario's surroundings: a runtime directory, a working directory, and processes that do not outlive
 //! it.
 
-use crate::build::program;
+use crate::build::{FOR_HARNESS, program};
 use crate::requirement::Requirement;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process};
@@ -161,6 +161,7 @@ impl Sandbox {
             .env("TRACE_RUNTIME_DIR", self.runtime_dir())
             .env("XDG_CONFIG_HOME", self.directory.path().join("config"))
             .env_remove("TRACE_RECORD")
+            .env_remove(FOR_HARNESS)
             .stdin(Stdio::null());
         command
     }

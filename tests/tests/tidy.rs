@@ -18,8 +18,7 @@ use rules::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use trace_tests::build::workspace;
+use trace_tests::build::{cargo, workspace};
 
 /// Which crate uses which of ours; no other edges.
 const EDGES: [(&str, &[&str]); 27] = [
@@ -182,8 +181,7 @@ fn files(extensions: &[&str]) -> Vec<(String, String)> {
 }
 
 fn metadata() -> serde_json::Value {
-    let output = Command::new(env!("CARGO"))
-        .current_dir(workspace())
+    let output = cargo()
         .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
         .output()
         .expect("cargo runs");

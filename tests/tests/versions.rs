@@ -3,8 +3,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
-use trace_tests::build::workspace;
+use trace_tests::build::{cargo, workspace};
 
 /// What the engine is made of.
 const CRATES: [&str; 3] = ["trace-engine", "trace-format", "zx-ticks"];
@@ -54,7 +53,7 @@ fn resolve(directory: &Path, engines: &[&Path]) -> std::process::Output {
     fs::create_dir_all(directory.join("src")).expect("a directory");
     fs::write(directory.join("src/main.rs"), "fn main() {}\n").expect("a program");
     fs::write(directory.join("Cargo.toml"), manifest).expect("a manifest");
-    let mut command = Command::new(env!("CARGO"));
+    let mut command = cargo();
     command.args(["metadata", "--offline", "--format-version", "1"]).current_dir(directory);
     command.output().expect("cargo runs")
 }

@@ -2,8 +2,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
-use trace_tests::build::{target_dir, workspace};
+use trace_tests::build::{cargo, target_dir, workspace};
 
 /// The instructions of a function in a listing, without labels and directives.
 fn instructions(listing: &str, function: &str) -> Vec<String> {
@@ -44,7 +43,7 @@ fn write_programs(directory: &Path) {
 
 /// The machine code of one of them.
 fn listing(directory: &Path, name: &str) -> String {
-    let output = Command::new(env!("CARGO"))
+    let output = cargo()
         .current_dir(directory)
         .args(["rustc", "--release", "--offline", "--package", name, "--target-dir", "target"])
         .args(["--", "--emit", "asm", "-C", "codegen-units=1", "-C", "debuginfo=0"])

@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
-use trace_tests::build::{program, target_dir, workspace};
+use trace_tests::build::{FOR_HARNESS, program, target_dir, workspace};
 use trace_tests::pages::{self, Block, Step};
 use trace_tests::{Sandbox, wait_for};
 
@@ -123,6 +123,7 @@ impl Reader {
             .env("CARGO_TERM_QUIET", "true")
             .env_remove("CARGO_TARGET_DIR")
             .env_remove("TRACE_RECORD")
+            .env_remove(FOR_HARNESS)
             .process_group(0)
             .stdin(Stdio::null())
             .stdout(File::create(&output).expect("a file"));

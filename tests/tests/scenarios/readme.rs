@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::process::Command;
-use trace_tests::build::{target_dir, workspace};
+use trace_tests::build::{cargo, target_dir, workspace};
 use trace_tests::{Archive, Sandbox, pages};
 
 /// The first block of a language on a page.
@@ -34,7 +33,7 @@ fn five_lines_make_an_app_that_can_be_recorded() {
     // The same versions as the workspace has, without a registry.
     fs::copy(workspace().join("Cargo.lock"), app.join("Cargo.lock")).unwrap();
     let cargo = |arguments: &[&str]| {
-        let output = Command::new(env!("CARGO"))
+        let output = cargo()
             .current_dir(&app)
             .args(arguments)
             .env("CARGO_TARGET_DIR", target_dir().join("readme-app"))

@@ -4,8 +4,7 @@ use super::front_pages::{entries_of, subjects};
 use super::{CRATES, DEPENDENCIES, EDGES, dependencies, files};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::process::Command;
-use trace_tests::build::workspace;
+use trace_tests::build::{cargo, workspace};
 
 #[test]
 fn required_packages_are_used_by_shipped_crates() {
@@ -75,11 +74,8 @@ const TWICE: [(&str, &str); 7] = [
 
 /// All packages of the lock file, with their manifests.
 fn all_packages() -> Vec<serde_json::Value> {
-    let output = Command::new(env!("CARGO"))
-        .current_dir(workspace())
-        .args(["metadata", "--format-version", "1", "--locked"])
-        .output()
-        .expect("cargo runs");
+    let output =
+        cargo().args(["metadata", "--format-version", "1", "--locked"]).output().expect("cargo runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).expect("metadata is JSON");
     metadata["packages"].as_array().expect("packages").clone()
@@ -116,8 +112,7 @@ fn packages_are_there_in_one_version() {
 
 /// The features of other packages that a selection of ours builds.
 fn features(selection: &[&str]) -> BTreeSet<String> {
-    let output = Command::new(env!("CARGO"))
-        .current_dir(workspace())
+    let output = cargo()
         .args(["tree", "--locked", "--edges", "normal,build,dev", "--prefix", "none", "--format", "{p} {f}"])
         .args(selection)
         .output()
@@ -145,8 +140,7 @@ fn every_selection_builds_packages_with_the_same_features() {
 
 /// The packages of others that a package's users link, with the features that are usual.
 fn linked(package: &str) -> BTreeSet<String> {
-    let output = Command::new(env!("CARGO"))
-        .current_dir(workspace())
+    let output = cargo()
         .args(["tree", "--locked", "--edges", "normal,build", "--prefix", "none", "--package", package])
         .args(["--target", "x86_64-unknown-linux-gnu"])
         .output()
