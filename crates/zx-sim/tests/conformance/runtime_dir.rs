@@ -118,8 +118,8 @@ fn what_is_not_safe_is_refused() {
     );
 }
 
-/// Whether this process may give files to other users: root may, but not in a user namespace. If not, the test
-/// is reported as skipped.
+/// Whether this process may give files to other users: root may, but not in a user namespace. If not, the
+/// test is reported as skipped.
 fn may_give_away(test: &str) -> bool {
     // A child is only started where its parent may.
     if std::env::var_os(child::CHILD_OF).is_some() {
