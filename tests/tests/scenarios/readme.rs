@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use trace_tests::build::{cargo, target_dir, workspace};
+use std::process::Command;
+use trace_tests::build::{cargo, program, target_dir, workspace};
 use trace_tests::{Archive, Sandbox, pages};
 
 /// The first block of a language on a page.
@@ -69,4 +70,26 @@ fn the_two_commands_are_there() {
         ],
         "README.md has two commands, which set everything up"
     );
+}
+
+/// In a shell whose `PATH` begins with what was built, the system's commands stay what they are.
+#[test]
+fn programs_that_are_built_shadow_no_command() {
+    let built = program("trace").parent().expect("a directory").display().to_string();
+    let system = std::env::var("PATH").expect("a PATH");
+    let run = |path: &str, script: &str| {
+        let output = Command::new("sh").args(["-c", script]).env("PATH", path).output().expect("sh runs");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let path = format!("{built}:{system}");
+    assert_eq!(run(&path, "command -v trace").trim_end(), format!("{built}/trace"));
+    for command in ["strings", "parallel", "memory", "first", "local", "words", "pattern"] {
+        let found = format!("command -v {command}");
+        assert_eq!(run(&path, &found), run(&system, &found), "{command}");
+    }
+    // Where there are binutils, they find texts of the program.
+    if !run(&system, "command -v strings").is_empty() {
+        let found = run(&path, &format!("strings -n 12 {built}/trace | grep -m 1 recording"));
+        assert!(found.contains("recording"), "{found:?}");
+    }
 }
