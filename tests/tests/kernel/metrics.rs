@@ -79,7 +79,7 @@ fn figures_show_what_a_program_does() {
 
     let cpu = archive.threads.iter().find(|(_, name)| *name == "cpu-1").map(|(thread, _)| *thread).unwrap();
     let busy = values(&archive, "cpu", "busy", |event| event.event.thread.0 == cpu);
-    assert!(busy.len() > 20 && most(&busy) > 90.0, "{busy:?}");
+    assert!(busy.len() > 8 && most(&busy) > 90.0, "{busy:?}");
     // A fiftieth of a second apart, as was asked for; on a busy machine a multiple of it.
     let spans: Vec<f64> = busy.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
     let mut sorted = spans.clone();
