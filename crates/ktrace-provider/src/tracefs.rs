@@ -7,7 +7,6 @@ use rustix::fs::{Access, FlockOperation, access, flock};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
-use trace_format::mutants;
 
 /// Mount points of tracefs, the usual one first.
 const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
@@ -134,9 +133,7 @@ impl Tracefs {
             let name = entry.file_name();
             if let Some(name) = name.to_str().filter(|name| is_ours(name)) {
                 // The kernel refuses while a process has a file in it open.
-                if !mutants::is_on("instances of killed providers stay") {
-                    let _ = fs::remove_dir(entry.path());
-                }
+                let _ = fs::remove_dir(entry.path());
                 if !entry.path().exists() {
                     self.remove_probes(name);
                 }

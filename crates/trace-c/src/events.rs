@@ -13,7 +13,6 @@ use std::sync::Once;
 use trace_engine::ffi::{self, GivenValues, MAX_ARGUMENTS, Registration, SiteText};
 use trace_engine::{ArgName, Event, EventType, Koid, Site, VirtualName};
 use trace_format::argument::ArgumentValue;
-use trace_format::mutants;
 use trace_provider::startup;
 use zx_sim::environment::variable;
 
@@ -58,9 +57,7 @@ unsafe extern "C" {
 }
 
 extern "C" fn on_unload(module: *mut c_void) {
-    if !mutants::is_on("sites of an unloaded library stay") {
-        ffi::unregister_module(module.addr());
-    }
+    ffi::unregister_module(module.addr());
 }
 
 /// The names of arguments.

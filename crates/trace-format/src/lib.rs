@@ -6,7 +6,7 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
-#[cfg(any(test, feature = "mutants"))]
+#[cfg(test)]
 extern crate std;
 
 pub mod argument;
@@ -23,8 +23,6 @@ pub mod large;
 pub mod log;
 pub mod loss;
 pub mod metadata;
-#[doc(hidden)]
-pub mod mutants;
 pub mod profiler;
 pub mod program_info;
 pub mod record;

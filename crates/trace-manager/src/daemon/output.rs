@@ -12,7 +12,6 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 use trace_archive::confirm::Confirmer;
 use trace_archive::{framing, session_info};
-use trace_format::mutants;
 use trace_format::units::{ProviderId, TicksPerSecond};
 use trace_protocol::controller::{FileCount, TraceConfig};
 use zx_sim::{Error, Signals, Socket, WaitSet};
@@ -210,8 +209,7 @@ impl Output {
 
     /// Bytes of the archive that are written, as far as that is known.
     fn written(&self) -> u64 {
-        let believed = |_: &&Confirmations| !mutants::is_on("what is sent counts as written");
-        self.confirmations.as_ref().filter(believed).map_or(self.taken, |confirmations| confirmations.written)
+        self.confirmations.as_ref().map_or(self.taken, |confirmations| confirmations.written)
     }
 
     /// Hands over as much as the sink accepts. An error means that it accepts nothing any more.

@@ -12,7 +12,6 @@ use trace_engine::{
     AlertHandler, BUFFER_VERSION, BufferMode, Categories, Config, Disposition, Mirror, ThreadKoids,
     WakeHandler, engine,
 };
-use trace_format::mutants;
 use trace_protocol::fifo::{FIFO_DEPTH, FIFO_VERSION, PACKET_BYTES};
 use trace_protocol::provider::ProviderConfig;
 use trace_protocol::{BufferDisposition, FifoRequest};
@@ -96,11 +95,7 @@ impl Session {
         let fifo =
             Fifo::from_handle(config.fifo, PACKET_BYTES, FIFO_DEPTH).map_err(|error| error.to_string())?;
         let vmo = Vmo::from_handle(config.buffer).map_err(cannot_map)?;
-        let live = if mutants::is_on("the buffer is not locked") {
-            Vmo::of_bytes("another", &[0]).and_then(|vmo| vmo.lock_live()).map_err(cannot_map)?
-        } else {
-            vmo.lock_live().map_err(cannot_map)?
-        };
+        let live = vmo.lock_live().map_err(cannot_map)?;
         let takes_startup = config.takes_startup;
         let process = config.process_koid.unwrap_or_else(zx_sim::process_koid);
         let thread_koids = thread_koids(process, namespace.map(PidNamespace::numbers));
