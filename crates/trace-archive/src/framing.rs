@@ -79,3 +79,42 @@ fn metadata(record: &Metadata<'_>, out: &mut Vec<u8>) {
         out.truncate(start);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ID: ProviderId = ProviderId(3);
+    const INFO: [u64; 2] = [0x0030_0000_0031_0020, u64::from_le_bytes(*b"app\0\0\0\0\0")];
+    /// A blob named `trace:loss`, and one named `trace:ledger`.
+    const LOSS: [u64; 3] = [0x0001_0020_800a_0075, u64::from_le_bytes(*b"trace:lo"), 0x7373];
+    const LEDGER: [u64; 3] = [0x0001_0028_800c_0085, u64::from_le_bytes(*b"trace:le"), 0x7265_6764];
+
+    fn words(write: impl Fn(&mut Vec<u8>)) -> Vec<u64> {
+        let mut out = Vec::new();
+        write(&mut out);
+        let (words, rest) = out.as_chunks::<8>();
+        assert!(rest.is_empty());
+        words.iter().map(|word| u64::from_le_bytes(*word)).collect()
+    }
+
+    //= docs/format.md#loss-blob
+    //= docs/format.md#ledger-blob
+    #[test]
+    fn framing_records_have_these_words() {
+        assert_eq!(words(magic), [MAGIC_WORD]);
+        assert_eq!(words(|out| provider_info(ID, "app", out)), [&[MAGIC_WORD][..], &INFO].concat());
+        assert_eq!(words(|out| provider_section(ID, out)), [MAGIC_WORD, 0x32_0010]);
+        assert_eq!(words(|out| buffer_filled_up(ID, out)), [0x33_0010]);
+        let reported = [0x3_0005_0001, 7, 20, 30];
+        let lost = Loss { count: 7, first: 20, last: 30 };
+        assert_eq!(words(|out| loss(ID, LossCode(5), lost, out)), [&LOSS[..], &reported].concat());
+        let unknown = [0x3_0022_0001, 1, 0, 0];
+        assert_eq!(
+            words(|out| lost_without_number(ID, "app", out)),
+            [&[MAGIC_WORD][..], &INFO, &LOSS, &unknown].concat()
+        );
+        let record = LedgerRecord { provider: ID, generated: 9, archived: 8, records: 10, uncertain: 1 };
+        assert_eq!(words(|out| ledger(record, out)), [&LEDGER[..], &[0x3_0000_0001, 9, 8, 10, 1]].concat());
+    }
+}

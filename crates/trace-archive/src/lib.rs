@@ -27,6 +27,8 @@ mod problem;
 pub mod program_info;
 pub mod recovery;
 pub mod session_info;
+#[cfg(test)]
+mod testing;
 pub mod transfer;
 
 pub use problem::problem;

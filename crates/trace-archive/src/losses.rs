@@ -254,9 +254,12 @@ fn is_refusal(reason: LossReason) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::Image;
+    use trace_format::buffer::BufferMode;
     use trace_format::loss::LossRecord;
     use trace_format::record::{Record, RecordHeader};
     use trace_format::slab::Gap;
+    use trace_reader::buffer::{Activity, BufferPart, Period};
 
     const PROVIDER: ProviderId = ProviderId(3);
 
@@ -270,6 +273,11 @@ mod tests {
 
     /// Reason, count and times of the records in an archive.
     fn reported(archive: &[u8]) -> Vec<(LossReason, Loss)> {
+        let reason = |code| LossReason::ALL.into_iter().find(|reason| LossCode::from(*reason) == code);
+        records(archive).into_iter().map(|(code, loss)| (reason(code).unwrap(), loss)).collect()
+    }
+
+    fn records(archive: &[u8]) -> Vec<(LossCode, Loss)> {
         let mut rest = archive;
         let mut reported = Vec::new();
         while !rest.is_empty() {
@@ -278,8 +286,7 @@ mod tests {
             let Record::Blob(blob) = record else { panic!("{record:?}") };
             let record = LossRecord::decode(blob.payload).unwrap().unwrap();
             assert_eq!(record.provider, PROVIDER);
-            let reason = LossReason::ALL.into_iter().find(|reason| LossCode::from(*reason) == record.reason);
-            reported.push((reason.unwrap(), loss(record.count, record.first.0, record.last.0)));
+            reported.push((record.reason, loss(record.count, record.first.0, record.last.0)));
             rest = &rest[bytes..];
         }
         reported
@@ -350,23 +357,106 @@ mod tests {
             );
             assert!(losses.reported_gaps.len() <= MAX_REPORTED_GAPS);
         }
+        // As many as are remembered stay, shown or not.
+        let mut losses = Losses::default();
+        let many: Vec<_> = (0..MAX_REPORTED_GAPS as u64).map(|half| gap(half, loss(1, 5, 6))).collect();
+        gaps(&mut losses, &many);
+        assert_eq!(gaps(&mut losses, &[]), []);
+        assert_eq!(gaps(&mut losses, &many), []);
+        gaps(&mut losses, &[gap(1000, loss(1, 5, 6)), gap(1001, loss(1, 5, 6))]);
+        assert_eq!(losses.reported_gaps.len(), 2);
     }
 
     //= docs/recovery.md#what-is-recovered
     #[test]
     fn a_resumed_report_adds_the_rest() {
         let mut losses = Losses::default();
+        losses.clear(4);
         gaps(&mut losses, &[gap(4, loss(10, 100, 200))]);
-        ledger(&mut losses, &[(LossReason::TooLarge, loss(2, 50, 60))]);
+        ledger(&mut losses, &[(LossReason::Full, loss(0, 0, 0)), (LossReason::TooLarge, loss(2, 50, 60))]);
+        losses.report_malformed(PROVIDER, 5, &mut Vec::new());
+        losses.note_damage();
+        losses.report_damage(PROVIDER, &mut Vec::new());
         let reported: Reported =
             serde_json::from_str(&serde_json::to_string(&losses.reported()).unwrap()).unwrap();
+        // Reasons without losses are left out.
+        assert_eq!(reported.by_reason, [(2, 10, 200), (5, 2, 60)]);
         let mut losses = Losses::resume(&reported);
+        assert!(losses.is_damaged());
         assert_eq!((losses.dropped(), losses.reported()), (12, reported));
         assert_eq!(gaps(&mut losses, &[gap(4, loss(11, 100, 210))]), [loss(1, 100, 210)]);
         let all = [(LossReason::NotSaved, loss(13, 100, 900)), (LossReason::TooLarge, loss(3, 50, 70))];
         let rest = [(LossReason::NotSaved, loss(2, 210, 900)), (LossReason::TooLarge, loss(1, 60, 70))];
         assert_eq!(ledger(&mut losses, &all), rest);
         assert_eq!(losses.dropped(), 16);
+    }
+
+    //= docs/recovery.md#what-is-recovered
+    #[test]
+    fn a_stored_report_is_cleared_as_the_losses_are() {
+        let mut losses = Losses::default();
+        losses.clear(60);
+        gaps(&mut losses, &[gap(4, loss(10, 100, 200))]);
+        let mut reported = losses.reported();
+        reported.clear(40);
+        losses.clear(40);
+        assert_eq!(losses.reported(), reported);
+        let cleared = |count| [(LossReason::Cleared, loss(count, 0, 7))];
+        assert_eq!(ledger(&mut Losses::resume(&reported), &cleared(103)), cleared(3));
+    }
+
+    //= docs/protocol.md#losses
+    #[test]
+    fn the_ledger_is_reported_when_a_run_is_over() {
+        let image = Image::sized(1 << 20, BufferMode::Streaming);
+        let layout = image.layout;
+        let gap = Gap { half: 4, reason: LossReason::NotSaved };
+        let image = image
+            .words(layout.loss_entry(LossReason::Overwritten), &[7, !1, 2])
+            .words(layout.loss_entry(LossReason::NotSaved), &[5, !10, 20])
+            .words(layout.loss_entry(LossReason::Cleared), &[2, !1, 3])
+            .words(layout.gap(0), &[3, !10, 15, gap.to_word()]);
+        let mut reader = image.reader(BufferPart::Rest(Activity::Quiet));
+        let mut losses = Losses::default();
+        let mut out = Vec::new();
+        losses.report(PROVIDER, &reader, false, &mut out).unwrap();
+        assert_eq!(reported(&out), [(LossReason::NotSaved, loss(3, 10, 15))]);
+        assert_eq!((losses.dropped(), losses.refused()), (3, 0));
+        out.clear();
+        losses.report(PROVIDER, &reader, true, &mut out).unwrap();
+        let rest = [
+            (LossReason::Overwritten, loss(7, 1, 2)),
+            (LossReason::NotSaved, loss(2, 15, 20)),
+            (LossReason::Cleared, loss(2, 1, 3)),
+        ];
+        assert_eq!(reported(&out), rest);
+        // Records that were overwritten or cleared had been written.
+        assert_eq!((losses.dropped(), losses.refused()), (7, 5));
+        let lost = |reason, records| Lost { reason: LossCode::from(reason).0, records };
+        assert_eq!(losses.by_reason(), [lost(LossReason::Overwritten, 7), lost(LossReason::NotSaved, 5)]);
+        assert!(!losses.is_damaged());
+        // No writer has lost so many in no time.
+        let image = image.words(layout.loss_entry(LossReason::Full), &[1 << 21, !1, 2]);
+        reader = image.reader(BufferPart::Rest(Activity::Quiet));
+        reader.set_period(Period { made: 0, read: 0 });
+        losses.report(PROVIDER, &reader, true, &mut Vec::new()).unwrap();
+        assert!(losses.is_damaged());
+    }
+
+    //= docs/protocol.md#losses
+    #[test]
+    fn malformed_records_are_reported_once() {
+        let mut losses = Losses::default();
+        let report = |losses: &mut Losses, malformed| {
+            let mut out = Vec::new();
+            losses.report_malformed(PROVIDER, malformed, &mut out);
+            records(&out)
+        };
+        assert_eq!(report(&mut losses, 0), []);
+        assert_eq!(report(&mut losses, 3), [(LossCode::MALFORMED, loss(3, 0, 0))]);
+        assert_eq!(report(&mut losses, 3), []);
+        assert_eq!(report(&mut losses, 5), [(LossCode::MALFORMED, loss(2, 0, 0))]);
+        assert_eq!(losses.by_reason(), [Lost { reason: LossCode::MALFORMED.0, records: 5 }]);
     }
 
     #[test]

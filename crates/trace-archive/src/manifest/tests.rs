@@ -73,6 +73,83 @@ fn what_was_written_is_read() {
 }
 
 #[test]
+fn a_new_manifest_is_empty_and_one_of_a_user_names_the_user() {
+    let directory = tempfile::tempdir().unwrap();
+    drop(Writer::open(directory.path()).unwrap());
+    assert_eq!(std::fs::read(directory.path().join(FILE)).unwrap(), b"");
+    assert_eq!((info().uid, info().of_user(7).uid), (None, Some(7)));
+}
+
+#[test]
+fn a_manifest_is_rewritten_at_its_limit_and_is_no_link() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut writer = Writer::open(directory.path()).unwrap();
+    writer.append(&Entry::Session(info())).unwrap();
+    writer.limit = writer.bytes;
+    writer.shorten(directory.path()).unwrap();
+    assert!(writer.limit > GROWTH_BYTES);
+    let (path, elsewhere) = (directory.path().join(FILE), directory.path().join("elsewhere"));
+    std::fs::rename(&path, &elsewhere).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, &path).unwrap();
+    assert!(Writer::open(directory.path()).is_err());
+}
+
+#[test]
+fn a_program_is_described_by_its_parent_or_its_registration() {
+    let described = |parent, registered| {
+        let command_line = Some("app -v".to_owned());
+        BufferInfo { parent, registered, command_line, ..provider(1) }.program_info()
+    };
+    assert_eq!(described(None, None), None);
+    for (parent, registered) in [(Some(3), None), (None, Some(5))] {
+        let info = described(parent, registered).unwrap();
+        assert_eq!((info.process, info.command_line.as_deref()), (Koid(41), Some("app -v")));
+        assert_eq!((info.parent, info.registered), (parent.map(Koid), registered.map(Ticks)));
+    }
+}
+
+//= docs/recovery.md#manifest
+#[test]
+fn parts_before_the_last_that_is_written_are_forgotten() {
+    let mut entries = vec![Entry::Session(info()), Entry::Provider(provider(1))];
+    for half in 0..3 {
+        entries.push(Entry::Part { provider: 1, part: part(Some(half), 100 * u64::from(half)) });
+        entries.push(Entry::End { provider: 1, end: 100 * u64::from(half) + 99, so_far: so_far(1) });
+    }
+    entries.push(Entry::Part { provider: 1, part: part(None, 300) });
+    let halves = |last: Entry| {
+        let manifest = Manifest::parse(&lines(&[&entries[..], &[last]].concat())).unwrap();
+        let parts = manifest.buffers[&1].parts.clone();
+        parts.into_iter().map(|part| part.info.half).collect::<Vec<_>>()
+    };
+    assert_eq!(halves(Entry::Saved { provider: 1, half: 1 }), [Some(1), Some(2), None]);
+    assert_eq!(halves(Entry::Saved { provider: 1, half: 2 }), [Some(2), None]);
+    // Its end is not known.
+    assert_eq!(halves(Entry::Archived { provider: 1 }), [Some(0), Some(1), Some(2), None]);
+}
+
+//= docs/recovery.md#what-is-recovered
+#[test]
+fn an_archive_has_parts_of_this_run_or_of_one_before() {
+    let entries = [
+        Entry::Session(info()),
+        Entry::Provider(provider(1)),
+        Entry::Part { provider: 1, part: part(None, 40) },
+        Entry::End { provider: 1, end: 100, so_far: so_far(1) },
+        Entry::Started { provider: 1, retains: false },
+        Entry::Part { provider: 1, part: part(None, 120) },
+        Entry::End { provider: 1, end: 150, so_far: so_far(1) },
+    ];
+    let facts = |count| {
+        let manifest = Manifest::parse(&lines(&entries[..count])).unwrap();
+        (manifest.has_parts(), manifest.needed_bytes())
+    };
+    // Before the next start, the buffer has it, too.
+    assert_eq!([1, 2, 3, 4].map(facts), [(false, 0), (false, 0), (true, 0), (true, 0)]);
+    assert_eq!([5, 6, 7].map(facts), [(true, 0), (true, 120), (true, 150)]);
+}
+
+#[test]
 fn a_start_after_an_archive_counts_anew() {
     let bytes = lines(&[
         Entry::Session(info()),
@@ -140,6 +217,7 @@ fn a_manifest_that_grows_is_written_anew_and_says_the_same() {
             assert!(half > 5, "after {half} thousand halves");
             break;
         }
+        assert!(half < 50, "it is never shorter");
         // Many at a time, so that it is rarely read.
         for half in 1000 * half..1000 * (half + 1) {
             let begin = 100 * u64::from(half);

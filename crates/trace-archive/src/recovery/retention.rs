@@ -124,7 +124,8 @@ mod tests {
     fn the_oldest_are_given_up_beyond_a_week_and_where_there_is_no_room() {
         let directory = tempfile::tempdir().unwrap();
         let runtime = directory.path();
-        for (name, day, pages) in [("a", 90, 10), ("b", 95, 20), ("c", 96, 30), ("d", 99, 10)] {
+        // The second is exactly seven days old.
+        for (name, day, pages) in [("a", 90, 10), ("b", 93, 20), ("c", 96, 30), ("d", 99, 10)] {
             leave(runtime, name, DAY * day, pages);
         }
         let messages = RefCell::new(Vec::new());
@@ -136,6 +137,15 @@ mod tests {
         give_up(runtime, 59 * 4096, UNIX_EPOCH + DAY * 100, say);
         assert_eq!(left(runtime), ["session-c", "session-d"]);
         assert!(messages.borrow()[0].ends_with("session-b (a recording of b): leftovers take too much room"));
+    }
+
+    #[test]
+    fn a_session_of_another_decade_is_deleted() {
+        let directory = tempfile::tempdir().unwrap();
+        leave(directory.path(), "a", DAY, 1);
+        let messages = RefCell::new(Vec::new());
+        delete_expired(directory.path(), |text| messages.borrow_mut().push(text.to_owned()));
+        assert_eq!((left(directory.path()), messages.borrow().len()), (Vec::new(), 1));
     }
 
     //= docs/recovery.md#how-long-it-is-kept

@@ -1,0 +1,259 @@
+use super::*;
+use crate::framing;
+use crate::manifest::{BufferInfo, OutputFile, PartInfo, SessionInfo};
+use crate::program_info::{self, ProviderEnd};
+use crate::testing::{DEFINITIONS, Image, RATE, bytes, event};
+use crate::transfer::{Part, Progress, ProviderBuffer, SoFar, Transfer};
+use std::os::unix::fs::DirBuilderExt;
+use trace_format::buffer::BufferMode;
+use trace_format::loss::LedgerRecord;
+use trace_format::units::{Koid, ProviderId, TicksPerSecond};
+use trace_protocol::BufferingMode;
+use trace_protocol::controller::ProviderDisposition;
+
+/// No process has this number.
+const NO_PID: u64 = 4_000_000_000;
+
+fn begin(runtime: &Path, name: &str, is_startup: bool) -> (PathBuf, Writer) {
+    let mut info = SessionInfo::new(BufferMode::Oneshot, 1, 1, Vec::new());
+    info.is_startup = is_startup;
+    begin_with(runtime, name, info)
+}
+
+fn begin_with(runtime: &Path, name: &str, info: SessionInfo) -> (PathBuf, Writer) {
+    let directory = runtime.join(name);
+    std::fs::DirBuilder::new().mode(0o700).create(&directory).unwrap();
+    let mut writer = Writer::open(&directory).unwrap();
+    writer.append(&Entry::Session(info)).unwrap();
+    (directory, writer)
+}
+
+fn provider(id: u32, origin: Option<(u64, u64)>) -> Entry {
+    Entry::Provider(BufferInfo { id, origin, ..app() })
+}
+
+/// Program 1.
+fn app() -> BufferInfo {
+    let (name, bytes) = ("app".to_owned(), 64 << 10);
+    let (parent, command_line, registered, origin, mode) = (None, None, None, None, None);
+    BufferInfo { id: 1, name, pid: NO_PID, bytes, parent, command_line, registered, origin, mode }
+}
+
+const STARTED: Entry = Entry::Started { provider: 1, retains: false };
+
+/// A session of one program.
+struct One {
+    runtime: tempfile::TempDir,
+    directory: PathBuf,
+    writer: Writer,
+}
+
+impl One {
+    /// With this buffer, and these lines after that of the session.
+    fn new(buffer: &[u8], entries: &[Entry]) -> Self {
+        Self::with(SessionInfo::new(BufferMode::Oneshot, RATE, 1, Vec::new()), buffer, entries)
+    }
+
+    fn with(info: SessionInfo, buffer: &[u8], entries: &[Entry]) -> Self {
+        let runtime = tempfile::tempdir().unwrap();
+        let (directory, writer) = begin_with(runtime.path(), "session-1", info);
+        std::fs::write(directory.join("provider-1"), buffer).unwrap();
+        let mut one = Self { runtime, directory, writer };
+        entries.iter().for_each(|entry| one.note(entry));
+        one
+    }
+
+    fn note(&mut self, entry: &Entry) {
+        self.writer.append(entry).unwrap();
+    }
+
+    /// The client has written this.
+    fn note_output(&mut self, contents: &[u8]) -> PathBuf {
+        let path = self.runtime.path().join("trace.fxt");
+        std::fs::write(&path, contents).unwrap();
+        let found = std::fs::metadata(&path).unwrap();
+        let (device, inode, uid) = (found.dev(), found.ino(), found.uid());
+        self.note(&Entry::Output(OutputFile { path: path.display().to_string(), device, inode, uid }));
+        path
+    }
+
+    fn buffer(&self) -> PathBuf {
+        self.directory.join("provider-1")
+    }
+
+    fn session(&self) -> Session {
+        Session::read(&self.directory).unwrap()
+    }
+
+    fn leftover(&self) -> Leftover {
+        Leftover::open(&self.directory).unwrap()
+    }
+
+    /// The archive, the state of the client's file, and the program's result.
+    fn recover(&self) -> (Vec<u8>, ClientFile, Recovered) {
+        let (mut out, mut all) = (Vec::new(), Vec::new());
+        let client = self.leftover().recover(&mut out, |recovered| all.push(recovered.clone())).unwrap();
+        assert_eq!(all.len(), 1);
+        (out, client, all.remove(0))
+    }
+}
+
+fn started() -> [Entry; 2] {
+    [provider(1, None), STARTED]
+}
+
+/// The manager was killed after it had made the buffer part of its session, and before it could delete
+/// the program's own file.
+//= docs/protocol.md#what-was-recorded-before
+#[test]
+fn a_buffer_that_a_session_has_taken_over_is_recovered_once() {
+    let runtime = tempfile::tempdir().unwrap();
+    let (own, mut writer) = begin(runtime.path(), "session-1", true);
+    std::fs::write(own.join("provider-1"), [0; 4096]).unwrap();
+    let file = std::fs::metadata(own.join("provider-1")).unwrap();
+    writer.append(&provider(1, None)).unwrap();
+    writer.append(&Entry::Started { provider: 1, retains: false }).unwrap();
+    writer.append(&Entry::Ended).unwrap();
+    let is_waiting = || Session::read(&own).unwrap().is_waiting();
+    assert!(is_waiting());
+    let (_, mut writer) = begin(runtime.path(), "session-2", false);
+    writer.append(&provider(3, Some((file.dev(), file.ino() + 1)))).unwrap();
+    writer.append(&Entry::Started { provider: 3, retains: false }).unwrap();
+    writer.append(&provider(4, Some((file.dev(), file.ino())))).unwrap();
+    assert!(is_waiting(), "it is not part of the session yet");
+    writer.append(&Entry::Started { provider: 4, retains: false }).unwrap();
+    assert!(!is_waiting());
+    // When the session is recovered, it is gone, too.
+    Leftover::open(&runtime.path().join("session-2")).unwrap().delete().unwrap();
+    assert!(!own.exists() && std::fs::read_dir(runtime.path()).unwrap().next().is_none());
+}
+
+mod join;
+
+#[test]
+fn sessions_are_directories_with_their_prefix() {
+    let runtime = tempfile::tempdir().unwrap();
+    let of = |name: &str| session_directories(&runtime.path().join(name));
+    assert_eq!(of("none").unwrap(), Vec::<PathBuf>::new());
+    std::fs::write(runtime.path().join("session-file"), "").unwrap();
+    std::fs::create_dir(runtime.path().join("other")).unwrap();
+    let (directory, _) = begin(runtime.path(), "session-1", false);
+    assert_eq!(of("").unwrap(), [directory]);
+    assert!(of("session-file").is_err());
+}
+
+#[test]
+fn a_buffer_that_was_taken_over_is_deleted_if_it_is_still_that_file() {
+    let one = One::new(&[0; 4096], &started());
+    let identity = |path: &Path| std::fs::metadata(path).map(|found| (found.dev(), found.ino())).unwrap();
+    let delete = |path: &Path, (device, inode)| delete_startup_buffer(path, (device, inode));
+    let (device, inode) = identity(&one.buffer());
+    let refused = delete(&one.buffer(), (device, inode + 1)).unwrap_err();
+    assert_eq!(refused.to_string(), "it is another file");
+    let other = one.directory.join("other");
+    std::fs::write(&other, "").unwrap();
+    delete(&one.buffer(), (device, inode)).unwrap();
+    assert!(!one.buffer().exists() && other.exists() && one.directory.join(MANIFEST_FILE).exists());
+    // With the last buffer, the directory goes.
+    delete(&other, identity(&other)).unwrap();
+    assert!(!one.directory.exists());
+    let outside = one.runtime.path().join("provider-1");
+    std::fs::write(&outside, "").unwrap();
+    assert!(delete(&outside, identity(&outside)).is_err() && outside.exists());
+}
+
+#[test]
+fn a_manager_is_alive_if_its_process_is_and_holds_the_lock() {
+    let has_manager = |pid: u32, holder: u32, entries: &[Entry]| {
+        let mut info = SessionInfo::new(BufferMode::Oneshot, RATE, 1, Vec::new());
+        info.manager_pid = pid;
+        let one = One::with(info, &[0; 4096], &started());
+        let mut writer = Writer::open(&one.directory).unwrap();
+        entries.iter().for_each(|entry| writer.append(entry).unwrap());
+        std::fs::write(one.directory.join(LOCK_FILE), holder.to_string()).unwrap();
+        let session = one.session();
+        assert_eq!(session.is_recoverable(), !session.has_manager());
+        session.has_manager()
+    };
+    let own = std::process::id();
+    let dead = NO_PID as u32;
+    assert!(has_manager(own, own, &[]));
+    assert!(!has_manager(own, dead, &[]) && !has_manager(dead, dead, &[]));
+    assert!(!has_manager(own, own, &[Entry::Ended]));
+    assert_eq!(One::new(&[], &[]).session().began(), UNIX_EPOCH + Duration::from_nanos(1));
+}
+
+//= docs/recovery.md#what-is-recovered
+#[test]
+fn data_that_is_in_no_archive_or_in_the_clients_file_is_recoverable() {
+    let is_recoverable = |one: &One| {
+        let session = one.session();
+        assert_eq!(session.is_waiting(), session.is_recoverable());
+        session.is_recoverable()
+    };
+    assert!(is_recoverable(&One::new(&[0; 4096], &started())));
+    assert!(!is_recoverable(&One::new(&[0; 4096], &[provider(1, None)])));
+    let mut one = One::new(&[0; 4096], &started());
+    one.note(&Entry::Archived { provider: 1 });
+    assert!(!is_recoverable(&one));
+    let output = one.note_output(b"");
+    assert!(!is_recoverable(&one), "none of it is in the file");
+    one.note(&Entry::Part { provider: 1, part: PartInfo { half: None, begin: 8, left: Vec::new() } });
+    assert!(is_recoverable(&one));
+    std::fs::rename(&output, one.runtime.path().join("elsewhere")).unwrap();
+    assert!(!is_recoverable(&one));
+    std::fs::write(&output, b"").unwrap();
+    assert!(!is_recoverable(&one), "it is another file");
+}
+
+#[test]
+fn a_session_that_was_recovered_is_not_waiting() {
+    let one = One::new(&[0; 4096], &[&started()[..], &[Entry::Ended]].concat());
+    one.leftover().note_recovered(Path::new("a.fxt")).unwrap();
+    let session = one.session();
+    assert_eq!(session.manifest.recovered, ["a.fxt"]);
+    assert!(session.is_recoverable() && !session.is_waiting());
+}
+
+#[test]
+fn a_session_has_the_pieces_of_its_client_and_of_programs_that_were_started() {
+    let mut one = One::new(&[1; 8192], &[provider(1, None)]);
+    assert_eq!(one.session().pieces(), []);
+    one.note(&STARTED);
+    let path = one.note_output(b"four");
+    let client = Piece { path, bytes: 4, provider: None };
+    let bytes = std::fs::metadata(one.buffer()).unwrap().blocks() * 512;
+    assert!(bytes >= 8192);
+    assert_eq!(one.session().pieces(), [client, Piece { path: one.buffer(), bytes, provider: Some(1) }]);
+}
+
+#[test]
+fn a_session_whose_program_lives_stays_and_is_one_processs_at_a_time() {
+    let one = One::new(&[], &started());
+    std::fs::remove_file(one.buffer()).unwrap();
+    let live = Vmo::create_in(&one.directory, "provider-1", 4096).unwrap().lock_live().unwrap();
+    let leftover = one.leftover();
+    assert_eq!(leftover.live_program(), Some(("app", NO_PID)));
+    assert!(matches!(Leftover::open(&one.directory), Err(Error::InUse { .. })));
+    assert!(matches!(leftover.delete(), Err(Error::StillLive { pid: NO_PID, .. })) && one.buffer().exists());
+    drop(live);
+    let leftover = one.leftover();
+    assert_eq!(leftover.live_program(), None);
+    assert_eq!(leftover.session().directory, one.directory);
+    leftover.delete().unwrap();
+    assert!(!one.directory.exists());
+}
+
+#[test]
+fn the_clients_file_is_deleted_unless_it_was_replaced() {
+    let mut one = One::new(&[], &started());
+    assert_eq!(one.leftover().delete_client_file().unwrap(), None);
+    let path = one.note_output(b"four");
+    let kept = one.runtime.path().join("kept");
+    std::fs::rename(&path, &kept).unwrap();
+    std::fs::write(&path, b"other").unwrap();
+    assert_eq!(one.leftover().delete_client_file().unwrap(), None);
+    std::fs::rename(&kept, &path).unwrap();
+    assert_eq!(one.leftover().delete_client_file().unwrap(), Some(path.clone()));
+    assert!(!path.exists());
+}
