@@ -86,8 +86,130 @@ fn any_number_of_durations_may_be_inside() {
         let (begin, end) = (10 * number, 10 * number + 1);
         let span = Span { what: 0, thread: 0, process: 0, shape: Shape::Complete, begin, end, own: 0 };
         state.own_time(&span, 64);
-        assert!(state.waiting.len() <= 64);
+        let waiting = state.waiting.len() as u64;
+        assert!(if number < 64 { waiting == number + 1 } else { waiting <= 64 });
     }
+    // Pairs of the older half become one.
+    state.waiting = (0..64).map(|number| (10 * number, 1)).collect();
+    state.thin();
+    let joined = (0..16).map(|pair| (20 * pair, 2)).chain((32..64).map(|number| (10 * number, 1)));
+    assert!(joined.eq(state.waiting));
+}
+
+const fn thread(process: u64, thread: u64) -> Thread {
+    Thread { process: Koid(process), thread: Koid(thread) }
+}
+
+#[test]
+fn threads_and_processes_are_numbered_as_they_come() {
+    let disorder = Disorder::default();
+    let mut spans = Spans::new(&disorder);
+    let all = [thread(5, 1), thread(6, 2), thread(5, 3)];
+    assert_eq!(all.map(|thread| spans.thread(thread)), [0, 1, 2]);
+    assert_eq!(spans.thread(all[1]), 1);
+    assert!(spans.threads().eq(all) && spans.threads_with_processes().eq(all.into_iter().zip([0, 1, 0])));
+    assert_eq!(spans.processes(), [Koid(5), Koid(6)]);
+    // The more threads there are, the fewer durations of each wait.
+    assert_eq!(spans.waiting_of_thread, MAX_WAITING_OF_THREAD);
+    for number in 3..1024 {
+        assert_eq!(spans.thread(thread(7, number)), number as u32);
+    }
+    assert_eq!(spans.waiting_of_thread, 4096);
+    let last = MAX_THREADS as u64 - 1;
+    for (number, expected) in (1024..last + 3).zip((1024..last).chain([last; 3])) {
+        assert_eq!(spans.thread(thread(7, number)), expected as u32);
+    }
+}
+
+/// A begin or an end.
+fn part((what, thread): (u32, u32), at: u64, is_end: bool, id: Option<u64>) -> Part {
+    Part { open: Open { at, what, thread }, is_end, id }
+}
+
+#[test]
+fn begins_beyond_the_limit_are_dropped() {
+    let (disorder, whats) = (Disorder::default(), Whats::default());
+    let mut spans = Spans::new(&disorder);
+    spans.thread(thread(1, 1));
+    let mut put = |at, is_end| {
+        let span = spans.part(part((0, 0), at, is_end, None), &whats);
+        (span.map(|span| span.begin), spans.dropped)
+    };
+    let most = MAX_OPEN as u64;
+    for at in 0..most {
+        assert_eq!(put(at, false), (None, 0));
+    }
+    assert_eq!([put(most, false), put(most, false)], [(None, 1), (None, 2)]);
+    assert_eq!(put(most, true), (Some(most - 1), 2));
+    assert_eq!([put(most, false), put(most, false)], [(None, 2), (None, 3)]);
+}
+
+//= docs/tables.md#tables
+#[test]
+fn an_operation_ends_in_its_process_and_by_its_name_if_it_can() {
+    let mut whats = Whats::default();
+    let [a, b] = ["a", "b"].map(|name| whats.number(Text(b"c"), Text(name.as_bytes())));
+    let disorder = Disorder::default();
+    let (here, there) = (0, 1);
+    let cases = [
+        (vec![(a, here), (b, here), (a, there)], Some(0)),
+        (vec![(b, here), (a, there)], Some(0)),
+        (vec![(a, there), (b, there)], Some(0)),
+        (vec![(b, there)], None),
+    ];
+    for (begun, expected) in cases {
+        let mut spans = Spans::new(&disorder);
+        [1, 2].into_iter().for_each(|process| _ = spans.thread(thread(process, process)));
+        for (at, begun) in (0..).zip(&begun) {
+            assert_eq!(spans.part(part(*begun, at, false, Some(7)), &whats), None);
+        }
+        let ended = spans.part(part((a, here), 10, true, Some(7)), &whats);
+        assert_eq!(ended.map(|span| span.begin), expected, "{begun:?}");
+        assert_eq!(spans.unmatched, u64::from(expected.is_none()));
+    }
+}
+
+//= docs/stats.md#self-time
+#[test]
+fn what_comes_late_is_sorted_and_keeps_all_that_it_says() {
+    let (begin, end) = (EventKind::DurationBegin, EventKind::DurationEnd);
+    let archive = Archive::new()
+        .event(3, "", end, 10)
+        .event(3, "b", begin, 2)
+        .event(2, "a", EventKind::AsyncEnd { id: 7 }, 30)
+        .event(2, "a", EventKind::AsyncBegin { id: 7 }, 5);
+    let disorder = Disorder::find(archive.bytes()).unwrap();
+    let mut whats = Whats::default();
+    let [a, b] = ["a", "b"].map(|name| whats.number(Text(b"c"), Text(name.as_bytes())));
+    let mut spans = Spans::new(&disorder);
+    let [_, in_order, late] = [1, 2, 3].map(|number| spans.thread(thread(1, number)));
+    for (who, at, is_end, id) in [
+        ((a, late), 10, true, None),
+        ((b, late), 2, false, None),
+        ((b, late), 40, false, None),
+        ((a, in_order), 30, true, Some(7)),
+        ((a, in_order), 5, false, Some(7)),
+        ((b, in_order), 50, false, Some(7)),
+    ] {
+        assert_eq!(spans.part(part(who, at, is_end, id), &whats), None);
+    }
+    for (begin, end) in [(12, 14), (0, 20)] {
+        assert_eq!(spans.complete(Open { at: begin, what: a, thread: late }, end), None);
+    }
+    let (mut ended, mut unfinished) = (Vec::new(), Vec::new());
+    spans.finish(&whats, |span| ended.push(*span), |open| unfinished.push(*open)).unwrap();
+    let span =
+        |what, thread, shape, begin, end, own| Span { what, thread, process: 0, shape, begin, end, own };
+    let expected = [
+        span(a, in_order, Shape::Operation, 5, 30, 25),
+        span(b, late, Shape::Pair, 2, 10, 8),
+        span(a, late, Shape::Complete, 12, 14, 2),
+        span(a, late, Shape::Complete, 0, 20, 10),
+    ];
+    assert_eq!(ended, expected);
+    let open =
+        |what, thread, begin, is_operation| Unfinished { what, thread, process: 0, begin, is_operation };
+    assert_eq!(unfinished, [open(b, late, 40, false), open(b, in_order, 50, true)]);
 }
 
 //= docs/tables.md#tables
