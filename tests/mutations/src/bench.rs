@@ -65,7 +65,8 @@ impl Bench {
         Ok(())
     }
 
-    /// Breaks the code, runs its tests until one is red, and mends the code. An error means that a test is no good.
+    /// Breaks the code, runs its tests until one is red, and mends the code. An error means that a test is no
+    /// good.
     pub fn try_out(&mut self, edit: &Edit) -> io::Result<Outcome> {
         let path = self.tree.join(&edit.file);
         let mut outcome = Outcome::Green;

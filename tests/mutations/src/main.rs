@@ -1,13 +1,14 @@
 //! Breaks the code, one place at a time, and looks whether tests go red.
 //!
-//! * `mutations --draw SEED --seconds N`: mutants in what differs from the parent, drawn by the seed, as many as fit.
-//!   Where nothing differs in the files of the list, mutants of the whole list.
+//! * `mutations --draw SEED --seconds N`: mutants in what differs from the parent, drawn by the seed, as many
+//!   as fit. Where nothing differs in the files of the list, mutants of the whole list.
 //! * `mutations --shard K/N`: the part K of N of the list.
 //! * `mutations --mutants WORDS...`: mutants whose names hold one of these.
 //! * `mutations --patches [WORDS...]`: patches, or those whose names hold one of these.
 //! * `mutations --check`: each patch has one place.
 //!
-//! Mutants are those of `cargo mutants --list` in the files of `.cargo/mutants.toml`. Patches are in `tests/patches.toml`.
+//! Mutants are those of `cargo mutants --list` in the files of `.cargo/mutants.toml`. Patches are in
+//! `tests/patches.toml`.
 #![forbid(unsafe_code)]
 
 mod bench;
@@ -50,8 +51,8 @@ struct Edit {
 }
 
 impl Edit {
-    /// One package goes before what it depends on, so that a broken one does not have others compiled again; scenarios, which
-    /// need everything, are last.
+    /// One package goes before what it depends on, so that a broken one does not have others compiled again;
+    /// scenarios, which need everything, are last.
     fn turn(&self) -> (bool, usize, Vec<Vec<String>>) {
         let is_scenario = self.tests.iter().flatten().any(|word| word == bench::SCENARIOS);
         let place = ORDER.iter().position(|name| self.file.starts_with(Path::new("crates").join(name)));
@@ -179,7 +180,8 @@ fn run(arguments: &[&str]) -> Result<bool, String> {
     }
     let tried = red + green + failed + unviable;
     println!(
-        "{tried} of {} that were chosen from {of} were tried in {} s: {red} red, {green} not red outside the core, {unviable} do not compile",
+        "{tried} of {} that were chosen from {of} were tried in {} s: {red} red, {green} not red outside the \
+         core, {unviable} do not compile",
         edits.len(),
         start.elapsed().as_secs()
     );

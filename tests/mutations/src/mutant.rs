@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Files of the list that are not core: who survives there is reported, and no more.
+/// Files of the list that are not core: a mutant that survives there is reported, and no more.
 const FURTHER: [&str; 4] = [
     "crates/trace-engine/",
     "crates/trace-manager/src/daemon/",
@@ -85,8 +85,8 @@ fn offset(text: &str, position: &Position) -> Option<usize> {
     Some(before + column)
 }
 
-/// Which tests judge the mutants of a package, one after another until one is red: its own, and for the engine, whose tests of
-/// single instructions take minutes, the quick ones and then the models.
+/// Which tests judge the mutants of a package, one after another until one is red: its own; for the engine,
+/// whose tests of single instructions take minutes, the quick ones and then the models.
 fn tests_of(package: &str) -> Vec<Vec<String>> {
     let commands: &[&[&str]] = match package {
         "trace-engine" => &[

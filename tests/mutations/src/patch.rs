@@ -1,4 +1,5 @@
-//! Patches: what cargo-mutants does not make, located by the path of an item and a pattern of tokens inside it.
+//! Patches: what cargo-mutants does not make, located by the path of an item and a pattern of tokens inside
+//! it.
 
 use crate::Edit;
 use proc_macro2::{Spacing, TokenStream, TokenTree};
@@ -97,12 +98,7 @@ impl Patch {
             }
         };
         let place = places.swap_remove(number);
-        let mut text = self.to.clone();
-        // Longer names first, as `$a` begins `$ab`.
-        for (name, bound) in place.bound.iter().rev() {
-            text = text.replace(&format!("$${name}"), &source[bound.clone()]);
-            text = text.replace(&format!("${name}"), &source[bound.clone()]);
-        }
+        let text = place.filled(&self.to, &source);
         Ok((file, place.range, text))
     }
 }
@@ -190,6 +186,17 @@ struct Place {
     bound: BTreeMap<String, Range<usize>>,
 }
 
+impl Place {
+    /// What is put there.
+    fn filled(&self, to: &str, source: &str) -> String {
+        // Longer names first, as `$a` begins `$ab`.
+        self.bound.iter().rev().fold(to.to_owned(), |text, (name, bound)| {
+            let text = text.replace(&format!("$${name}"), &source[bound.clone()]);
+            text.replace(&format!("${name}"), &source[bound.clone()])
+        })
+    }
+}
+
 fn search(pattern: &[TokenTree], tokens: &[TokenTree], source: &str, places: &mut Vec<Place>) {
     for (number, token) in tokens.iter().enumerate() {
         let mut bound = BTreeMap::new();
@@ -261,4 +268,44 @@ fn matched(
 
 fn trees(tokens: TokenStream) -> Vec<TokenTree> {
     tokens.into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOURCE: &str = "struct A; impl A { fn f(&self) { if a <= b { self.x.store(g(1, 2), Release); } } }";
+
+    fn found(from: &str, to: &str) -> Vec<String> {
+        let file = syn::parse_file(SOURCE).unwrap();
+        let mut places = Vec::new();
+        for item in find(&file.items, &["A", "f"]) {
+            search(&trees(parse(from).unwrap()), &trees(item), SOURCE, &mut places);
+        }
+        places.iter().map(|place| place.filled(to, SOURCE)).collect()
+    }
+
+    #[test]
+    fn variables_stand_for_what_is_there() {
+        assert_eq!(
+            found("self.$a.store($$b, Release)", "self.$a.store($$b, Relaxed)"),
+            ["self.x.store(g(1, 2), Relaxed)"]
+        );
+        assert_eq!(found("$a <= $b", "$b <= $a"), ["b <= a"]);
+    }
+
+    #[test]
+    fn half_an_operator_and_half_a_bracket_are_not_found() {
+        assert_eq!(found("$a < $b", ""), [""; 0]);
+        assert_eq!(found("self.$a.store($b)", ""), [""; 0]);
+    }
+
+    #[test]
+    fn names_of_ours_are_refused() {
+        let [name, from, to, item] =
+            ["a name", "$a.store($b, Relaxed)", "$a.own($b)", "a::b::c"].map(str::to_owned);
+        let patch = Patch { name, item, from, to, nth: None, test: Vec::new() };
+        let std = ["store", "Relaxed"].map(str::to_owned);
+        assert_eq!(patch.check_names(&std.into()), Err("own is neither its item nor in `std`".to_owned()));
+    }
 }
