@@ -1,7 +1,8 @@
 //! Breaks the code, one place at a time, and looks whether tests go red.
 //!
 //! * `mutations --draw SEED --seconds N`: mutants in what differs from the parent, drawn by the seed, as many
-//!   as fit. Where nothing differs in the files of the list, mutants of the whole list.
+//!   as fit. Where nothing differs in the files of the list, mutants of the whole list, whose survivors are
+//!   reported and no error.
 //! * `mutations --shard K/N`: the part K of N of the list.
 //! * `mutations --mutants WORDS...`: mutants whose names hold one of these.
 //! * `mutations --patches [WORDS...]`: patches, or those whose names hold one of these.
@@ -100,6 +101,8 @@ fn chosen(arguments: &[&str], root: &Path) -> Result<(Vec<Edit>, String), String
             let in_diff = mutants_in_diff(root)?;
             let (mut edits, of) =
                 if in_diff.is_empty() { (all()?, "the list") } else { (in_diff, "the diff") };
+            // What survives elsewhere is not this change's doing.
+            edits.iter_mut().for_each(|edit| edit.is_core &= of == "the diff");
             let of = format!("{} mutants in {of}", edits.len());
             edits.sort_by_cached_key(|edit| drawn(seed, &edit.name));
             edits.truncate(DRAWN);
