@@ -82,7 +82,7 @@ fn submit(number: u64, requests: &mut impl io::Write, under_way: &mut VecDeque<I
             duration!("layout", "pass", "kind" => pass);
             compute(120 + scatter(number) % 200);
         }
-        if number % 10 == 0 {
+        if number.is_multiple_of(10) {
             instant!("layout", "full layout", Scope::Thread, "dirty" => true, "ratio" => number as f64 / FRAMES as f64);
         }
     }
