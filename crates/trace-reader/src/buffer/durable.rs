@@ -101,3 +101,56 @@ pub(super) fn keep_committed(first: &[u8], second: &mut [u8]) {
         offset += size;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::bytes;
+    use trace_format::buffer::BufferMode;
+
+    /// A record of one word, and one of two.
+    const ONE: u64 = 0x0001_0012;
+    const TWO: [u64; 2] = [0x0001_0022, 7];
+
+    fn placeholder(words: u64) -> u64 {
+        PLACEHOLDER | words << 4 | (words * 8 - 8) << 32
+    }
+
+    //= docs/buffer.md#durable-region
+    #[test]
+    fn records_come_once_and_all_before_the_first_hole_are_read() {
+        let mut durable = Durable::new(&Layout::new(64 << 10, BufferMode::Oneshot).unwrap());
+        let mut fresh = |start: u64, words: &[u64]| {
+            let bytes = bytes(words);
+            let records = durable.fresh_records(start, &bytes);
+            let places: Vec<_> = records.iter().map(|(place, record)| (*place, record.len())).collect();
+            (places, durable.first_unread())
+        };
+        let ones = |range: std::ops::Range<u64>| range.map(|word| (8 * word, 8)).collect::<Vec<_>>();
+        assert_eq!(fresh(0, &[ONE; 100]), (ones(0..100), 800));
+        assert_eq!(fresh(400, &[ONE; 150]), (ones(100..200), 1600));
+        // A hole, a placeholder, and more zeros than are compared at once.
+        let holes = [&[0, placeholder(2), 0][..], &TWO, &[0; 80], &[ONE]].concat();
+        assert_eq!(fresh(1600, &holes), (vec![(1624, 16), (1600 + 85 * 8, 8)], 1600));
+        assert_eq!(fresh(1600, &[&[ONE][..], &TWO, &TWO].concat()), (vec![(1600, 8), (1608, 16)], 1640));
+        // A size that is impossible, at the beginning or the end.
+        assert_eq!(fresh(1640, &[0x2, ONE]), (vec![], 1640));
+        assert_eq!(fresh(1640, &[ONE, TWO[0]]), (vec![(1640, 8)], 1648));
+    }
+
+    //= docs/buffer.md#reading
+    #[test]
+    fn records_are_hidden_unless_their_header_is_in_the_first_copy() {
+        let keep = |first: &[u64], second: &[u64]| {
+            let mut copy = bytes(second);
+            keep_committed(&bytes(first), &mut copy);
+            copy.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word)).collect::<Vec<_>>()
+        };
+        let first = [ONE, 0, 0, placeholder(2), 0, TWO[0], 1, 0, 0];
+        let second = [&[ONE][..], &TWO, &TWO, &TWO, &[0, ONE]].concat();
+        let hidden = [placeholder(2), 7];
+        let expected = [&[ONE][..], &hidden, &hidden, &TWO, &[0, placeholder(1)]].concat();
+        assert_eq!(keep(&first, &second), expected);
+        assert_eq!(keep(&[ONE, 0], &[0x2, ONE]), [0x2, placeholder(1)]);
+    }
+}

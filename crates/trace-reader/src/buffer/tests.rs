@@ -277,7 +277,8 @@ fn every_fault_of_a_rolling_record_is_reported() {
 #[test]
 fn records_of_every_kind_are_handed_on_if_their_references_hold() {
     // Indices 1 are defined, indices 2 are not.
-    let cases: [(&[u64], &[u64], Fault); 7] = [
+    let cases: [(&[u64], &[u64], Fault); 8] = [
+        (&[0x0101_0027, 7], &[0x0201_0027, 7], Fault::String { index: 2 }),
         (&[0x0101_0026, 7], &[0x0201_0026, 7], Fault::String { index: 2 }),
         (&[0x0101_0026, 7], &[0x0102_0026, 7], Fault::Thread { index: 2 }),
         (
@@ -327,6 +328,7 @@ fn every_fault_of_a_durable_record_is_reported() {
         let (words, findings) = image.read();
         assert_eq!(words, with_definitions(&[&[0x1_0002_0022, 0x62]]), "{fault}");
         assert_eq!(findings.first_bad, bad(RegionName::Durable, image.layout.durable + 56, fault));
+        assert_eq!(findings.bad_rolling_records, 0);
     }
 }
 
@@ -336,6 +338,28 @@ fn events_need_an_initialization() {
     let (_, findings) = image.read();
     assert_eq!(findings.events, 0);
     assert_eq!(findings.first_bad, bad(RegionName::Rolling, image.layout.slab(0), Fault::Uninitialized));
+}
+
+#[test]
+fn an_interrupted_read_is_repeated_and_no_other() {
+    struct Failing<'a>(&'a Image, Cell<Option<io::ErrorKind>>);
+    impl Source for Failing<'_> {
+        fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<usize> {
+            self.1.take().map_or_else(|| self.0.bytes[..].read_at(offset, bytes), |kind| Err(kind.into()))
+        }
+    }
+    let image = Image::defined();
+    let open = |kind| open(Failing(&image, Cell::new(Some(kind))), &image, Activity::Quiet).err();
+    assert!(open(io::ErrorKind::Interrupted).is_none());
+    assert!(matches!(open(io::ErrorKind::PermissionDenied), Some(BufferError::Io { offset: 0, .. })));
+}
+
+#[test]
+fn regions_have_names() {
+    assert_eq!(
+        [RegionName::Durable, RegionName::Rolling].map(|name| name.to_string()),
+        ["durable", "rolling"]
+    );
 }
 
 #[test]
@@ -402,6 +426,8 @@ fn read_changing(before: &Image, after: &Image) -> Vec<Vec<u64>> {
 fn an_untouched_slab_is_read_live() {
     let image = Image::defined().slab(0, SlabWord::new(1, SlabState::Open, 1), &event(1));
     assert_eq!(read_changing(&image, &image), vec![vec![1]; 9]);
+    let shared: std::rc::Rc<[u8]> = image.bytes.clone().into();
+    assert_eq!(read(shared, &image, Activity::Live), image.read());
 }
 
 // Reads of a live buffer with one slab: header, slab words; then slab word, slab, slab, slab word; then the
@@ -597,6 +623,7 @@ proptest! {
     }
 }
 
+mod accounts;
 mod batches;
 mod parts;
 mod plausible;

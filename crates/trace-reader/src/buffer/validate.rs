@@ -317,10 +317,9 @@ mod tests {
     #[test]
     fn ordinary_events_need_no_closer_look() {
         let validator = validator();
-        let defined = Defined { strings: &validator.strings, threads: &validator.threads };
         let emitted_at = |words: &[u64]| {
             let words: Vec<[u8; 8]> = words.iter().map(|word| word.to_le_bytes()).collect();
-            let common = fast_path::common(&words, defined)?;
+            let common = validator.common(&words)?;
             assert_eq!((common.words, common.timestamp), (words.len(), 77));
             Some(common.emitted_at)
         };
@@ -339,5 +338,44 @@ mod tests {
         assert_eq!(emitted_at(&[header(0, 3, 1), 77, 1 << 4 | 9 << 16]), None);
         assert_eq!(emitted_at(&[header(0, 2, 0) + (4 << 24), 77]), None);
         assert_eq!(emitted_at(&[]), None);
+    }
+
+    #[test]
+    fn indices_are_defined_one_by_one_and_once() {
+        let mut bits = [0; STRING_WORDS];
+        for index in [1, 63, 64, 100, 0x7fff] {
+            assert!(!is_defined(&bits, index));
+            assert_eq!(define(&mut bits, index), Ok(()));
+            assert_eq!(define(&mut bits, index), Err(Fault::Redefined { index }));
+        }
+        let defined = (0..=u16::MAX).filter(|index| is_defined(&bits, *index));
+        assert!(defined.eq([1, 63, 64, 100, 0x7fff]));
+        // There are no bits for inline strings.
+        assert_eq!(define(&mut bits, 0x8000), Ok(()));
+        assert!(!is_defined(&bits, 0x8000));
+    }
+
+    #[test]
+    fn some_faults_are_mended_by_a_definition() {
+        for fault in [Fault::String { index: 1 }, Fault::Thread { index: 1 }, Fault::Uninitialized] {
+            assert!(fault.is_missing_definition());
+        }
+        assert!(!Fault::Size { words: 0 }.is_missing_definition());
+    }
+
+    //= docs/buffer.md#contents-that-are-checked
+    #[test]
+    fn definitions_have_an_index_and_objects_their_names() {
+        let check = |words: &[u64]| {
+            let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+            validator().check_durable(&bytes)
+        };
+        assert_eq!(check(&[0x1_0008_0022, 0x61]), Ok(()));
+        assert_eq!(check(&[0x1_0000_0022, 0x61]), Err(Fault::Type { record_type: 2 }));
+        assert_eq!(check(&[0x4_0033, 5, 6]), Ok(()));
+        assert_eq!(check(&[0x33, 5, 6]), Err(Fault::Type { record_type: 3 }));
+        let object = |name: u64| [0x27 | 1 << 16 | name << 24, 9];
+        assert_eq!(check(&object(1)), Ok(()));
+        assert_eq!(check(&object(9)), Err(Fault::String { index: 9 }));
     }
 }

@@ -62,6 +62,36 @@ fn a_half_is_read_once_and_without_what_is_still_written() {
     assert_eq!(parts[2], event(5));
 }
 
+//= docs/recovery.md#what-is-recovered
+#[test]
+fn another_reader_continues_behind_what_was_read() {
+    let image = streaming();
+    let n = u64::from(image.layout.slabs_per_half);
+    // A slab of the first half is still a thread's.
+    let first = image
+        .closed(0, 1, &event(1))
+        .slab(1, SlabWord::new(2, SlabState::Open, 1), &event(2))
+        .closed(2, n, &event(3));
+    let (rate, layout) = (TicksPerSecond::new(RATE).unwrap(), first.layout);
+    let read = |reader: &mut BufferReader<&[u8]>| {
+        let mut out = Vec::new();
+        while reader.read_batch(&mut out).unwrap() {}
+        out
+    };
+    let mut reader =
+        BufferReader::open(&first.bytes[..], layout.total_bytes, layout.mode, rate, half(0)).unwrap();
+    assert_eq!(read(&mut reader), bytes(&with_definitions(&[&event(1), &event(3)])));
+    assert_eq!((reader.left(), reader.durable_bytes()), (&[2][..], definitions_bytes()));
+    let before = Before { halves: 1, left: reader.left().to_vec(), durable_bytes: reader.durable_bytes() };
+    let second = first.clone().closed(1, 2, &[event(2), event(4)].concat()).closed(3, n + 1, &event(5));
+    let mut reader = open(&second.bytes[..], &second, Activity::Quiet).unwrap();
+    reader.resume(before).unwrap();
+    assert_eq!(read(&mut reader), bytes(&[event(2), event(4), event(5)].concat()));
+    assert_eq!(reader.findings().events, 3);
+    reader.forget_findings();
+    assert_eq!(reader.findings(), &Findings::default());
+}
+
 #[test]
 fn an_open_slab_is_read_on_where_the_reading_ended() {
     let image = streaming().slab(0, SlabWord::new(1, SlabState::Open, 1), &event(1));

@@ -37,7 +37,9 @@ fn loss(image: Image, reason: LossReason, words: [u64; 3]) -> Image {
 fn a_record_of_a_time_that_is_still_to_come_is_left_out() {
     let complete = |begin, end| [0x34 | 4 << 16 | (1 << 24) | (1 << 48), begin, end];
     let log = |at| [0x9 | 3 << 4 | 1 << 16 | 1 << 32, at, 0x61];
-    let sound = [&event(0)[..], &event(LATEST), &complete(1, LATEST), &log(LATEST)].concat();
+    // A kernel object has a number in the place of a time.
+    let object = [0x0101_0027, u64::MAX];
+    let sound = [&event(0)[..], &event(LATEST), &complete(1, LATEST), &log(LATEST), &object].concat();
     let ahead = [&event(LATEST + 1)[..], &complete(1, LATEST + 1), &complete(LATEST + 1, 1), &log(u64::MAX)];
     let image = Image::defined().closed(0, 1, &[&sound[..], &ahead.concat()].concat());
     let (reader, words) = read_in(&image);
