@@ -394,8 +394,7 @@ impl Core {
                 if is_waiting && session.is_none_or(|session| !session.is_running()) {
                     self.actions.push_back(Action::StopTracee(provider));
                 }
-                // For the next session, it has been there from the start.
-                self.providers.insert(provider, Provider { is_late: false, ..registered });
+                self.providers.insert(provider, registered);
             }
             Event::ProviderRefused { name, pid, uid, reason } => {
                 let refused = Provider { name, pid, uid, is_late: false };

@@ -4,6 +4,7 @@ mod closing;
 mod joining;
 mod observers;
 mod packets;
+mod queries;
 mod session;
 mod several;
 mod simulator;

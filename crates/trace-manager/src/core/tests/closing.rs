@@ -78,6 +78,7 @@ fn a_provider_that_closes_while_it_records_is_read_when_its_process_is_dead() {
 fn a_process_that_goes_on_is_waited_for_one_second() {
     let mut bench = Bench::started(&[A]);
     assert_eq!(bench.closes(A), [Action::WatchProcess(A)]);
+    assert_eq!(bench.core.next_deadline(), Some(bench.now + Duration::from_secs(1)));
     // A Stop waits for it, and sends it nothing.
     assert_eq!(bench.stop(true), [entered(SessionState::Stopping)]);
     assert_eq!(bench.pass(Duration::from_millis(999)), []);
@@ -86,6 +87,16 @@ fn a_process_that_goes_on_is_waited_for_one_second() {
         bench.transferred(A),
         [Action::DropTracee(A), entered(SessionState::Stopped), stop_reply(vec![entry(A, "left")])]
     );
+}
+
+#[test]
+fn a_start_waits_for_a_provider_that_may_be_dying() {
+    let mut bench = Bench::initialized(&[A]);
+    bench.start();
+    assert_eq!(bench.closes(A), [Action::WatchProcess(A)]);
+    assert_eq!(bench.state(), Some(SessionState::Starting));
+    bench.pass(Duration::from_secs(1));
+    assert_eq!(bench.state(), Some(SessionState::Started));
 }
 
 #[test]

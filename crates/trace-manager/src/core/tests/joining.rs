@@ -121,6 +121,7 @@ fn a_client_that_asks_for_it_gets_reports_of_single_providers() {
     let actions = bench.event(Event::Initialize { client: CLIENT, pid: 77, uid, config });
     assert_eq!(actions[1..3], [initialize_of(A), Action::AskCategories(A)]);
     assert_eq!(bench.core.wants_known_categories(A), Some(CLIENT));
+    assert_eq!(Bench::initialized(&[A]).core.wants_known_categories(A), None);
     let untraced = |name: &str, pid, reason: &str| {
         let (name, reason) = (name.to_owned(), reason.to_owned());
         Action::Untraced(CLIENT, Untraced { name, pid, reason })

@@ -75,6 +75,21 @@ fn the_default_timeouts_are_five_seconds() {
 }
 
 #[test]
+fn ten_providers_that_are_waited_for_are_named_after_a_second() {
+    let waited_for = |count| {
+        let mut bench = Bench::initialized(&(1..=count).map(ProviderId).collect::<Vec<_>>());
+        bench.start();
+        bench.pass(999 * MS);
+        assert!(bench.waited_for.is_empty());
+        bench.pass(MS);
+        bench.waited_for
+    };
+    let names = (1..=10).map(|id| format!("provider-{id} (pid {})", 1000 + id)).collect::<Vec<_>>();
+    assert_eq!(waited_for(10), names);
+    assert_eq!(waited_for(12), [names, vec!["2 more".to_owned()]].concat());
+}
+
+#[test]
 fn data_is_transferred_one_by_one_in_the_order_of_stopping() {
     let mut bench = Bench::stopping(&[A, B, C], true);
     assert_eq!(bench.send(C, FifoRequest::Stopped), [transfer_of(C, true)]);
@@ -281,6 +296,10 @@ fn thousands_of_providers_are_answered_for_in_one_message() {
         let stats = ProviderStats {
             events_archived: Some(1),
             bytes_archived: Some(u64::MAX),
+            records_dropped: Some(2),
+            non_durable_bytes_written: Some(3),
+            malformed_records: Some(4),
+            records_generated: Some(5),
             problem: "p".repeat(1000),
             ..ProviderStats::default()
         };
@@ -298,6 +317,12 @@ fn thousands_of_providers_are_answered_for_in_one_message() {
     assert_eq!((last.name.as_str(), last.disposition.as_str()), ("further providers", "summed up"));
     let events: u64 = result.provider_stats.iter().filter_map(|stats| stats.events_archived).sum();
     assert_eq!(events, 4000 + metrics(A).events_archived.unwrap());
+    // Of the last one nothing but its events is known.
+    let summed = last.events_archived.unwrap() - metrics(A).events_archived.unwrap();
+    assert_eq!(last.bytes_archived, Some(u64::MAX));
+    let sums = [last.records_dropped, last.non_durable_bytes_written, last.malformed_records];
+    assert_eq!(sums, [2, 3, 4].map(|each| Some(each * summed)));
+    assert_eq!(last.records_generated, Some(5 * summed));
     let response = SessionResponse::StopTracing(Ok(result.clone()));
     let encoded = Message::<u32>::encode(response, Txid(1)).unwrap();
     assert!(encoded.bytes.len() < trace_protocol::limits::MAX_SPILLED_BYTES);
