@@ -178,6 +178,16 @@ mod tests {
         assert_eq!(KnownCategories::find(&Table::decode("test", &bytes).unwrap()).unwrap(), merged);
     }
 
+    //= docs/protocol.md#known-categories
+    #[test]
+    fn ten_that_are_not_listed_are_named_and_each_once() {
+        let mut unlisted = Unlisted::default();
+        (0..2).for_each(|_| unlisted.add("a"));
+        assert_eq!(unlisted, Unlisted { count: 2, names: vec!["a".to_owned()] });
+        (0..12).for_each(|number| unlisted.add(&number.to_string()));
+        assert_eq!((unlisted.count, unlisted.names.len()), (14, 10));
+    }
+
     #[test]
     fn a_description_is_cut_at_its_limit() {
         let described = KnownCategory { name: "a".to_owned(), description: "d".repeat(401) };

@@ -246,3 +246,28 @@ pub(crate) fn decode_header_any_version<'a>(
     method.check_txid(header.txid)?;
     Ok((header.txid, *method, body))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_message_is_sent_and_received_and_no_longer_one() {
+        const METHOD: Method = Method::one_way("test", 7);
+        let encode =
+            |length| METHOD.encode::<Vec<u8>>(Txid::ONE_WAY, vec![0; length - Header::BYTES], Vec::new());
+        let longest = encode(MAX_SPILLED_BYTES).unwrap();
+        let found = MAX_SPILLED_BYTES + 1;
+        let too_long = ProtocolError::TooLong { limit: MAX_SPILLED_BYTES, found };
+        assert_eq!(encode(found), Err(too_long.clone()));
+        let decode = |bytes: &[u8]| decode_header(bytes, "tests", &[METHOD]).map(|(_, _, body)| body.len());
+        assert_eq!(decode(&longest.bytes), Ok(MAX_SPILLED_BYTES - Header::BYTES));
+        assert_eq!(decode(&[&longest.bytes[..], &[0]].concat()), Err(too_long));
+        let spilled = longest.clone().spill(|bytes| Ok::<_, ProtocolError>(bytes.to_vec())).unwrap();
+        let load = |vmo: Vec<u8>, length| {
+            assert_eq!(length, MAX_SPILLED_BYTES);
+            Ok::<_, ProtocolError>(vmo)
+        };
+        assert_eq!(spilled.unspill(load), Ok(longest));
+    }
+}

@@ -69,3 +69,9 @@ fn no_committed_file_lacks_a_sample() {
     files.sort();
     assert_eq!(files, names);
 }
+
+//= docs/protocol.md#a-recording-is-announced
+#[test]
+fn a_recording_is_announced_in_a_file_of_this_name() {
+    assert_eq!(trace_protocol::registry::recording_of(1000), "recording.1000");
+}

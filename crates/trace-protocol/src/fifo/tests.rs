@@ -123,3 +123,16 @@ fn an_alert_name_that_does_not_fit_is_refused_locally() {
     assert_eq!(alert_of("fifteen_chars__").encode(), Err(PacketError::AlertName { found: 15 }));
     assert_eq!(alert_of("a\0b").encode(), Err(PacketError::AlertName { found: 3 }));
 }
+
+#[test]
+fn errors_name_what_was_expected() {
+    let request = 0x77;
+    let cases = [
+        (PacketError::Data16 { request, found: 3 }, "fifo packet 0x0077: expected data16 0, found 0x0003"),
+        (PacketError::Version { found: 9 }, "fifo packet started: expected version 1, found 9"),
+        (PacketError::Unknown { request }, "fifo packet 0x0077: no such request from this side"),
+    ];
+    for (error, text) in cases {
+        assert_eq!(error.to_string(), text);
+    }
+}
