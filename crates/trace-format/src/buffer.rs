@@ -256,7 +256,8 @@ const fn durable_bytes(total_bytes: u64) -> u64 {
     let available = total_bytes - HEADER_BYTES as u64;
     let sixteenth = available / 16;
     let durable = if sixteenth < MAX_DURABLE_BYTES { sixteenth } else { MAX_DURABLE_BYTES };
-    if (available - durable) % 16 == 0 { durable } else { durable + 8 }
+    // What is available divides by 16.
+    if durable % 16 == 0 { durable } else { durable + 8 }
 }
 
 /// A 64th of a rolling region between 256 and 4096 bytes, rounded down to a power of two.

@@ -306,6 +306,7 @@ mod tests {
         assert_eq!(tally.gone(SlabWord::being_taken(5)), 10);
         assert_eq!(tally.gone(SlabWord::EMPTY), 10);
         assert_eq!(tally.gone(SlabWord::continuation(5, true)), 10);
+        assert!(tally.has_present_claim() && !Tally { before: 10, ..tally }.has_present_claim());
     }
 
     //= docs/buffer.md#gaps

@@ -295,3 +295,16 @@ proptest::proptest! {
         }
     }
 }
+
+#[test]
+fn arguments_are_equal_if_their_names_and_values_are() {
+    let argument = |value| [Argument { name: StringRef::inline("n"), value: ArgumentValue::Uint32(value) }];
+    let (one, other) = (argument(1), argument(2));
+    let words = [0x8001_0022 | 1 << 32, 0x6e_u64].map(u64::to_le_bytes);
+    let decoded = Arguments::of_bytes(words.as_flattened(), 1).unwrap();
+    assert_eq!(decoded, Arguments::new(&one));
+    assert_eq!(decoded, Arguments::from(&one[..]));
+    assert_ne!(decoded, Arguments::new(&other));
+    assert_ne!(decoded, Arguments::default());
+    assert!(Arguments::of_bytes(words.as_flattened(), 2).is_err());
+}

@@ -1,6 +1,7 @@
 //! The layout's arithmetic and every way a header can be wrong.
 
 use super::*;
+use crate::slab::LossReason;
 use std::string::ToString;
 
 fn bytes(words: [u64; HEADER_BYTES / 8]) -> [u8; HEADER_BYTES] {
@@ -51,6 +52,8 @@ fn a_buffer_begins_with_its_control_area_and_a_part_of_each_region() {
     }
     let parts = Layout::new(4 << 20, BufferMode::Circular).unwrap().first_parts();
     assert_eq!(parts.map(|part| part.start >> 10..part.end >> 10), [0..384, 2176..2304]);
+    let parts = Layout::new(4 << 20, BufferMode::Oneshot).unwrap().first_parts();
+    assert_eq!(parts.map(|part| part.start >> 10..part.end >> 10), [0..384, 256..384]);
 }
 
 #[test]
@@ -74,12 +77,37 @@ fn regions_never_overlap_and_slabs_are_aligned() {
     }
 }
 
+//= docs/buffer.md#layout
+//= docs/buffer.md#header
+#[test]
+fn buffers_have_this_header_and_these_places() {
+    let layout = Layout::new(65_536, BufferMode::Streaming).unwrap();
+    let sizes = [0x2_0001, 65_536, 4096, 26_112];
+    let places = [256 | 102 << 32, 640 | 2272 << 32, 128 | 8800 << 32, 13_312];
+    let header = [&[BUFFER_MAGIC][..], &sizes, &[0; 5], &[END_TS_NONE], &places, &[0]].concat();
+    assert_eq!(BufferHeader::initial_words(&layout)[..], header);
+    assert_eq!(layout.slab_count(), 204);
+    assert_eq!([layout.slab(3), layout.slab_word(3), layout.tally(3)], [13_312 + 768, 640 + 24, 2272 + 96]);
+    assert_eq!(layout.loss_entry(LossReason::DurableFull), 128 + 4 * 32);
+    assert_eq!((layout.gap_count(), layout.max_record_bytes()), (0, 13_056));
+    let large = Layout::new(1 << 20, BufferMode::Circular).unwrap();
+    assert_eq!((large.ledger, large.gap_count(), large.gap(2)), (4096, 112, 4096 + 18 * 32));
+    assert_eq!(Layout::new((1 << 20) - 4096, BufferMode::Circular).unwrap().gap_count(), 0);
+    let huge = Layout::new(1 << 32, BufferMode::Oneshot).unwrap();
+    assert_eq!((huge.durable_bytes, huge.max_record_bytes()), (1 << 20, 256 << 10));
+    let modes = [0, 1, 2, 3].map(BufferMode::from_bits);
+    let all = [BufferMode::Oneshot, BufferMode::Circular, BufferMode::Streaming].map(Some);
+    assert_eq!(modes, [all[0], all[1], all[2], None]);
+}
+
 #[test]
 fn impossible_sizes_are_refused() {
     for size in [0, 1, 4095, 4097, 6000, MAX_BUFFER_BYTES + 4096] {
         assert_eq!(Layout::new(size, BufferMode::Oneshot), Err(BadBufferSize(size)));
     }
     assert!(Layout::new(MAX_BUFFER_BYTES, BufferMode::Streaming).is_ok());
+    let text = "buffer of 1 bytes: expected a multiple of 4096 between 4096 and 4294967296";
+    assert_eq!(BadBufferSize(1).to_string(), text);
 }
 
 //= docs/buffer.md#header
@@ -93,10 +121,11 @@ fn a_fresh_header_is_read_back() {
     words[field::END_TS] = 77;
     words[field::FLAGS] = FLAG_FINAL;
     words[field::RECORDS_DROPPED] = 5;
+    words[field::DURABLE_DATA_END] = layout.durable_bytes;
     words[field::VERSION] |= 9 << 32;
     let later = read(words).unwrap();
     assert_eq!((later.end_ts, later.is_final, later.records_dropped), (Some(77), true, 5));
-    assert_eq!(later.wrapped_count, 9);
+    assert_eq!((later.wrapped_count, later.durable_data_end), (9, layout.durable_bytes));
 }
 
 #[test]

@@ -14,8 +14,8 @@ use crate::units::{StringIndex, ThreadIndex, Ticks};
 fn string(bits: u64) -> Option<StringRef<'static>> {
     match bits as u16 {
         0 => Some(StringRef::Empty),
-        bits if bits < INLINE => StringIndex::new(bits).map(StringRef::Index),
-        _ => None,
+        // None for an inline one.
+        bits => StringIndex::new(bits).map(StringRef::Index),
     }
 }
 

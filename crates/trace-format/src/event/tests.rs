@@ -56,6 +56,19 @@ fn instants() {
 
 #[test]
 //= docs/format.md#event-record
+fn of_record_takes_one_whole_event() {
+    let (timestamp, header) = (1500, 0x0004_0001_0100_0024);
+    let of = |words: &[u64]| Event::of_record(&bytes(words)).map(|found| found.unwrap().timestamp);
+    assert_eq!(of(&[header, timestamp]), Some(Ticks(timestamp)));
+    assert_eq!(of(&[header, timestamp, 0]), None);
+    assert_eq!(of(&[header]), None);
+    // A kernel object.
+    assert_eq!(of(&[header + 3, timestamp]), None);
+    assert_eq!(of(&[]), None);
+}
+
+#[test]
+//= docs/format.md#event-record
 fn everything_inline() {
     let arguments = [Argument {
         name: StringRef::Inline(b"argname"),
