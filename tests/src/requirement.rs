@@ -22,6 +22,8 @@ use std::sync::{Arc, Mutex, OnceLock};
 pub enum Requirement {
     /// Root may give files away and run programs as other users.
     Root,
+    /// Root may look at the descriptors of other users' processes.
+    OtherProcesses,
     /// Root may make programs that run with their owner's privileges.
     SetUid,
     /// Root may mount file systems, also in a mount namespace.
@@ -34,6 +36,8 @@ pub enum Requirement {
     UserNamespaces,
     /// Root may raise the maximum number of descriptors.
     Limits,
+    /// `sysctl`.
+    Sysctl,
     /// Processes may trace their children by ptrace.
     Ptrace,
     /// tracefs, in which instances can be made and read. It is mounted if it is not.
@@ -91,9 +95,14 @@ impl Requirement {
     #[must_use]
     pub const fn kind(self) -> &'static str {
         match self {
-            Self::Root | Self::SetUid | Self::Mounts | Self::PidNamespaces | Self::NetNamespaces => "root",
+            Self::Root
+            | Self::OtherProcesses
+            | Self::SetUid
+            | Self::Mounts
+            | Self::PidNamespaces
+            | Self::NetNamespaces => "root",
             Self::UserNamespaces => "namespaces",
-            Self::Limits => "limits",
+            Self::Limits | Self::Sysctl => "limits",
             Self::Ptrace => "ptrace",
             Self::Tracefs | Self::ThreadNumbers => "tracefs",
             Self::Markers => "markers",
@@ -135,12 +144,14 @@ impl Requirement {
     fn trial(self) -> Result<(), String> {
         match self {
             Self::Root => privileges::root(),
+            Self::OtherProcesses => privileges::other_processes(),
             Self::SetUid => privileges::set_uid(),
             Self::Mounts => privileges::mounts(),
             Self::PidNamespaces => privileges::pid_namespaces(),
             Self::NetNamespaces => privileges::net_namespaces(),
             Self::UserNamespaces => privileges::user_namespaces(),
             Self::Limits => privileges::limits(),
+            Self::Sysctl => privileges::sysctl(),
             Self::Ptrace => privileges::ptrace(),
             Self::Tracefs => kernel::tracefs(),
             Self::Markers => kernel::markers(),

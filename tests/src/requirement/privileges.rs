@@ -33,6 +33,18 @@ pub fn root() -> Result<(), String> {
     run(Command::new(program).arg("-u").uid(USER).gid(USER).current_dir("/")).map(drop)
 }
 
+pub fn other_processes() -> Result<(), String> {
+    Requirement::Root.tried()?;
+    let mut command = Command::new("cat");
+    command.uid(USER).gid(USER).current_dir("/").stdin(Stdio::piped());
+    let mut child = command.spawn().map_err(|error| format!("cat: {error}"))?;
+    let descriptors = format!("/proc/{}/fd", child.id());
+    let found = std::fs::read_dir(&descriptors);
+    let _ = child.kill();
+    let _ = child.wait();
+    found.map(drop).map_err(|error| format!("{descriptors}, of another user: {error}"))
+}
+
 pub fn set_uid() -> Result<(), String> {
     Requirement::Root.tried()?;
     let scratch = Scratch::new();
@@ -81,6 +93,10 @@ pub fn user_namespaces() -> Result<(), String> {
 pub fn limits() -> Result<(), String> {
     let script = "prlimit --pid $$ --nofile=512:512 && prlimit --pid $$ --nofile=:513";
     run(Command::new("sh").args(["-c", script])).map(drop)
+}
+
+pub fn sysctl() -> Result<(), String> {
+    run(Command::new("sysctl").args(["-n", "kernel.ostype"])).map(drop)
 }
 
 pub fn ptrace() -> Result<(), String> {

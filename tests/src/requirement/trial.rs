@@ -61,11 +61,12 @@ fn text(file: &mut File) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The first line that names an error, or else the first.
+/// The first line, or that with the name of an exception, before which interpreters print where it was raised.
 fn error_in(messages: &str) -> Option<String> {
     let mut lines = messages.lines().map(str::trim).filter(|line| !line.is_empty());
     let first = lines.clone().next();
-    lines.find(|line| line.contains("rror")).or(first).map(shortened)
+    let has_name = |line: &&str| line.split_once(": ").is_some_and(|(name, _)| name.ends_with("Error"));
+    lines.find(has_name).or(first).map(shortened)
 }
 
 fn shortened(text: &str) -> String {

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use trace_protocol::controller::{ProvisionerRequest, ProvisionerResponse};
 use trace_tests::build::{copy_program, program, workspace};
-use trace_tests::{Archive, Sandbox, wait_for};
+use trace_tests::{Archive, Requirement, Sandbox, wait_for};
 
 const ALICE: u32 = 4_001;
 
@@ -167,6 +167,9 @@ fn setting(name: &str) -> String {
 #[test]
 fn the_capabilities_of_the_unit_are_enough() {
     let test = "activation::the_capabilities_of_the_unit_are_enough";
+    if !Requirement::OtherProcesses.is_met(test) {
+        return;
+    }
     let Some(sandbox) = Sandbox::for_all_users(test) else { return };
     let capabilities = setting("CapabilityBoundingSet").to_lowercase().replace("cap_", "+");
     let arguments = setting("ExecStart");
