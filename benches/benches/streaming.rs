@@ -41,7 +41,7 @@ impl Bench {
             .args(["record", "--buffering-mode", "streaming", "--buffer-size", "64", "--output-file"])
             .arg(&file)
             .arg("--")
-            .arg(self.programs.join("stream"))
+            .arg(self.programs.join("examples/stream"))
             .args([threads, events, rate])
             .env("TRACE_RUNTIME_DIR", &runtime)
             .output()
