@@ -29,15 +29,18 @@ pub struct Bench {
     /// It keeps its place, so that what is built of it can be used again.
     pub tree: PathBuf,
     target: PathBuf,
+    /// For mutations alone: it begins when the first test has been green on sound code.
+    budget: Option<Duration>,
     deadline: Option<Instant>,
     /// How long each test takes on sound code.
     sound: BTreeMap<Vec<String>, Duration>,
 }
 
 impl Bench {
-    pub fn new(workspace: &Path, deadline: Option<Instant>) -> io::Result<Self> {
+    pub fn new(workspace: &Path, budget: Option<Duration>) -> io::Result<Self> {
         let target = workspace.join("target/mutations");
-        let bench = Self { tree: target.join("tree"), target, deadline, sound: BTreeMap::new() };
+        let bench =
+            Self { tree: target.join("tree"), target, budget, deadline: None, sound: BTreeMap::new() };
         let listed = Command::new("git")
             .current_dir(workspace)
             .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
@@ -102,6 +105,7 @@ impl Bench {
         match self.test(test, LIMIT)? {
             Outcome::Green => {
                 self.sound.insert(test.to_vec(), start.elapsed());
+                self.deadline = self.deadline.or(self.budget.map(|budget| Instant::now() + budget));
                 Ok(Some(start.elapsed()))
             }
             Outcome::Late => Ok(None),
@@ -129,7 +133,8 @@ impl Bench {
 
     fn cargo(&self, test: &[String], option: &[&str], limit: Duration) -> io::Result<Output> {
         let left = self.deadline.map_or(limit, |deadline| deadline.saturating_duration_since(Instant::now()));
-        let seconds = left.min(limit).as_secs().max(1).to_string();
+        // Rounded up: what it kills at the deadline is late, and not red.
+        let seconds = (left.min(limit).as_secs() + 1).to_string();
         let mut command = Command::new("timeout");
         command.args(["--kill-after=10", &seconds, "cargo", "test"]);
         // Scenarios have the programs that they start built as `cargo build` does.

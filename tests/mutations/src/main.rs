@@ -49,9 +49,16 @@ struct Edit {
     tests: Vec<Vec<String>>,
     /// Whether it is an error that no test goes red.
     is_core: bool,
+    /// Whether it is an error that it does not compile.
+    is_patch: bool,
 }
 
 impl Edit {
+    /// The directory of its package.
+    fn package(&self) -> &str {
+        self.file.iter().nth(1).and_then(|name| name.to_str()).unwrap_or_default()
+    }
+
     /// One package goes before what it depends on, so that a broken one does not have others compiled again;
     /// scenarios, which need everything, are last.
     fn turn(&self) -> (bool, usize, Vec<Vec<String>>) {
@@ -77,7 +84,13 @@ fn mutants_in_diff(root: &Path) -> Result<Vec<Edit>, String> {
     let head = git(&["rev-parse", "HEAD"]);
     let published = git(&["merge-base", "origin/main", "HEAD"]).filter(|base| Some(base) != head.as_ref());
     let base = published.unwrap_or_else(|| "HEAD~1".to_owned());
-    let Some(diff) = git(&["diff", base.trim()]) else { return Ok(Vec::new()) };
+    // As cargo-mutants reads it, whatever the user's configuration of git says.
+    const DIFF: [&str; 5] = ["diff", "--no-ext-diff", "--no-color", "--src-prefix=a/", "--dst-prefix=b/"];
+    if git(&["rev-parse", "--verify", base.trim()]).is_none() {
+        println!("git has no {}, so the diff is not known", base.trim());
+        return Ok(Vec::new());
+    }
+    let Some(diff) = git(&[&DIFF[..], &[base.trim()]].concat()) else { return Ok(Vec::new()) };
     let path = root.with_file_name("diff");
     fs::write(&path, diff).map_err(|error| error.to_string())?;
     mutant::edits(root, Some(&path))
@@ -142,7 +155,11 @@ fn chosen(arguments: &[&str], root: &Path) -> Result<(Vec<Edit>, String), String
             );
         }
     };
-    edits.sort_by_key(Edit::turn);
+    match arguments {
+        // Few packages fit: others for each seed.
+        ["--draw", seed, ..] => edits.sort_by_cached_key(|edit| (drawn(seed, edit.package()), edit.turn())),
+        _ => edits.sort_by_key(Edit::turn),
+    }
     Ok((edits, of))
 }
 
@@ -156,29 +173,25 @@ fn run(arguments: &[&str]) -> Result<bool, String> {
         println!("{} patches have one place each", patch::edits(workspace())?.len());
         return Ok(true);
     }
-    let deadline = seconds.map(|seconds| start + Duration::from_secs(seconds));
-    let mut bench = Bench::new(workspace(), deadline).map_err(|error| error.to_string())?;
+    let mut bench =
+        Bench::new(workspace(), seconds.map(Duration::from_secs)).map_err(|error| error.to_string())?;
     let (edits, of) = chosen(arguments, &bench.tree.clone())?;
     let (mut red, mut green, mut failed, mut unviable) = (0, 0, 0, 0);
     for edit in &edits {
         let began = Instant::now();
-        let outcome = bench.try_out(edit).unwrap_or_else(|error| {
-            println!("{error}");
-            Outcome::Green
-        });
-        let word = match outcome {
-            Outcome::Late => break,
-            Outcome::Red => "red",
-            Outcome::Unviable => "does not compile",
-            Outcome::Green if edit.is_core => "NOT RED",
-            Outcome::Green => "not red",
+        let (word, count) = match bench.try_out(edit) {
+            Ok(Outcome::Late) => break,
+            Ok(Outcome::Red) => ("red", &mut red),
+            Ok(Outcome::Unviable) if edit.is_patch => ("DOES NOT COMPILE", &mut failed),
+            Ok(Outcome::Unviable) => ("does not compile", &mut unviable),
+            Ok(Outcome::Green) if edit.is_core => ("NOT RED", &mut failed),
+            Ok(Outcome::Green) => ("not red", &mut green),
+            Err(error) => {
+                println!("{error}");
+                ("NOT TRIED", &mut failed)
+            }
         };
-        match outcome {
-            Outcome::Red => red += 1,
-            Outcome::Unviable => unviable += 1,
-            _ if edit.is_core => failed += 1,
-            _ => green += 1,
-        }
+        *count += 1;
         println!("{word} after {:.1} s: {}", began.elapsed().as_secs_f32(), edit.name);
     }
     let tried = red + green + failed + unviable;
@@ -189,7 +202,15 @@ fn run(arguments: &[&str]) -> Result<bool, String> {
         start.elapsed().as_secs()
     );
     println!("{red} passed, {failed} failed");
+    if tried == 0 && !has_nothing_to_try(arguments, &edits) {
+        return Err("nothing was tried".to_owned());
+    }
     Ok(failed == 0)
+}
+
+/// A change may have no mutants; words in the arguments are meant to find something.
+fn has_nothing_to_try(arguments: &[&str], edits: &[Edit]) -> bool {
+    edits.is_empty() && matches!(arguments, ["--draw", ..])
 }
 
 fn main() -> ExitCode {

@@ -72,7 +72,8 @@ impl Mutant {
         let range = at(&self.span.start)?..at(&self.span.end)?;
         let tests = tests_of(&self.package);
         let is_core = !FURTHER.iter().any(|path| self.file.starts_with(path));
-        Ok(Edit { name: self.name, file: self.file, range, text: self.replacement, tests, is_core })
+        let (name, file, text) = (self.name, self.file, self.replacement);
+        Ok(Edit { name, file, range, text, tests, is_core, is_patch: false })
     }
 }
 

@@ -44,7 +44,15 @@ pub fn edits(root: &Path) -> Result<Vec<Edit>, String> {
         let why = |reason: String| format!("{}: {reason}", patch.name);
         patch.check_names(&list.std).map_err(why)?;
         let (file, range, text) = patch.locate(root).map_err(why)?;
-        Ok(Edit { name: patch.name, file, range, text, tests: vec![patch.test], is_core: true })
+        Ok(Edit {
+            name: patch.name,
+            file,
+            range,
+            text,
+            tests: vec![patch.test],
+            is_core: true,
+            is_patch: true,
+        })
     };
     let (edits, errors): (Vec<_>, Vec<_>) = list.patch.into_iter().map(edit).partition(Result::is_ok);
     match errors.is_empty() {

@@ -61,7 +61,8 @@ fn text(file: &mut File) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The first line, or that with the name of an exception, before which interpreters print where it was raised.
+/// The first line, or the one with the name of an exception: interpreters print before it where it was
+/// raised.
 fn error_in(messages: &str) -> Option<String> {
     let mut lines = messages.lines().map(str::trim).filter(|line| !line.is_empty());
     let first = lines.clone().next();

@@ -18,7 +18,8 @@ const COLUMNS: usize = 110;
 /// README, the architecture, and the pages of its details.
 fn wrapped_pages() -> impl Iterator<Item = String> {
     let internals = pages::all().into_iter().filter(|page| page.starts_with("docs/internals/"));
-    internals.chain(["README.md", "CHANGELOG.md", "docs/ARCHITECTURE.md"].map(str::to_owned))
+    internals
+        .chain(["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs/ARCHITECTURE.md"].map(str::to_owned))
 }
 
 /// The part of a page from a heading to the next one of the same level or a higher one.
