@@ -104,7 +104,7 @@ fn figures_show_what_a_program_does() {
         *series.entry(event.name()).or_default() += 1;
     }
     for name in ["cpus", "load", "memory", "page faults"] {
-        assert!(series.get(name).is_some_and(|count| *count > 20), "{name}: {series:?}");
+        assert!(series.get(name).is_some_and(|count| *count > 8), "{name}: {series:?}");
     }
     let free = values(&archive, "memory", "available", any);
     assert!(free.iter().all(|(_, bytes)| *bytes > 1e6), "{free:?}");

@@ -197,6 +197,7 @@ fn callers_are_found_in_programs_in_rust() {
         let compiler = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
         let source = native::source("profiled.rs");
         let mut command = Command::new(compiler);
+        command.env_remove(trace_tests::build::FOR_HARNESS);
         command.args(["--edition=2024", "-C", "opt-level=3"]).arg(source).arg("-o").arg(program);
         native::check("rustc", &command.output().unwrap());
     };

@@ -25,6 +25,7 @@ fn compile(sandbox: &Sandbox, source: &str) -> Vec<Message> {
     let dependencies = provider.parent().unwrap().join("deps");
     fs::write(sandbox.file("lib.rs"), source).unwrap();
     let output = Command::new(Path::new(env!("CARGO")).with_file_name("rustc"))
+        .env_remove(trace_tests::build::FOR_HARNESS)
         .args(["--edition", "2024", "--crate-type", "lib", "--emit", "metadata", "--error-format", "json"])
         .arg("--extern")
         .arg(format!("trace_provider={}", provider.display()))
