@@ -129,11 +129,16 @@ fn descriptors() -> Finding {
     }
 }
 
-/// Whether root may raise limits: not in every container.
+/// Whether root may raise limits: not in every container, and in no user namespace.
 fn may_raise_limits() -> bool {
     const SYS_RESOURCE: u64 = 1 << 24;
+    if !rustix::process::geteuid().is_root() {
+        return true;
+    }
     let capabilities = status_line("CapEff").and_then(|digits| u64::from_str_radix(&digits, 16).ok());
-    !rustix::process::geteuid().is_root() || capabilities.is_none_or(|has| has & SYS_RESOURCE != 0)
+    let users = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    let has_all_users = users.is_empty() || users.split_whitespace().eq(["0", "0", "4294967295"]);
+    has_all_users && capabilities.is_none_or(|has| has & SYS_RESOURCE != 0)
 }
 
 fn watches() -> Finding {
