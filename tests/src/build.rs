@@ -23,8 +23,8 @@ pub fn cargo() -> Command {
     command
 }
 
-/// Set where tests print how long they took. Cargo would build packages anew for it, and rustc names symbols in
-/// another way.
+/// Set where tests print how long they took. Cargo would build packages anew for it, and rustc would name
+/// symbols in another way.
 pub const FOR_HARNESS: &str = "RUSTC_BOOTSTRAP";
 
 /// Where cargo builds.
