@@ -124,7 +124,7 @@ fn parts_before_the_last_that_is_written_are_forgotten() {
     };
     assert_eq!(halves(Entry::Saved { provider: 1, half: 1 }), [Some(1), Some(2), None]);
     assert_eq!(halves(Entry::Saved { provider: 1, half: 2 }), [Some(2), None]);
-    // Its end is not known.
+    // The rest (`None`) has no `End` line, so it is not known to be written, and nothing before it goes.
     assert_eq!(halves(Entry::Archived { provider: 1 }), [Some(0), Some(1), Some(2), None]);
 }
 

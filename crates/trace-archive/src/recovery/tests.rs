@@ -49,7 +49,7 @@ struct One {
 }
 
 impl One {
-    /// With this buffer, and these lines after that of the session.
+    /// A session whose program left this buffer. Its manifest has these entries behind the session's line.
     fn new(buffer: &[u8], entries: &[Entry]) -> Self {
         Self::with(SessionInfo::new(BufferMode::Oneshot, RATE, 1, Vec::new()), buffer, entries)
     }

@@ -58,7 +58,7 @@ fn a_buffer_alone_becomes_an_archive() {
     let stats = recovered.stats;
     assert_eq!((stats.id, stats.name.as_str(), stats.pid), (1, "app", NO_PID));
     assert_eq!((stats.events_archived, stats.disposition.as_str()), (Some(2), "ended"));
-    // The session began before the machine did: its ticks were those of another clock.
+    // The session began before the machine was booted, so its ticks are those of another clock.
     assert_eq!(stats.recorded_ns, None);
 }
 
@@ -235,7 +235,7 @@ fn a_stream_continues_behind_the_half_that_the_client_has() {
     assert_eq!((client, recovered.halves_before), (ClientFile::Unknown, (Some(0), Some(0))));
 }
 
-/// Its archive is gone, so the buffer's data is all there is.
+/// The session's archive is gone, so recovery has only the data of the buffer.
 #[test]
 fn without_an_archive_nothing_continues_it() {
     let (_, _, so_far) = stream();
