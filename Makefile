@@ -56,6 +56,9 @@ PACKAGES = target/packages
 
 .PHONY: all nightly install uninstall install-ui uninstall-ui install-c uninstall-c static deb rpm
 
+# What is installed has its debug information beside it.
+all deb rpm install-c: export CARGO_PROFILE_RELEASE_DEBUG ?= line-tables-only
+
 all:
 	$(BUILD)
 

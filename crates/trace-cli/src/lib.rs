@@ -1,0 +1,164 @@
+//! The `trace` command: options, progress, advice and exit codes around the other crates.
+//!
+//! A library, so that it is compiled while the crates below it still are.
+#![forbid(unsafe_code)]
+
+mod ab;
+mod analysis;
+mod args;
+mod assert;
+mod check;
+mod command;
+mod completion;
+mod compressor;
+mod connection;
+mod convert;
+mod counted;
+mod diff;
+mod doctor;
+mod dump;
+mod dump_memory;
+mod exit;
+mod filter;
+mod input;
+
+mod install;
+mod json;
+mod kernel;
+mod list;
+mod live;
+mod manager;
+#[cfg(feature = "query")]
+mod mcp;
+mod measure;
+mod near;
+mod output;
+mod own_manager;
+mod progress;
+#[cfg(feature = "query")]
+mod query;
+mod record;
+mod recover;
+mod report;
+mod settings;
+mod signals;
+mod snapshot;
+mod stats;
+mod stdio;
+mod summary;
+mod task;
+mod time;
+mod verify;
+mod version;
+mod view;
+
+use args::{Cli, Command};
+use clap::Parser;
+use clap::error::ErrorKind;
+use exit::Failure;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+/// Does what the arguments of the process say; the result is its exit code.
+#[must_use]
+pub fn main() -> ExitCode {
+    let code = run();
+    stdio::finish();
+    code
+}
+
+fn run() -> ExitCode {
+    completion::answer();
+    if std::env::args_os().nth(1).is_some_and(|argument| argument == "doctor-provider") {
+        doctor::self_trace::provide();
+        return ExitCode::SUCCESS;
+    }
+    // Exceeding the file size limit is an error like any other.
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
+    #[cfg(feature = "query")]
+    if std::env::args_os().nth(1).is_some_and(|argument| argument == mcp::worker::NAME) {
+        let served = mcp::worker::run(std::env::args_os().skip(2));
+        return served.map_or_else(|failure| failure.report(), |()| ExitCode::SUCCESS);
+    }
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error),
+    };
+    if !matches!(
+        cli.command,
+        Command::Recover(_)
+            | Command::Manager(_)
+            | Command::Ktrace(_)
+            | Command::Completions(_)
+            | Command::Man(_)
+    ) {
+        recover::remind();
+    }
+    let result = match cli.command {
+        Command::Record(options) => record::run(*options).map_err(Failure::in_record),
+        Command::Config(options) => config(*options).map(|()| 0),
+        Command::Live(options) => live::run(&options),
+        Command::Start(options) => task::start(&options).map(|()| 0),
+        Command::Stop(options) => task::stop(&options).map(|()| 0),
+        Command::Status(options) => task::status(&options).map(|()| 0),
+        Command::Flush(options) => task::flush(&options).map(|()| 0),
+        Command::Snapshot(options) => snapshot::run(&options).map(|()| 0),
+        Command::ListCategoryGroups(options) => list::category_groups(&options).map(|()| 0),
+        Command::Time(options) => time::run(&options).map(|()| 0),
+        Command::Measure(options) => measure::run(&options),
+        Command::Stats(options) => stats::run(&options).map(|()| 0),
+        Command::Assert(options) => assert::run(&options),
+        Command::Ab(options) => ab::run(&options),
+        Command::Diff(options) => diff::run(&options).map(|()| 0),
+        Command::Doctor(options) => doctor::run(&options).map(|()| 0),
+        Command::View(options) => view::run(&options),
+        Command::Report(options) => report::run(&options).map(|()| 0),
+        Command::Completions(options) => install::completions(&options).map(|()| 0),
+        Command::Man(options) => install::man(&options).map(|()| 0),
+        Command::DumpMemory(options) => dump_memory::run(&options).map(|()| 0),
+        Command::ListProviders(options) => list::providers(&options).map(|()| 0),
+        Command::ListCategories(options) => list::categories(&options).map(|()| 0),
+        Command::Check(options) => check::run(&options),
+        Command::Dump(options) => dump::run(&options).map(|()| 0),
+        Command::Convert(options) => convert::run(&options).map(|()| 0),
+        Command::Filter(options) => filter::run(&options).map(|()| 0),
+        #[cfg(feature = "query")]
+        Command::Query(options) => query::run(&options).map(|()| 0),
+        #[cfg(feature = "query")]
+        Command::Mcp(options) => mcp::run(options).map(|()| 0),
+        Command::Recover(options) => recover::run(&options).map(|()| 0),
+        Command::Manager(options) => manager::run(&options).map(|()| 0),
+        Command::Ktrace(options) => kernel::run(&options).map(|()| 0),
+    };
+    match result {
+        Ok(code) => ExitCode::from(code),
+        Err(failure) => failure.report(),
+    }
+}
+
+/// `trace config`: prints the options that `record` would use.
+fn config(options: args::Record) -> Result<(), Failure> {
+    if options.json {
+        return Err(Failure::usage("--json is for trace record; trace config prints TOML"));
+    }
+    let settings = settings::Settings::resolve(options.recording.clone(), options.config_file())?;
+    stdio::print_document(&settings.to_toml()?)
+}
+
+/// Help and version go to stdout; an error is one line on stderr.
+fn usage(error: &clap::Error) -> ExitCode {
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            let text = error.render();
+            let text = if console::colors_enabled() { text.ansi().to_string() } else { text.to_string() };
+            stdio::print(&text).map_or_else(|failure| failure.report(), |()| ExitCode::SUCCESS)
+        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {
+            Failure::usage("no command given; see trace --help").report()
+        }
+        _ => {
+            let line = args::line(error);
+            Failure::usage(format!("{line}; see --help")).report()
+        }
+    }
+}
