@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use trace_tests::build::{cargo, workspace};
 
 /// Which crate uses which of ours; no other edges.
-const EDGES: [(&str, &[&str]); 27] = [
+const EDGES: [(&str, &[&str]); 28] = [
     ("fxt-corpus", &[]),
     ("trace-macros", &[]),
     ("trace-format", &[]),
@@ -29,6 +29,7 @@ const EDGES: [(&str, &[&str]); 27] = [
     ("zx-sim", &["zx-ticks"]),
     ("trace-protocol", &["trace-format"]),
     ("trace-reader", &["trace-format"]),
+    ("trace-model", &["trace-reader"]),
     ("trace-analysis", &["trace-format", "trace-reader"]),
     ("trace-engine", &["trace-format", "zx-ticks"]),
     ("trace-event", &["trace-engine"]),

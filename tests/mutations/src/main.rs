@@ -29,9 +29,10 @@ const MOST: usize = 2000;
 const DRAWN: usize = 30;
 
 /// Packages that others depend on, behind those.
-const ORDER: [&str; 7] = [
+const ORDER: [&str; 8] = [
     "trace-manager",
     "trace-analysis",
+    "trace-model",
     "trace-archive",
     "trace-engine",
     "trace-reader",

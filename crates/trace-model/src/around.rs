@@ -1,0 +1,136 @@
+//! The slices of a track that have not ended, while those of the track come in the order of their begins.
+
+use crate::interval::{Around, Interval};
+use foldhash::fast::RandomState;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Bound::{Excluded, Unbounded};
+
+/// Open slices, with what is kept of each.
+#[derive(Debug)]
+pub(crate) struct Open<S>(BTreeMap<Around, (Interval, S)>);
+
+impl<S> Default for Open<S> {
+    fn default() -> Self {
+        Self(BTreeMap::new())
+    }
+}
+
+/// A slice among those that begin together, and the one that it is directly in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Placed {
+    /// Its place in the list.
+    pub index: usize,
+    pub parent: Option<Around>,
+}
+
+impl<S> Open<S> {
+    pub fn insert(&mut self, interval: Interval, state: S) {
+        self.0.insert(interval.around(), (interval, state));
+    }
+
+    pub fn of(&mut self, around: &Around) -> Option<&mut (Interval, S)> {
+        self.0.get_mut(around)
+    }
+
+    /// Removes the next slice that ends before a time.
+    pub fn pop_before(&mut self, time: u64) -> Option<(Interval, S)> {
+        let first = self.0.first_entry()?;
+        (first.key().0 < time).then(|| first.remove())
+    }
+
+    /// Removes the slice that ends next.
+    pub fn pop(&mut self) -> Option<(Interval, S)> {
+        self.0.pop_first().map(|(_, open)| open)
+    }
+
+    /// Finds the parents of slices that begin together, at a time before which no open one ends. What is
+    /// around a slice comes before it in the result.
+    //= docs/meaning.md#what-is-inside-what
+    pub fn parents(&self, together: &[Interval]) -> Vec<Placed> {
+        if let [one] = together
+            && !one.is_instant()
+        {
+            return vec![Placed { index: 0, parent: self.behind(&one.around()) }];
+        }
+        let Some(at) = together.first().map(|first| first.begin) else { return Vec::new() };
+        let mut by_record: Vec<usize> = (0..together.len()).collect();
+        by_record.sort_unstable_by_key(|index| together[*index].begun);
+        let mut longer: BTreeSet<Around> = BTreeSet::new();
+        let mut instants = Instants::new(self.ending_pairs(at));
+        let mut placed = Vec::with_capacity(together.len());
+        let mut inside: HashMap<Around, Vec<Placed>, RandomState> = HashMap::default();
+        // Those of length 0 are in what an earlier record begins.
+        for index in by_record.iter().copied() {
+            let slice = together[index];
+            if !slice.is_instant() {
+                longer.insert(slice.around());
+                continue;
+            }
+            let (parent, of_now) = instants.parent(&slice).unwrap_or_else(|| {
+                let of_before = self.behind(&(at, Reverse(0), Reverse(0)));
+                let of_now = longer.first().copied();
+                let parent = of_before.into_iter().chain(of_now).min();
+                (parent, of_now.filter(|of_now| parent == Some(*of_now)))
+            });
+            if slice.is_pair() {
+                instants.open.push((slice, of_now));
+            }
+            match of_now {
+                Some(of_now) => inside.entry(of_now).or_default(),
+                None => &mut placed,
+            }
+            .push(Placed { index, parent });
+        }
+        let mut outer_first: Vec<usize> =
+            by_record.into_iter().filter(|index| !together[*index].is_instant()).collect();
+        outer_first.sort_by_key(|index| Reverse(together[*index].end));
+        for index in outer_first {
+            let around = together[index].around();
+            let of_now = longer.range((Excluded(around), Unbounded)).next().copied();
+            placed.push(Placed { index, parent: self.behind(&around).into_iter().chain(of_now).min() });
+            // Whatever else is in it has later records.
+            placed.extend(inside.remove(&around).into_iter().flatten());
+        }
+        placed
+    }
+
+    /// The open slice that ends next behind another.
+    fn behind(&self, around: &Around) -> Option<Around> {
+        self.0.range((Excluded(*around), Unbounded)).next().map(|(key, _)| *key)
+    }
+
+    /// Pairs that end at a time, in the order of their ends.
+    fn ending_pairs(&self, at: u64) -> Vec<Interval> {
+        let ending = self.0.values().map(|(interval, _)| *interval).take_while(|interval| interval.end <= at);
+        let mut ending: Vec<Interval> = ending.filter(Interval::is_pair).collect();
+        ending.sort_unstable_by_key(|interval| interval.ended);
+        ending
+    }
+}
+
+/// Pairs that a slice of length 0 may be in because its record stands before that of their end.
+struct Instants {
+    /// Those that began before, the next one first.
+    ending: std::iter::Peekable<std::vec::IntoIter<Interval>>,
+    /// Those of length 0, the innermost last, and the longer one of the same begin that each is in.
+    open: Vec<(Interval, Option<Around>)>,
+}
+
+impl Instants {
+    fn new(ending: Vec<Interval>) -> Self {
+        Self { ending: ending.into_iter().peekable(), open: Vec::new() }
+    }
+
+    /// The parent of the next slice in the order of records, and the longer one of the same begin that it is
+    /// in.
+    fn parent(&mut self, slice: &Interval) -> Option<(Option<Around>, Option<Around>)> {
+        while self.open.pop_if(|(open, _)| open.ended < slice.begun).is_some() {}
+        while self.ending.next_if(|ending| ending.ended < slice.begun).is_some() {}
+        if let Some((open, longer)) = self.open.last() {
+            return Some((Some(open.around()), *longer));
+        }
+        let ending = self.ending.peek().filter(|ending| ending.begun < slice.begun)?;
+        Some((Some(ending.around()), None))
+    }
+}

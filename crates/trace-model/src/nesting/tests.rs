@@ -1,0 +1,148 @@
+use super::*;
+use crate::testing::{by_definition, slices};
+use crate::{OutOfOrder, Roots};
+use proptest::prelude::*;
+
+fn nested(slices: &[Interval]) -> Vec<Nested> {
+    let mut nesting = Nesting::default();
+    for (of, slice) in (0..).zip(slices) {
+        nesting.push(7, slice, of);
+        // Another track has its own.
+        nesting.push(8, &Interval { begin: 0, end: 5000, begun: 1, ended: 1 }, 5000 + of);
+    }
+    let mut all = Vec::new();
+    nesting
+        .finish(|nested| {
+            if nested.of < 5000 {
+                all.push(nested);
+            }
+            Ok(())
+        })
+        .unwrap();
+    all.sort_by_key(|nested| nested.of);
+    all
+}
+
+/// The same by roots, and whether a slice was odd.
+fn by_roots(slices: &[Interval]) -> Result<(Vec<Nested>, bool), OutOfOrder> {
+    let (mut roots, mut beside, mut is_odd) = (Roots::default(), Vec::new(), false);
+    let mut all: Vec<Nested> = Vec::new();
+    for (of, slice) in (0..).zip(slices) {
+        let mut inner = Vec::new();
+        let added = roots.add(*slice, of, &mut beside, |root| inner.push(root.of))?;
+        assert!(beside.is_empty());
+        is_odd |= added.is_odd;
+        inner.iter().for_each(|inner| all[*inner as usize].parent = Some(of));
+        let own = (slice.end != u64::MAX).then(|| slice.duration() - added.inside);
+        all.push(Nested { of, parent: None, depth: 0, own });
+    }
+    for of in (0..all.len()).rev() {
+        if let Some(parent) = all[of].parent {
+            all[of].depth = all[parent as usize].depth + 1;
+        }
+    }
+    Ok((all, is_odd))
+}
+
+const fn complete(begin: u64, end: u64, record: u64) -> Interval {
+    Interval { begin, end, begun: record, ended: record }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn slices_are_where_they_are_by_definition(slices in slices()) {
+        prop_assert_eq!(nested(&slices), by_definition(&slices));
+    }
+
+    #[test]
+    fn roots_say_the_same_where_slices_end_in_order(slices in slices()) {
+        if let Ok((all, _)) = by_roots(&slices) {
+            prop_assert_eq!(all, by_definition(&slices));
+        }
+    }
+
+    /// So that the test above has something to compare.
+    #[test]
+    fn what_ends_in_order_needs_no_sorting(mut slices in slices()) {
+        slices.sort_by_key(|slice| (slice.end, std::cmp::Reverse((slice.begin, slice.begun))));
+        for (record, slice) in (1..).zip(&mut slices) {
+            (slice.begun, slice.ended) = (2 * record, 2 * record);
+        }
+        slices.dedup_by_key(|slice| (slice.begin, slice.end));
+        let is_instant = |slice: &Interval| slice.begin == slice.end;
+        slices.retain(|slice| !is_instant(slice));
+        let (all, _) = by_roots(&slices).unwrap();
+        prop_assert_eq!(all, by_definition(&slices));
+    }
+}
+
+//= docs/meaning.md#what-is-inside-what
+#[test]
+fn what_overlaps_keeps_its_own_time() {
+    let slices = [complete(0, 20, 1), complete(10, 40, 2)];
+    let (all, is_odd) = by_roots(&slices).unwrap();
+    assert_eq!(
+        all.iter().map(|nested| (nested.parent, nested.own)).collect::<Vec<_>>(),
+        [(None, Some(20)), (None, Some(30)),]
+    );
+    assert!(is_odd);
+    assert_eq!(nested(&slices), all);
+    // A third one is around both: time in which they overlap counts once.
+    let slices = [slices[0], slices[1], complete(0, 50, 3)];
+    let (all, _) = by_roots(&slices).unwrap();
+    assert_eq!(all[2], Nested { of: 2, parent: None, depth: 0, own: Some(10) });
+    assert_eq!((all[0].parent, all[1].parent), (Some(2), Some(2)));
+    assert_eq!(nested(&slices), all);
+}
+
+#[test]
+fn a_shorter_one_before_its_equal_is_odd() {
+    let of = |slices: &[Interval]| by_roots(slices).map(|(_, is_odd)| is_odd);
+    assert_eq!(of(&[complete(0, 50, 1), complete(0, 200, 2)]), Ok(true));
+    assert_eq!(of(&[complete(1, 50, 1), complete(0, 200, 2)]), Ok(false));
+    // Nothing of length 0 is in what begins behind it.
+    assert_eq!(of(&[complete(5, 5, 1), complete(5, 9, 2)]), Ok(false));
+    let pair = |begin, end, begun, ended| Interval { begin, end, begun, ended };
+    assert_eq!(of(&[pair(0, 50, 2, 3), pair(0, 200, 1, 4)]), Ok(false));
+    assert_eq!(of(&[complete(0, 50, 2), pair(0, 200, 1, 4)]), Ok(false));
+    assert_eq!(of(&[pair(0, 50, 1, 2), complete(0, 200, 3)]), Ok(true));
+}
+
+#[test]
+fn what_comes_too_late_is_out_of_order() {
+    let of = |slices: &[Interval]| by_roots(slices).map(|_| ());
+    assert_eq!(of(&[complete(0, 50, 1), complete(10, 40, 2)]), Err(OutOfOrder));
+    assert_eq!(of(&[complete(0, 50, 1), complete(10, 50, 2)]), Err(OutOfOrder));
+    // The earlier of two equal ones is around the other.
+    assert_eq!(of(&[complete(0, 50, 1), complete(0, 50, 2)]), Err(OutOfOrder));
+    assert_eq!(of(&[complete(0, 50, 1), complete(50, 60, 2)]), Ok(()));
+}
+
+/// More roots than are kept apart, and one around all of them or some.
+#[test]
+fn merged_roots_have_the_sum_of_their_times() {
+    let (mut roots, mut beside) = (Roots::default(), Vec::new());
+    for at in 0..100 {
+        roots.add(complete(10 * at, 10 * at + 3, at), (), &mut beside, |_| ()).unwrap();
+    }
+    assert!(!roots.is_empty());
+    roots.merge(8);
+    assert_eq!(roots.len(), 50 + 50_usize.div_ceil(8));
+    roots.merge(8);
+    let mut some = Roots::default();
+    (0..4).for_each(|at| _ = some.add(complete(10 * at, 10 * at + 3, at), (), &mut beside, |_| ()).unwrap());
+    some.merge(2);
+    assert_eq!(some.len(), 3);
+    // It begins in the middle of merged ones.
+    assert_eq!(some.add(complete(5, 50, 9), (), &mut beside, |_| ()), Err(OutOfOrder));
+    let added = roots.add(complete(0, 1000, 200), (), &mut beside, |_| ()).unwrap();
+    assert_eq!((added.inside, roots.len()), (300, 1));
+}
+
+#[test]
+fn sorted_bytes_that_have_changed_are_an_error() {
+    assert_eq!(words::<2>(&bytes([1, 2])).unwrap(), [1, 2]);
+    assert!(words::<2>(&[0; 15]).is_err());
+}

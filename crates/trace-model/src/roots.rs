@@ -1,0 +1,129 @@
+//! Where slices are in each other, while they come one after the other in the order in which they end.
+//!
+//! A slice is around those that ended before it and began behind its begin. A track's roots are the slices
+//! that no other one has been around yet: they are in the order of their begins, and of their ends.
+
+use crate::interval::Interval;
+
+/// A slice that is in no other one yet, or several behind each other, and what the caller knows of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Root<T> {
+    /// Its times and records.
+    pub interval: Interval,
+    /// The caller's.
+    pub of: T,
+    /// The time of several that it stands for, in nanoseconds.
+    merged: Option<u64>,
+}
+
+/// The roots of a track.
+#[derive(Debug)]
+pub struct Roots<T> {
+    slices: Vec<Root<T>>,
+    last_end: u64,
+}
+
+/// A slice does not end in the order of the others, or what it is around is not known any more: the slices
+/// of the track have to be sorted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutOfOrder;
+
+/// What is known of a slice that has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Added {
+    /// The time in which slices directly in it lasted, in nanoseconds.
+    pub inside: u64,
+    /// Whether it overlaps one that ended before it, or begins together with a shorter one that was recorded
+    /// before it: a reader that takes the order of records for that of the nesting errs.
+    pub is_odd: bool,
+}
+
+impl<T> Default for Roots<T> {
+    fn default() -> Self {
+        Self { slices: Vec::new(), last_end: 0 }
+    }
+}
+
+impl<T: Copy> Roots<T> {
+    /// Adds the slice that has ended next. The function gets those that are directly in it; `beside` is empty
+    /// memory, and is so again afterwards.
+    ///
+    /// # Errors
+    /// The slice should have come earlier.
+    #[inline]
+    pub fn add(
+        &mut self,
+        interval: Interval,
+        of: T,
+        beside: &mut Vec<Root<T>>,
+        mut inner: impl FnMut(&Root<T>),
+    ) -> Result<Added, OutOfOrder> {
+        let Self { slices, last_end } = self;
+        if interval.end < *last_end {
+            return Err(OutOfOrder);
+        }
+        *last_end = interval.end;
+        let mut added = Added { inside: 0, is_odd: false };
+        let mut covered = u64::MAX;
+        while let Some(root) = slices.last() {
+            if interval.encloses(&root.interval) {
+                let Interval { begin, end, .. } = root.interval;
+                let time = match root.merged {
+                    Some(time) if end <= covered => time,
+                    _ => end.min(covered).saturating_sub(begin),
+                };
+                added.inside = added.inside.saturating_add(time);
+                let is_recorded_first = root.interval.begun < interval.begun;
+                added.is_odd |= begin == interval.begin && begin != end && is_recorded_first;
+                covered = begin;
+                inner(root);
+                slices.pop();
+            } else if root.interval.begin >= interval.end && !interval.is_instant() {
+                // What is recorded before the end of a slice may begin where that is.
+                beside.extend(slices.pop());
+            } else {
+                break;
+            }
+        }
+        if let Some(before) = slices.last()
+            && before.interval.end > interval.begin
+        {
+            if before.merged.is_some() || before.interval.encloses(&interval) {
+                beside.clear();
+                return Err(OutOfOrder);
+            }
+            added.is_odd = true;
+        }
+        slices.push(Root { interval, of, merged: None });
+        slices.extend(beside.drain(..).rev());
+        Ok(added)
+    }
+
+    /// How many roots there are.
+    #[inline]
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.slices.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.slices.is_empty()
+    }
+
+    /// Merges each so many of the older half. What is around all of them has the same time in it as before;
+    /// what begins in the middle of them is out of order.
+    #[cold]
+    pub fn merge(&mut self, each: usize) {
+        let (old, new) = self.slices.split_at(self.slices.len() / 2);
+        let merged = old.chunks(each.max(1)).filter_map(|some| {
+            let ([first, ..], [.., last]) = (some, some) else { return None };
+            let of = |root: &Root<T>| root.merged.unwrap_or_else(|| root.interval.duration());
+            let (begin, begun) = (first.interval.begin, first.interval.begun);
+            let interval = Interval { begin, begun, ..last.interval };
+            Some(Root { interval, of: last.of, merged: Some(some.iter().map(of).sum()) })
+        });
+        self.slices = merged.chain(new.iter().copied()).collect();
+    }
+}
