@@ -34,7 +34,7 @@ const EDGES: [(&str, &[&str]); 28] = [
     ("trace-engine", &["trace-format", "zx-ticks"]),
     ("trace-event", &["trace-engine"]),
     ("trace-linux", &["trace-format"]),
-    ("trace-convert", &["trace-format", "trace-linux", "trace-reader"]),
+    ("trace-convert", &["trace-format", "trace-linux", "trace-model", "trace-reader"]),
     // The page agrees with the tables, the statistics and the checks because it is made of them.
     ("trace-report", &["trace-analysis", "trace-convert", "trace-format", "trace-reader"]),
     (

@@ -17,14 +17,19 @@ use crate::output::{OutputFile, refuse_input, remove_on_signal};
 use crate::progress;
 use crate::stdio::{self, Stdout, say};
 use encoder::Encoder;
+use indicatif::ProgressBar;
 use profiles::Profile;
 use serde_json::json;
 use std::error::Error;
-use std::io::{self, BufReader, Write};
+use std::fs::File;
+use std::io::{self, BufReader, Read, Seek, Write};
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use trace_convert::catapult::{self, Dialect};
-use trace_convert::{ConvertError, Filter, Jobs, Stopped, Summary, folded, perfetto, seekable};
+use trace_convert::tables::Trace;
+use trace_convert::{
+    ConvertError, Filter, Jobs, Odd, OddFinder, Stopped, Summary, folded, perfetto, seekable,
+};
 use trace_reader::ReadError;
 use trace_reader::tail::{Tail, TailError};
 
@@ -107,8 +112,8 @@ pub fn run(options: &Convert) -> Result<(), Failure> {
     }
     let compression = if is_stdout { Compression::None } else { of_name(&output).1 };
     let system_output = system.as_mut().map(|file| file.file() as &mut dyn Write);
-    let write = |output: &mut dyn Write| match profile {
-        Some(profile) => profiles::convert(input, profile, compression, filter, output),
+    let write = |mut output: Output<'_>| match profile {
+        Some(profile) => profiles::convert(input, profile, compression, filter, output.writer()),
         None => {
             let (to, roots) = (to.unwrap_or_default(), profiles::roots(options));
             let (container, jobs) = (options.container, jobs(options.jobs));
@@ -118,7 +123,7 @@ pub fn run(options: &Convert) -> Result<(), Failure> {
         }
     };
     let (converted, path) = if is_stdout {
-        match write(&mut Stdout) {
+        match write(Output::Stream(&mut Stdout)) {
             Ok(converted) => (converted, None),
             Err(Problem::Failure(failure)) => return Err(failure),
             // A reader that closes its end early is no failure.
@@ -127,7 +132,7 @@ pub fn run(options: &Convert) -> Result<(), Failure> {
         }
     } else {
         let mut file = OutputFile::create(&output)?;
-        match write(file.file()) {
+        match write(Output::File(file.file())) {
             Ok(converted) => (converted, Some(file)),
             Err(problem) => return Err(problem.into_failure(&output)),
         }
@@ -205,12 +210,13 @@ pub fn plain_name(path: &Path) -> PathBuf {
 }
 
 /// Converts an archive into another format. A reader that closes its end early is no failure.
-pub fn transform(archive: &Path, job: Job<'_>, output: &mut dyn Write) -> Result<Option<Summary>, Failure> {
+pub fn transform(archive: &Path, job: Job<'_>, output: Output<'_>) -> Result<Option<Summary>, Failure> {
     match convert(archive, job, output) {
         Ok(converted) => converted.check_input(archive).map(|()| converted.summary),
         Err(Problem::Failure(failure)) => Err(failure),
         Err(Problem::OutputClosed) => Ok(None),
         Err(Problem::Write(error)) => Err(Failure::new(format!("cannot write the trace: {error}"))),
+        Err(problem @ Problem::Odd(_)) => Err(problem.into_failure(archive)),
     }
 }
 
@@ -228,11 +234,13 @@ const fn name_of(format: Format) -> &'static str {
 /// Writes a trace for the Perfetto UI, whose reader drops less of this form than of an archive. A trace whose
 /// rest cannot be read is shown up to there.
 //= docs/perfetto.md#what-is-served
-pub fn for_viewer(trace: &Path, output: &mut dyn Write) -> Result<(), Failure> {
-    let converted = match convert(trace, Job::new(Format::Perfetto, Compression::None), output) {
+pub fn for_viewer(trace: &Path, output: &mut File) -> Result<(), Failure> {
+    let job = Job::new(Format::Perfetto, Compression::None);
+    let converted = match convert(trace, job, Output::File(output)) {
         Ok(converted) => converted,
         Err(Problem::Failure(failure)) => return Err(failure),
         Err(Problem::OutputClosed) => return Ok(()),
+        Err(problem @ Problem::Odd(_)) => return Err(problem.into_failure(trace)),
         Err(Problem::Write(error)) => {
             let place = std::env::temp_dir();
             return Err(Failure::new(format!(
@@ -280,6 +288,8 @@ enum Problem {
     Write(io::Error),
     /// The output has lost its reader.
     OutputClosed,
+    /// A second conversion is needed.
+    Odd(Box<Odd>),
 }
 
 /// Reports what was skipped, and what is wrong with the trace.
@@ -359,13 +369,106 @@ impl Converted {
     }
 }
 
-fn convert(input: &Path, job: Job<'_>, output: &mut dyn Write) -> Result<Converted, Problem> {
-    let file = open(input).map_err(Problem::Failure)?;
-    let bytes = file.metadata().map_or(0, |metadata| metadata.len());
-    let bar = progress::bar("converting", bytes);
-    let archive = input::as_reported_archive(progress::reading(file, &bar));
-    let (archive, import) = archive.map_err(|error| Problem::of_read(input, &error))?;
-    let reader = BufReader::new(archive);
+/// Where a conversion writes.
+pub enum Output<'a> {
+    /// A file that holds nothing else, and can be written anew.
+    File(&'a mut File),
+    /// Anything else.
+    Stream(&'a mut dyn Write),
+}
+
+impl Output<'_> {
+    fn writer(&mut self) -> &mut dyn Write {
+        match self {
+            Self::File(file) => *file,
+            Self::Stream(stream) => *stream,
+        }
+    }
+
+    /// Makes a file empty again.
+    fn begin_again(&mut self) -> io::Result<()> {
+        match self {
+            Self::File(file) => {
+                file.rewind()?;
+                file.set_len(0)
+            }
+            Self::Stream(_) => Err(io::ErrorKind::Unsupported.into()),
+        }
+    }
+}
+
+/// What finds slices that readers of a format would misunderstand in the order of their records.
+fn odd_finder(to: Format) -> Option<OddFinder> {
+    match to {
+        Format::Perfetto => Some(OddFinder::default()),
+        Format::Chrome => Some(catapult::Options::finder()),
+        Format::Fxt | Format::Catapult | Format::Folded => None,
+    }
+}
+
+/// A trace that is read several times.
+struct Input<'a> {
+    path: &'a Path,
+    /// A copy, unless it is a regular file.
+    copy: Option<(Trace, ImportReport)>,
+}
+
+impl<'a> Input<'a> {
+    fn new(path: &'a Path, is_read_again: bool) -> Result<Self, Problem> {
+        let is_file = || !is_stdin(path) && path.metadata().is_ok_and(|metadata| metadata.is_file());
+        let copy = if is_read_again && !is_file() {
+            let file = open(path).map_err(Problem::Failure)?;
+            Some(input::again(file, path, "converting").map_err(Problem::Failure)?)
+        } else {
+            None
+        };
+        Ok(Self { path, copy })
+    }
+
+    /// An archive, what its import reports, and the progress.
+    fn open(&mut self) -> Result<(Box<dyn Read>, ImportReport, ProgressBar), Problem> {
+        let failed = |error| Problem::of_read(self.path, &error);
+        if let Some((copy, import)) = &mut self.copy {
+            let archive = (copy.open)().map_err(failed)?;
+            return Ok((Box::new(BufReader::new(archive)), import.clone(), ProgressBar::hidden()));
+        }
+        let file = open(self.path).map_err(Problem::Failure)?;
+        let bar = progress::bar("converting", file.metadata().map_or(0, |metadata| metadata.len()));
+        let (archive, import) = input::as_reported_archive(progress::reading(file, &bar)).map_err(failed)?;
+        Ok((Box::new(BufReader::new(archive)), import, bar))
+    }
+}
+
+/// Converts a trace. A file that turns out to need it is written a second time; for a stream, the trace is
+/// looked at before.
+fn convert(input: &Path, mut job: Job<'_>, mut output: Output<'_>) -> Result<Converted, Problem> {
+    let finder = odd_finder(job.to);
+    let mut trace = Input::new(input, finder.is_some())?;
+    let mut odd = None;
+    if let (Output::Stream(_), Some(finder)) = (&output, finder) {
+        let (archive, _, bar) = trace.open()?;
+        odd = Some(Odd::find(archive, finder).map_err(|error| Problem::of_input(input, &error))?);
+        bar.finish_and_clear();
+    }
+    loop {
+        match convert_once(&mut trace, &mut job, odd.take(), output.writer()) {
+            Err(Problem::Odd(found)) => {
+                odd = Some(*found);
+                output.begin_again().map_err(Problem::of_write)?;
+            }
+            converted => return converted,
+        }
+    }
+}
+
+fn convert_once(
+    trace: &mut Input<'_>,
+    job: &mut Job<'_>,
+    odd: Option<Odd>,
+    output: &mut dyn Write,
+) -> Result<Converted, Problem> {
+    let input = trace.path;
+    let (reader, import, bar) = trace.open()?;
     let manner =
         Manner { level: job.level.unwrap_or(seekable::DEFAULT_LEVEL), has_records: job.to == Format::Fxt };
     let mut encoder = Encoder::new(job.compression, manner, output).map_err(Problem::of_write)?;
@@ -382,7 +485,7 @@ fn convert(input: &Path, job: Job<'_>, output: &mut dyn Write) -> Result<Convert
     let mut events = 0;
     let result = match dialect {
         None if job.to == Format::Perfetto => {
-            let options = perfetto::Options { filter: job.filter, jobs: job.jobs };
+            let options = perfetto::Options { filter: job.filter.clone(), jobs: job.jobs, odd };
             let summary = perfetto::convert_with(reader, &mut encoder, options).map(Some);
             summary.map_err(|error| Problem::of_conversion(input, error))
         }
@@ -393,9 +496,10 @@ fn convert(input: &Path, job: Job<'_>, output: &mut dyn Write) -> Result<Convert
         Some(dialect) => {
             let options = catapult::Options {
                 dialect,
-                filter: job.filter,
-                system_output: job.system_output,
+                filter: job.filter.clone(),
+                system_output: job.system_output.as_deref_mut().map(|output| output as &mut dyn Write),
                 jobs: job.jobs,
+                odd,
             };
             let summary = catapult::convert_with(reader, &mut encoder, options).map(Some);
             summary.map_err(|error| Problem::of_conversion(input, error))
@@ -424,6 +528,7 @@ impl Problem {
             Self::Failure(failure) => failure,
             Self::Write(error) => cannot_write(output, &error),
             Self::OutputClosed => cannot_write(output, &io::ErrorKind::BrokenPipe.into()),
+            Self::Odd(_) => Failure::new(format!("{}: the trace has changed meanwhile", output.display())),
         }
     }
 
@@ -441,6 +546,7 @@ impl Problem {
     fn of_conversion(input: &Path, error: ConvertError) -> Self {
         match error {
             ConvertError::Write(error) => Self::of_write(error),
+            ConvertError::Odd(odd) => Self::Odd(odd),
             error => Self::of_input(input, &error),
         }
     }

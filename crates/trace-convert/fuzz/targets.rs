@@ -6,7 +6,7 @@ use std::io;
 use trace_convert::catapult::{Container, Dialect, Options};
 use trace_convert::folded::Roots;
 use trace_convert::tables::{self, Csv, Trace};
-use trace_convert::{Filter, Jobs, catapult, firefox, folded, import, perfetto, speedscope};
+use trace_convert::{Filter, Jobs, Odd, OddFinder, catapult, firefox, folded, import, perfetto, speedscope};
 use trace_format::metadata::MAGIC_WORD;
 use trace_reader::{Disorder, Item, Reader};
 
@@ -16,22 +16,23 @@ pub fn export(data: &[u8]) {
     for dialect in [Dialect::Fuchsia, Dialect::Chrome(Container::Array), Dialect::Chrome(Container::Object)] {
         let mut document = Vec::new();
         let options = Options { dialect, ..Options::default() };
-        let summary = catapult::convert_with(&*trace, &mut document, options);
+        let summary = catapult::convert_in_memory(&trace, &mut document, options);
         let _: Value = serde_json::from_slice(&document).expect("a whole document");
         // Several threads write the same.
         for (threads, batch_bytes) in [(2, 64), (3, 1000)] {
             let mut shared = Vec::new();
             let options = Options { dialect, jobs: Jobs { threads, batch_bytes }, ..Options::default() };
-            let found = catapult::convert_with(&*trace, &mut shared, options);
+            let found = catapult::convert_in_memory(&trace, &mut shared, options);
             assert_eq!(found.ok(), summary.as_ref().ok().cloned());
             assert!(shared == document, "{threads} threads");
         }
     }
     let mut packets = Vec::new();
-    let summary = perfetto::convert(&*trace, &mut packets, Filter::default());
+    let summary = perfetto::convert(&trace, &mut packets, Filter::default());
     for (threads, batch_bytes) in [(2, 64), (3, 1000)] {
         let mut shared = Vec::new();
-        let options = perfetto::Options { jobs: Jobs { threads, batch_bytes }, ..Default::default() };
+        let odd = Some(Odd::find_in(&trace, OddFinder::default()).unwrap_or_default());
+        let options = perfetto::Options { jobs: Jobs { threads, batch_bytes }, odd, ..Default::default() };
         let found = perfetto::convert_with(&*trace, &mut shared, options);
         assert_eq!(found.ok(), summary.as_ref().ok().cloned());
         assert!(shared == packets, "{threads} threads");

@@ -10,28 +10,32 @@ mod event;
 mod large;
 mod losses;
 mod names;
+mod odd;
 mod recording;
 mod samples;
 mod system;
 
-use crate::filter::Filter;
+use crate::filter::{Filter, Selection};
 use crate::flows::{Flows, Part as FlowPart};
 use crate::jobs::{Batch, Collector, Crew, Jobs};
 use crate::json::Json;
 use crate::losses::Losses;
+use crate::numbers::{LONG_NUMBERS, is_long};
+use crate::odd::{OddSlices, UNMATCHED};
 use crate::output::Output;
 use crate::{ConvertError, Summary, source};
 use event::{Events, Tally};
 use large::LargeBlob;
 use recording::Recording;
 use samples::Samples;
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::io::{self, Read, Write};
 use system::System;
 use trace_format::event::EventKind;
 use trace_format::kernel_object::{PROCESS_ARGUMENT, TYPE_CHANNEL, TYPE_PROCESS, TYPE_THREAD};
 use trace_format::units::Koid;
-use trace_reader::{Event, Item, MANAGER, Resolved, Value};
+use trace_model::{Odd, OddFinder};
+use trace_reader::{Event, Item, MANAGER, Resolved, Thread, Value};
 
 /// The dialect of a document.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -63,6 +67,17 @@ pub struct Options<'a> {
     pub system_output: Option<&'a mut dyn Write>,
     /// The threads that convert.
     pub jobs: Jobs,
+    /// What is odd in the archive, if that is known. Otherwise a conversion to Chrome's dialect finds it, and
+    /// fails with [`ConvertError::Odd`] if there is anything.
+    pub odd: Option<Odd>,
+}
+
+impl Options<'_> {
+    /// What finds odd slices for readers of Chrome's dialect, which take no pairs that take no time.
+    #[must_use]
+    pub fn finder() -> OddFinder {
+        OddFinder::with_instant_pairs()
+    }
 }
 
 /// Converts an archive as Fuchsia's exporter does.
@@ -71,6 +86,19 @@ pub struct Options<'a> {
 /// As [`convert_with`].
 pub fn convert(input: impl Read, output: impl Write) -> Result<Summary, ConvertError> {
     convert_with(input, output, Options::default())
+}
+
+/// Converts an archive in memory.
+///
+/// # Errors
+/// As [`convert_with`], but for [`ConvertError::Odd`].
+pub fn convert_in_memory(
+    archive: &[u8],
+    output: impl Write,
+    options: Options<'_>,
+) -> Result<Summary, ConvertError> {
+    let odd = Some(Odd::find_in(archive, Options::finder())?);
+    convert_with(archive, output, Options { odd, ..options })
 }
 
 /// Converts an archive.
@@ -95,7 +123,9 @@ fn write(
     output: &mut dyn Write,
     options: Options<'_>,
 ) -> Result<Summary, ConvertError> {
-    let Options { dialect, filter, system_output, jobs } = options;
+    let Options { dialect, filter, system_output, jobs, odd } = options;
+    let is_chrome = dialect != Dialect::Fuchsia;
+    let mut finder = (is_chrome && odd.is_none()).then(Options::finder);
     let mut exporter = Exporter {
         output,
         begin: Some(match dialect {
@@ -105,8 +135,12 @@ fn write(
             Dialect::Chrome(Container::Array) => "[",
         }),
         has_written: false,
-        events: Events::new(dialect, filter.clone()),
-        sharing: (jobs.threads > 1).then(|| Sharing::new(jobs, dialect, &filter)),
+        events: Events::new(dialect),
+        selection: Selection::new(filter),
+        long_threads: HashSet::new(),
+        unmatched: 0,
+        odd: odd.filter(|odd| is_chrome && !odd.is_empty()).map(|odd| Box::new(OddSlices::new(odd))),
+        sharing: (jobs.threads > 1).then(|| Sharing::new(jobs, dialect)),
         dialect,
         system: System::new(),
         samples: (dialect == Dialect::Chrome(Container::Object)).then(|| Box::new(Samples::new())),
@@ -119,12 +153,30 @@ fn write(
         tally: Tally::default(),
     };
     let end = source::for_each(input, |record| {
+        if let Some(finder) = &mut finder {
+            if let Item::Event(event) = &record.item {
+                finder.event(event);
+            }
+            if !finder.has_nothing() {
+                return Ok(());
+            }
+        }
         exporter.record(record)?;
         exporter.flush_if_full()?;
         exporter.samples.as_mut().map_or(Ok(()), |samples| samples.spill_if_full())?;
         exporter.system.spill_if_full()
     })?;
-    let remarks = (exporter.further_ends > 0).then(|| (FURTHER_ENDS.to_owned(), exporter.further_ends));
+    if let Some(odd) = finder.map(OddFinder::finish).filter(|odd| !odd.is_empty()) {
+        return Err(ConvertError::Odd(Box::new(odd)));
+    }
+    exporter.write_odd().map_err(ConvertError::Write)?;
+    let counts = [
+        (FURTHER_ENDS, exporter.further_ends),
+        (LONG_NUMBERS, exporter.long_threads.len() as u64),
+        (UNMATCHED, exporter.unmatched),
+    ];
+    let remarks = counts.into_iter().filter(|(_, count)| *count > 0);
+    let remarks: Vec<_> = remarks.map(|(remark, count)| (remark.to_owned(), count)).collect();
     let Tally { events, skipped, have_rates_differed, .. } =
         exporter.finish(system_output).map_err(ConvertError::Write)?;
     let mut summary = end.summary(events, skipped);
@@ -153,6 +205,13 @@ struct Exporter<W> {
     has_written: bool,
     /// What this thread writes, behind all that was written or given to other threads.
     events: Events,
+    selection: Selection,
+    /// Threads whose numbers are replaced, in Chrome's dialect.
+    long_threads: HashSet<Thread>,
+    /// Ends without a begin among odd slices.
+    unmatched: u64,
+    /// Slices that are written last, in Chrome's dialect.
+    odd: Option<Box<OddSlices>>,
     /// Other threads that make the text of events.
     sharing: Option<Sharing>,
     dialect: Dialect,
@@ -196,9 +255,9 @@ enum Piece {
 }
 
 impl Sharing {
-    fn new(jobs: Jobs, dialect: Dialect, filter: &Filter) -> Self {
+    fn new(jobs: Jobs, dialect: Dialect) -> Self {
         Self {
-            crew: Crew::new(jobs.threads - 1, || Events::new(dialect, filter.clone())),
+            crew: Crew::new(jobs.threads - 1, || Events::new(dialect)),
             collector: Collector::new(),
             batch_bytes: jobs.batch_bytes,
             pieces: VecDeque::new(),
@@ -288,6 +347,16 @@ impl<W: Write> Exporter<W> {
 
     #[inline]
     fn event(&mut self, event: &Event<'_>, record: &Resolved<'_>) -> io::Result<()> {
+        if !matches!(event.kind, EventKind::Unknown { .. }) && !self.selection.keeps(event) {
+            return Ok(());
+        }
+        if is_long(event.thread) && self.events.is_chrome() {
+            self.long_threads.insert(event.thread);
+        }
+        if self.odd.as_ref().is_some_and(|odd| odd.has(event)) {
+            self.keep_odd(event);
+            return Ok(());
+        }
         let part = self.flow_part(event);
         if self.sharing.is_some() {
             return self.shared_event(event, record, part);
@@ -319,9 +388,6 @@ impl<W: Write> Exporter<W> {
         else {
             return None;
         };
-        if !self.events.keeps(event) {
-            return None;
-        }
         let part = self.flows.part(event, id);
         if self.events.is_chrome() {
             return Some(part);

@@ -120,7 +120,13 @@ impl<W: Write> Json<W> {
     /// Text that is JSON already.
     #[inline]
     pub fn raw(&mut self, text: &str) {
-        self.text.slice(text.as_bytes());
+        self.written(text.as_bytes());
+    }
+
+    /// The same for bytes that were written before.
+    #[inline]
+    pub fn written(&mut self, text: &[u8]) {
+        self.text.slice(text);
     }
 
     /// The beginning of a block that is JSON already.

@@ -20,6 +20,8 @@ mod jobs;
 mod json;
 mod losses;
 mod members;
+mod numbers;
+mod odd;
 mod output;
 pub mod perfetto;
 mod profile;
@@ -33,6 +35,7 @@ mod threads;
 pub use filter::Filter;
 pub use jobs::Jobs;
 pub use profile::read_no_files;
+pub use trace_model::{Odd, OddFinder};
 
 use std::io;
 use std::sync::Arc;
@@ -54,6 +57,10 @@ pub enum ConvertError {
     /// The output cannot be written.
     #[error("cannot write")]
     Write(#[source] io::Error),
+    /// Readers of the output would misunderstand slices in the order of their records. The output is of no
+    /// use; a second conversion needs to know what is odd.
+    #[error("slices are not in an order that the format can express in one pass")]
+    Odd(Box<Odd>),
 }
 
 /// The results of a conversion.

@@ -8,7 +8,7 @@ mod exported;
 mod interned;
 mod losses;
 pub(crate) mod messages;
-mod numbers;
+mod odd;
 mod profile;
 pub(crate) mod published;
 mod scheduling;
@@ -16,24 +16,26 @@ mod sharing;
 mod track_event;
 mod tracks;
 
-use crate::filter::Filter;
+use crate::filter::{Filter, Selection};
 use crate::flows::Flows;
 use crate::jobs::Jobs;
 use crate::losses::Losses;
+use crate::numbers::{LONG_NUMBERS, short, thread_number};
+use crate::odd::{OddSlices, UNMATCHED};
 use crate::output::Output;
 use crate::{ConvertError, Summary, source};
 use interned::Interned;
 use messages::*;
-use numbers::short;
 use prost::Message;
 use sharing::Sharing;
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use trace_format::kernel_object::{TYPE_CHANNEL, TYPE_PROCESS, TYPE_THREAD};
 use trace_format::units::Koid;
+use trace_model::{Odd, OddFinder};
 use trace_reader::{Arguments, Event, Item, MANAGER, Names, Resolved, Text, TextKey, Thread, Time, Value};
 use track_event::{End, Fields, packet};
-use tracks::Tracks;
+use tracks::{GLOBAL, Tracks};
 
 /// Number of bytes to collect before they are written.
 const FLUSH_BYTES: usize = 64 << 10;
@@ -52,17 +54,24 @@ pub struct Options {
     pub filter: Filter,
     /// The threads that convert.
     pub jobs: Jobs,
+    /// What is odd in the archive, if that is known. Otherwise the conversion finds it, and fails with
+    /// [`ConvertError::Odd`] if there is anything.
+    pub odd: Option<Odd>,
 }
 
-/// The remark about threads with a longer number than the format has.
-const LONG_NUMBERS: &str = "threads with numbers of more than 32 bits, which are replaced";
+/// The remark about threads with the number of the idle thread.
+const ZERO_NUMBERS: &str =
+    "threads with the number 0, which readers take for the idle thread's, and is replaced";
+/// The remark about log entries.
+const LOGS_WITHOUT_CLOCK: &str = "log entries are instants: the trace does not tell the wall clock";
 
-/// Converts an archive.
+/// Converts an archive in memory.
 ///
 /// # Errors
-/// As [`convert_with`].
-pub fn convert(input: impl Read, output: impl Write, filter: Filter) -> Result<Summary, ConvertError> {
-    convert_with(input, output, Options { filter, ..Options::default() })
+/// As [`convert_with`], but for [`ConvertError::Odd`].
+pub fn convert(archive: &[u8], output: impl Write, filter: Filter) -> Result<Summary, ConvertError> {
+    let odd = Some(Odd::find_in(archive, OddFinder::default())?);
+    convert_with(archive, output, Options { filter, odd, ..Options::default() })
 }
 
 /// Converts an archive.
@@ -78,19 +87,23 @@ pub fn convert_with(
 }
 
 fn write(input: &mut dyn Read, output: &mut dyn Write, options: Options) -> Result<Summary, ConvertError> {
-    let Options { filter, jobs } = options;
+    let Options { filter, jobs, odd } = options;
+    let mut finder = odd.is_none().then(OddFinder::default);
     let mut exporter = Exporter {
         output,
         bytes: Output::default(),
         sharing: (jobs.threads > 1).then(|| Sharing::new(jobs)),
-        filter,
+        selection: Selection::new(filter),
+        odd: odd.filter(|odd| !odd.is_empty()).map(|odd| Box::new(OddSlices::new(odd))),
         tracks: Tracks::default(),
         interned: Interned::default(),
         flows: Flows::default(),
         losses: Losses::default(),
         event: Output::default(),
         samples: profile::Samples::default(),
-        has_clock: false,
+        clock: None,
+        logs_without_clock: 0,
+        unmatched: 0,
         last: None,
         early: Vec::new(),
         early_bytes: 0,
@@ -98,14 +111,32 @@ fn write(input: &mut dyn Read, output: &mut dyn Write, options: Options) -> Resu
         events: 0,
     };
     let end = source::for_each(input, |record| {
+        if let Some(finder) = &mut finder {
+            if let Item::Event(event) = &record.item {
+                finder.event(event);
+            }
+            if !finder.has_nothing() {
+                return Ok(());
+            }
+        }
         exporter.record(record);
         exporter.flush_if_full()
     })?;
+    if let Some(odd) = finder.map(OddFinder::finish).filter(|odd| !odd.is_empty()) {
+        return Err(ConvertError::Odd(Box::new(odd)));
+    }
     exporter.release(0);
-    exporter.finish().map_err(ConvertError::Write)?;
+    exporter.write_odd().and_then(|()| exporter.finish()).map_err(ConvertError::Write)?;
     let mut summary = end.summary(exporter.events, exporter.skipped);
-    let long = exporter.tracks.long_numbers;
-    summary.remarks.extend((long > 0).then(|| (LONG_NUMBERS.to_owned(), long)));
+    let Tracks { long_numbers, zero_numbers, .. } = exporter.tracks;
+    for (remark, count) in [
+        (LONG_NUMBERS, long_numbers),
+        (ZERO_NUMBERS, zero_numbers),
+        (LOGS_WITHOUT_CLOCK, exporter.logs_without_clock),
+        (UNMATCHED, exporter.unmatched),
+    ] {
+        summary.remarks.extend((count > 0).then(|| (remark.to_owned(), count)));
+    }
     Ok(summary)
 }
 
@@ -115,7 +146,9 @@ struct Exporter<W> {
     bytes: Output,
     /// Other threads that make the packets of events.
     sharing: Option<Sharing>,
-    filter: Filter,
+    selection: Selection,
+    /// Slices that are written last.
+    odd: Option<Box<OddSlices>>,
     tracks: Tracks,
     interned: Interned,
     flows: Flows,
@@ -123,7 +156,11 @@ struct Exporter<W> {
     /// The fields of an event whose packet is not begun yet.
     event: Output,
     samples: profile::Samples,
-    has_clock: bool,
+    /// A time of the trace, and the wall clock then.
+    clock: Option<(u64, u64)>,
+    logs_without_clock: u64,
+    /// Ends without a begin among odd slices.
+    unmatched: u64,
     /// The time of the last event, for records without one.
     last: Option<u64>,
     /// Objects before the first event, whose time they get.
@@ -243,7 +280,7 @@ impl<W: Write> Exporter<W> {
                 }
                 self.event(event, record);
             }
-            Item::Log { time, thread, message } => self.log(*time, *thread, *message),
+            Item::Log { time, thread, message } => self.log(*time, *thread, *message, names),
             Item::KernelObject { object_type: TYPE_PROCESS, koid, name, .. } => {
                 let descriptor = self.tracks.rename_process(*koid, *name);
                 self.describe(descriptor);
@@ -311,10 +348,11 @@ impl<W: Write> Exporter<W> {
     /// The wall clock at a time of the trace.
     //= docs/perfetto.md#clock
     fn clock(&mut self, event: &Event<'_>) {
-        let Some(Value::Uint64(wall)) = event.arguments.find(WALL_CLOCK).filter(|_| !self.has_clock) else {
+        let is_new = self.clock.is_none();
+        let Some(Value::Uint64(wall)) = event.arguments.find(WALL_CLOCK).filter(|_| is_new) else {
             return;
         };
-        self.has_clock = true;
+        self.clock = Some((event.time.nanos().0, wall));
         let clock = |id, nanos| Clock { clock_id: Some(id), timestamp: Some(nanos), ..Clock::default() };
         self.packet(&TracePacket {
             clock_snapshot: Some(ClockSnapshot {
@@ -362,14 +400,21 @@ impl<W: Write> Exporter<W> {
     }
 
     //= docs/perfetto.md#what-other-importers-drop
-    fn log(&mut self, time: Time, thread: Thread, message: Text<'_>) {
+    fn log(&mut self, time: Time, thread: Thread, message: Text<'_>, names: &Names) {
         let at = time.nanos().0;
         self.pass(at);
         self.events += 1;
+        let Some(wall) = self.clock.map(|(then, wall)| wall.wrapping_add(at).wrapping_sub(then)) else {
+            self.logs_without_clock += 1;
+            let track = self.thread_track(thread, names);
+            self.begin(Some(TYPE_INSTANT), track, Text(b"log"), Text(b"log"));
+            self.annotation(Text(b"message"), &Value::String(message), TextKey::NONE);
+            return self.track_event(at);
+        };
         let event = LogEvent {
             pid: Some(short(thread.process) as i32),
-            tid: Some(short(thread.thread) as i32),
-            timestamp: Some(at),
+            tid: Some(thread_number(thread) as i32),
+            timestamp: Some(wall),
             tag: Some("trace".to_owned()),
             prio: Some(LOG_PRIO_INFO),
             message: Some(message.to_str().into_owned()),
@@ -400,7 +445,7 @@ impl<W: Write> Exporter<W> {
         if self.has_no_room_for_early() {
             return self.skip("blobs and objects before the first event, beyond 16 MiB");
         }
-        let track = whose.map_or(tracks::GLOBAL, |(thread, _)| self.thread_track(thread, names));
+        let track = whose.map_or(GLOBAL, |(thread, _)| self.thread_track(thread, names));
         self.begin(Some(TYPE_INSTANT), track, Text(category.as_bytes()), name);
         whose.iter().for_each(|(_, arguments)| self.annotations(arguments));
         if !payload.is_empty() {

@@ -11,11 +11,13 @@ mod around;
 mod interval;
 mod lanes;
 mod nesting;
+mod odd;
 mod roots;
 
 pub use interval::Interval;
 pub use lanes::{Lanes, MAX_LANES, Step};
 pub use nesting::{Nested, Nesting};
+pub use odd::{Odd, OddFinder, OperationKey, token};
 pub use roots::{Added, OutOfOrder, Root, Roots};
 
 #[cfg(test)]

@@ -494,14 +494,15 @@ impl Destination {
         let Self { mut place, format, compression, level, archive, lending: _ } = self;
         let mut conversion = None;
         if let Some(archive) = &archive {
-            let mut output: Box<dyn Write> = match &mut place {
-                Target::File(file) => Box::new(file.file()),
-                Target::Stdout => Box::new(Stdout),
-                Target::Connection(connection, _) => Box::new(connection),
+            let mut stdout = Stdout;
+            let output = match &mut place {
+                Target::File(file) => convert::Output::File(file.file()),
+                Target::Stdout => convert::Output::Stream(&mut stdout),
+                Target::Connection(connection, _) => convert::Output::Stream(connection),
             };
             let mut job = Job::new(format, compression);
             job.level = level;
-            conversion = convert::transform(archive.path(), job, &mut output)?;
+            conversion = convert::transform(archive.path(), job, output)?;
         }
         let (place, path) = match place {
             Target::File(file) => {

@@ -3,10 +3,10 @@
 
 use super::blocks::Blocks;
 use super::{Dialect, FlowPart};
-use crate::filter::Filter;
 use crate::flows::{Begin, Names};
 use crate::jobs::{Batch, Work};
 use crate::json::Json;
+use crate::numbers::{is_long, short};
 use crate::{THREAD_DUR, THREAD_TS};
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{Sink, Write, sink};
@@ -26,7 +26,6 @@ const MAX_OUTPUT_BYTES: usize = if cfg!(test) { 10_000 } else { 4 << 20 };
 pub(super) struct Events {
     pub json: Json<Sink>,
     dialect: Dialect,
-    pub filter: Filter,
     heads: Blocks<(u32, u32)>,
     texts: Blocks<u32>,
     members: Blocks<u32>,
@@ -84,11 +83,10 @@ impl Work for Events {
 }
 
 impl Events {
-    pub fn new(dialect: Dialect, filter: Filter) -> Self {
+    pub fn new(dialect: Dialect) -> Self {
         Self {
             json: Json::new(sink()),
             dialect,
-            filter,
             heads: Blocks::new(TEXTS),
             texts: Blocks::new(TEXTS),
             members: Blocks::new(TEXTS),
@@ -120,12 +118,6 @@ impl Events {
             event.kind,
             EventKind::FlowBegin { .. } | EventKind::FlowStep { .. } | EventKind::FlowEnd { .. }
         ) && self.is_chrome()
-            && self.keeps(event)
-    }
-
-    #[inline]
-    pub fn keeps(&self, event: &Event<'_>) -> bool {
-        self.filter.keeps(event.category.as_bytes(), event.name.as_bytes())
     }
 
     //= docs/catapult.md#log-records
@@ -155,9 +147,6 @@ impl Events {
         if let EventKind::Unknown { .. } = event.kind {
             return self.tally.skip("events of unknown type");
         }
-        if !self.keeps(event) {
-            return;
-        }
         match part {
             Some(FlowPart { number, names, again }) => {
                 let named = named(event, names.as_deref());
@@ -171,7 +160,14 @@ impl Events {
                 self.phase(event, number);
             }
             None => {
-                self.head(event, event.thread, event.time);
+                if self.is_chrome() && event.kind == EventKind::DurationEnd {
+                    // Without a name, it ends the innermost slice.
+                    self.json.raw(",{\"ts\":");
+                    self.time(event.time);
+                    self.thread(event.thread);
+                } else {
+                    self.head(event, event.thread, event.time);
+                }
                 self.phase(event, 0);
             }
         }
@@ -201,12 +197,23 @@ impl Events {
     #[inline]
     pub fn thread(&mut self, thread: Thread) {
         let place = (thread.thread.0 ^ thread.process.0 << 5) as usize;
+        let is_replaced = is_long(thread) && self.is_chrome();
         self.threads.write(&mut self.json, place, thread, |json| {
+            let [process, number] = [thread.process, thread.thread]
+                .map(|koid| if is_replaced { short(koid).into() } else { koid.0 });
             json.raw(",\"pid\":");
-            json.integer(thread.process.0);
+            json.integer(process);
             json.raw(",\"tid\":");
-            json.integer(thread.thread.0);
+            json.integer(number);
         });
+    }
+
+    /// The members of an event with these texts, without a time and a thread.
+    pub fn texts(&mut self, event: &Event<'_>) {
+        self.json.raw("\"cat\":");
+        self.json.string(event.category.as_bytes());
+        self.json.raw(",\"name\":");
+        self.json.string(event.name.as_bytes());
     }
 
     /// A text, in quotes.
@@ -263,16 +270,16 @@ impl Events {
         }
     }
 
-    /// A number in Fuchsia's dialect, of which JavaScript sees 53 bits; text in Chrome's.
-    fn async_id(&mut self, phase: &str, id: u64) {
+    /// A number in Fuchsia's dialect, of which JavaScript sees 53 bits; text in Chrome's, of the process.
+    pub fn async_id(&mut self, phase: &str, id: u64) {
         self.json.raw(",\"ph\":\"");
         self.json.raw(phase);
-        self.json.raw("\",\"id\":");
         if self.is_chrome() {
-            self.json.raw("\"");
+            self.json.raw("\",\"id2\":{\"local\":\"");
             self.json.hex(id);
-            self.json.raw("\"");
+            self.json.raw("\"}");
         } else {
+            self.json.raw("\",\"id\":");
             self.json.integer(id);
         }
     }
@@ -294,15 +301,16 @@ impl Events {
         self.json.raw("\"");
     }
 
+    /// Returns how many bytes of members stand behind the arguments.
     //= docs/catapult.md#arguments
-    fn arguments(&mut self, event: &Event<'_>) {
+    pub fn arguments(&mut self, event: &Event<'_>) -> usize {
         let arguments: &Arguments<'_> = &event.arguments;
         let is_counter = matches!(event.kind, EventKind::Counter { .. });
         let is_series = self.is_chrome() && is_counter;
         let has_thread_times = self.is_chrome() && !is_counter;
         let mut thread_times = [None; 2];
         if arguments.is_empty() {
-            return;
+            return 0;
         }
         let begin = ",\"args\":{";
         let (mut is_first, mut are_all_unknown) = (true, true);
@@ -342,9 +350,11 @@ impl Events {
             }
             (false, false) => self.json.raw("}"),
         }
+        let length = self.json.bytes().len();
         if thread_times != [None; 2] {
             self.thread_times(thread_times);
         }
+        self.json.bytes().len() - length
     }
 
     #[cold]

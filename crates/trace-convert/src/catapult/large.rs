@@ -36,7 +36,7 @@ impl<W: Write> Exporter<W> {
             self.events.tally.skip("large records");
             return Ok(());
         };
-        if !self.events.filter.keeps(category.as_bytes(), name.as_bytes()) {
+        if !self.selection.filter.keeps(category.as_bytes(), name.as_bytes()) {
             return Ok(());
         }
         self.in_order()?;

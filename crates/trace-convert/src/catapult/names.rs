@@ -2,7 +2,9 @@
 
 use super::Exporter;
 use crate::json::Json;
+use crate::numbers::short;
 use std::io::{Sink, Write};
+use trace_format::units::Koid;
 
 impl<W: Write> Exporter<W> {
     /// Writes them, after the events.
@@ -16,10 +18,10 @@ impl<W: Write> Exporter<W> {
             json.raw(",{\"name\":\"");
             json.raw(what);
             json.raw("\",\"ph\":\"M\",\"pid\":");
-            json.integer(pid);
+            json.integer(short(Koid(pid)));
             if let Some(tid) = tid {
                 json.raw(",\"tid\":");
-                json.integer(tid);
+                json.integer(short(Koid(tid)));
             }
             json.raw(",\"args\":{\"name\":");
             json.string(name);
@@ -30,9 +32,9 @@ impl<W: Write> Exporter<W> {
             // Catapult drops the samples of threads that nothing else in the document mentions.
             if self.system.threads.get(&(pid, tid)).is_none_or(Vec::is_empty) {
                 json.raw(",{\"name\":\"thread_sort_index\",\"ph\":\"M\",\"pid\":");
-                json.integer(pid.0);
+                json.integer(short(pid));
                 json.raw(",\"tid\":");
-                json.integer(tid.0);
+                json.integer(short(tid));
                 json.raw(",\"args\":{\"sort_index\":0}}");
             }
         }

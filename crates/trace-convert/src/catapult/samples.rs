@@ -2,6 +2,7 @@
 //= docs/catapult.md#samples
 
 use crate::json::Json;
+use crate::numbers::short;
 use crate::profile::Profile;
 use foldhash::HashMap;
 use std::collections::BTreeSet;
@@ -97,9 +98,9 @@ impl Samples {
         self.threads.insert((thread.process, thread.thread));
         let json = &mut self.samples;
         json.raw("{\"name\":\"sample\",\"pid\":");
-        json.integer(thread.process.0);
+        json.integer(short(thread.process));
         json.raw(",\"tid\":");
-        json.integer(thread.thread.0);
+        json.integer(short(thread.thread));
         json.raw(",\"ts\":");
         json.thousandths(time.nanos().0);
         json.raw(",\"sf\":\"");

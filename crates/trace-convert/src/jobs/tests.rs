@@ -2,7 +2,7 @@
 
 use crate::catapult::{self, Container, Dialect, Options};
 use crate::full::Full;
-use crate::{Filter, Jobs, Summary, perfetto};
+use crate::{Filter, Jobs, Odd, OddFinder, Summary, perfetto};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::io;
@@ -180,8 +180,8 @@ fn documents(archive: &[u8], jobs: Jobs, filter: &Filter) -> Vec<(String, String
     let convert = |dialect| {
         let (mut document, mut system) = (Vec::new(), Vec::new());
         let system_output = Some(&mut system as &mut dyn io::Write);
-        let options = Options { dialect, filter: filter.clone(), system_output, jobs };
-        let summary = catapult::convert_with(archive, &mut document, options).unwrap_or_default();
+        let options = Options { dialect, filter: filter.clone(), system_output, jobs, odd: None };
+        let summary = catapult::convert_in_memory(archive, &mut document, options).unwrap_or_default();
         (String::from_utf8(document).unwrap(), String::from_utf8(system).unwrap(), summary)
     };
     dialects.map(convert).into()
@@ -190,7 +190,8 @@ fn documents(archive: &[u8], jobs: Jobs, filter: &Filter) -> Vec<(String, String
 /// Perfetto's packets, with what is reported of them.
 fn packets(archive: &[u8], jobs: Jobs, filter: &Filter) -> (Vec<u8>, Summary) {
     let mut packets = Vec::new();
-    let options = perfetto::Options { filter: filter.clone(), jobs };
+    let odd = Odd::find_in(archive, OddFinder::default()).unwrap_or_default();
+    let options = perfetto::Options { filter: filter.clone(), jobs, odd: Some(odd) };
     let summary = perfetto::convert_with(archive, &mut packets, options).unwrap_or_default();
     (packets, summary)
 }

@@ -53,7 +53,7 @@ impl Known for Own<'_> {
 
 impl<W: Write> Exporter<W> {
     pub(super) fn event(&mut self, event: &Event<'_>, record: &Resolved<'_>) {
-        if !self.filter.keeps(event.category.as_bytes(), event.name.as_bytes()) {
+        if !self.selection.keeps(event) {
             return;
         }
         self.pass(event.time.nanos().0);
@@ -63,6 +63,9 @@ impl<W: Write> Exporter<W> {
         self.events += 1;
         let names = record.names;
         let mut track = self.thread_track(event.thread, names);
+        if self.odd.as_ref().is_some_and(|odd| odd.has(event)) {
+            return self.keep_odd(event);
+        }
         let mut part = None;
         match event.kind {
             EventKind::Counter { id } => return self.counter(event, id, record),

@@ -2,7 +2,7 @@
 //= docs/perfetto.md#profiles
 
 use super::messages::*;
-use super::numbers::short;
+use crate::numbers::{short, thread_number};
 use crate::profile::{Profile, is_of_kernel};
 use foldhash::HashMap;
 use prost::Message;
@@ -78,7 +78,7 @@ impl Samples {
             perf_sample: Some(Box::new(PerfSample {
                 cpu: None,
                 pid: Some(short(thread.process)),
-                tid: Some(short(thread.thread)),
+                tid: Some(thread_number(thread)),
                 callstack_iid: Some(callstack),
                 cpu_mode: Some(if is_in_kernel { CPU_MODE_KERNEL } else { CPU_MODE_USER }),
             })),

@@ -2,7 +2,8 @@
 //= docs/perfetto.md#scheduling
 
 use super::track_event::message_key;
-use super::{PACKET, SEQUENCE, numbers};
+use super::{PACKET, SEQUENCE};
+use crate::numbers;
 use crate::output::Output;
 use trace_format::scheduling::{
     IDLE_WEIGHT, INCOMING_WEIGHT_ARGUMENT, OUTGOING_WEIGHT_ARGUMENT, ThreadState, WAKER_ARGUMENT,

@@ -184,8 +184,10 @@ impl Sharing {
     ) -> bool {
         self.words.clear();
         self.words.extend(long(own.track()));
-        let (category, name) = own.named();
-        self.words.extend([category as u32, name as u32]);
+        if !matches!(event.kind, EventKind::DurationEnd | EventKind::AsyncEnd { .. }) {
+            let (category, name) = own.named();
+            self.words.extend([category as u32, name as u32]);
+        }
         for (name, _, [key, _]) in event.arguments.keyed() {
             self.words.push(own.argument(name, key) as u32);
         }

@@ -23,7 +23,7 @@ impl Sink for Bytes {
     }
 }
 
-fn archive(lines: &[(u64, &str, EventKind, &[Argument<'_>])]) -> Vec<u8> {
+pub(crate) fn archive(lines: &[(u64, &str, EventKind, &[Argument<'_>])]) -> Vec<u8> {
     let mut archive = Bytes(MAGIC_WORD.to_le_bytes().to_vec());
     for (at, name, kind, arguments) in lines {
         let event = Encoded {
@@ -42,7 +42,7 @@ fn archive(lines: &[(u64, &str, EventKind, &[Argument<'_>])]) -> Vec<u8> {
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct Trace {
     #[prost(message, repeated, tag = "1")]
-    packet: Vec<TracePacket>,
+    pub(crate) packet: Vec<TracePacket>,
 }
 
 pub(crate) fn decoded(packets: &[u8]) -> Result<Trace, prost::DecodeError> {

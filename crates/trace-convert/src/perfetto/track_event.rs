@@ -188,9 +188,32 @@ impl Fields<'_> {
 
     #[inline(never)]
     fn any_annotation(&mut self, name: u64, value: &Value<'_>) {
+        let start = self.0.open(message_key(4));
+        self.0.varint_field(1, name);
+        self.value(value);
+        self.0.close(start);
+    }
+
+    /// An argument whose name is written out.
+    pub fn spelled_annotation(&mut self, name: Text<'_>, value: &Value<'_>) {
+        let start = self.0.open(message_key(4));
+        self.0.bytes_field(10, name.to_str().as_bytes());
+        self.value(value);
+        self.0.close(start);
+    }
+
+    /// Category and name, written out.
+    pub fn spelled(&mut self, category: Text<'_>, name: Text<'_>) {
+        for (field, text) in [(22, category), (23, name)] {
+            self.0.far_key(field, LENGTH_DELIMITED);
+            let text = text.to_str();
+            self.0.varint(text.len() as u64);
+            self.0.slice(text.as_bytes());
+        }
+    }
+
+    fn value(&mut self, value: &Value<'_>) {
         let output = &mut *self.0;
-        let start = output.open(message_key(4));
-        output.varint_field(1, name);
         match value {
             Value::Bool(value) => output.varint_field(2, u64::from(*value)),
             Value::Int32(value) => output.varint_field(4, i64::from(*value) as u64),
@@ -207,7 +230,6 @@ impl Fields<'_> {
             Value::Blob(bytes) => base64(output, bytes),
             Value::Null | Value::Unknown => output.bytes_field(6, b"null"),
         }
-        output.close(start);
     }
 
     /// An older event of a phase, with its length in microseconds.
@@ -353,8 +375,11 @@ pub(super) fn write<K: Known>(output: &mut Output, event: &Event<'_>, known: &mu
     let track = known.track();
     packet(output, at, known, |mut fields, known| {
         fields.begin(kind, track);
-        let (category, name) = known.named();
-        fields.named(category, name);
+        // An end without a name ends the innermost slice.
+        if kind != Some(TYPE_SLICE_END) {
+            let (category, name) = known.named();
+            fields.named(category, name);
+        }
         for (name, value, [key, _]) in event.arguments.keyed() {
             let name = known.argument(name, key);
             fields.annotation(name, &value);

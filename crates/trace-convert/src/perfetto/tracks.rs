@@ -4,7 +4,7 @@
 use super::messages::{
     CounterDescriptor, ProcessDescriptor, TYPE_SLICE_BEGIN, TYPE_SLICE_END, ThreadDescriptor, TrackDescriptor,
 };
-use super::numbers::short;
+use crate::numbers::{is_long, short, thread_number};
 use foldhash::HashMap;
 use std::hash::{BuildHasher, Hash, RandomState};
 use trace_format::units::Koid;
@@ -52,6 +52,8 @@ pub(super) struct Tracks {
     last: u64,
     /// Descriptions of processes and threads whose numbers are too long for the format.
     pub long_numbers: u64,
+    /// The same for threads whose number is 0.
+    pub zero_numbers: u64,
     /// Different in each run.
     hashing: [RandomState; 2],
     processes: Remembered<Koid>,
@@ -62,8 +64,6 @@ pub(super) struct Tracks {
     groups: Remembered<NamesKey>,
     /// Open operations, by process, category and id: their track, and how many spans of it are open.
     operations: Remembered<NamesKey, (u64, u32)>,
-    /// The process of the last of them to begin, by category, name and id.
-    begun_in: Remembered<NamesKey, Koid>,
     /// Some threads, each at a place of its own, and their tracks.
     recent_threads: Box<[(Thread, u64)]>,
     /// The same for arguments of counters.
@@ -75,13 +75,13 @@ impl Default for Tracks {
         Self {
             last: 0,
             long_numbers: 0,
+            zero_numbers: 0,
             hashing: <_>::default(),
             processes: Remembered::default(),
             threads: Remembered::default(),
             counters: Remembered::default(),
             groups: Remembered::default(),
             operations: Remembered::default(),
-            begun_in: Remembered::default(),
             recent_threads: vec![<_>::default(); RECENT].into(),
             recent_counters: vec![<_>::default(); RECENT].into(),
         }
@@ -116,7 +116,7 @@ fn thread_descriptor(
         parent_uuid: parent,
         thread: Some(ThreadDescriptor {
             pid: Some(short(thread.process) as i32),
-            tid: Some(short(thread.thread).into()),
+            tid: Some(thread_number(thread).into()),
             thread_name: name
                 .filter(|name| !name.as_bytes().is_empty())
                 .map(|name| name.to_str().into_owned()),
@@ -178,8 +178,8 @@ impl Tracks {
             return (*uuid, Vec::new());
         }
         let mut new = Vec::new();
-        let is_long = thread.process.0.max(thread.thread.0) > u32::MAX.into();
-        self.long_numbers += u64::from(is_long);
+        self.long_numbers += u64::from(is_long(thread));
+        self.zero_numbers += u64::from(thread.thread.0 == 0);
         let parent = match self.processes.get(&thread.process) {
             Some(parent) => *parent,
             None => {
@@ -256,6 +256,18 @@ impl Tracks {
         self.named(uuid, name, process.unwrap_or_default())
     }
 
+    /// A further track of a thread, for slices that overlap others.
+    pub fn lane(&mut self, thread: Thread) -> TrackDescriptor {
+        let uuid = self.next();
+        thread_descriptor(uuid, self.processes.get(&thread.process).copied(), thread, None)
+    }
+
+    /// A track of its own for one operation of a process.
+    pub fn single(&mut self, name: &str, process: Koid) -> TrackDescriptor {
+        let uuid = self.next();
+        self.named(uuid, name, process)
+    }
+
     fn named(&self, uuid: u64, name: &str, process: Koid) -> TrackDescriptor {
         TrackDescriptor {
             uuid: Some(uuid),
@@ -268,15 +280,7 @@ impl Tracks {
     /// The track of an asynchronous operation: a new one when it begins, the same until it has ended.
     pub fn operation(&mut self, event: &Event<'_>, id: u64, kind: i32) -> (u64, Option<TrackDescriptor>) {
         let process = event.thread.process;
-        let named = self.key((event.category, event.name, id));
-        let mut key = self.key((process, event.category, id));
-        // An operation that began in another process continues there, if this one has none.
-        if kind != TYPE_SLICE_BEGIN
-            && self.operations.get(&key).is_none()
-            && let Some(begun_in) = self.begun_in.get(&named)
-        {
-            key = self.key((*begun_in, event.category, id));
-        }
+        let key = self.key((process, event.category, id));
         if let Some((uuid, depth)) = self.operations.0.get_mut(&key) {
             let uuid = *uuid;
             match kind {
@@ -286,14 +290,12 @@ impl Tracks {
             }
             if *depth == 0 {
                 self.operations.0.remove(&key);
-                self.begun_in.0.remove(&named);
             }
             return (uuid, None);
         }
         let uuid = self.next();
         if kind == TYPE_SLICE_BEGIN {
             self.operations.insert(key, (uuid, 1));
-            self.begun_in.insert(named, process);
         }
         let descriptor = TrackDescriptor {
             uuid: Some(uuid),

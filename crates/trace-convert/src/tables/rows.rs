@@ -11,7 +11,7 @@ mod whose;
 
 use super::spans::{Ended, Late, Open, Spans};
 use super::{Cell, ColumnSet, KINDS, Kind, Rows};
-use crate::filter::Filter;
+use crate::filter::{Filter, Selection};
 use crate::members::distinct;
 use crate::{ConvertError, Summary, source};
 use arguments::{KnownTexts, Objects};
@@ -83,7 +83,7 @@ struct Filler<'a, R> {
     /// By table: whether categories and names of events are wanted.
     has_category: [bool; KINDS],
     has_name: [bool; KINDS],
-    filter: Filter,
+    selection: Selection,
     spans: Spans,
     late: Late<'a>,
     /// Operations that ended in another process than they began in.
@@ -255,7 +255,7 @@ impl<'a, R: Rows> Filler<'a, R> {
             has_category: has(&["category"]),
             has_name: has(&["name"]),
             rows,
-            filter,
+            selection: Selection::new(filter),
             spans: Spans::default(),
             late: Late::new(disorder),
             crossing: 0,
@@ -378,7 +378,7 @@ impl<'a, R: Rows> Filler<'a, R> {
         if is_about_session {
             self.session.event(event, provider);
         }
-        if !self.filter.keeps(event.category.as_bytes(), event.name.as_bytes()) {
+        if !self.selection.keeps(event) {
             return Ok(());
         }
         self.number(event.thread);

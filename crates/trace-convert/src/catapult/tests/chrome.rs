@@ -29,7 +29,7 @@ fn names_are_events_in_either_container() {
     let hex: Vec<&str> = DURATION_24_MHZ.into_iter().chain([MAIN, SHELL]).collect();
     let events = [
         r#"{"cat":"test","name":"work","ts":0.041,"pid":1000,"tid":1001,"ph":"B"}"#,
-        r#"{"cat":"test","name":"work","ts":1.041,"pid":1000,"tid":1001,"ph":"E"}"#,
+        r#"{"ts":1.041,"pid":1000,"tid":1001,"ph":"E"}"#,
         r#"{"name":"process_name","ph":"M","pid":1000,"args":{"name":"shell"}}"#,
         r#"{"name":"thread_name","ph":"M","pid":1000,"tid":1001,"args":{"name":"main"}}"#,
     ]
@@ -149,7 +149,7 @@ fn ids_of_64_bits_survive_javascript() {
     ];
     assert_eq!(
         chrome(&hex, Container::Array).0,
-        r#"[{"cat":"io","name":"read","ts":1.0,"pid":5,"tid":6,"ph":"b","id":"0x8000000000000001"},{"cat":"io","name":"read","ts":1.0,"pid":5,"tid":6,"ph":"f","bp":"e","id":"0x8000000000000001"}]"#
+        r#"[{"cat":"io","name":"read","ts":1.0,"pid":5,"tid":6,"ph":"b","id2":{"local":"0x8000000000000001"}},{"cat":"io","name":"read","ts":1.0,"pid":5,"tid":6,"ph":"f","bp":"e","id":"0x8000000000000001"}]"#
     );
 }
 

@@ -2,6 +2,7 @@
 //= docs/import.md#events
 
 use super::number::{id, nanos};
+use super::open_operations::OpenOperations;
 use super::open_slices::OpenSlices;
 use super::plain::{PlainEvent, Span};
 use super::system::NamedThreads;
@@ -221,6 +222,7 @@ pub(super) struct Importer<W> {
     /// Ends of flows that go to their thread's next slice.
     waiting: Waiting,
     open_slices: OpenSlices,
+    open_operations: OpenOperations,
     pub named_threads: NamedThreads,
     /// Objects in lists of events so far.
     pub objects: u64,
@@ -236,6 +238,7 @@ impl<W: Write> Importer<W> {
             writer,
             waiting: Waiting::default(),
             open_slices: OpenSlices::default(),
+            open_operations: OpenOperations::default(),
             named_threads: NamedThreads::default(),
             objects: 0,
             has_phases: false,
@@ -300,7 +303,7 @@ impl<W: Write> Importer<W> {
             return Ok(());
         }
         let own_id = || {
-            let local = entry.id2.map(|id2| hash(id2.as_bytes()));
+            let local = entry.id2.map(|id2| local_id(id2).unwrap_or_else(|| hash(id2.as_bytes())));
             entry.id.map(id).or(local).unwrap_or(0)
         };
         let kind = match phase {
@@ -334,9 +337,17 @@ impl<W: Write> Importer<W> {
                 },
             },
             "C" => EventKind::Counter { id: own_id() },
-            "b" | "S" => EventKind::AsyncBegin { id: own_id() },
+            "b" | "S" => {
+                let id = own_id();
+                self.open_operations.begin(thread.process, &texts.category, id, &texts.name, at);
+                EventKind::AsyncBegin { id }
+            }
             "n" | "T" | "p" => EventKind::AsyncInstant { id: own_id() },
-            "e" | "F" => EventKind::AsyncEnd { id: own_id() },
+            "e" | "F" => {
+                let id = own_id();
+                let id = self.open_operations.end(thread.process, &texts.category, id, &texts.name, at);
+                EventKind::AsyncEnd { id }
+            }
             "s" => EventKind::FlowBegin { id: own_id() },
             "t" => EventKind::FlowStep { id: own_id() },
             "f" => EventKind::FlowEnd { id: own_id() },
@@ -464,4 +475,10 @@ fn whole(value: u64) -> ArgumentValue<'static> {
 /// Whether a text is a number in decimal.
 fn is_number(text: &str) -> bool {
     text.trim().parse::<f64>().is_ok_and(f64::is_finite)
+}
+
+/// The number of an id of the process, as we write it. Operations are those of a process in an archive.
+fn local_id(id2: &str) -> Option<u64> {
+    let digits = id2.strip_prefix("{\"local\":\"0x")?.strip_suffix("\"}")?;
+    u64::from_str_radix(digits, 16).ok().filter(|_| digits == "0" || !digits.starts_with(['+', '0']))
 }

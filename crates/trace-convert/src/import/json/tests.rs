@@ -83,7 +83,8 @@ fn a_document_of_ours_comes_back() {
     let (first, _) = imported(text);
     for dialect in [Dialect::Fuchsia, Dialect::Chrome(Container::Array), Dialect::Chrome(Container::Object)] {
         let mut json = Vec::new();
-        catapult::convert_with(&first[..], &mut json, Options { dialect, ..Options::default() }).unwrap();
+        catapult::convert_in_memory(&first[..], &mut json, Options { dialect, ..Options::default() })
+            .unwrap();
         let (again, _) = imported(std::str::from_utf8(&json).unwrap());
         assert_eq!(lines(&again), lines(&first), "{dialect:?}");
     }

@@ -100,7 +100,7 @@ fn thread_times_become_arguments_and_come_back() {
 
     let mut json = Vec::new();
     let dialect = Dialect::Chrome(Container::Array);
-    catapult::convert_with(&archive[..], &mut json, Options { dialect, ..Options::default() }).unwrap();
+    catapult::convert_in_memory(&archive[..], &mut json, Options { dialect, ..Options::default() }).unwrap();
     let json = String::from_utf8(json).unwrap();
     for members in [
         r#""ph":"X","dur":1.0,"args":{"a":1},"tts":1000.0,"tdur":0.5}"#,
@@ -111,6 +111,8 @@ fn thread_times_become_arguments_and_come_back() {
     }
     assert!(!json.contains("thread_"), "{json}");
     let (again, _) = imported(&json);
+    // Ends have no name there.
+    let expected = expected.map(|line| line.replace(r#" end 5/6 "c" "n""#, r#" end 5/6 "" """#));
     assert_eq!(lines(&again), expected);
 }
 

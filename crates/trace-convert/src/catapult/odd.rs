@@ -1,0 +1,200 @@
+//! Slices that are written last in Chrome's dialect, on lanes: complete events, the outer ones first.
+//!
+//! A lane is a further thread. Operations have ids of their own.
+//= docs/meaning.md#overlap
+
+use super::Exporter;
+use crate::odd::{Lane, WriteOdd};
+use foldhash::HashMap;
+use std::io::{self, Write};
+use trace_format::event::EventKind;
+use trace_format::units::Koid;
+use trace_model::{Interval, token};
+use trace_reader::{Event, Text, Thread};
+
+/// The numbers of threads that are lanes begin here. No thread of Linux has one of them.
+const FIRST_LANE: u64 = 1 << 31;
+
+/// What is written of an event: texts, arguments, and what stands behind these.
+struct Parts<'a> {
+    texts: &'a [u8],
+    /// Without their braces.
+    arguments: &'a [u8],
+    others: &'a [u8],
+}
+
+impl<'a> Parts<'a> {
+    const NONE: Self = Self { texts: &[], arguments: &[], others: &[] };
+
+    fn encode(&self) -> Vec<u8> {
+        let lengths = [self.texts.len() as u64, self.arguments.len() as u64].map(u64::to_le_bytes);
+        [lengths.as_flattened(), self.texts, self.arguments, self.others].concat()
+    }
+
+    fn decode(bytes: &'a [u8]) -> Option<Self> {
+        let (lengths, rest) = bytes.split_first_chunk::<16>()?;
+        let [texts, arguments] = lengths.as_chunks().0 else { return None };
+        let (texts, rest) = rest.split_at_checked(u64::from_le_bytes(*texts) as usize)?;
+        let (arguments, others) = rest.split_at_checked(u64::from_le_bytes(*arguments) as usize)?;
+        Some(Self { texts, arguments, others })
+    }
+}
+
+/// Writes what was kept.
+struct Writer<'a, W> {
+    exporter: &'a mut Exporter<W>,
+    lanes: HashMap<Lane, Thread>,
+    /// Open operations: their threads, texts and ids.
+    operations: HashMap<u64, (Thread, Vec<u8>, u64)>,
+}
+
+impl<W: Write> Exporter<W> {
+    /// Keeps a part of an odd slice.
+    pub(super) fn keep_odd(&mut self, event: &Event<'_>) {
+        let Some(odd) = &mut self.odd else { return };
+        let events = &mut self.events;
+        let start = events.json.bytes().len();
+        events.texts(event);
+        let texts = events.json.bytes().len();
+        let others = events.arguments(event);
+        let written = events.json.bytes();
+        let (arguments, others) = written[texts..].split_at(written.len() - texts - others);
+        let arguments = arguments.strip_prefix(b",\"args\":{").unwrap_or_default();
+        let arguments = arguments.strip_suffix(b"}").unwrap_or_default();
+        let is_end = matches!(event.kind, EventKind::DurationEnd);
+        let texts = if is_end { &[] } else { &written[start..texts] };
+        odd.push(event, &Parts { texts, arguments, others }.encode());
+        events.json.take_back(written.len() - start);
+        events.tally.rate(event.time.rate);
+        events.tally.events += 1;
+    }
+
+    /// Writes all odd slices.
+    pub(super) fn write_odd(&mut self) -> io::Result<()> {
+        let Some(odd) = self.odd.take() else { return Ok(()) };
+        self.in_order()?;
+        let mut writer = Writer { exporter: self, lanes: HashMap::default(), operations: HashMap::default() };
+        let counts = odd.finish(&mut writer)?;
+        let mut lanes: Vec<(Lane, Thread)> = writer.lanes.into_iter().collect();
+        lanes.sort_unstable_by_key(|(_, thread)| (thread.process, thread.thread));
+        for (Lane { thread, .. }, lane) in lanes {
+            if lane != thread
+                && let Some(name) = self.system.threads.get(&(thread.process, thread.thread)).cloned()
+            {
+                self.system.name_thread(lane.process, lane.thread, &name);
+            }
+        }
+        for (kind, count) in counts.skipped.into_iter().filter(|(_, count)| *count > 0) {
+            *self.tally.skipped.entry(kind).or_default() += count;
+        }
+        self.unmatched = counts.unmatched;
+        Ok(())
+    }
+}
+
+impl<W: Write> Writer<'_, W> {
+    fn lane(&mut self, lane: Lane) -> Thread {
+        if lane.number == 0 {
+            return lane.thread;
+        }
+        let next = self.lanes.len() as u64;
+        let new = Thread { thread: Koid(FIRST_LANE + next), ..lane.thread };
+        *self.lanes.entry(lane).or_insert(new)
+    }
+
+    /// An event with its texts and arguments.
+    fn event(
+        &mut self,
+        thread: Thread,
+        at: u64,
+        texts: &[u8],
+        phase: impl FnOnce(&mut super::event::Events),
+        arguments: [&Parts<'_>; 2],
+    ) -> io::Result<()> {
+        let events = &mut self.exporter.events;
+        events.json.raw(",{");
+        if !texts.is_empty() {
+            events.json.written(texts);
+            events.json.raw(",");
+        }
+        events.json.raw("\"ts\":");
+        events.json.thousandths(at);
+        events.tally.last_nanos = Some(at);
+        events.thread(thread);
+        phase(events);
+        let mut is_first = true;
+        for Parts { arguments, .. } in arguments.iter().filter(|parts| !parts.arguments.is_empty()) {
+            events.json.raw(if std::mem::take(&mut is_first) { ",\"args\":{" } else { "," });
+            events.json.written(arguments);
+        }
+        if !is_first {
+            events.json.raw("}");
+        }
+        arguments.iter().for_each(|parts| events.json.written(parts.others));
+        events.json.raw("}");
+        self.exporter.flush_if_full()
+    }
+}
+
+fn changed() -> io::Error {
+    io::Error::other("what was sorted has changed")
+}
+
+impl<W: Write> WriteOdd for Writer<'_, W> {
+    fn begin(&mut self, lane: Lane, interval: &Interval, begin: &[u8], end: &[u8]) -> io::Result<()> {
+        let thread = self.lane(lane);
+        let parts = Parts::decode(begin).ok_or_else(changed)?;
+        let of_end = if end.is_empty() { Parts::NONE } else { Parts::decode(end).ok_or_else(changed)? };
+        let phase = |events: &mut super::event::Events| {
+            if interval.end == u64::MAX {
+                return events.json.raw(",\"ph\":\"B\"");
+            }
+            events.json.raw(",\"ph\":\"X\",\"dur\":");
+            events.json.thousandths(interval.duration());
+        };
+        self.event(thread, interval.begin, parts.texts, phase, [&parts, &of_end])
+    }
+
+    fn end(&mut self, _: Lane, _: u64, _: &[u8]) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn operation_begin(&mut self, number: u64, thread: Thread, at: u64, begin: &[u8]) -> io::Result<()> {
+        let parts = Parts::decode(begin).ok_or_else(changed)?;
+        // No other operation of the file is likely to have it.
+        let id = token(Text(&[&number.to_le_bytes()[..], parts.texts].concat()));
+        self.operations.insert(number, (thread, parts.texts.to_vec(), id));
+        self.event(thread, at, parts.texts, |events| events.async_id("b", id), [&parts, &Parts::NONE])
+    }
+
+    fn operation_instant(
+        &mut self,
+        number: Option<u64>,
+        thread: Thread,
+        at: u64,
+        instant: &[u8],
+    ) -> io::Result<()> {
+        let parts = Parts::decode(instant).ok_or_else(changed)?;
+        let known = number.and_then(|number| self.operations.get(&number));
+        let (process, id) = known.map_or_else(
+            || (thread.process, token(Text(parts.texts))),
+            |(begun_on, _, id)| (begun_on.process, *id),
+        );
+        let thread = Thread { process, ..thread };
+        self.event(thread, at, parts.texts, |events| events.async_id("n", id), [&parts, &Parts::NONE])
+    }
+
+    fn operation_end(
+        &mut self,
+        number: Option<u64>,
+        (thread, id): (Thread, u64),
+        at: u64,
+        end: &[u8],
+    ) -> io::Result<()> {
+        let parts = Parts::decode(end).ok_or_else(changed)?;
+        let begun = number.and_then(|number| self.operations.remove(&number));
+        let (thread, texts, id) = begun.unwrap_or_else(|| (thread, parts.texts.to_vec(), id));
+        // Under the name of its begin, by which readers pair.
+        self.event(thread, at, &texts, |events| events.async_id("e", id), [&parts, &Parts::NONE])
+    }
+}

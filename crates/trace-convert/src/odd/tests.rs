@@ -1,0 +1,197 @@
+//! What readers with stacks get: packets and documents. What they see in them is compared in the scenarios.
+
+use crate::catapult::{self, Container, Dialect, Options};
+use crate::perfetto::tests::{archive, decoded};
+use crate::{ConvertError, Filter, Summary, perfetto};
+use std::collections::HashMap;
+use std::io;
+use trace_format::argument::{Argument, ArgumentValue};
+use trace_format::event::EventKind;
+use trace_format::refs::StringRef;
+use trace_format::units::Ticks;
+
+type Line = (u64, &'static str, EventKind, &'static [Argument<'static>]);
+
+const BEGIN: EventKind = EventKind::DurationBegin;
+const END: EventKind = EventKind::DurationEnd;
+
+const fn complete(begin: u64, name: &'static str, end: u64) -> Line {
+    (begin, name, EventKind::DurationComplete { end: Ticks(end) }, &[])
+}
+
+/// Steps of tracks, which are numbered as they are described: `track at name`, or `track at` for an end.
+fn steps(lines: &[Line]) -> (Vec<String>, Summary) {
+    let mut packets = Vec::new();
+    let summary = perfetto::convert(&archive(lines), &mut packets, Filter::default()).unwrap();
+    let mut names: HashMap<u64, String> = HashMap::new();
+    let mut steps = Vec::new();
+    for packet in decoded(&packets).unwrap().packet {
+        let interned = packet.interned_data.map(|interned| interned.event_names).unwrap_or_default();
+        names.extend(interned.into_iter().map(|name| (name.iid.unwrap(), name.name.unwrap())));
+        let Some(event) = packet.track_event else { continue };
+        let name = event.name.or_else(|| names.get(&event.name_iid?).cloned()).unwrap_or_default();
+        let (track, at) = (event.track_uuid.unwrap(), packet.timestamp.unwrap());
+        let arguments = event.debug_annotations.iter().filter_map(|annotation| annotation.name.as_deref());
+        let arguments: Vec<_> = arguments.collect();
+        steps.push(format!("{track} {at} {name}{}", arguments.join(" ")).trim_end().to_owned());
+    }
+    (steps, summary)
+}
+
+fn document(lines: &[Line]) -> (Vec<String>, Summary) {
+    let mut json = Vec::new();
+    let options = Options { dialect: Dialect::Chrome(Container::Array), ..Options::default() };
+    let summary = catapult::convert_in_memory(&archive(lines), &mut json, options).unwrap();
+    let events: Vec<serde_json::Value> = serde_json::from_slice(&json).unwrap();
+    let without = |event: &serde_json::Value| {
+        let mut event = event.as_object().unwrap().clone();
+        ["cat", "pid"].iter().for_each(|member| _ = event.remove(*member));
+        serde_json::to_string(&event).unwrap()
+    };
+    (events.iter().map(without).collect(), summary)
+}
+
+//= docs/meaning.md#overlap
+#[test]
+fn what_overlaps_is_on_a_lane() {
+    let lines = [complete(0, "A", 20_000), complete(10_000, "B", 40_000), (50_000, "C", BEGIN, &[])];
+    // Tracks 1 and 2 are the process and the thread.
+    let (steps, summary) = steps(&lines);
+    assert_eq!(steps, ["2 0 A", "3 10000 B", "2 20000", "2 50000 C", "3 40000"]);
+    assert_eq!(summary, Summary { events: 3, ..Summary::default() });
+    let (events, summary) = document(&lines);
+    assert_eq!(
+        events,
+        [
+            r#"{"dur":20.0,"name":"A","ph":"X","tid":6,"ts":0.0}"#,
+            r#"{"dur":30.0,"name":"B","ph":"X","tid":2147483648,"ts":10.0}"#,
+            r#"{"name":"C","ph":"B","tid":6,"ts":50.0}"#,
+        ]
+    );
+    assert_eq!(summary, Summary { events: 3, ..Summary::default() });
+}
+
+//= docs/meaning.md#overlap
+#[test]
+fn of_what_begins_together_the_outer_one_comes_first() {
+    const ARGUMENTS: [Argument<'_>; 1] =
+        [Argument { name: StringRef::Inline(b" a"), value: ArgumentValue::Bool(true) }];
+    let lines = [
+        complete(0, "inner", 50),
+        complete(0, "outer", 200),
+        (300, "pair", BEGIN, &ARGUMENTS),
+        (310, "other", END, &[]),
+        (400, "nothing", END, &[]),
+    ];
+    let (steps, summary) = steps(&lines);
+    assert_eq!(steps, ["2 0 outer", "2 0 inner", "2 50", "2 200", "2 300 pair a", "2 310"]);
+    let remarks = [("ends of slices that have no begin, which are left out".to_owned(), 1)];
+    assert_eq!((summary.events, &summary.remarks[..]), (5, &remarks[..]));
+    let (events, summary) = document(&lines);
+    assert_eq!(
+        events,
+        [
+            r#"{"dur":0.2,"name":"outer","ph":"X","tid":6,"ts":0.0}"#,
+            r#"{"dur":0.05,"name":"inner","ph":"X","tid":6,"ts":0.0}"#,
+            r#"{"args":{" a":true},"dur":0.01,"name":"pair","ph":"X","tid":6,"ts":0.3}"#,
+        ]
+    );
+    assert_eq!((summary.events, &summary.remarks[..]), (5, &remarks[..]));
+}
+
+/// Arguments of a begin and of its end are those of one event.
+#[test]
+fn a_complete_event_has_the_arguments_of_both() {
+    const FIRST: [Argument<'_>; 1] =
+        [Argument { name: StringRef::Inline(b"a"), value: ArgumentValue::Bool(true) }];
+    const LAST: [Argument<'_>; 2] = [
+        Argument { name: StringRef::Inline(b"b"), value: ArgumentValue::Int32(7) },
+        Argument { name: StringRef::Inline(b"thread_ts"), value: ArgumentValue::Int32(9000) },
+    ];
+    // A pair that takes no time is odd for Chrome's readers alone.
+    let lines = [(5, "x", BEGIN, &FIRST[..]), (5, "x", END, &LAST[..])];
+    assert_eq!(steps(&lines).0, ["2 5 x", "2 5"]);
+    let expected = r#"{"args":{"a":true,"b":7},"dur":0.0,"name":"x","ph":"X","tid":6,"ts":0.005,"tts":9.0}"#;
+    assert_eq!(document(&lines).0, [expected]);
+}
+
+//= docs/meaning.md#operations
+#[test]
+fn operations_that_do_not_nest_are_apart() {
+    let [begin, end] = [EventKind::AsyncBegin { id: 7 }, EventKind::AsyncEnd { id: 7 }];
+    let lines = [
+        (0, "A", begin, &[][..]),
+        (10, "B", begin, &[]),
+        (15, "moment", EventKind::AsyncInstant { id: 7 }, &[]),
+        (20, "A", end, &[]),
+        (30, "renamed", end, &[]),
+        (40, "B", end, &[]),
+    ];
+    assert_eq!(steps(&lines).0, ["3 0 A", "4 10 B", "4 15 moment", "3 20", "4 30"]);
+    let (events, summary) = document(&lines);
+    let ids: Vec<String> = events
+        .iter()
+        .map(|event| {
+            let event: serde_json::Value = serde_json::from_str(event).unwrap();
+            let text = |member: &str| event[member].as_str().unwrap().to_owned();
+            format!("{} {} {}", text("ph"), text("name"), event["id2"]["local"].as_str().unwrap())
+        })
+        .collect();
+    let (a, b) = (ids[0].strip_prefix("b A ").unwrap(), ids[1].strip_prefix("b B ").unwrap());
+    assert_ne!(a, b);
+    assert_eq!(
+        ids[2..],
+        [
+            format!("n moment {b}"),
+            format!("e A {a}"),
+            // Under the name of its begin.
+            format!("e B {b}"),
+            "e B 0x7".to_owned(),
+        ]
+    );
+    assert_eq!(summary.events, 6);
+}
+
+/// Without a look at the archive before, the conversion fails and says what is odd.
+#[test]
+fn a_conversion_in_one_pass_says_what_is_odd() {
+    let odd = archive(&[complete(0, "inner", 50), complete(0, "outer", 200)]);
+    let options = || Options { dialect: Dialect::Chrome(Container::Array), ..Options::default() };
+    let found = |converted: Result<Summary, ConvertError>| match converted {
+        Err(ConvertError::Odd(odd)) => odd,
+        other => panic!("{other:?}"),
+    };
+    let of_chrome = found(catapult::convert_with(&odd[..], io::sink(), options()));
+    let of_perfetto = found(perfetto::convert_with(&odd[..], io::sink(), perfetto::Options::default()));
+    assert_eq!(of_chrome, of_perfetto);
+    let even = archive(&[complete(0, "outer", 200), complete(0, "inner", 50)]);
+    assert_eq!(catapult::convert_with(&even[..], io::sink(), options()).unwrap().events, 2);
+    assert_eq!(perfetto::convert_with(&even[..], io::sink(), <_>::default()).unwrap().events, 2);
+    // Fuchsia's dialect has records as they are.
+    assert_eq!(catapult::convert(&odd[..], io::sink()).unwrap().events, 2);
+}
+
+//= docs/catapult.md#filters
+#[test]
+fn an_end_is_kept_if_its_begin_is() {
+    let [begin, end] = [EventKind::AsyncBegin { id: 7 }, EventKind::AsyncEnd { id: 7 }];
+    let lines = [
+        (1, "kept", BEGIN, &[][..]),
+        (2, "other", BEGIN, &[]),
+        (3, "kept", END, &[]),
+        (4, "", END, &[]),
+        (5, "kept", begin, &[]),
+        (6, "other", begin, &[]),
+        (7, "other", end, &[]),
+        (8, "x", end, &[]),
+        (9, "kept", END, &[]),
+    ];
+    let mut json = Vec::new();
+    let filter = Filter::new(&["kept".to_owned()], &[]).unwrap();
+    catapult::convert_with(&archive(&lines)[..], &mut json, Options { filter, ..Options::default() })
+        .unwrap();
+    let document: serde_json::Value = serde_json::from_slice(&json).unwrap();
+    let nanos = |event: &serde_json::Value| (event["ts"].as_f64().unwrap() * 1000.0).round() as u64;
+    let times: Vec<u64> = document["traceEvents"].as_array().unwrap().iter().map(nanos).collect();
+    assert_eq!(times, [1, 4, 5, 8, 9]);
+}

@@ -1,0 +1,203 @@
+use super::*;
+use crate::testing::{by_definition, slices};
+use proptest::prelude::*;
+
+const THREAD: Thread = Thread { process: Koid(1), thread: Koid(2) };
+
+/// A record of a slice: its number, its time, the slice, and whether it ends that.
+type Record = (u64, u64, usize, bool);
+
+fn records(slices: &[Interval]) -> Vec<Record> {
+    let begins = (0..).zip(slices).map(|(of, slice)| (slice.begun, slice.begin, of, false));
+    let ends = (0..).zip(slices).filter(|(_, slice)| slice.is_pair() && slice.end != u64::MAX);
+    let mut records: Vec<Record> =
+        begins.chain(ends.map(|(of, slice)| (slice.ended, slice.end, of, true))).collect();
+    records.sort_unstable();
+    records
+}
+
+fn is_odd(slices: &[Interval]) -> bool {
+    let mut finder = OddFinder::default();
+    for (_, at, of, is_end) in records(slices) {
+        let slice = slices[of];
+        match (slice.is_pair(), is_end) {
+            (false, _) => finder.complete(THREAD, slice.begin, slice.end),
+            (true, false) => finder.begin(THREAD, at),
+            (true, true) => finder.end(THREAD, at),
+        }
+    }
+    finder.finish().has_thread(THREAD)
+}
+
+/// The end and the parent of each slice for a reader that sorts records by their times and keeps a stack.
+fn read(slices: &[Interval]) -> Vec<(u64, Option<usize>)> {
+    let mut records = records(slices);
+    records.sort_by_key(|(_, at, ..)| *at);
+    let mut stack: Vec<usize> = Vec::new();
+    let mut read = vec![(u64::MAX, None); slices.len()];
+    for (_, at, of, is_end) in records {
+        while stack.pop_if(|open| !slices[*open].is_pair() && slices[*open].end <= at).is_some() {}
+        if is_end {
+            let innermost = stack.iter().rposition(|open| slices[*open].is_pair()).unwrap();
+            read[stack[innermost]].0 = at;
+            stack.truncate(innermost);
+        } else {
+            read[of].1 = stack.last().copied();
+            if !slices[of].is_pair() {
+                read[of].0 = slices[of].end;
+            }
+            stack.push(of);
+        }
+    }
+    read
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(3000))]
+
+    /// What is not odd is read as it is.
+    #[test]
+    fn readers_with_stacks_see_what_is_not_odd(slices in slices()) {
+        if !is_odd(&slices) {
+            let expected: Vec<_> = by_definition(&slices)
+                .into_iter()
+                .zip(&slices)
+                .map(|(nested, slice)| (slice.end, nested.parent.map(|parent| parent as usize)))
+                .collect();
+            prop_assert_eq!(read(&slices), expected);
+        }
+    }
+
+    /// Slices of one kind that nest, in the order of ends or begins, are not odd.
+    #[test]
+    fn what_nests_is_not_odd(slices in slices(), is_by_begin in any::<bool>()) {
+        let complete = |slice: &&Interval| slice.begin < slice.end && slice.end != u64::MAX;
+        let mut slices: Vec<Interval> = slices.iter().filter(complete).copied().collect();
+        slices.sort_by_key(|slice| (slice.begin, std::cmp::Reverse(slice.end)));
+        slices.dedup_by_key(|slice| slice.begin);
+        let mut nested: Vec<Interval> = Vec::new();
+        for slice in slices {
+            if nested.iter().all(|other| other.end <= slice.begin || other.end >= slice.end) {
+                nested.push(slice);
+            }
+        }
+        if !is_by_begin {
+            nested.sort_by_key(|slice| (slice.end, std::cmp::Reverse(slice.begin)));
+        }
+        for (record, slice) in (1..).zip(&mut nested) {
+            (slice.begun, slice.ended) = (record, record);
+        }
+        prop_assert!(!is_odd(&nested));
+    }
+}
+
+const fn complete(begin: u64, end: u64, record: u64) -> Interval {
+    Interval { begin, end, begun: record, ended: record }
+}
+
+#[test]
+fn overlaps_ties_and_unordered_slices_are_odd() {
+    assert!(is_odd(&[complete(0, 20, 1), complete(10, 40, 2)]));
+    assert!(is_odd(&[complete(0, 50, 1), complete(0, 200, 2)]));
+    assert!(!is_odd(&[complete(0, 200, 1), complete(0, 50, 2)]));
+    // Neither in the order of begins nor in that of ends.
+    assert!(is_odd(&[complete(0, 9, 1), complete(2, 4, 2), complete(1, 6, 3)]));
+    assert!(!is_odd(&[complete(0, 9, 1), complete(1, 6, 2), complete(2, 4, 3)]));
+    // What never ends overlaps what ends behind its begin.
+    let open = Interval { begin: 5, end: u64::MAX, begun: 1, ended: 100 };
+    assert!(is_odd(&[complete(3, 9, 2), open]));
+    assert!(!is_odd(&[complete(5, 9, 2), open]));
+}
+
+#[test]
+fn pairs_that_take_no_time_are_odd_for_some() {
+    for (mut finder, expected) in [(OddFinder::default(), false), (OddFinder::with_instant_pairs(), true)] {
+        finder.begin(THREAD, 10);
+        finder.end(THREAD, 10);
+        finder.complete(Thread::default(), 5, 5);
+        let odd = finder.finish();
+        assert_eq!((odd.has_thread(THREAD), odd.has_thread(Thread::default())), (expected, false));
+    }
+}
+
+#[test]
+fn parts_before_an_earlier_one_are_odd() {
+    let mut finder = OddFinder::default();
+    finder.begin(THREAD, 10);
+    finder.end(THREAD, 9);
+    assert!(!finder.has_nothing());
+    let odd = finder.finish();
+    assert!(odd.has_thread(THREAD) && !odd.has_thread(Thread::default()) && !odd.is_empty());
+    assert!(Odd::default().is_empty());
+}
+
+/// A begin that there was no room for has an end that ends nothing.
+#[test]
+fn refused_begins_have_ends() {
+    let mut finder = OddFinder::default();
+    (0..MAX_KEPT as u64 + 5).for_each(|at| finder.begin(THREAD, at));
+    (0..5).for_each(|at| finder.end(THREAD, 2000 + at));
+    assert_eq!((finder.threads[0].open.len(), finder.threads[0].refused), (MAX_KEPT, 0));
+    finder.end(THREAD, 2010);
+    assert_eq!(finder.threads[0].open.len(), MAX_KEPT - 1);
+}
+
+#[test]
+fn old_slices_are_merged() {
+    let mut finder = OddFinder::default();
+    (0..10 * MAX_KEPT as u64).for_each(|at| finder.complete(THREAD, 10 * at, 10 * at + 5));
+    assert!(finder.kept <= 2 * MAX_KEPT && finder.has_nothing());
+    // One around the last ones, and one that begins among merged ones.
+    let end = 100 * MAX_KEPT as u64;
+    finder.complete(THREAD, end - 25, end);
+    assert!(finder.has_nothing());
+    finder.complete(THREAD, 25, end);
+    assert!(finder.finish().has_thread(THREAD));
+}
+
+mod operations {
+    use super::*;
+
+    fn key(process: u64) -> OperationKey {
+        OperationKey { process: Koid(process), category: 3, id: 7 }
+    }
+
+    /// Which of the processes 1 and 2 has an odd operation 7.
+    fn odd(events: &[(u64, &'static str, u64, bool)]) -> [bool; 2] {
+        let mut finder = OddFinder::default();
+        for (process, name, at, is_end) in events {
+            finder.operation(key(*process), token(Text(name.as_bytes())), *at, *is_end);
+        }
+        let odd = finder.finish();
+        [1, 2].map(|process| odd.has_operation(&key(process)))
+    }
+
+    #[test]
+    fn parts_that_nest_in_order_are_not_odd() {
+        assert_eq!(
+            odd(&[(1, "a", 1, false), (1, "b", 2, false), (1, "b", 3, true), (1, "a", 4, true)]),
+            [false; 2]
+        );
+        // The id is used again, and by another process.
+        let again = [(1, "a", 1, false), (1, "a", 2, true), (1, "b", 3, false), (1, "b", 4, true)];
+        assert_eq!(odd(&again), [false; 2]);
+        assert_eq!(odd(&[again[0], (2, "a", 1, false), again[1], (2, "a", 2, true)]), [false; 2]);
+    }
+
+    #[test]
+    fn parts_that_overlap_or_come_late_are_odd() {
+        assert_eq!(odd(&[(1, "a", 1, false), (1, "b", 2, false), (1, "a", 3, true)]), [true, false]);
+        assert_eq!(odd(&[(2, "a", 4, true), (2, "a", 2, false)]), [false, true]);
+        assert_eq!(odd(&[(1, "a", 5, false), (1, "b", 4, false)]), [true, false]);
+        // One that was over.
+        assert_eq!(odd(&[(1, "a", 1, false), (1, "a", 5, true), (1, "a", 3, false)]), [true, false]);
+        // The end has another name.
+        assert_eq!(odd(&[(1, "a", 1, false), (1, "x", 2, true)]), [true, false]);
+        // It ends in another process.
+        assert_eq!(odd(&[(1, "a", 1, false), (2, "a", 2, true)]), [true; 2]);
+        assert_eq!(odd(&[(1, "a", 1, false), (1, "a", 2, true), (2, "a", 2, true)]), [false, true]);
+        // An odd one goes on.
+        let odd_one = [(1, "x", 1, false), (1, "y", 1, true), (1, "a", 2, false), (2, "a", 3, true)];
+        assert_eq!(odd(&odd_one), [true; 2]);
+    }
+}
