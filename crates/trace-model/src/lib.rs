@@ -21,4 +21,6 @@ pub use odd::{Odd, OddFinder, OperationKey, token};
 pub use roots::{Added, OutOfOrder, Root, Roots};
 
 #[cfg(test)]
+mod page;
+#[cfg(test)]
 mod testing;
