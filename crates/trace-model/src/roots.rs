@@ -45,6 +45,12 @@ impl<T> Default for Roots<T> {
 }
 
 impl<T: Copy> Roots<T> {
+    /// Slices in the order of their ends, of which none is in another.
+    pub fn of(slices: impl Iterator<Item = (Interval, T)>) -> Self {
+        let slices: Vec<_> = slices.map(|(interval, of)| Root { interval, of, merged: None }).collect();
+        Self { last_end: slices.last().map_or(0, |last| last.interval.end), slices }
+    }
+
     /// Adds the slice that has ended next. The function gets those that are directly in it; `beside` is empty
     /// memory, and is so again afterwards.
     ///
