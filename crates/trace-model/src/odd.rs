@@ -12,8 +12,8 @@ use foldhash::fast::RandomState;
 use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasher;
 use std::io::Read;
-use trace_reader::item::{EventKind, Koid, Nanos};
-use trace_reader::{Event, Input, Item, ReadError, Reader, Text, Thread, ThreadNumbers};
+use trace_reader::item::{EventKind, Koid};
+use trace_reader::{Event, Input, Item, ReadError, Reader, Text, Thread, ThreadNumbers, Time};
 
 /// Threads and operations that are distinguished; with more, all are odd.
 const MAX_KNOWN: usize = 1_000_000;
@@ -111,6 +111,8 @@ impl Odd {
 pub struct OddFinder {
     odd: Odd,
     numbers: ThreadNumbers,
+    /// The last thread, and its number.
+    last: Option<(Thread, usize)>,
     threads: Vec<ThreadState>,
     operations: HashMap<OperationKey, Operation, RandomState>,
     /// When operations ended, as far as there is room.
@@ -179,7 +181,7 @@ impl OddFinder {
         let at = event.time.nanos().0;
         match event.kind {
             EventKind::DurationComplete { end } => {
-                let Nanos(end) = end.to_nanos(event.time.rate);
+                let end = Time { ticks: end, ..event.time }.nanos().0;
                 self.complete(event.thread, at, end.max(at));
             }
             EventKind::DurationBegin => self.begin(event.thread, at),
@@ -216,6 +218,16 @@ impl OddFinder {
 
     #[inline]
     fn thread(&mut self, thread: Thread) -> Option<usize> {
+        self.record += 1;
+        let number = match self.last {
+            Some((last, number)) if last == thread => number,
+            _ => self.other_thread(thread)?,
+        };
+        (!self.threads[number].is_odd).then_some(number)
+    }
+
+    #[inline(never)]
+    fn other_thread(&mut self, thread: Thread) -> Option<usize> {
         let Some(number) = self.numbers.number(thread, MAX_KNOWN) else {
             self.odd.is_all = true;
             return None;
@@ -223,8 +235,8 @@ impl OddFinder {
         if number == self.threads.len() {
             self.threads.push(ThreadState::new(thread));
         }
-        self.record += 1;
-        (!self.threads[number].is_odd).then_some(number)
+        self.last = Some((thread, number));
+        Some(number)
     }
 
     #[inline]
