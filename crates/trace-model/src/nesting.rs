@@ -67,6 +67,17 @@ impl Nesting {
     /// # Errors
     /// What had to be sorted could not be kept in a file, or the caller's.
     pub fn finish(self, mut take: impl FnMut(Nested) -> io::Result<()>) -> io::Result<()> {
+        self.finish_slices(|_, _, nested| take(nested))
+    }
+
+    /// The same with the tracks and the slices.
+    ///
+    /// # Errors
+    /// As [`Nesting::finish`].
+    pub fn finish_slices(
+        self,
+        mut take: impl FnMut(u64, &Interval, Nested) -> io::Result<()>,
+    ) -> io::Result<()> {
         let mut tracks: HashMap<u64, Open<Kept>, RandomState> = HashMap::default();
         let mut together: Vec<(u64, Interval, u64)> = Vec::new();
         self.sorter.finish(|entry| {
@@ -78,9 +89,11 @@ impl Nesting {
             Ok(())
         })?;
         nest(&mut together, &mut tracks, &mut take)?;
-        for open in tracks.values_mut() {
-            while let Some(ended) = open.pop() {
-                take(ended_slice(ended))?;
+        let mut tracks: Vec<(u64, Open<Kept>)> = tracks.into_iter().collect();
+        tracks.sort_by_key(|(track, _)| *track);
+        for (track, mut open) in tracks {
+            while let Some((interval, kept)) = open.pop() {
+                take(track, &interval, kept.nested(&interval))?;
             }
         }
         Ok(())
@@ -91,15 +104,15 @@ impl Nesting {
 fn nest(
     together: &mut Vec<(u64, Interval, u64)>,
     tracks: &mut HashMap<u64, Open<Kept>, RandomState>,
-    take: &mut impl FnMut(Nested) -> io::Result<()>,
+    take: &mut impl FnMut(u64, &Interval, Nested) -> io::Result<()>,
 ) -> io::Result<()> {
     together.sort_by_key(|(track, ..)| *track);
     let mut intervals = Vec::new();
     for of_track in together.chunk_by(|a, b| a.0 == b.0) {
         let [(track, first, _), ..] = of_track else { continue };
         let open = tracks.entry(*track).or_default();
-        while let Some(ended) = open.pop_before(first.begin) {
-            take(ended_slice(ended))?;
+        while let Some((interval, kept)) = open.pop_before(first.begin) {
+            take(*track, &interval, kept.nested(&interval))?;
         }
         intervals.clear();
         intervals.extend(of_track.iter().map(|(_, interval, _)| *interval));
@@ -126,10 +139,13 @@ impl Open<Kept> {
     }
 }
 
-fn ended_slice((interval, kept): (Interval, Kept)) -> Nested {
-    let Kept { of, parent, depth, inner, .. } = kept;
-    let own = (interval.end != u64::MAX).then(|| interval.duration().saturating_sub(inner));
-    Nested { of, parent, depth, own }
+impl Kept {
+    /// Where the slice is, after its end.
+    fn nested(self, interval: &Interval) -> Nested {
+        let Self { of, parent, depth, inner, .. } = self;
+        let own = (interval.end != u64::MAX).then(|| interval.duration().saturating_sub(inner));
+        Nested { of, parent, depth, own }
+    }
 }
 
 #[cfg(test)]

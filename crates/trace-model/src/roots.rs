@@ -62,22 +62,47 @@ impl<T: Copy> Roots<T> {
         interval: Interval,
         of: T,
         beside: &mut Vec<Root<T>>,
-        mut inner: impl FnMut(&Root<T>),
+        inner: impl FnMut(&Root<T>),
     ) -> Result<Added, OutOfOrder> {
-        let Self { slices, last_end } = self;
-        if interval.end < *last_end {
+        if interval.end < self.last_end {
             return Err(OutOfOrder);
         }
+        let (added, is_in_order) = self.push(interval, of, beside, inner);
+        if is_in_order { Ok(added) } else { Err(OutOfOrder) }
+    }
+
+    /// The same for a caller who cannot sort: what is directly in the slice is what has come before it; of
+    /// [merged](Self::merge) slices that lie around its begin, none is.
+    #[inline]
+    pub fn add_anyway(&mut self, interval: Interval, of: T, beside: &mut Vec<Root<T>>) -> Added {
+        if interval.end < self.last_end {
+            return Added { inside: 0, is_odd: true };
+        }
+        self.push(interval, of, beside, |_| ()).0
+    }
+
+    /// Adds a slice that does not end before the last one; false if it should have come earlier all the same.
+    #[inline]
+    fn push(
+        &mut self,
+        interval: Interval,
+        of: T,
+        beside: &mut Vec<Root<T>>,
+        mut inner: impl FnMut(&Root<T>),
+    ) -> (Added, bool) {
+        let Self { slices, last_end } = self;
         *last_end = interval.end;
         let mut added = Added { inside: 0, is_odd: false };
         let mut covered = u64::MAX;
         while let Some(root) = slices.last() {
+            // Most of the last ones end before.
+            if root.interval.end <= interval.begin && root.interval.begin < interval.begin {
+                break;
+            }
             if interval.encloses(&root.interval) {
                 let Interval { begin, end, .. } = root.interval;
-                let time = match root.merged {
-                    Some(time) if end <= covered => time,
-                    _ => end.min(covered).saturating_sub(begin),
-                };
+                let time = end.min(covered).saturating_sub(begin);
+                let time = root.merged.map_or(time, |merged| merged.min(time));
                 added.inside = added.inside.saturating_add(time);
                 let is_recorded_first = root.interval.begun < interval.begun;
                 added.is_odd |= begin == interval.begin && begin != end && is_recorded_first;
@@ -91,18 +116,18 @@ impl<T: Copy> Roots<T> {
                 break;
             }
         }
+        let mut is_in_order = true;
         if let Some(before) = slices.last()
             && before.interval.end > interval.begin
         {
-            if before.merged.is_some() || before.interval.encloses(&interval) {
-                beside.clear();
-                return Err(OutOfOrder);
-            }
+            is_in_order = before.merged.is_none() && !before.interval.encloses(&interval);
             added.is_odd = true;
         }
         slices.push(Root { interval, of, merged: None });
-        slices.extend(beside.drain(..).rev());
-        Ok(added)
+        if !beside.is_empty() {
+            slices.extend(beside.drain(..).rev());
+        }
+        (added, is_in_order)
     }
 
     /// How many roots there are.

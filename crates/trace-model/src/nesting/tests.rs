@@ -1,6 +1,6 @@
 use super::*;
 use crate::testing::{by_definition, slices};
-use crate::{OutOfOrder, Roots};
+use crate::{Added, OutOfOrder, Roots};
 use proptest::prelude::*;
 
 fn nested(slices: &[Interval]) -> Vec<Nested> {
@@ -118,6 +118,28 @@ fn what_comes_too_late_is_out_of_order() {
     // The earlier of two equal ones is around the other.
     assert_eq!(of(&[complete(0, 50, 1), complete(0, 50, 2)]), Err(OutOfOrder));
     assert_eq!(of(&[complete(0, 50, 1), complete(50, 60, 2)]), Ok(()));
+}
+
+#[test]
+fn without_sorting_only_what_came_before_is_inside() {
+    let (mut roots, mut beside) = (Roots::default(), Vec::new());
+    let mut add = |begin, end, record| {
+        let added = roots.add_anyway(complete(begin, end, record), (), &mut beside);
+        (added.inside, added.is_odd, roots.len())
+    };
+    assert_eq!(add(0, 50, 1), (0, false, 1));
+    assert_eq!(add(10, 40, 2), (0, true, 1));
+    assert_eq!(add(10, 50, 3), (0, true, 2));
+    // It begins together with the first, which was recorded before it.
+    assert_eq!(add(0, 60, 4), (50, true, 1));
+    let mut roots = Roots::default();
+    (0..4).for_each(|at| {
+        roots.add_anyway(complete(10 * at, 10 * at + 3, at), (), &mut beside);
+    });
+    roots.merge(2);
+    // It begins in the middle of two that are merged, whose time is at most what is before it.
+    assert_eq!(roots.add_anyway(complete(5, 50, 9), (), &mut beside), Added { inside: 6, is_odd: true });
+    assert_eq!(roots.add_anyway(complete(0, 60, 10), (), &mut beside).inside, 50);
 }
 
 /// More roots than are kept apart, and one around all of them or some.
