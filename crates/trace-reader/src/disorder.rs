@@ -17,6 +17,8 @@ use trace_format::units::Nanos;
 
 /// Threads and operations whose times are known; with more, none is taken to be in order.
 const MAX_KNOWN: usize = 1_000_000;
+/// Operations whose times are known before those of half of the ended ones are forgotten.
+const MAX_OPERATIONS: usize = 400_000;
 
 /// The common key of the parts of async operations that may belong together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -81,9 +83,44 @@ impl<K: Hash + Eq> Keys<K> {
 struct Last {
     /// Of a begin or end.
     part: Nanos,
-    /// Of an end, or of the end of a complete duration; and when that one began.
+    /// Of a begin.
+    begun: Nanos,
+    /// Of an end, or of the end of a complete duration.
     end: Nanos,
+    /// When the first of the durations began that ended then; 0 if one was a pair.
     begin: Nanos,
+    /// Whether a complete duration that ended then may be around one that is open.
+    is_around: bool,
+}
+
+impl Last {
+    /// Takes a complete duration, and says whether it ends too late to be inside another one.
+    fn complete(&mut self, begin: Nanos, end: Nanos) -> bool {
+        let Self { end: last_end, begin: first, .. } = *self;
+        let is_with_last = end == last_end;
+        // Of two that end together the inner one comes first; of two equal ones, the inner one is the second.
+        let is_late = end < last_end || is_with_last && first <= begin && begin < end;
+        self.is_around = self.is_around && is_with_last || begin < self.begun;
+        self.begin = if is_with_last { first.min(begin) } else { begin };
+        self.end = end;
+        is_late
+    }
+
+    fn pair_begins(&mut self, at: Nanos) {
+        // It may end together with a complete duration that is already over in the file.
+        self.is_around |= self.begin <= at && at < self.end;
+        self.begun = at;
+    }
+
+    /// Takes the end of a pair, and says whether it may end too late to be inside another one.
+    fn pair_ends(&mut self, at: Nanos) -> bool {
+        let is_with_last = at == self.end;
+        let is_late = at < self.end || is_with_last && self.is_around;
+        self.is_around &= is_with_last;
+        // When it began is not known here.
+        (self.begin, self.end) = (Nanos(0), at);
+        is_late
+    }
 }
 
 /// The last times of all threads.
@@ -105,11 +142,60 @@ impl Times {
     }
 }
 
-/// An async operation that has begun.
-#[derive(Debug, Default)]
-struct Begun {
-    count: u64,
+/// An async operation, or several with one key.
+#[derive(Debug)]
+struct Operation {
+    /// How many have begun and not ended.
+    open: u64,
+    /// The time of its last part.
     last: Nanos,
+}
+
+/// The last times of all operations.
+#[derive(Debug)]
+struct Operations {
+    known: HashMap<OperationKey, Operation>,
+    /// So many are known before some are forgotten.
+    limit: usize,
+    /// The last time of those that were forgotten.
+    forgotten: Nanos,
+}
+
+impl Default for Operations {
+    fn default() -> Self {
+        Self { known: HashMap::new(), limit: MAX_OPERATIONS, forgotten: Nanos(0) }
+    }
+}
+
+impl Operations {
+    /// Takes a begin or an end, and says whether it may be out of order.
+    fn part(&mut self, key: OperationKey, at: Nanos, is_end: bool) -> bool {
+        // What is not known may have been forgotten.
+        let new = Operation { open: 0, last: self.forgotten };
+        let operation = self.known.entry(key).or_insert(new);
+        // The begin of an end without one may follow.
+        let is_late = at < operation.last || is_end && operation.open == 0;
+        operation.last = at;
+        operation.open = if is_end { operation.open.saturating_sub(1) } else { operation.open + 1 };
+        if self.known.len() >= self.limit {
+            self.forget();
+        }
+        is_late
+    }
+
+    /// Forgets the earlier half of those that have ended.
+    #[cold]
+    fn forget(&mut self) {
+        let ended = self.known.values().filter(|operation| operation.open == 0);
+        let mut ended: Vec<Nanos> = ended.map(|operation| operation.last).collect();
+        let middle = ended.len() / 2;
+        if middle < ended.len() {
+            let (_, last, _) = ended.select_nth_unstable(middle);
+            self.forgotten = self.forgotten.max(*last);
+            self.known.retain(|_, operation| operation.open > 0 || operation.last > self.forgotten);
+        }
+        self.limit = MAX_OPERATIONS.max(2 * self.known.len());
+    }
 }
 
 impl Disorder {
@@ -176,13 +262,13 @@ impl Disorder {
 pub struct Finder {
     disorder: Disorder,
     times: Times,
-    begun: HashMap<OperationKey, Begun>,
+    operations: Operations,
 }
 
 impl Finder {
     /// Takes an event, in the order of the archive.
     pub fn event(&mut self, event: &Event<'_>) {
-        let Self { disorder, times, begun } = self;
+        let Self { disorder, times, operations } = self;
         let nanos = event.time.nanos();
         match event.kind {
             EventKind::DurationBegin | EventKind::DurationEnd => {
@@ -191,47 +277,22 @@ impl Finder {
                     disorder.threads.insert(event.thread);
                 }
                 last.part = nanos;
-                if event.kind == EventKind::DurationEnd {
-                    if nanos < last.end {
-                        disorder.ends.insert(event.thread);
-                    }
-                    // When it began is not known here.
-                    (last.begin, last.end) = (Nanos(0), nanos);
+                if event.kind == EventKind::DurationBegin {
+                    last.pair_begins(nanos);
+                } else if last.pair_ends(nanos) {
+                    disorder.ends.insert(event.thread);
                 }
             }
             EventKind::DurationComplete { end } => {
-                let last = times.of(event.thread);
-                let end = end.to_nanos(event.time.rate);
-                // Of two that end together, the inner one comes first.
-                if end < last.end || end == last.end && nanos > last.begin {
+                let is_late = times.of(event.thread).complete(nanos, end.to_nanos(event.time.rate));
+                if is_late {
                     disorder.ends.insert(event.thread);
                 }
-                (last.begin, last.end) = (nanos, end);
             }
-            EventKind::AsyncBegin { id } => {
+            EventKind::AsyncBegin { id } | EventKind::AsyncEnd { id } => {
                 let key = OperationKey::new(event.category, id);
-                let begun = begun.entry(key).or_default();
-                if nanos < begun.last {
+                if operations.part(key, nanos, matches!(event.kind, EventKind::AsyncEnd { .. })) {
                     disorder.operations.insert(key);
-                }
-                begun.last = nanos;
-                begun.count += 1;
-            }
-            EventKind::AsyncEnd { id } => {
-                let key = OperationKey::new(event.category, id);
-                match begun.get_mut(&key) {
-                    Some(of_key) => {
-                        if nanos < of_key.last {
-                            disorder.operations.insert(key);
-                        }
-                        of_key.last = nanos;
-                        of_key.count -= 1;
-                        if of_key.count == 0 {
-                            begun.remove(&key);
-                        }
-                    }
-                    // Its begin may follow.
-                    None => disorder.operations.insert(key),
                 }
             }
             _ => {}
@@ -240,9 +301,9 @@ impl Finder {
             (disorder.threads, disorder.ends) = (Keys::All, Keys::All);
             *times = Times::default();
         }
-        if begun.len() > MAX_KNOWN {
+        if operations.known.len() > MAX_KNOWN {
             disorder.operations = Keys::All;
-            begun.clear();
+            *operations = Operations::default();
         }
     }
 
@@ -264,5 +325,90 @@ impl Finder {
     #[must_use]
     pub fn finish(self) -> Disorder {
         self.disorder
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A record of a thread.
+    enum Made {
+        Complete(u64, u64),
+        Begin(u64),
+        End(u64),
+    }
+
+    /// Whether durations of a thread do not end in order.
+    fn is_late(made: &[Made]) -> bool {
+        let mut last = Last::default();
+        let late = made.iter().map(|made| match *made {
+            Made::Complete(begin, end) => last.complete(Nanos(begin), Nanos(end)),
+            Made::Begin(at) => {
+                last.pair_begins(Nanos(at));
+                false
+            }
+            Made::End(at) => last.pair_ends(Nanos(at)),
+        });
+        late.fold(false, |any, is_late| any | is_late)
+    }
+
+    //= docs/meaning.md#what-is-inside-what
+    #[test]
+    fn what_ends_behind_something_that_is_around_it_is_late() {
+        use Made::{Begin, Complete, End};
+        for (made, expected) in [
+            (&[Complete(0, 50), Complete(10, 40)][..], true),
+            (&[Complete(0, 50), Complete(10, 50)], true),
+            (&[Complete(10, 50), Complete(0, 50)], false),
+            (&[Complete(0, 50), Complete(0, 50)], true),
+            (&[Complete(0, 50), Complete(50, 50), Complete(50, 50), Complete(50, 60)], false),
+            (&[Complete(0, 50), Complete(50, 50), Complete(10, 50)], true),
+            (&[Complete(0, 50), Complete(10, 60)], false),
+            // A pair that ended may have begun before.
+            (&[Begin(0), End(50), Complete(10, 50)], true),
+            (&[Begin(0), End(50), Complete(10, 49)], true),
+            (&[Begin(0), End(50), Complete(50, 60)], false),
+            // A complete duration is in the pair that began before it, and around those that began later.
+            (&[Begin(0), Complete(10, 50), End(50)], false),
+            (&[Begin(0), Begin(10), End(20), Complete(30, 50), End(50)], false),
+            (&[Begin(10), Complete(0, 50), End(50)], true),
+            (&[Complete(0, 50), Begin(0), End(50)], true),
+            (&[Complete(0, 50), Begin(10), End(50)], true),
+            (&[Complete(0, 50), Begin(10), End(60)], false),
+            (&[Complete(0, 50), Begin(50), End(50)], false),
+            (&[Begin(10), Complete(0, 50), Complete(20, 60), End(60)], false),
+        ] {
+            assert_eq!(is_late(made), expected);
+        }
+    }
+
+    //= docs/check.md#order
+    #[test]
+    fn an_operation_may_begin_before_one_of_its_key_has_ended() {
+        let mut operations = Operations::default();
+        let key = OperationKey::new(Text(b"c"), 1);
+        let mut part = |at, is_end| operations.part(key, Nanos(at), is_end);
+        assert_eq!([part(0, false), part(4, true), part(4, false), part(5, true)], [false; 4]);
+        assert_eq!([part(2, false), part(9, true), part(9, true)], [true, false, true]);
+    }
+
+    #[test]
+    fn the_earlier_half_of_the_ended_operations_is_forgotten() {
+        let mut operations = Operations::default();
+        let key = |number: u64| OperationKey::new(Text(b"c"), number);
+        let count = MAX_OPERATIONS as u64;
+        assert!(!operations.part(key(count), Nanos(5), false));
+        for number in 1..count {
+            assert!(!operations.part(key(number), Nanos(2 * number), false));
+            assert!(!operations.part(key(number), Nanos(2 * number + 1), true));
+        }
+        let known = operations.known.len();
+        assert!(known.abs_diff(MAX_OPERATIONS / 2) <= 1, "{known}");
+        // One that is open is not forgotten, nor is the later half; of others it is not known any more.
+        assert!(!operations.part(key(count), Nanos(6), true));
+        assert!(operations.part(key(count - 1), Nanos(2 * count - 2), false));
+        assert!(operations.part(key(count + 1), Nanos(7), false));
+        assert!(!operations.part(key(count + 2), Nanos(count + 9), false));
     }
 }
