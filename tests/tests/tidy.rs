@@ -30,7 +30,7 @@ const EDGES: [(&str, &[&str]); 28] = [
     ("trace-protocol", &["trace-format"]),
     ("trace-reader", &["trace-format"]),
     ("trace-model", &["trace-reader"]),
-    ("trace-analysis", &["trace-format", "trace-reader"]),
+    ("trace-analysis", &["trace-format", "trace-model", "trace-reader"]),
     ("trace-engine", &["trace-format", "zx-ticks"]),
     ("trace-event", &["trace-engine"]),
     ("trace-linux", &["trace-format"]),

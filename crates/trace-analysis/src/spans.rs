@@ -1,17 +1,18 @@
 //! Durations and operations: begins and ends are paired, and each duration of a thread finds those inside it.
 //!
-//! Pairs are those of the table `slices`. The self time of a duration is its time without the durations that
-//! lie directly in it. Programs record a duration when it ends, so a thread's durations come in the order of
-//! their ends, those inside first: what has ended waits until one arrives that began earlier and so encloses
-//! it. Threads that [`Disorder`] names are sorted first.
+//! Pairs are those of the table `slices`. Programs record a duration when it ends, so a thread's durations
+//! come in the order of their ends, those inside first: [`Roots`] hold what has ended until one arrives that
+//! is around it. The durations of threads that [`Disorder`] names are sorted by their begins for [`Nesting`].
+//! If it names them because of begins and ends, all records of durations are sorted before, so that their
+//! numbers have the order of times.
 //= docs/stats.md#self-time
 
 use crate::names::{What, Whats};
 use foldhash::fast::RandomState;
-use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::io;
 use trace_format::units::Koid;
+use trace_model::{Interval, Nesting, Root, Roots};
 use trace_reader::sorter::Sorter;
 use trace_reader::{Disorder, OperationKey, Text, Thread, ThreadNumbers};
 
@@ -19,13 +20,13 @@ use trace_reader::{Disorder, OperationKey, Text, Thread, ThreadNumbers};
 const MAX_OPEN: usize = 500_000;
 /// Threads that are distinguished; all others count as one.
 const MAX_THREADS: usize = 100_000;
-/// Durations of all threads together that wait for what encloses them, at 16 bytes each.
-const MAX_WAITING: usize = 4 << 20;
+/// Durations of all threads together that wait for what is around them: 64 MiB.
+const MAX_WAITING: usize = (64 << 20) / size_of::<Root<()>>();
 /// Those of one thread, at most and at least.
 const MAX_WAITING_OF_THREAD: usize = 8192;
-const MIN_WAITING_OF_THREAD: usize = 64;
-/// Durations that end together and are sorted by their begins.
-const MAX_TOGETHER: usize = 1 << 20;
+const MIN_WAITING_OF_THREAD: usize = 32;
+/// So many of them become one when there are too many.
+const MERGED: usize = 2;
 
 /// How a span was recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,10 +37,6 @@ pub enum Shape {
     Pair,
     /// As a begin and an end of an asynchronous operation.
     Operation,
-}
-
-impl Shape {
-    const ALL: [Self; 3] = [Self::Complete, Self::Pair, Self::Operation];
 }
 
 /// A span that has ended. Times are in nanoseconds.
@@ -57,7 +54,7 @@ pub struct Span {
     pub begin: u64,
     /// When it ended.
     pub end: u64,
-    /// Its time without the durations directly in it. All of it for an operation.
+    /// The time in which no duration directly in it lasted. All of it for an operation.
     pub own: u64,
 }
 
@@ -92,9 +89,6 @@ pub(crate) struct Open {
     pub thread: u32,
 }
 
-/// A duration that has ended, with its time.
-type Waiting = (u64, u64);
-
 #[derive(Debug)]
 struct ThreadState {
     thread: Thread,
@@ -104,8 +98,13 @@ struct ThreadState {
     is_late: bool,
     /// Its durations are not in the order of their ends.
     is_sorted_later: bool,
-    open: Vec<Open>,
-    waiting: Vec<Waiting>,
+    /// Begins, ends and complete durations so far.
+    records: u64,
+    /// Pairs that have begun, with the numbers of their begins; the innermost is the last.
+    open: Vec<(Open, u64)>,
+    /// Begins inside of these that were dropped, and that have not ended.
+    refused: u64,
+    roots: Roots<()>,
 }
 
 #[derive(Debug)]
@@ -118,10 +117,12 @@ pub(crate) struct Spans<'a> {
     processes: HashMap<Koid, u32, RandomState>,
     operations: HashMap<(u32, u64), Vec<Open>, RandomState>,
     open_count: usize,
-    /// Begins and ends by their times.
+    /// Begins, ends and complete durations by their times.
     late: Option<Sorter>,
-    /// Durations by their ends.
-    ended: Option<Sorter>,
+    /// Durations of threads whose durations are not in the order of their ends.
+    nesting: Option<Nesting>,
+    /// For [`Roots::add_anyway`].
+    beside: Vec<Root<()>>,
     /// Begins that were dropped because too many spans were open.
     pub dropped: u64,
     /// Ends without a begin.
@@ -147,7 +148,8 @@ impl<'a> Spans<'a> {
             operations: HashMap::default(),
             open_count: 0,
             late: None,
-            ended: None,
+            nesting: None,
+            beside: Vec::new(),
             dropped: 0,
             unmatched: 0,
         }
@@ -173,8 +175,10 @@ impl<'a> Spans<'a> {
             process: *self.processes.entry(thread.process).or_insert(new),
             is_late,
             is_sorted_later: is_late || self.disorder.has_ends_of(thread),
+            records: 0,
             open: Vec::new(),
-            waiting: Vec::new(),
+            refused: 0,
+            roots: Roots::default(),
         });
         let most = MAX_WAITING / self.threads.len();
         self.waiting_of_thread = most.clamp(MIN_WAITING_OF_THREAD, MAX_WAITING_OF_THREAD);
@@ -200,7 +204,13 @@ impl<'a> Spans<'a> {
     /// A duration that was recorded as one event; returned unless it has to be sorted first.
     #[inline]
     pub fn complete(&mut self, open: Open, end: u64) -> Option<Span> {
-        self.ended(open, end, Shape::Complete)
+        let state = &mut self.threads[open.thread as usize];
+        if state.is_late {
+            self.sort(&Record { open, kind: RecordKind::Complete, rest: end });
+            return None;
+        }
+        let number = state.count();
+        self.ended(open, Interval { begin: open.at, end, begun: number, ended: number })
     }
 
     /// A begin or an end; the span that it ends is returned unless something has to be sorted first.
@@ -213,44 +223,69 @@ impl<'a> Spans<'a> {
             None => self.threads[part.open.thread as usize].is_late,
         };
         if is_late {
-            let Part { open: Open { at, what, thread }, is_end, id } = part;
-            let flags = u64::from(is_end) | u64::from(id.is_some()) << 1;
-            let words = [at, flags, u64::from(what) << 32 | u64::from(thread), id.unwrap_or(0)];
-            self.late.get_or_insert_default().push(at, words.map(u64::to_le_bytes).as_flattened());
+            let Part { open, is_end, id } = part;
+            let kind = match (is_end, id) {
+                (false, None) => RecordKind::Begin,
+                (true, None) => RecordKind::End,
+                (false, Some(_)) => RecordKind::OperationBegin,
+                (true, Some(_)) => RecordKind::OperationEnd,
+            };
+            self.sort(&Record { open, kind, rest: id.unwrap_or(0) });
             return None;
         }
         self.matched(part, whats)
     }
 
+    #[cold]
+    fn sort(&mut self, record: &Record) {
+        self.late.get_or_insert_default().push(record.open.at, record.words().as_flattened());
+    }
+
     fn matched(&mut self, part: Part, whats: &Whats) -> Option<Span> {
         let Part { open, is_end, id } = part;
+        let Some(id) = id else { return self.matched_on_thread(open, is_end) };
         if !is_end {
             if self.open_count >= MAX_OPEN {
                 self.dropped += 1;
                 return None;
             }
             self.open_count += 1;
-            match id {
-                Some(id) => {
-                    self.operations.entry((whats.what(open.what).category, id)).or_default().push(open);
-                }
-                None => self.threads[open.thread as usize].open.push(open),
-            }
+            self.operations.entry((whats.what(open.what).category, id)).or_default().push(open);
             return None;
         }
-        let begun = match id {
-            Some(id) => self.end_operation(open, id, whats),
-            None => self.threads[open.thread as usize].open.pop(),
-        };
-        let Some(begun) = begun else {
+        let Some(begun) = self.end_operation(open, id, whats) else {
             self.unmatched += 1;
             return None;
         };
         self.open_count -= 1;
-        match id {
-            Some(_) => Some(self.span(begun, open.at, Shape::Operation)),
-            None => self.ended(begun, open.at, Shape::Pair),
+        Some(self.span(begun, open.at, Shape::Operation))
+    }
+
+    //= docs/meaning.md#which-begin-an-end-belongs-to
+    fn matched_on_thread(&mut self, open: Open, is_end: bool) -> Option<Span> {
+        let state = &mut self.threads[open.thread as usize];
+        let number = state.count();
+        if !is_end {
+            // What begins inside of a begin that was dropped is dropped, too: ends are counted.
+            if self.open_count >= MAX_OPEN || state.refused > 0 {
+                state.refused += 1;
+                self.dropped += 1;
+                return None;
+            }
+            self.open_count += 1;
+            state.open.push((open, number));
+            return None;
         }
+        if state.refused > 0 {
+            state.refused -= 1;
+            return None;
+        }
+        let Some((begun, begun_number)) = state.open.pop() else {
+            self.unmatched += 1;
+            return None;
+        };
+        self.open_count -= 1;
+        self.ended(begun, Interval { begin: begun.at, end: open.at, begun: begun_number, ended: number })
     }
 
     /// The operation's last part with the name in the process, or the last part there; else the last with the
@@ -288,19 +323,33 @@ impl<'a> Spans<'a> {
         Span { what, thread, process, shape, begin, end, own: end.saturating_sub(begin) }
     }
 
+    /// A duration of a thread that has ended.
     #[inline]
-    fn ended(&mut self, open: Open, end: u64, shape: Shape) -> Option<Span> {
-        let mut span = self.span(open, end, shape);
-        let waiting_of_thread = self.waiting_of_thread;
-        let state = &mut self.threads[open.thread as usize];
+    fn ended(&mut self, open: Open, interval: Interval) -> Option<Span> {
+        let Open { at: begin, what, thread } = open;
+        let state = &mut self.threads[thread as usize];
+        let (process, shape, own) = (state.process, Self::shape(&interval), interval.duration());
+        let mut span = Span { what, thread, process, shape, begin, end: interval.end, own };
+        // What ends before it begins takes no time, and nothing is inside of it.
+        if interval.end < interval.begin {
+            return Some(span);
+        }
         if state.is_sorted_later {
-            let what = u64::from(span.what) << 32 | u64::from(span.thread);
-            let words = [what, span.begin, span.end, shape as u64];
-            self.ended.get_or_insert_default().push(end, words.map(u64::to_le_bytes).as_flattened());
+            let nesting = self.nesting.get_or_insert_default();
+            nesting.push(thread.into(), &interval, what.into());
             return None;
         }
-        span.own = state.own_time(&span, waiting_of_thread);
+        let added = state.roots.add_anyway(interval, (), &mut self.beside);
+        span.own = span.own.saturating_sub(added.inside);
+        if state.roots.len() > self.waiting_of_thread {
+            state.roots.merge(MERGED);
+        }
         Some(span)
+    }
+
+    #[inline]
+    const fn shape(interval: &Interval) -> Shape {
+        if interval.is_pair() { Shape::Pair } else { Shape::Complete }
     }
 
     /// Passes on the spans that had to be sorted, and then, with their begins, those that have not ended.
@@ -312,27 +361,30 @@ impl<'a> Spans<'a> {
     ) -> io::Result<()> {
         if let Some(late) = self.late.take() {
             late.finish(|bytes| {
-                let [at, flags, what, id] = words(bytes)?;
-                let open = Open { at, what: (what >> 32) as u32, thread: what as u32 };
-                let part = Part { open, is_end: flags & 1 != 0, id: (flags & 2 != 0).then_some(id) };
-                self.matched(part, whats).iter().for_each(&mut take);
+                let Record { open, kind, rest } = Record::decode(bytes)?;
+                let part = |is_end, id| Part { open, is_end, id };
+                let span = match kind {
+                    RecordKind::Complete => {
+                        let number = self.threads[open.thread as usize].count();
+                        self.ended(open, Interval { begin: open.at, end: rest, begun: number, ended: number })
+                    }
+                    RecordKind::Begin => self.matched(part(false, None), whats),
+                    RecordKind::End => self.matched(part(true, None), whats),
+                    RecordKind::OperationBegin => self.matched(part(false, Some(rest)), whats),
+                    RecordKind::OperationEnd => self.matched(part(true, Some(rest)), whats),
+                };
+                span.iter().for_each(&mut take);
                 Ok(())
             })?;
         }
-        if let Some(ended) = self.ended.take() {
-            let mut together: Vec<Span> = Vec::new();
-            ended.finish(|bytes| {
-                let [what, begin, end, shape] = words(bytes)?;
-                let shape = Shape::ALL.get(shape as usize).copied().unwrap_or(Shape::Pair);
-                let open = Open { at: begin, what: (what >> 32) as u32, thread: what as u32 };
-                let is_next = together.last().is_some_and(|last| last.end != end);
-                if is_next || together.len() >= MAX_TOGETHER {
-                    self.enclose(&mut together, &mut take);
-                }
-                together.push(self.span(open, end, shape));
+        if let Some(nesting) = self.nesting.take() {
+            nesting.finish_slices(|thread, interval, nested| {
+                let open = Open { at: interval.begin, what: nested.of as u32, thread: thread as u32 };
+                let mut span = self.span(open, interval.end, Self::shape(interval));
+                span.own = nested.own.unwrap_or(span.own);
+                take(&span);
                 Ok(())
             })?;
-            self.enclose(&mut together, &mut take);
         }
         self.unfinished().for_each(|unfinished| take_open(&unfinished));
         Ok(())
@@ -340,57 +392,64 @@ impl<'a> Spans<'a> {
 
     /// What has begun and not ended: durations by thread, then operations.
     pub fn unfinished(&self) -> impl Iterator<Item = Unfinished> + '_ {
-        let open = self.threads.iter().flat_map(|state| &state.open).map(|open| (open, false));
+        let open = self.threads.iter().flat_map(|state| &state.open).map(|(open, _)| (open, false));
         let operations = self.operations.values().flatten().map(|open| (open, true));
         open.chain(operations).map(|(open, is_operation)| {
             let Open { at: begin, what, thread } = *open;
             Unfinished { what, thread, process: self.process(thread), begin, is_operation }
         })
     }
-
-    /// Durations that end at the same time: what begins last is inside.
-    fn enclose(&mut self, together: &mut Vec<Span>, take: &mut impl FnMut(&Span)) {
-        let waiting_of_thread = self.waiting_of_thread;
-        together.sort_by_key(|span| Reverse(span.begin));
-        for mut span in together.drain(..) {
-            span.own = self.threads[span.thread as usize].own_time(&span, waiting_of_thread);
-            take(&span);
-        }
-    }
 }
 
 impl ThreadState {
-    /// The time of a duration without those directly in it, all of which have come before it.
+    /// The number of the next record.
     #[inline]
-    fn own_time(&mut self, span: &Span, most: usize) -> u64 {
-        let mut inside = 0_u64;
-        while let Some((begin, duration)) = self.waiting.last().copied()
-            && begin >= span.begin
-        {
-            inside = inside.saturating_add(duration);
-            self.waiting.pop();
-        }
-        if self.waiting.len() >= most {
-            self.thin();
-        }
-        self.waiting.push((span.begin, span.duration()));
-        span.duration().saturating_sub(inside)
-    }
-
-    /// Joins neighbours in the older half: what encloses both of them finds the same sum.
-    #[cold]
-    fn thin(&mut self) {
-        let half = self.waiting.len() / 4 * 2;
-        let joined = self.waiting[..half].as_chunks::<2>().0.iter();
-        let joined: Vec<Waiting> =
-            joined.map(|[first, next]| (first.0, first.1.saturating_add(next.1))).collect();
-        self.waiting.splice(..half, joined);
+    const fn count(&mut self) -> u64 {
+        self.records += 1;
+        self.records
     }
 }
 
-fn words(bytes: &[u8]) -> io::Result<[u64; 4]> {
-    let words = bytes.as_chunks::<8>().0.first_chunk::<4>().map(|words| words.map(u64::from_le_bytes));
-    words.ok_or_else(|| io::Error::other("what was sorted has changed"))
+/// What waits to be sorted.
+#[derive(Clone, Copy, Debug)]
+struct Record {
+    open: Open,
+    kind: RecordKind,
+    /// The end of a complete duration, or the id of an operation.
+    rest: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum RecordKind {
+    Complete,
+    Begin,
+    End,
+    OperationBegin,
+    OperationEnd,
+}
+
+impl Record {
+    const KINDS: [RecordKind; 5] = [
+        RecordKind::Complete,
+        RecordKind::Begin,
+        RecordKind::End,
+        RecordKind::OperationBegin,
+        RecordKind::OperationEnd,
+    ];
+
+    fn words(&self) -> [[u8; 8]; 4] {
+        let Self { open: Open { at, what, thread }, kind, rest } = *self;
+        [at, kind as u64, u64::from(what) << 32 | u64::from(thread), rest].map(u64::to_le_bytes)
+    }
+
+    fn decode(bytes: &[u8]) -> io::Result<Self> {
+        let words = bytes.as_chunks::<8>().0.first_chunk::<4>().map(|words| words.map(u64::from_le_bytes));
+        let record = words.and_then(|[at, kind, what, rest]| {
+            let kind = *Self::KINDS.get(usize::try_from(kind).ok()?)?;
+            Some(Self { open: Open { at, what: (what >> 32) as u32, thread: what as u32 }, kind, rest })
+        });
+        record.ok_or_else(|| io::Error::other("what was sorted has changed"))
+    }
 }
 
 #[cfg(test)]

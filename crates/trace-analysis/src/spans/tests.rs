@@ -56,7 +56,15 @@ fn what_overlaps_is_not_inside() {
     let archive =
         Archive::new().complete(1, "first", 0, 10).complete(1, "second", 5, 15).complete(1, "all", 0, 20);
     assert_eq!((of(&archive, "first"), of(&archive, "second")), ((1, 10, 10), (1, 10, 10)));
-    assert_eq!(of(&archive, "all"), (1, 20, 0));
+    assert_eq!(of(&archive, "all"), (1, 20, 5));
+    let archive = Archive::new().complete(1, "A", 0, 20).complete(1, "B", 10, 40);
+    assert_eq!((of(&archive, "A"), of(&archive, "B")), ((1, 20, 20), (1, 30, 30)));
+    // Around both, the time in which they overlap counts once.
+    let archive = archive.complete(1, "C", 0, 50);
+    assert_eq!(
+        (of(&archive, "A"), of(&archive, "B"), of(&archive, "C")),
+        ((1, 20, 20), (1, 30, 30), (1, 50, 10))
+    );
     // It ends before it begins.
     let archive = Archive::new().complete(1, "back", 10, 5).complete(1, "all", 0, 20);
     assert_eq!((of(&archive, "back"), of(&archive, "all")), ((1, 0, 0), (1, 20, 20)));
@@ -74,26 +82,26 @@ fn any_number_of_durations_may_be_inside() {
         archive.complete(1, "last", 10 * (count - 3), 10 * count).complete(1, "outer", 0, 10 * count);
     assert_eq!(of(&archive, "last"), (1, 30, 9));
     assert_eq!(of(&archive, "outer"), (1, 1_000_000, u128::from(10 * count - 7 * (count - 3) - 30)));
-    let mut state = ThreadState {
-        thread: Thread::default(),
-        process: 0,
-        is_late: false,
-        is_sorted_later: false,
-        open: Vec::new(),
-        waiting: Vec::new(),
+}
+
+//= docs/stats.md#self-time
+#[test]
+fn so_many_durations_are_kept_apart() {
+    let disorder = Disorder::default();
+    let mut spans = Spans::new(&disorder);
+    let thread = spans.thread(thread(1, 1));
+    let mut put = |begin, end| {
+        let span = spans.complete(Open { at: begin, what: 0, thread }, end);
+        (span.unwrap().own, spans.threads[0].roots.len())
     };
-    for number in 0..10_000 {
-        let (begin, end) = (10 * number, 10 * number + 1);
-        let span = Span { what: 0, thread: 0, process: 0, shape: Shape::Complete, begin, end, own: 0 };
-        state.own_time(&span, 64);
-        let waiting = state.waiting.len() as u64;
-        assert!(if number < 64 { waiting == number + 1 } else { waiting <= 64 });
+    let most = MAX_WAITING_OF_THREAD as u64;
+    for number in 0..most {
+        assert_eq!(put(10 * number, 10 * number + 1), (1, number as usize + 1));
     }
-    // Pairs of the older half become one.
-    state.waiting = (0..64).map(|number| (10 * number, 1)).collect();
-    state.thin();
-    let joined = (0..16).map(|pair| (20 * pair, 2)).chain((32..64).map(|number| (10 * number, 1)));
-    assert!(joined.eq(state.waiting));
+    // One more, and pairs of the older half become one.
+    assert_eq!(put(10 * most, 10 * most + 1), (1, MAX_WAITING_OF_THREAD * 3 / 4 + 1));
+    // It begins between two that are one, so that neither is inside.
+    assert_eq!(put(5, 10 * most + 5), (10 * most - (most - 1), 2));
 }
 
 const fn thread(process: u64, thread: u64) -> Thread {
@@ -114,7 +122,7 @@ fn threads_and_processes_are_numbered_as_they_come() {
     for number in 3..1024 {
         assert_eq!(spans.thread(thread(7, number)), number as u32);
     }
-    assert_eq!(spans.waiting_of_thread, 4096);
+    assert_eq!(spans.waiting_of_thread, 1365);
     let last = MAX_THREADS as u64 - 1;
     for (number, expected) in (1024..last + 3).zip((1024..last).chain([last; 3])) {
         assert_eq!(spans.thread(thread(7, number)), expected as u32);
@@ -126,6 +134,7 @@ fn part((what, thread): (u32, u32), at: u64, is_end: bool, id: Option<u64>) -> P
     Part { open: Open { at, what, thread }, is_end, id }
 }
 
+//= docs/meaning.md#which-begin-an-end-belongs-to
 #[test]
 fn begins_beyond_the_limit_are_dropped() {
     let (disorder, whats) = (Disorder::default(), Whats::default());
@@ -140,8 +149,12 @@ fn begins_beyond_the_limit_are_dropped() {
         assert_eq!(put(at, false), (None, 0));
     }
     assert_eq!([put(most, false), put(most, false)], [(None, 1), (None, 2)]);
+    // Their ends end nothing else.
+    assert_eq!([put(most, true), put(most, true)], [(None, 2), (None, 2)]);
     assert_eq!(put(most, true), (Some(most - 1), 2));
     assert_eq!([put(most, false), put(most, false)], [(None, 2), (None, 3)]);
+    assert_eq!([put(most, true), put(most, true)], [(None, 3), (Some(most), 3)]);
+    assert_eq!(spans.unmatched, 0);
 }
 
 //= docs/tables.md#tables
@@ -229,6 +242,116 @@ fn operations_are_paired_as_in_tables() {
     assert_eq!(stats.walked.unmatched_ends, 1);
 }
 
+//= docs/meaning.md#what-is-inside-what
+#[test]
+fn of_durations_that_begin_or_end_together_one_is_inside() {
+    let own = |archive: &Archive| ["A", "B"].map(|name| of(archive, name).2);
+    let begin_together = Archive::new().complete(1, "A", 0, 50).complete(1, "B", 0, 200);
+    assert_eq!(own(&begin_together), [50, 150]);
+    let end_together = Archive::new().complete(1, "A", 0, 50).complete(1, "B", 10, 50);
+    assert_eq!(own(&end_together), [10, 40]);
+    let equal = Archive::new().complete(1, "A", 0, 50).complete(1, "B", 0, 50);
+    assert_eq!(own(&equal), [0, 50]);
+    let (begin, end) = (EventKind::DurationBegin, EventKind::DurationEnd);
+    // A pair around a complete one and inside of it.
+    let around = Archive::new().event(1, "A", begin, 0).complete(1, "B", 0, 50).event(1, "", end, 50);
+    assert_eq!(own(&around), [0, 50]);
+    let inside = Archive::new().complete(1, "A", 0, 50).event(1, "B", begin, 0).event(1, "", end, 50);
+    assert_eq!(own(&inside), [0, 50]);
+    // One of length 0 takes no time, wherever it is.
+    let point = Archive::new().complete(1, "A", 5, 5).complete(1, "B", 5, 9);
+    assert_eq!(own(&point), [0, 4]);
+}
+
+//= docs/check.md#order
+#[test]
+fn operations_are_paired_in_the_order_of_time() {
+    let (begin, end) = (EventKind::AsyncBegin { id: 7 }, EventKind::AsyncEnd { id: 7 });
+    let archive = Archive::new()
+        .event(1, "a", begin, 0)
+        .event(1, "a", end, 4000)
+        .event(1, "a", begin, 2000)
+        .event(1, "a", end, 5000);
+    let disorder = Disorder::find(archive.bytes()).unwrap();
+    let stats = Stats::of(archive.bytes(), &disorder, &Options::default()).unwrap();
+    let [row] = &stats.operations[..] else { panic!("one name") };
+    assert_eq!((row.spread.min, row.spread.max), (2000, 5000));
+}
+
+/// A record of a thread.
+#[derive(Clone, Copy, Debug)]
+enum Made {
+    Complete { begin: u64, end: u64 },
+    Begin { at: u64 },
+    End { at: u64 },
+}
+
+impl Made {
+    fn at(self) -> u64 {
+        match self {
+            Self::Complete { begin: at, .. } | Self::Begin { at } | Self::End { at } => at,
+        }
+    }
+}
+
+/// Records of a thread, most of them in the order in which a program makes them.
+fn made() -> impl Strategy<Value = Vec<Made>> {
+    let late = || prop_oneof![12 => Just(0), 1 => 1..4_u64];
+    let record = (0..7_u8, 0..3_u64, 0..7_u64, late());
+    proptest::collection::vec(record, 0..24).prop_map(|records| {
+        let mut now = 20;
+        let record = |(kind, pause, length, late)| {
+            now += pause;
+            let at = now - late;
+            match kind {
+                0..3 => Made::Complete { begin: at - length, end: at },
+                3..5 => Made::Begin { at },
+                _ => Made::End { at },
+            }
+        };
+        records.into_iter().map(record).collect()
+    })
+}
+
+/// The own time of each duration that has ended, by a look at all others; each has the number of the record
+/// that begins it.
+//= docs/meaning.md#own-time
+fn own_by_definition(records: &[Made]) -> Vec<(usize, u64)> {
+    let mut sorted: Vec<(usize, Made)> = records.iter().copied().enumerate().collect();
+    sorted.sort_by_key(|(_, record)| record.at());
+    let mut open: Vec<(usize, u64, u64)> = Vec::new();
+    let mut slices: Vec<(usize, Interval)> = Vec::new();
+    for (number, (name, record)) in (1..).zip(sorted) {
+        match record {
+            Made::Complete { begin, end } => {
+                slices.push((name, Interval { begin, end, begun: number, ended: number }));
+            }
+            Made::Begin { at } => open.push((name, at, number)),
+            Made::End { at: end } => slices.extend(
+                open.pop().map(|(name, begin, begun)| (name, Interval { begin, end, begun, ended: number })),
+            ),
+        }
+    }
+    let parent = |(_, inner): &(usize, Interval)| {
+        let around = slices.iter().filter(|(_, outer)| outer.encloses(inner));
+        let parent = around.min_by_key(|(_, outer)| {
+            let ended = if inner.is_instant() && outer.end == inner.end { outer.ended } else { 0 };
+            (outer.end, ended, std::cmp::Reverse((outer.begin, outer.begun)))
+        });
+        parent.map(|(name, _)| *name)
+    };
+    let parents: Vec<Option<usize>> = slices.iter().map(parent).collect();
+    let own = |(name, slice): &(usize, Interval)| {
+        let inside = slices.iter().zip(&parents).filter(|(_, parent)| **parent == Some(*name));
+        let inside: Vec<_> = inside.map(|((_, inner), _)| inner.begin..inner.end).collect();
+        let own = (slice.begin..slice.end).filter(|at| !inside.iter().any(|inner| inner.contains(at)));
+        (*name, own.count() as u64)
+    };
+    let mut owns: Vec<(usize, u64)> = slices.iter().map(own).collect();
+    owns.sort_unstable();
+    owns
+}
+
 /// Reads bytes for statistics and for assertions of each kind.
 fn read(bytes: &[u8]) {
     let Ok(disorder) = Disorder::find(bytes) else { return };
@@ -239,6 +362,32 @@ fn read(bytes: &[u8]) {
         if let Ok(evaluation) = Evaluation::of(bytes, disorder, &limits) {
             limits.iter().for_each(|limit| _ = evaluation.verdict(limit));
         }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+
+    #[test]
+    fn own_times_are_those_of_the_definition(records in made()) {
+        let mut archive = Archive::new();
+        for (name, record) in records.iter().enumerate() {
+            let name = name.to_string();
+            archive = match *record {
+                Made::Complete { begin, end } => archive.complete(1, &name, begin, end),
+                Made::Begin { at } => archive.event(1, &name, EventKind::DurationBegin, at),
+                Made::End { at } => archive.event(1, "", EventKind::DurationEnd, at),
+            };
+        }
+        let disorder = Disorder::find(archive.bytes()).unwrap();
+        let stats = Stats::of(archive.bytes(), &disorder, &Options::default()).unwrap();
+        let ended = stats.durations.iter().filter(|row| row.spread.count > 0);
+        let own = ended.map(|row| {
+            (row.group.name.as_ref().unwrap().parse::<usize>().unwrap(), row.spread.own as u64)
+        });
+        let mut own: Vec<(usize, u64)> = own.collect();
+        own.sort_unstable();
+        prop_assert_eq!(own, own_by_definition(&records));
     }
 }
 
