@@ -14,7 +14,8 @@ use crate::records::ReadError;
 use crate::warning::MAX_KEPT;
 use clocks::Clocks;
 use nesting::OVERLAPPING;
-use spans::{CROSSING, EventPosition, Spans, Unmatched};
+use operations::CROSSING;
+use spans::{EventPosition, Spans, Unmatched};
 use std::collections::BTreeMap;
 use std::io::Read;
 use trace_format::event::EventKind;
@@ -24,8 +25,10 @@ use trace_format::units::{Nanos, Offset, ProviderId};
 use usage::Usages;
 
 mod clocks;
+mod flows;
 mod late;
 mod nesting;
+mod operations;
 mod spans;
 mod usage;
 
@@ -349,9 +352,9 @@ impl<'a> Checker<'a> {
                 format!("counter {:?} has no argument that is a number", event.name)
             });
         }
-        if let Some((kind, text)) = self.spans.event(offset, provider, event) {
-            self.problems.add(kind, offset, provider, || text);
-        }
+        let problems = &mut self.problems;
+        let mut found = |(kind, text)| problems.add(kind, offset, provider, || text);
+        self.spans.event(offset, provider, event, &mut found);
     }
 
     /// The report of a trace that was read to its end, or to an error. Only a [strict](Reader::strict) reader
@@ -439,11 +442,11 @@ pub const TRUNCATED: &str = "truncated";
 
 /// Observations that are reported but are no problems.
 //= docs/check.md#remarks
-pub const REMARKS: [&str; 2] = [CROSSING, "no-rate"];
+pub const REMARKS: [&str; 4] = [CROSSING, operations::MISMATCHED, spans::MISMATCHED, "no-rate"];
 
 /// The names of all problems and remarks.
 //= docs/check.md#problems
-pub const KINDS: [&str; 35] = [
+pub const KINDS: [&str; 36] = [
     "clock-skew",
     "crossing-async",
     "damaged",
@@ -452,6 +455,8 @@ pub const KINDS: [&str; 35] = [
     "loss",
     "lost",
     "malformed",
+    operations::MISMATCHED,
+    spans::MISMATCHED,
     "no-magic",
     "no-rate",
     "not-utf8",
@@ -472,7 +477,6 @@ pub const KINDS: [&str; 35] = [
     "unknown-provider",
     "unmatched-async-begin",
     "unmatched-async-end",
-    "unmatched-async-instant",
     "unmatched-begin",
     "unmatched-end",
     "unmatched-flow-begin",

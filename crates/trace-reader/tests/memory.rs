@@ -111,6 +111,10 @@ fn open_spans_take_a_small_multiple_of_their_size() {
     assert_small("begins of one thread", &bytes(begins), 8);
     let threads = (0..50_000_u64).flat_map(|thread| [0x2_0044, 1, 1, thread]);
     assert_small("begins of many threads", &bytes(threads), 12);
+    let operations = (0..50_000_u64).flat_map(|id| [0x5_0054, 1, 1, 2, id]);
+    assert_small("operations", &bytes(operations), 12);
+    let over = (0..50_000_u64).flat_map(|id| [0x5_0054, 1, 1, 2, id, 0x7_0054, 1, 1, 2, id]);
+    assert_small("operations that are over", &bytes(over), 2);
     let flows = (0..50_000_u64).flat_map(|id| [0x8_0054, 1, 1, 2, id]);
     assert_small("flows", &bytes(flows), 12);
     let over = (0..50_000_u64).flat_map(|id| [0x8_0054, 1, 1, 2, id, 0xa_0054, 1, 1, 2, id]);

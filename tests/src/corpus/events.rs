@@ -29,6 +29,14 @@ fn event<'a>(timestamp: u64, kind: EventKind, arguments: &'a [Argument<'a>]) -> 
     })
 }
 
+/// An event of another name.
+fn named(name: u16, timestamp: u64, kind: EventKind) -> Record<'static> {
+    match event(timestamp, kind, &[]) {
+        Record::Event(event) => Record::Event(Event { name: index(name), ..event }),
+        record => record,
+    }
+}
+
 fn events(corpus: &mut Corpus) {
     let instant = |size: u64| 0x0002_0001_0100_0004 | size << 4;
     corpus.add_words("event-instant", "a worked example without scope word", &[instant(2), 0x1234]);
@@ -81,7 +89,11 @@ fn events(corpus: &mut Corpus) {
     let overlapping = [(1, 10), (5, 15), (12, 20)].iter().fold(Trace::prelude(), |trace, (begin, end)| {
         trace.record(&event(*begin, EventKind::DurationComplete { end: Ticks(*end) }, &[]))
     });
-    corpus.add("event-overlapping", "the second of three durations overlaps the first", &overlapping);
+    corpus.add(
+        "event-overlapping",
+        "each but the first of three durations overlaps the one before",
+        &overlapping,
+    );
     let id = 0x1122_3344_5566_7788;
     let kinds = [EventKind::AsyncBegin { id }, EventKind::AsyncInstant { id }, EventKind::AsyncEnd { id }];
     corpus.add("event-async", "begin, instant and end", &all(&kinds));
@@ -102,12 +114,30 @@ fn events(corpus: &mut Corpus) {
         ("begin", EventKind::DurationBegin),
         ("end", EventKind::DurationEnd),
         ("async-begin", EventKind::AsyncBegin { id: 1 }),
-        ("async-instant", EventKind::AsyncInstant { id: 1 }),
         ("async-end", EventKind::AsyncEnd { id: 1 }),
         ("flow-step", EventKind::FlowStep { id: 1 }),
         ("flow-end", EventKind::FlowEnd { id: 1 }),
     ] {
         corpus.add_record(&format!("event-unmatched-{name}"), "without its partner", &event(1, kind, &[]));
+    }
+    let instant = event(1, EventKind::AsyncInstant { id: 1 }, &[]);
+    corpus.add_record("event-async-instant-alone", "an instant that needs no operation", &instant);
+    for (name, shows, begin, end) in [
+        (
+            "event-mismatched-async-end",
+            "an operation that ends by another name",
+            EventKind::AsyncBegin { id: 1 },
+            EventKind::AsyncEnd { id: 1 },
+        ),
+        (
+            "event-mismatched-end",
+            "a duration that ends by another name",
+            EventKind::DurationBegin,
+            EventKind::DurationEnd,
+        ),
+    ] {
+        let trace = Trace::prelude().record(&event(1, begin, &[])).record(&named(3, 2, end));
+        corpus.add(name, shows, &trace);
     }
     let unknown: Vec<u64> = (11..16).flat_map(|kind| [0x0002_0001_0100_0034 | kind << 16, 1, 7]).collect();
     corpus.add_words("event-unknown", "types that are not assigned: the common part counts", &unknown);

@@ -1,71 +1,90 @@
-//! Begins and ends of durations that wait until they can be sorted.
+//! Begins and ends that wait until they can be sorted.
 
-use super::spans::EventPosition;
+use super::spans::{EventPosition, Key};
 use crate::item::{Text, Thread};
 use crate::sorter::Sorter;
 use std::io;
 use trace_format::units::{Koid, Nanos, Offset, ProviderId};
 
-const WORD_BYTES: usize = 8;
-
-/// A begin or an end of a duration.
+/// A begin or an end of a duration or an operation.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Late<'a> {
+pub(super) struct Part<'a> {
     pub is_end: bool,
+    /// The id of an operation; none of a duration.
+    pub id: Option<u64>,
     pub at: Nanos,
     pub thread: Thread,
     pub place: EventPosition,
+    pub category: Key,
     pub name: Text<'a>,
 }
 
-impl Late<'_> {
+const WORD_BYTES: usize = 8;
+const WORDS: usize = 8;
+/// Bits of the first word.
+const IS_END: u64 = 1;
+const HAS_ID: u64 = 2;
+
+impl Part<'_> {
     fn encode(&self, to: &mut Vec<u8>) {
-        let Self { is_end, at, thread, place, name } = *self;
-        let provider = u64::from(place.provider.0);
-        for word in [u64::from(is_end), at.0, thread.process.0, thread.thread.0, place.offset.0, provider] {
-            to.extend_from_slice(&word.to_le_bytes());
-        }
+        let Self { is_end, id, at, thread, place, category, name } = *self;
+        let flags = if is_end { IS_END } else { 0 } | if id.is_some() { HAS_ID } else { 0 };
+        let words: [u64; WORDS] = [
+            flags,
+            id.unwrap_or(0),
+            at.0,
+            thread.process.0,
+            thread.thread.0,
+            place.offset.0,
+            place.provider.0.into(),
+            category.0,
+        ];
+        to.extend_from_slice(words.map(u64::to_le_bytes).as_flattened());
         to.extend_from_slice(name.as_bytes());
     }
 }
 
-impl<'a> Late<'a> {
+impl<'a> Part<'a> {
     fn decode(bytes: &'a [u8]) -> Option<Self> {
         let (words, _) = bytes.as_chunks::<WORD_BYTES>();
-        let [is_end, at, process, thread, offset, provider] = words.first_chunk()?.map(u64::from_le_bytes);
+        let words = words.first_chunk::<WORDS>()?.map(u64::from_le_bytes);
+        let [flags, id, at, process, thread, offset, provider, category] = words;
         Some(Self {
-            is_end: is_end != 0,
+            is_end: flags & IS_END != 0,
+            id: (flags & HAS_ID != 0).then_some(id),
             at: Nanos(at),
             thread: Thread { process: Koid(process), thread: Koid(thread) },
             place: EventPosition {
                 offset: Offset(offset),
                 provider: ProviderId(u32::try_from(provider).ok()?),
             },
-            name: Text(&bytes[6 * WORD_BYTES..]),
+            category: Key(category),
+            name: Text(&bytes[WORDS * WORD_BYTES..]),
         })
     }
 }
 
 /// All of them; memory holds 48 MiB, a file the rest.
 #[derive(Debug, Default)]
-pub(super) struct LateDurations {
+pub(super) struct LateParts {
     sorter: Option<Sorter>,
     encoded: Vec<u8>,
 }
 
-impl LateDurations {
-    pub fn push(&mut self, late: &Late<'_>) {
+impl LateParts {
+    #[cold]
+    pub fn push(&mut self, part: &Part<'_>) {
         self.encoded.clear();
-        late.encode(&mut self.encoded);
-        self.sorter.get_or_insert_default().push(late.at.0, &self.encoded);
+        part.encode(&mut self.encoded);
+        self.sorter.get_or_insert_default().push(part.at.0, &self.encoded);
     }
 
     /// Passes all of them in the order of their times; those with equal times in the order of the file.
-    pub fn finish(&mut self, mut take: impl FnMut(Late<'_>)) -> io::Result<()> {
+    pub fn finish(&mut self, mut take: impl FnMut(Part<'_>)) -> io::Result<()> {
         let Some(sorter) = self.sorter.take() else { return Ok(()) };
         sorter.finish(|bytes| {
-            if let Some(late) = Late::decode(bytes) {
-                take(late);
+            if let Some(part) = Part::decode(bytes) {
+                take(part);
             }
             Ok(())
         })

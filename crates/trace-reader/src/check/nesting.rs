@@ -3,15 +3,14 @@
 //! Of a thread whose durations end in the order of the file, as those of our programs do, only what nothing
 //! encloses yet is kept. Those of other threads are sorted by their beginnings first.
 //!
-//! What overlaps a duration that began before it is reported and left out, as other readers leave it out: it
-//! makes no further overlaps.
+//! Each duration that overlaps one that began before it is reported.
 
 use super::spans::{EventPosition, Found};
 use crate::disorder::Disorder;
 use crate::item::{Text, Thread};
 use crate::sorter::Sorter;
 use crate::thread_numbers::ThreadNumbers;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::io;
 use trace_format::units::{Koid, Nanos, Offset, ProviderId};
 
@@ -90,9 +89,6 @@ impl Nesting {
             return None;
         }
         known.end = over.end;
-        if last_end > over.begin {
-            return Some(over.problem());
-        }
         self.kept -= known.free.len() - beside;
         known.free.truncate(beside);
         if known.free.len() == MAX_KEPT || self.kept == MAX_ALL_KEPT {
@@ -101,7 +97,7 @@ impl Nesting {
         }
         known.free.push_back((over.begin, over.end));
         self.kept += 1;
-        None
+        (last_end > over.begin).then(|| over.problem())
     }
 
     fn number(&mut self, thread: Thread, disorder: &Disorder) -> Option<usize> {
@@ -116,32 +112,54 @@ impl Nesting {
     /// Compares those that had to be sorted.
     pub fn finish(&mut self, mut found: impl FnMut(EventPosition, Found)) -> io::Result<()> {
         let Some(sorter) = self.sorter.take() else { return Ok(()) };
-        // The ends of those that enclose the next, the innermost last.
-        let mut open: HashMap<Thread, VecDeque<(Nanos, Nanos)>> = HashMap::new();
+        let mut threads: HashMap<Thread, Open> = HashMap::new();
         let mut kept = 0;
         sorter.finish(|bytes| {
             let Some(over) = Over::decode(bytes) else { return Ok(()) };
-            let open = open.entry(over.thread).or_default();
-            while open.back().is_some_and(|(_, end)| *end <= over.begin) {
-                open.pop_back();
-                kept -= 1;
-            }
-            let Over { begin, end, .. } = over;
-            // Of two that begin together, the longer one encloses the other, whichever is first.
-            let above = open.partition_point(|(other, last)| *other != begin || *last >= end);
-            if above > 0 && open[above - 1].1 < end {
+            let open = threads.entry(over.thread).or_default();
+            let before = open.len();
+            if open.begin(over.begin, over.end, kept >= MAX_ALL_KEPT) {
                 found(over.place, over.problem());
-                return Ok(());
             }
-            open.insert(above, (begin, end));
-            kept += 1;
-            // The outermost one encloses most, and is the least likely to be overlapped.
-            if open.len() > MAX_KEPT || kept > MAX_ALL_KEPT {
-                open.pop_front();
-                kept -= 1;
-            }
+            kept = kept + open.len() - before;
             Ok(())
         })
+    }
+}
+
+/// The ends of the durations of a thread that are open, which come in the order of their begins.
+#[derive(Debug, Default)]
+struct Open {
+    ends: BTreeSet<Nanos>,
+    /// The ends of those that begin now: they do not overlap each other.
+    together: BTreeSet<Nanos>,
+    now: Nanos,
+}
+
+impl Open {
+    fn len(&self) -> usize {
+        self.ends.len() + self.together.len()
+    }
+
+    /// Takes the next one, and says whether it overlaps one that began before it.
+    fn begin(&mut self, begin: Nanos, end: Nanos, is_full: bool) -> bool {
+        if begin != self.now {
+            self.ends.append(&mut self.together);
+            self.now = begin;
+            while self.ends.first().is_some_and(|end| *end <= begin) {
+                self.ends.pop_first();
+            }
+        }
+        let overlaps = self.ends.first().is_some_and(|first| *first < end);
+        if begin < end {
+            self.together.insert(end);
+            // The outermost one encloses most, and is the least likely to be overlapped.
+            if is_full || self.len() > MAX_KEPT {
+                let outer = if self.ends.is_empty() { &mut self.together } else { &mut self.ends };
+                outer.pop_last();
+            }
+        }
+        overlaps
     }
 }
 

@@ -65,10 +65,15 @@ impl Archive {
         self.write(Record::Event(event))
     }
 
-    /// An event of category and name, of a thread of process 5.
+    /// An event whose category has the same name, of a thread of process 5.
     fn named(&mut self, name: &str, thread: u64, timestamp: u64, kind: EventKind) -> u64 {
+        self.of(name, name, thread, timestamp, kind)
+    }
+
+    /// An event of category and name, of a thread of process 5.
+    fn of(&mut self, category: &str, name: &str, thread: u64, timestamp: u64, kind: EventKind) -> u64 {
         let thread = ThreadRef::Inline { process: ProcessKoid(Koid(5)), thread: ThreadKoid(Koid(thread)) };
-        let (category, name) = (StringRef::inline(name), StringRef::inline(name));
+        let (category, name) = (StringRef::inline(category), StringRef::inline(name));
         let (timestamp, arguments) = (Ticks(timestamp), Given::from_slice(&[]));
         let event = trace_format::event::Event { timestamp, thread, category, name, kind, arguments };
         self.write(Record::Event(event))
@@ -147,9 +152,9 @@ fn an_operation_may_end_in_another_process() {
     archive.event_of(6, 1, 11, EventKind::AsyncBegin { id: 1 }, &[]);
     archive.event_of(7, 1, 12, EventKind::AsyncInstant { id: 1 }, &[]);
     let end = archive.event_of(7, 1, 20, EventKind::AsyncEnd { id: 1 }, &[]);
-    // One of its two.
-    let unmatched = archive.event_of(8, 1, 20, EventKind::AsyncEnd { id: 1 }, &[]);
-    archive.event_of(8, 1, 21, EventKind::AsyncEnd { id: 1 }, &[]);
+    // The second of its two.
+    archive.event_of(8, 1, 20, EventKind::AsyncEnd { id: 1 }, &[]);
+    let unmatched = archive.event_of(8, 1, 21, EventKind::AsyncEnd { id: 1 }, &[]);
     let report = archive.report();
     assert_eq!(archive.problems(), [("unmatched-async-end", 1, unmatched)]);
     let remark = &report.remarks[0];
@@ -188,11 +193,12 @@ fn operations_are_matched_by_process_and_flows_across() {
     archive.event_of(7, 1, 29, EventKind::FlowStep { id: 9 }, &[]);
     archive.event(3, 11, EventKind::AsyncInstant { id: 1 });
     assert_eq!(archive.problems(), []);
+    // An instant needs no operation.
+    archive.event(1, 100, EventKind::AsyncInstant { id: 3 });
     // The same, and no partner for any.
     let mut expected = Vec::new();
     for (kind, name) in [
         (EventKind::AsyncBegin { id: 2 }, "unmatched-async-begin"),
-        (EventKind::AsyncInstant { id: 3 }, "unmatched-async-instant"),
         (EventKind::AsyncEnd { id: 4 }, "unmatched-async-end"),
         (EventKind::FlowBegin { id: 2 }, "unmatched-flow-begin"),
         (EventKind::FlowStep { id: 3 }, "unmatched-flow-step"),
@@ -206,7 +212,8 @@ fn operations_are_matched_by_process_and_flows_across() {
     let texts: Vec<_> =
         archive.report().problems.iter().map(|problem| problem.first[0].text.clone()).collect();
     assert_eq!(texts[0], "id 0x2 has no end");
-    assert_eq!(texts[1..3], ["id 0x3 was not begun", "id 0x4 was not begun"]);
+    assert_eq!(texts[1], "end of \"name\" with id 0x4, which has nothing to end");
+    assert_eq!(texts[3..], ["id 0x3 was not begun", "id 0x4 was not begun"]);
 }
 
 #[test]
@@ -397,11 +404,11 @@ fn durations_that_overlap_are_found() {
         archive.event(1, begin, complete(end));
     }
     assert_eq!(archive.problems(), []);
-    // What overlaps is left out: it makes no overlap with the next.
+    // Each overlaps the one before.
     let overlapping = archive.event(1, 35, complete(60));
     archive.event(1, 50, complete(70));
     archive.event(2, 35, complete(60));
-    assert_eq!(archive.problems(), [(OVERLAPPING, 1, overlapping)]);
+    assert_eq!(archive.problems(), [(OVERLAPPING, 2, overlapping)]);
     let text = &archive.report().problems[0].first[0].text;
     let expected = "\"name\" on thread 5/1, 35 ns to 60 ns, begins in another duration and ends after it";
     assert_eq!(text, expected);
@@ -430,23 +437,80 @@ fn durations_that_overlap_are_found_in_any_order() {
 #[test]
 fn begins_and_ends_overlap_too() {
     let mut archive = Archive::new();
-    archive.named("outer", 1, 10, EventKind::DurationBegin);
-    archive.named("inner", 1, 20, EventKind::DurationBegin);
-    let crossed = archive.named("outer", 1, 30, EventKind::DurationEnd);
-    archive.named("inner", 1, 40, EventKind::DurationEnd);
-    // An end may have no name, or one of its own.
-    archive.named("a", 2, 10, EventKind::DurationBegin);
-    archive.named("b", 2, 20, EventKind::DurationBegin);
-    archive.named("", 2, 30, EventKind::DurationEnd);
-    archive.named("c", 2, 40, EventKind::DurationEnd);
     // A complete one that ends after what it began in.
     archive.named("a", 3, 10, EventKind::DurationBegin);
     archive.named("a", 3, 20, EventKind::DurationEnd);
     let late = archive.event(3, 15, complete(25));
-    assert_eq!(archive.problems(), [(OVERLAPPING, 2, crossed)]);
-    let problems = archive.report().problems;
-    assert_eq!(problems[0].first[1].offset.0, late);
-    assert_eq!(problems[0].first[0].text, "end of \"outer\" on thread 5/1, in which another has not ended");
+    assert_eq!(archive.problems(), [(OVERLAPPING, 1, late)]);
+}
+
+impl Archive {
+    /// Kind, count and first offset of each remark.
+    fn remarks(&self) -> Vec<(&'static str, u64, u64)> {
+        let remarks = self.report().remarks.into_iter();
+        remarks.map(|remark| (remark.kind, remark.count, remark.first[0].offset.0)).collect()
+    }
+}
+
+//= docs/meaning.md#which-begin-an-end-belongs-to
+#[test]
+//= docs/check.md#remarks
+fn an_end_of_another_name_or_category_is_a_remark() {
+    let mut archive = Archive::new();
+    archive.named("outer", 1, 10, EventKind::DurationBegin);
+    archive.named("inner", 1, 20, EventKind::DurationBegin);
+    let crossed = archive.named("outer", 1, 30, EventKind::DurationEnd);
+    archive.named("inner", 1, 40, EventKind::DurationEnd);
+    // An end may have neither, but not another name.
+    archive.named("a", 2, 10, EventKind::DurationBegin);
+    archive.named("b", 2, 20, EventKind::DurationBegin);
+    archive.named("", 2, 30, EventKind::DurationEnd);
+    archive.named("c", 2, 40, EventKind::DurationEnd);
+    // The category alone differs, and what has to be sorted is compared, too.
+    archive.of("x", "name", 3, 20, EventKind::DurationEnd);
+    archive.of("y", "name", 3, 10, EventKind::DurationBegin);
+    archive.of("x", "name", 3, 30, EventKind::DurationBegin);
+    archive.of("x", "name", 3, 40, EventKind::DurationEnd);
+    assert_eq!((archive.problems(), archive.remarks()), (vec![], vec![("mismatched-end", 4, crossed)]));
+    let text = &archive.report().remarks[0].first[0].text;
+    let expected = "end of \"outer\" on thread 5/1, where what began last has another name or category";
+    assert_eq!(text, expected);
+}
+
+#[test]
+//= docs/check.md#remarks
+fn an_operation_may_end_by_another_name() {
+    let (begin, end) = (EventKind::AsyncBegin { id: 1 }, EventKind::AsyncEnd { id: 1 });
+    let mut archive = Archive::new();
+    archive.of("cat", "a", 1, 10, begin);
+    archive.of("cat", "b", 1, 11, begin);
+    archive.of("cat", "a", 2, 12, end);
+    let mismatched = archive.of("cat", "c", 2, 13, end);
+    // Of another category, and without a name.
+    archive.of("other", "a", 1, 20, begin);
+    archive.of("other", "", 1, 30, end);
+    assert_eq!(archive.problems(), []);
+    assert_eq!(archive.remarks(), [("mismatched-async-end", 1, mismatched)]);
+    let text = &archive.report().remarks[0].first[0].text;
+    assert_eq!(text, "end of \"c\" with id 0x1, which was begun by another name");
+}
+
+#[test]
+//= docs/check.md#order
+fn operations_are_matched_in_the_order_of_time() {
+    let (begin, end) = (EventKind::AsyncBegin { id: 1 }, EventKind::AsyncEnd { id: 1 });
+    let mut archive = Archive::new();
+    // The second one begins while the first is open, although it stands behind it.
+    archive.of("cat", "a", 1, 0, begin);
+    archive.of("cat", "b", 1, 40, end);
+    archive.of("cat", "b", 2, 20, begin);
+    archive.of("cat", "a", 2, 50, end);
+    assert_eq!((archive.problems(), archive.remarks()), (vec![], vec![]));
+    // In the order of time, the end comes first.
+    let alone = archive.of("cat", "a", 2, 60, end);
+    let open = archive.of("cat", "a", 2, 70, begin);
+    let expected = [("unmatched-async-end", 1, alone), ("unmatched-async-begin", 1, open)];
+    assert_eq!(archive.problems(), expected);
 }
 
 /// However deep a file nests its durations, each is compared with a bounded number of others.
@@ -464,8 +528,7 @@ fn deep_durations_are_compared_with_the_innermost() {
 }
 
 proptest::proptest! {
-    /// In whatever order a file has them, the same durations are found: those that overlap what is kept of
-    /// the durations that began before them.
+    /// In whatever order a file has them, the same durations are found.
     #[test]
     fn all_overlaps_are_found_in_all_orders(
         mut durations in proptest::collection::hash_set((0_u64..40, 1_u64..12), 0..20)
@@ -479,16 +542,10 @@ proptest::proptest! {
         };
         let shuffled = count(&durations);
         durations.sort_by_key(|(begin, end)| (*begin, std::cmp::Reverse(*end)));
-        let mut kept: Vec<(u64, u64)> = Vec::new();
-        let crosses = |(begin, end): (u64, u64), kept: &[(u64, u64)]| {
-            kept.iter().any(|other| other.0 < begin && begin < other.1 && other.1 < end)
+        let overlaps = |(begin, end): &&(u64, u64)| {
+            durations.iter().any(|other| other.0 < *begin && *begin < other.1 && other.1 < *end)
         };
-        for duration in &durations {
-            if !crosses(*duration, &kept) {
-                kept.push(*duration);
-            }
-        }
-        let expected = (durations.len() - kept.len()) as u64;
+        let expected = durations.iter().filter(overlaps).count() as u64;
         proptest::prop_assert_eq!(shuffled, expected);
         proptest::prop_assert_eq!(count(&durations), expected);
         durations.sort_by_key(|(begin, end)| (*end, std::cmp::Reverse(*begin)));
