@@ -6,13 +6,21 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Bound::{Excluded, Unbounded};
 
-/// Open slices, with what is kept of each.
+/// Open slices, with what is kept of each, in the order of their ends.
 #[derive(Debug)]
-pub(crate) struct Open<S>(BTreeMap<Around, (Interval, S)>);
+pub(crate) struct Open<S> {
+    /// Those that end first, the next one last: slices that do not overlap need no tree.
+    stack: Vec<(Interval, S)>,
+    /// All others.
+    tree: BTreeMap<Around, (Interval, S)>,
+}
+
+/// How many slices of the stack may end before one that is added below them.
+const NEAR: usize = 8;
 
 impl<S> Default for Open<S> {
     fn default() -> Self {
-        Self(BTreeMap::new())
+        Self { stack: Vec::new(), tree: BTreeMap::new() }
     }
 }
 
@@ -26,22 +34,57 @@ pub(crate) struct Placed {
 
 impl<S> Open<S> {
     pub fn insert(&mut self, interval: Interval, state: S) {
-        self.0.insert(interval.around(), (interval, state));
+        let Self { stack, tree } = self;
+        let (key, new) = (interval.around(), (interval, state));
+        let above = stack.iter().rev().take(NEAR).position(|(open, _)| open.around() > key);
+        match above {
+            Some(above) => stack.insert(stack.len() - above, new),
+            None if stack.len() > NEAR => {
+                tree.extend(stack.drain(..).map(|open| (open.0.around(), open)));
+                tree.insert(key, new);
+            }
+            None if tree.first_key_value().is_none_or(|(first, _)| *first > key) => stack.insert(0, new),
+            None => _ = tree.insert(key, new),
+        }
+    }
+
+    /// Removes slices that end until a time, if there is no tree, and returns the one that ends next.
+    #[inline]
+    pub fn innermost_behind(&mut self, time: u64) -> Option<&(Interval, S)> {
+        if !self.tree.is_empty() {
+            return None;
+        }
+        while self.stack.pop_if(|(open, _)| open.end <= time).is_some() {}
+        self.stack.last()
+    }
+
+    /// Adds a slice that ends before all others.
+    #[inline]
+    pub fn push(&mut self, interval: Interval, state: S) {
+        self.stack.push((interval, state));
     }
 
     pub fn of(&mut self, around: &Around) -> Option<&mut (Interval, S)> {
-        self.0.get_mut(around)
+        match self.stack.binary_search_by(|(open, _)| around.cmp(&open.around())) {
+            Ok(place) => self.stack.get_mut(place),
+            Err(_) => self.tree.get_mut(around),
+        }
     }
 
     /// Removes the next slice that ends before a time.
+    #[inline]
     pub fn pop_before(&mut self, time: u64) -> Option<(Interval, S)> {
-        let first = self.0.first_entry()?;
-        (first.key().0 < time).then(|| first.remove())
+        let next = match self.stack.last() {
+            Some((next, _)) => next.end,
+            None => self.tree.first_key_value()?.0.0,
+        };
+        if next < time { self.pop() } else { None }
     }
 
     /// Removes the slice that ends next.
+    #[inline]
     pub fn pop(&mut self) -> Option<(Interval, S)> {
-        self.0.pop_first().map(|(_, open)| open)
+        self.stack.pop().or_else(|| self.tree.pop_first().map(|(_, open)| open))
     }
 
     /// Finds the parents of slices that begin together, at a time before which no open one ends. What is
@@ -96,13 +139,19 @@ impl<S> Open<S> {
     }
 
     /// The open slice that ends next behind another.
-    fn behind(&self, around: &Around) -> Option<Around> {
-        self.0.range((Excluded(*around), Unbounded)).next().map(|(key, _)| *key)
+    #[inline]
+    pub fn behind(&self, around: &Around) -> Option<Around> {
+        let count = self.stack.partition_point(|(open, _)| open.around() > *around);
+        match count.checked_sub(1).and_then(|place| self.stack.get(place)) {
+            Some((next, _)) => Some(next.around()),
+            None => self.tree.range((Excluded(*around), Unbounded)).next().map(|(key, _)| *key),
+        }
     }
 
     /// Pairs that end at a time, in the order of their ends.
     fn ending_pairs(&self, at: u64) -> Vec<Interval> {
-        let ending = self.0.values().map(|(interval, _)| *interval).take_while(|interval| interval.end <= at);
+        let open = self.stack.iter().rev().chain(self.tree.values());
+        let ending = open.map(|(interval, _)| *interval).take_while(|interval| interval.end <= at);
         let mut ending: Vec<Interval> = ending.filter(Interval::is_pair).collect();
         ending.sort_unstable_by_key(|interval| interval.ended);
         ending

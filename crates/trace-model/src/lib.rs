@@ -2,18 +2,20 @@
 //!
 //! Everything that answers questions about a trace, or writes it in another format, has its rules from here.
 //!
-//! * [`Roots`] and [`Nesting`] say where slices are in each other: the one in the order of ends without
-//!   sorting, the other for any order.
+//! * [`Roots`], [`Begins`] and [`Nesting`] say where slices are in each other: the first two in the order of
+//!   ends or of begins without sorting, the last one for any order.
 //! * [`Lanes`] gives the slices of tracks as steps, for formats whose readers know only stacks.
 #![forbid(unsafe_code)]
 
 mod around;
+mod begins;
 mod interval;
 mod lanes;
 mod nesting;
 mod odd;
 mod roots;
 
+pub use begins::{Begins, Begun};
 pub use interval::Interval;
 pub use lanes::{Lanes, MAX_LANES, Step};
 pub use nesting::{Nested, Nesting};

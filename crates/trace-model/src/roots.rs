@@ -38,6 +38,20 @@ pub struct Added {
     pub is_odd: bool,
 }
 
+impl<T> Root<T> {
+    /// The time that it takes before another root begins. What it takes behind that, it takes all the time: it
+    /// is the time of the last one that it stands for, which began before the other one.
+    #[inline]
+    const fn time_before(&self, other: u64) -> u64 {
+        let Self { interval, merged, .. } = self;
+        let time = match *merged {
+            Some(time) => time,
+            None => interval.duration(),
+        };
+        time.saturating_sub(interval.end.saturating_sub(other))
+    }
+}
+
 impl<T> Default for Roots<T> {
     fn default() -> Self {
         Self { slices: Vec::new(), last_end: 0 }
@@ -100,9 +114,8 @@ impl<T: Copy> Roots<T> {
                 break;
             }
             if interval.encloses(&root.interval) {
+                let time = root.time_before(covered);
                 let Interval { begin, end, .. } = root.interval;
-                let time = end.min(covered).saturating_sub(begin);
-                let time = root.merged.map_or(time, |merged| merged.min(time));
                 added.inside = added.inside.saturating_add(time);
                 let is_recorded_first = root.interval.begun < interval.begun;
                 added.is_odd |= begin == interval.begin && begin != end && is_recorded_first;
@@ -150,10 +163,14 @@ impl<T: Copy> Roots<T> {
         let (old, new) = self.slices.split_at(self.slices.len() / 2);
         let merged = old.chunks(each.max(1)).filter_map(|some| {
             let ([first, ..], [.., last]) = (some, some) else { return None };
-            let of = |root: &Root<T>| root.merged.unwrap_or_else(|| root.interval.duration());
             let (begin, begun) = (first.interval.begin, first.interval.begun);
             let interval = Interval { begin, begun, ..last.interval };
-            Some(Root { interval, of: last.of, merged: Some(some.iter().map(of).sum()) })
+            let (mut covered, mut time) = (u64::MAX, 0_u64);
+            for root in some.iter().rev() {
+                time = time.saturating_add(root.time_before(covered));
+                covered = root.interval.begin;
+            }
+            Some(Root { interval, of: last.of, merged: Some(time) })
         });
         self.slices = merged.chain(new.iter().copied()).collect();
     }

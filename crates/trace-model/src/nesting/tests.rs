@@ -1,6 +1,6 @@
 use super::*;
 use crate::testing::{by_definition, slices};
-use crate::{Added, OutOfOrder, Roots};
+use crate::{Added, Begins, Begun, OutOfOrder, Roots};
 use proptest::prelude::*;
 
 fn nested(slices: &[Interval]) -> Vec<Nested> {
@@ -44,6 +44,24 @@ fn by_roots(slices: &[Interval]) -> Result<(Vec<Nested>, bool), OutOfOrder> {
     Ok((all, is_odd))
 }
 
+/// The same in the order of begins, without own times.
+fn by_begins(slices: &[Interval]) -> Vec<Nested> {
+    let mut by_begin: Vec<(Interval, u64)> = slices.iter().copied().zip(0..).collect();
+    by_begin.sort_by_key(|(slice, _)| slice.begin);
+    let (mut begins, mut all) = (Begins::default(), Vec::new());
+    for together in by_begin.chunk_by(|a, b| a.0.begin == b.0.begin) {
+        let mut take = |of: u64, begun: Begun<u64>| {
+            all.push(Nested { of, parent: begun.parent, depth: begun.depth, own: None });
+        };
+        match together {
+            [(slice, of)] => take(*of, begins.add(slice, *of)),
+            _ => begins.add_together(together, |place, begun| take(together[place].1, begun)),
+        }
+    }
+    all.sort_by_key(|nested| nested.of);
+    all
+}
+
 const fn complete(begin: u64, end: u64, record: u64) -> Interval {
     Interval { begin, end, begun: record, ended: record }
 }
@@ -54,6 +72,13 @@ proptest! {
     #[test]
     fn slices_are_where_they_are_by_definition(slices in slices()) {
         prop_assert_eq!(nested(&slices), by_definition(&slices));
+    }
+
+    #[test]
+    fn begins_say_the_same(slices in slices()) {
+        let mut expected = by_definition(&slices);
+        expected.iter_mut().for_each(|nested| nested.own = None);
+        prop_assert_eq!(by_begins(&slices), expected);
     }
 
     #[test]
@@ -95,6 +120,18 @@ fn what_overlaps_keeps_its_own_time() {
     assert_eq!(all[2], Nested { of: 2, parent: None, depth: 0, own: Some(10) });
     assert_eq!((all[0].parent, all[1].parent), (Some(2), Some(2)));
     assert_eq!(nested(&slices), all);
+}
+
+/// Many overlap, so that the stack of open slices becomes a tree.
+#[test]
+fn many_that_overlap_are_where_they_are_by_definition() {
+    let mut slices: Vec<Interval> = (0..60).map(|at| complete(at, 100 + at * 7 % 60, at)).collect();
+    slices.extend((60..90).map(|at| complete(at, 300 - at, at)));
+    slices.extend((90..200).map(|at| complete(at, at + at % 5, at)));
+    assert_eq!(nested(&slices), by_definition(&slices));
+    let mut expected = by_definition(&slices);
+    expected.iter_mut().for_each(|nested| nested.own = None);
+    assert_eq!(by_begins(&slices), expected);
 }
 
 #[test]
@@ -161,6 +198,25 @@ fn merged_roots_have_the_sum_of_their_times() {
     assert_eq!(some.add(complete(5, 50, 9), (), &mut beside, |_| ()), Err(OutOfOrder));
     let added = roots.add(complete(0, 1000, 200), (), &mut beside, |_| ()).unwrap();
     assert_eq!((added.inside, roots.len()), (300, 1));
+}
+
+/// Time in which some overlap counts once, also of merged ones.
+#[test]
+fn merged_roots_that_overlap_have_the_time_of_all() {
+    let slice = |at: u64| {
+        let begin = 10 * at + if at % 4 == 3 { 5 } else { 0 };
+        complete(begin, begin + if at % 4 == 1 { 8 } else { 12 }, at)
+    };
+    let is_inside = |time: &u64| (0..40).map(slice).any(|of| (of.begin..of.end).contains(time));
+    let expected = (0..1000).filter(is_inside).count() as u64;
+    for each in [1, 2, 3, 8, 64] {
+        let (mut roots, mut beside) = (Roots::default(), Vec::new());
+        (0..40).for_each(|at| _ = roots.add(slice(at), (), &mut beside, |_| ()).unwrap());
+        roots.merge(each);
+        roots.merge(each);
+        let added = roots.add(complete(0, 1000, 200), (), &mut beside, |_| ()).unwrap();
+        assert_eq!(added.inside, expected, "{each}");
+    }
 }
 
 #[test]
