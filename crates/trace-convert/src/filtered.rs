@@ -20,6 +20,7 @@ use crate::{ConvertError, Summary};
 use rewriter::Rewriter;
 use std::io::{self, Read, Write};
 use survey::Survey;
+pub(crate) use survey::process_of;
 use trace_format::units::Offset;
 use trace_reader::ReadError;
 

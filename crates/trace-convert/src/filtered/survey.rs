@@ -94,7 +94,7 @@ impl Processes {
 }
 
 /// The process that the arguments of an object name.
-pub(super) fn process_of(arguments: &Arguments<'_>) -> Option<Koid> {
+pub(crate) fn process_of(arguments: &Arguments<'_>) -> Option<Koid> {
     match arguments.find(PROCESS_ARGUMENT)? {
         Value::Koid(process) => Some(process),
         _ => None,

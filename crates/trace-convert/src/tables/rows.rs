@@ -12,6 +12,7 @@ mod whose;
 use super::spans::{Ended, Late, Open, Spans};
 use super::{Cell, ColumnSet, KINDS, Kind, Rows};
 use crate::filter::{Filter, Selection};
+use crate::filtered::process_of;
 use crate::members::distinct;
 use crate::{ConvertError, Summary, source};
 use arguments::{KnownTexts, Objects};
@@ -29,7 +30,7 @@ use trace_format::units::{Koid, ProviderId, Ticks};
 use trace_reader::{
     Disorder, DisorderFinder, Event, Item, MANAGER, Names, Resolved, Text, Thread, Time, Value,
 };
-use whose::Whose;
+use whose::{ThreadNames, Whose};
 
 /// Fills tables from an archive, after an earlier pass has found its disorder.
 ///
@@ -90,8 +91,7 @@ struct Filler<'a, R> {
     crossing: u64,
     running: HashMap<u16, Running>,
     processes: BTreeMap<Koid, String>,
-    /// Names of threads, with the processes that they are reported to belong to.
-    threads: BTreeMap<Koid, (Option<Koid>, String)>,
+    threads: ThreadNames,
     /// Threads that occur, numbered from 1.
     seen: HashMap<Thread, i64, foldhash::fast::RandomState>,
     /// The thread of the last event, with its number.
@@ -261,7 +261,7 @@ impl<'a, R: Rows> Filler<'a, R> {
             crossing: 0,
             running: HashMap::new(),
             processes: BTreeMap::new(),
-            threads: BTreeMap::new(),
+            threads: ThreadNames::default(),
             seen: HashMap::default(),
             last_thread: (Thread::default(), 0),
             providers: Providers::default(),
@@ -330,8 +330,8 @@ impl<'a, R: Rows> Filler<'a, R> {
             Item::KernelObject { object_type: TYPE_PROCESS, koid, name, .. } => {
                 self.processes.insert(*koid, name.to_str().into_owned());
             }
-            Item::KernelObject { object_type: TYPE_THREAD, koid, name, .. } => {
-                self.threads.insert(*koid, (names.process_of(*koid), name.to_str().into_owned()));
+            Item::KernelObject { object_type: TYPE_THREAD, koid, name, arguments, .. } => {
+                self.threads.insert(*koid, process_of(arguments), name.to_str().into_owned());
             }
             Item::Scheduling { time, kind, arguments } => {
                 return self.scheduling(*time, kind, arguments, names);

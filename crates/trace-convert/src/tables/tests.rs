@@ -231,6 +231,8 @@ fn csv_of(text: &str) -> Vec<Vec<u8>> {
     TABLES.map(|table| std::fs::read(path(table.name)).unwrap()).to_vec()
 }
 
+mod meaning;
+
 #[cfg(feature = "sqlite")]
 mod questions;
 #[cfg(feature = "sqlite")]

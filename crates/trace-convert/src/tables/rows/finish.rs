@@ -3,7 +3,6 @@
 use super::{Filler, Rows, Slice, integer};
 use crate::tables::{Cell, Kind};
 use std::io;
-use trace_format::units::Koid;
 use trace_reader::Thread;
 
 impl<R: Rows> Filler<'_, R> {
@@ -13,16 +12,12 @@ impl<R: Rows> Filler<'_, R> {
         let mut names = Vec::new();
         for thread in self.seen.keys() {
             let process = self.processes.get(&thread.process).cloned();
-            let owned =
-                |(owner, _): &&(Option<Koid>, String)| owner.is_none_or(|owner| owner == thread.process);
-            let name = self.threads.get(&thread.thread).filter(owned).map(|(_, name)| name.clone());
-            names.push((*thread, process, name));
+            names.push((*thread, process, self.threads.get(*thread).map(str::to_owned)));
         }
-        for (thread, (owner, name)) in &self.threads {
-            let thread = Thread { process: owner.unwrap_or_default(), thread: *thread };
+        for (thread, name) in self.threads.iter() {
             if !self.seen.contains_key(&thread) {
                 let process = self.processes.get(&thread.process).cloned();
-                names.push((thread, process, Some(name.clone())));
+                names.push((thread, process, Some(name.to_owned())));
             }
         }
         names.sort();

@@ -2,6 +2,8 @@
 
 use crate::tables::Cell;
 use std::borrow::Cow;
+use std::collections::BTreeMap;
+use trace_format::units::Koid;
 use trace_reader::{Names, Text, Thread};
 
 /// A thread with its names as they are known now.
@@ -37,5 +39,65 @@ impl<'a> Whose<'a> {
             text(&self.process_name),
             text(&self.thread_name),
         ]
+    }
+}
+
+/// The last names of threads, by number and process, whose process is not known of some: a name is that of all
+/// threads with its number then, as in [`Names`].
+#[derive(Default)]
+pub struct ThreadNames(BTreeMap<(Koid, Option<Koid>), String>);
+
+impl ThreadNames {
+    pub fn insert(&mut self, thread: Koid, process: Option<Koid>, name: String) {
+        let Self(names) = self;
+        match process {
+            Some(_) => _ = names.remove(&(thread, None)),
+            None => {
+                let all = (thread, None)..=(thread, Some(Koid(u64::MAX)));
+                let old: Vec<_> = names.range(all).map(|(key, _)| *key).collect();
+                old.iter().for_each(|key| _ = names.remove(key));
+            }
+        }
+        names.insert((thread, process), name);
+    }
+
+    pub fn get(&self, Thread { process, thread }: Thread) -> Option<&str> {
+        let Self(names) = self;
+        let name = names.get(&(thread, Some(process))).or_else(|| names.get(&(thread, None)));
+        name.map(String::as_str)
+    }
+
+    /// All of them, of process 0 where that is not known.
+    pub fn iter(&self) -> impl Iterator<Item = (Thread, &str)> {
+        let thread = |(thread, process): &(Koid, Option<Koid>)| Thread {
+            process: process.unwrap_or_default(),
+            thread: *thread,
+        };
+        self.0.iter().map(move |(key, name)| (thread(key), name.as_str()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_with_one_number_have_their_own_names() {
+        let mut names = ThreadNames::default();
+        let of = |names: &ThreadNames, process: u64| {
+            let thread = Thread { process: Koid(process), thread: Koid(7) };
+            names.get(thread).map(str::to_owned)
+        };
+        let some = |name: &str| Some(name.to_owned());
+        names.insert(Koid(7), Some(Koid(1)), "a".to_owned());
+        names.insert(Koid(7), Some(Koid(2)), "b".to_owned());
+        names.insert(Koid(8), Some(Koid(2)), "c".to_owned());
+        assert_eq!([1, 2, 3].map(|process| of(&names, process)), [some("a"), some("b"), None]);
+        names.insert(Koid(7), None, "any".to_owned());
+        assert_eq!([1, 3].map(|process| of(&names, process)), [some("any"), some("any")]);
+        assert_eq!(names.iter().count(), 2);
+        names.insert(Koid(7), Some(Koid(3)), "d".to_owned());
+        assert_eq!([1, 3].map(|process| of(&names, process)), [None, some("d")]);
+        assert_eq!(names.iter().map(|(thread, _)| thread.process.0).collect::<Vec<_>>(), [3, 2]);
     }
 }
