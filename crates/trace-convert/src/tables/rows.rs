@@ -74,6 +74,8 @@ pub fn fill_in_order(
 
 /// The remark about operations in more than one process.
 const CROSSING: &str = "asynchronous operations end in another process than they began in";
+/// The remark about operations with two names.
+const MISNAMED: &str = "asynchronous operations end with another name than they began with";
 
 struct Filler<'a, R> {
     rows: &'a mut R,
@@ -89,6 +91,8 @@ struct Filler<'a, R> {
     late: Late<'a>,
     /// Operations that ended in another process than they began in.
     crossing: u64,
+    /// Operations that ended with another name than they began with.
+    misnamed: u64,
     running: HashMap<u16, Running>,
     processes: BTreeMap<Koid, String>,
     threads: ThreadNames,
@@ -259,6 +263,7 @@ impl<'a, R: Rows> Filler<'a, R> {
             spans: Spans::default(),
             late: Late::new(disorder),
             crossing: 0,
+            misnamed: 0,
             running: HashMap::new(),
             processes: BTreeMap::new(),
             threads: ThreadNames::default(),
@@ -279,9 +284,10 @@ impl<'a, R: Rows> Filler<'a, R> {
 
     fn finish(mut self, end: source::End) -> Result<Summary, ConvertError> {
         self.finish_rows().map_err(ConvertError::Write)?;
-        let remarks = (self.crossing > 0).then(|| (CROSSING.to_owned(), self.crossing));
+        let remarks = [(CROSSING, self.crossing), (MISNAMED, self.misnamed)];
         let mut summary = end.summary(self.events, self.skipped);
-        summary.remarks.extend(remarks);
+        let remarks = remarks.into_iter().filter(|(_, count)| *count > 0);
+        summary.remarks.extend(remarks.map(|(remark, count)| (remark.to_owned(), count)));
         Ok(summary)
     }
 
@@ -522,6 +528,10 @@ impl<'a, R: Rows> Filler<'a, R> {
             Ended::Span(open) => open,
             Ended::Crossing(open) => {
                 self.crossing += 1;
+                open
+            }
+            Ended::Misnamed(open) => {
+                self.misnamed += 1;
                 open
             }
             Ended::Nothing => {

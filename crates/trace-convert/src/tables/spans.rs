@@ -34,6 +34,8 @@ pub(super) enum Ended {
     Span(Open),
     /// The same, but it began in another process.
     Crossing(Open),
+    /// The same, but it began with another name.
+    Misnamed(Open),
     /// No span has begun.
     Nothing,
 }
@@ -95,7 +97,11 @@ impl Spans {
         if stack.is_empty() {
             self.operations.remove(&key);
         }
-        if in_process(&&open) { Ended::Span(open) } else { Ended::Crossing(open) }
+        match (in_process(&&open), is_named(&&open)) {
+            (true, true) => Ended::Span(open),
+            (true, false) => Ended::Misnamed(open),
+            (false, _) => Ended::Crossing(open),
+        }
     }
 
     /// Spans that never ended, in the order of their beginnings, which is the same each time.
