@@ -338,6 +338,8 @@ pub(crate) mod slices {
     pub const DEPTH: usize = 12;
     pub const SELF_DUR: usize = 13;
     pub const THREAD_ID: usize = 14;
+    /// Not a column: what [`Rows::pair`](super::Rows::pair) says, from 1, and 0 for a slice with one record.
+    pub const PAIR: usize = super::Kind::Slices.table().columns.len();
 }
 
 /// Columns of `samples` that are made only where they are used.
@@ -443,6 +445,10 @@ pub trait Rows {
     fn takes_all(&self) -> bool {
         false
     }
+
+    /// The next row is a slice that a begin and an end have made, between which there were so many rows of
+    /// slices. Where slices are in each other depends on it.
+    fn pair(&mut self, _rows: u64) {}
 
     /// Adds a row, with a cell for each column; without any if none is used.
     ///

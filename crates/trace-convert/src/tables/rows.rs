@@ -121,6 +121,8 @@ struct Filler<'a, R> {
 struct Slice<'a, T> {
     at: T,
     end: Option<T>,
+    /// How many rows there were when a slice with two records began.
+    begun_at: Option<i64>,
     thread: Thread,
     provider: ProviderId,
     category: &'a str,
@@ -149,9 +151,10 @@ impl Moment for u64 {
 
 impl<'a> Slice<'a, u64> {
     fn of(open: &'a Open, end: Option<u64>) -> Self {
-        let Open { at, thread, provider, category, name, async_id, args } = open;
+        let Open { at, rows, thread, provider, category, name, async_id, args } = open;
         let args = (!args.is_empty()).then_some(&**args);
-        Self { at: *at, end, thread: *thread, provider: *provider, category, name, async_id: *async_id, args }
+        let (thread, provider, async_id) = (*thread, *provider, *async_id);
+        Self { at: *at, end, begun_at: Some(*rows), thread, provider, category, name, async_id, args }
     }
 }
 
@@ -435,6 +438,7 @@ impl<'a, R: Rows> Filler<'a, R> {
         let slice = Slice {
             at: event.time,
             end: Some(Time { ticks: end, ..event.time }),
+            begun_at: None,
             thread: event.thread,
             provider,
             category: if has_category { &categories.shown(event.category, event.keys.0) } else { "" },
@@ -461,6 +465,7 @@ impl<'a, R: Rows> Filler<'a, R> {
         let name = text_if(is_part || self.has_name[table as usize], event.name);
         let open = |async_id: Option<u64>| Open {
             at,
+            rows: 0,
             thread: event.thread,
             provider,
             category: category.as_ref().into(),
@@ -517,8 +522,9 @@ impl<'a, R: Rows> Filler<'a, R> {
     }
 
     /// A span that this part completes, and its end.
-    fn matched(&mut self, part: Open, is_end: bool) -> Option<(Open, u64)> {
+    fn matched(&mut self, mut part: Open, is_end: bool) -> Option<(Open, u64)> {
         if !is_end {
+            part.rows = self.slices;
             if !self.spans.begin(part) {
                 self.skip("spans beyond those that can be open");
             }
@@ -557,6 +563,9 @@ impl<'a, R: Rows> Filler<'a, R> {
 
     fn slice_row(&mut self, slice: &Slice<'_, u64>, whose: [Cell<'_>; 4]) -> io::Result<()> {
         let number = self.number(slice.thread);
+        if let (Some(begun_at), None) = (slice.begun_at, slice.async_id) {
+            self.rows.pair((self.slices - begun_at) as u64);
+        }
         self.slices += 1;
         slice.add(self.rows, &self.session, whose, self.slices, number)
     }

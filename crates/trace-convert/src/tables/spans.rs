@@ -1,5 +1,6 @@
 //! Open spans, and begins and ends that have to be sorted before they are paired.
 
+use std::cmp::Ordering::Equal;
 use std::collections::HashMap;
 use std::io;
 use trace_format::units::{Koid, ProviderId};
@@ -13,6 +14,8 @@ const MAX_OPEN: usize = 500_000;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Open {
     pub at: u64,
+    /// How many rows of slices there were when it began.
+    pub rows: i64,
     pub thread: Thread,
     pub provider: ProviderId,
     pub category: Box<str>,
@@ -104,14 +107,16 @@ impl Spans {
         }
     }
 
-    /// Spans that never ended, in the order of their beginnings, which is the same each time.
+    /// Spans that never ended, in the order of their beginnings, which is the same each time. Of those of a
+    /// thread, each is inside of the ones before it.
     pub fn rest(self) -> Vec<Open> {
         let mut rest: Vec<Open> =
             self.durations.into_values().chain(self.operations.into_values()).flatten().collect();
+        // Spans of one thread, or of one operation, are in order already.
         rest.sort_by(|a, b| {
-            let key = |open: &Open| (open.at, open.thread, open.async_id, open.provider.0);
-            let texts = |open: &Open| [open.name.clone(), open.category.clone(), open.args.clone()];
-            key(a).cmp(&key(b)).then_with(|| texts(a).cmp(&texts(b)))
+            let key = |open: &Open| (open.at, open.thread, open.async_id);
+            let is_of_thread = a.async_id.is_none();
+            key(a).cmp(&key(b)).then_with(|| if is_of_thread { Equal } else { a.category.cmp(&b.category) })
         });
         rest
     }
@@ -139,7 +144,7 @@ impl<'a> Late<'a> {
 
     pub fn push(&mut self, part: &Open, is_end: bool) {
         self.encoded.clear();
-        let Open { at, thread, provider, category, name, async_id, args } = part;
+        let Open { at, thread, provider, category, name, async_id, args, rows: _ } = part;
         let flags = u64::from(is_end) | u64::from(async_id.is_some()) << 1 | u64::from(provider.0) << 32;
         let lengths = [category.len() as u64, name.len() as u64];
         let words =
@@ -172,6 +177,7 @@ fn decode(bytes: &[u8]) -> Option<(Open, bool)> {
     let (name, args) = texts.split_at_checked(name as usize)?;
     let part = Open {
         at,
+        rows: 0,
         thread: Thread { process: Koid(process), thread: Koid(thread) },
         provider: ProviderId((flags >> 32) as u32),
         category: category.into(),

@@ -10,6 +10,7 @@ mod whole;
 
 pub(super) use column::{Block, Cache, Column, Width};
 pub(super) use filling::Watcher;
+pub(super) use nesting::interval;
 pub(super) use spill::{Limits, Spill};
 pub(super) use texts::Texts;
 #[cfg(feature = "parquet")]
@@ -20,9 +21,10 @@ pub use whole::fill_whole;
 use super::{ColumnSet, KINDS, Kind, ROWS, Type, slices};
 use crate::{ConvertError, Filter, Summary};
 use filling::{Failed, Keep, fill_all};
-use nesting::{InOrder, Nested, Nesting, OutOfOrder, Span, Spans};
+use nesting::{InOrder, Nested, Nesting, Span, Spans};
 use std::io::{self, Read};
 use std::sync::Arc;
+use trace_model::OutOfOrder;
 use trace_reader::Disorder;
 
 /// Opens an archive, from its beginning, as often as it is called; several readings may go on at once.
@@ -42,8 +44,9 @@ pub struct Trace {
 
 /// Columns that are computed from others.
 pub(super) const NESTED: u64 = 1 << slices::PARENT_ID | 1 << slices::DEPTH | 1 << slices::SELF_DUR;
-/// Those others.
-const NESTING: u64 = 1 << slices::TS | 1 << slices::DUR | 1 << slices::ASYNC_ID | 1 << slices::THREAD_ID;
+/// Those others, and what there is of them only as long as it is needed.
+const NESTING: u64 =
+    1 << slices::TS | 1 << slices::DUR | 1 << slices::ASYNC_ID | 1 << slices::THREAD_ID | 1 << slices::PAIR;
 /// Texts that are expected to differ from row to row.
 pub(super) const LONG: [&str; 3] = ["args", "message", "content"];
 
@@ -125,7 +128,8 @@ impl Store {
         let spill = Spill::new(limits);
         let mut data = Data { traces: names, spill, ..Data::default() };
         for kind in Kind::ALL {
-            data.tables[kind as usize].columns = kind.table().columns.iter().map(|_| None).collect();
+            let columns = kind.table().columns.len() + usize::from(kind == Kind::Slices);
+            data.tables[kind as usize].columns = (0..columns).map(|_| None).collect();
         }
         let (wanted, filled) = (ColumnSet::NONE, ColumnSet::NONE);
         Self { traces, filter, data: Arc::new(data), wanted, filled, summaries: Vec::new(), error: None }
@@ -244,7 +248,7 @@ impl Store {
         }
     }
 
-    fn pass(&mut self, missing: ColumnSet) -> Result<(), Failed> {
+    fn pass(&mut self, mut missing: ColumnSet) -> Result<(), Failed> {
         let failed = |error| (String::new(), ConvertError::Write(error));
         let data = Arc::get_mut(&mut self.data).ok_or_else(in_use)?;
         let missing_of_slices = missing.0[Kind::Slices as usize];
@@ -258,6 +262,10 @@ impl Store {
         self.summaries = filled.summaries;
         if missing_of_slices & NESTED != 0 {
             nest(data, nesting).map_err(failed)?;
+            if let Some(pairs) = data.tables[Kind::Slices as usize].columns[slices::PAIR].take() {
+                pairs.release(&data.spill);
+            }
+            missing.0[Kind::Slices as usize] &= !(1 << slices::PAIR);
         }
         self.fill_with(missing);
         Ok(())
@@ -297,18 +305,18 @@ impl<T: Spans> Watcher for WatchedNesting<T> {
             return Ok(());
         }
         let block = |place: usize| columns.iter().find(|(of, _)| *of == place).map(|(_, block)| *block);
-        let blocks = [slices::TS, slices::DUR, slices::THREAD_ID, slices::ASYNC_ID].map(block);
-        let [Some(ts), Some(dur), Some(thread), Some(operation)] = blocks else {
+        let places = [slices::TS, slices::DUR, slices::THREAD_ID, slices::ASYNC_ID, slices::PAIR];
+        let [Some(ts), Some(dur), Some(thread), Some(operation), Some(pair)] = places.map(block) else {
             return Err(io::Error::other("a column is missing"));
         };
         let first = self.next;
         self.next += rows as u64;
         let Ok(in_order) = &mut self.in_order else { return Ok(()) };
-        for row in (0..rows).filter(|row| operation.get(*row).is_none()) {
-            let ts = ts.get(row).unwrap_or_default() as i64;
-            let end = dur.get(row).map(|dur| ts.saturating_add(dur as i64));
-            let thread = thread.get(row).unwrap_or_default();
-            if let Err(error) = in_order.push(&Span { row: first + row as u64, thread, ts, end }) {
+        for place in (0..rows).filter(|place| operation.get(*place).is_none()) {
+            let get = |block: &Block| block.get(place).unwrap_or_default();
+            let row = first + place as u64;
+            let interval = interval(row, get(ts), dur.get(place), get(pair));
+            if let Err(error) = in_order.push(&Span { row, thread: get(thread), interval }) {
                 self.in_order = Err(error);
                 return Ok(());
             }
@@ -324,11 +332,11 @@ fn nest(data: &mut Data, watched: Option<WatchedNesting>) -> io::Result<()> {
     let mut columns = [Column::new(Width::Wide), Column::new(Width::Wide), Column::new(Width::Wide)];
     let mut next = 0;
     let mut place = |nested: &Nested, spill: &Spill| {
-        let first = table.starts.get(table.trace_of(nested.row)).copied().unwrap_or(0);
+        let row = nested.of;
+        let first = table.starts.get(table.trace_of(row)).copied().unwrap_or(0);
         let parent = nested.parent.map(|row| row - first + 1);
-        push(&mut columns, &mut next, nested.row, [None; 3], spill)?;
-        let values = [parent, Some(nested.depth), nested.own.map(|own| own as u64)];
-        push(&mut columns, &mut next, nested.row + 1, values, spill)
+        push(&mut columns, &mut next, row, [None; 3], spill)?;
+        push(&mut columns, &mut next, row + 1, [parent, Some(nested.depth), nested.own], spill)
     };
     let in_order = match watched {
         Some(watched) => watched.in_order,
@@ -347,7 +355,7 @@ fn nest(data: &mut Data, watched: Option<WatchedNesting>) -> io::Result<()> {
             nesting.push(&span);
             true
         })?;
-        nesting.finish(|nested| place(&nested, spill))?;
+        nesting.finish(|nested| place(nested, spill))?;
     }
     push(&mut columns, &mut next, table.rows, [None; 3], spill)?;
     for (place, mut column) in [slices::PARENT_ID, slices::DEPTH, slices::SELF_DUR].into_iter().zip(columns) {
@@ -375,15 +383,16 @@ fn push(
 /// Passes on the slices of threads, in the order of their rows, until one is not taken; says whether all
 /// were.
 fn each_span(table: &TableData, spill: &Spill, mut take: impl FnMut(Span) -> bool) -> io::Result<bool> {
-    let mut caches = [None, None, None, None];
+    let mut caches = [const { None }; 5];
     for row in 0..table.rows {
         let mut get = |place, cache: usize| table.get(place, row, &mut caches[cache], spill);
-        let ts = get(slices::TS, 0)?.unwrap_or_default() as i64;
-        let end = get(slices::DUR, 1)?.map(|dur| ts.saturating_add(dur as i64));
+        let ts = get(slices::TS, 0)?.unwrap_or_default();
+        let dur = get(slices::DUR, 1)?;
         let thread = get(slices::THREAD_ID, 2)?.unwrap_or_default();
+        let pair = get(slices::PAIR, 4)?.unwrap_or_default();
         if get(slices::ASYNC_ID, 3)?.is_none() {
             let thread = (table.trace_of(row) as u64) << 40 | thread;
-            if !take(Span { row, thread, ts, end }) {
+            if !take(Span { row, thread, interval: interval(row, ts, dur, pair) }) {
                 return Ok(false);
             }
         }

@@ -174,9 +174,9 @@ fn without_sorting_only_what_came_before_is_inside() {
         roots.add_anyway(complete(10 * at, 10 * at + 3, at), (), &mut beside);
     });
     roots.merge(2);
-    // It begins in the middle of two that are merged, whose time is at most what is before it.
+    // It begins in the middle of two that are merged, which have no time left before it.
     assert_eq!(roots.add_anyway(complete(5, 50, 9), (), &mut beside), Added { inside: 6, is_odd: true });
-    assert_eq!(roots.add_anyway(complete(0, 60, 10), (), &mut beside).inside, 50);
+    assert_eq!(roots.add_anyway(complete(0, 60, 10), (), &mut beside).inside, 45);
 }
 
 /// More roots than are kept apart, and one around all of them or some.

@@ -44,6 +44,8 @@ pub struct Batch {
     /// Their numbers.
     pub rows: Vec<u64>,
     pub columns: Vec<Values>,
+    /// What the rows of slices have behind their cells.
+    pub pairs: Vec<u64>,
     /// Names without a number.
     pub others: Vec<Box<str>>,
     pub text_bytes: usize,
@@ -123,7 +125,8 @@ impl Batch {
         let columns: Vec<Values> = columns.collect();
         let is_text = |place: &usize| matches!(columns[*place], Values::Texts(_));
         let texts = (0..columns.len()).filter(is_text).collect();
-        Self { rows: Vec::new(), columns, others: Vec::new(), text_bytes: 0, texts }
+        let (rows, pairs, others) = (Vec::new(), Vec::new(), Vec::new());
+        Self { rows, columns, pairs, others, text_bytes: 0, texts }
     }
 
     /// Bytes of text of some rows, without names that have numbers.
@@ -153,6 +156,7 @@ impl Batch {
     /// The same without rows.
     pub fn emptied(mut self) -> Self {
         self.rows.clear();
+        self.pairs.clear();
         self.others.clear();
         self.text_bytes = 0;
         for values in &mut self.columns {

@@ -12,6 +12,8 @@ const MEMORY: usize = 16 << 20;
 pub struct Collecting<'a> {
     order: &'a Order,
     rows: [u64; KINDS],
+    /// What is known of the next slice.
+    pair: u64,
     sorters: [Option<Sorter>; KINDS],
     bytes: Vec<u8>,
 }
@@ -30,7 +32,8 @@ const fn ordered(ts: i64) -> u64 {
 impl<'a> Collecting<'a> {
     pub fn new(order: &'a Order) -> Self {
         let sorter = |place: usize| order.has_late(Kind::ALL[place]).then(|| Sorter::with_runs_of(MEMORY));
-        Self { order, rows: [0; KINDS], sorters: std::array::from_fn(sorter), bytes: Vec::new() }
+        let sorters = std::array::from_fn(sorter);
+        Self { order, rows: [0; KINDS], pair: 0, sorters, bytes: Vec::new() }
     }
 
     /// What there is of each table.
@@ -56,7 +59,13 @@ impl Rows for Collecting<'_> {
         wanted
     }
 
+    fn pair(&mut self, rows: u64) {
+        self.pair = rows + 1;
+    }
+
     fn row(&mut self, kind: Kind, cells: &[Cell<'_>]) -> io::Result<()> {
+        // A slice has it behind its cells.
+        let pair = (kind == Kind::Slices).then(|| Cell::Unsigned(std::mem::take(&mut self.pair)));
         let row = self.rows[kind as usize];
         self.rows[kind as usize] += 1;
         if let Some(sorter) = &mut self.sorters[kind as usize]
@@ -66,7 +75,7 @@ impl Rows for Collecting<'_> {
                 Some(Cell::Integer(ts)) => *ts,
                 _ => NO_TIME,
             };
-            encode(row, ts, cells, &mut self.bytes);
+            encode(row, ts, cells.iter().chain(&pair), &mut self.bytes);
             sorter.push(ordered(ts), &self.bytes);
             sorter.check()?;
         }
@@ -105,7 +114,7 @@ impl Late {
 }
 
 /// A row as bytes: its number, its time, and each cell behind a byte for its type.
-fn encode(row: u64, ts: i64, cells: &[Cell<'_>], bytes: &mut Vec<u8>) {
+fn encode<'a>(row: u64, ts: i64, cells: impl IntoIterator<Item = &'a Cell<'a>>, bytes: &mut Vec<u8>) {
     bytes.clear();
     bytes.extend(row.to_le_bytes());
     bytes.extend(ts.to_le_bytes());

@@ -2,16 +2,36 @@
 
 use super::batch::Batch;
 use crate::tables::slices;
-use std::cmp::Reverse;
+use crate::tables::store::interval;
+use trace_model::{Begins, Begun, Interval};
 
-/// The slices of each thread that have begun and not ended: their ends and rows.
+/// The open slices of each thread, by their rows.
 #[derive(Default)]
 pub struct Nesting {
-    threads: Vec<Vec<(i64, u64)>>,
+    threads: Vec<Begins<u64>>,
+    together: Vec<(usize, usize, Interval, u64)>,
+    of_thread: Vec<(Interval, u64)>,
 }
 
 /// The parent and the depth of a slice, if it is one of a thread.
 pub type Place = (Option<u64>, Option<u64>);
+
+fn place_of(Begun { parent, depth }: Begun<u64>) -> Place {
+    (parent.map(|row| row + 1), Some(depth))
+}
+
+/// The thread of a slice, and when it was; none of an operation.
+#[inline]
+fn slice(batch: &Batch, row: u64, place: usize) -> Option<(usize, Interval)> {
+    let number = |column: usize| batch.number(column, place);
+    if number(slices::ASYNC_ID).is_some() {
+        return None;
+    }
+    let thread = usize::try_from(number(slices::THREAD_ID)?).ok()?;
+    let ts = number(slices::TS).unwrap_or_default();
+    let pair = batch.pairs.get(place).copied().unwrap_or_default();
+    Some((thread, interval(row, ts, number(slices::DUR), pair)))
+}
 
 impl Nesting {
     /// Finds the places of rows in the order of time, by their times, their numbers, and batches with the
@@ -23,46 +43,52 @@ impl Nesting {
         places: &mut Vec<Place>,
     ) {
         places.clear();
-        let mut together: Vec<(Reverse<i64>, Reverse<u64>, usize)> = Vec::new();
+        let of_row = |(_, row, batch, place): &(i64, u64, u32, u32)| {
+            slice(batches(*batch), *row, *place as usize).map(|(thread, interval)| (thread, interval, *row))
+        };
         for rows in rows.chunk_by(|a, b| a.0 == b.0) {
-            let end = |(ts, _, batch, place): &(i64, u64, u32, u32)| {
-                let dur = batches(*batch).number(slices::DUR, *place as usize);
-                dur.map_or(i64::MAX, |dur| ts.saturating_add(dur as i64))
-            };
-            let thread = |(_, _, batch, place): &(i64, u64, u32, u32)| {
-                let number = |column: usize| batches(*batch).number(column, *place as usize);
-                let is_operation = number(slices::ASYNC_ID).is_some();
-                number(slices::THREAD_ID).filter(|_| !is_operation)
-            };
             if let [row] = rows {
-                places.push(self.place(thread(row), row.0, end(row), row.1));
+                places.push(of_row(row).map_or((None, None), |(thread, interval, row)| {
+                    place_of(self.thread(thread).add(&interval, row))
+                }));
                 continue;
             }
             let first = places.len();
             places.resize(first + rows.len(), (None, None));
-            // Of two that are equal, the inner one ends first, and has the earlier row.
-            together.clear();
-            together.extend((0..).zip(rows).map(|(place, row)| (Reverse(end(row)), Reverse(row.1), place)));
-            together.sort_unstable();
-            for (Reverse(end), Reverse(number), place) in &together {
-                let row = &rows[*place];
-                places[first + place] = self.place(thread(row), row.0, *end, *number);
+            let mut together = std::mem::take(&mut self.together);
+            together.extend((first..).zip(rows).filter_map(|(place, row)| {
+                of_row(row).map(|(thread, interval, row)| (thread, place, interval, row))
+            }));
+            together.sort_unstable_by_key(|(thread, place, ..)| (*thread, *place));
+            for of_thread in together.chunk_by(|a, b| a.0 == b.0) {
+                self.place_together(of_thread, places);
             }
+            together.clear();
+            self.together = together;
         }
     }
 
-    #[inline]
-    fn place(&mut self, thread: Option<u64>, ts: i64, end: i64, row: u64) -> Place {
-        let Some(thread) = thread.and_then(|thread| usize::try_from(thread).ok()) else {
-            return (None, None);
-        };
-        if self.threads.len() <= thread {
-            self.threads.resize_with(thread + 1, Vec::new);
+    /// Finds the places of slices of one thread.
+    fn place_together(&mut self, together: &[(usize, usize, Interval, u64)], places: &mut [Place]) {
+        let [(thread, first, interval, row), ..] = together else { return };
+        if together.len() == 1 {
+            places[*first] = place_of(self.thread(*thread).add(interval, *row));
+            return;
         }
-        let stack = &mut self.threads[thread];
-        while stack.pop_if(|(end, _)| *end <= ts).is_some() {}
-        let place = (stack.last().map(|(_, row)| row + 1), Some(stack.len() as u64));
-        stack.push((end, row));
-        place
+        let mut of_thread = std::mem::take(&mut self.of_thread);
+        of_thread.extend(together.iter().map(|(.., interval, row)| (*interval, *row)));
+        self.thread(*thread).add_together(&of_thread, |number, begun| {
+            places[together[number].1] = place_of(begun);
+        });
+        of_thread.clear();
+        self.of_thread = of_thread;
+    }
+
+    #[inline]
+    fn thread(&mut self, thread: usize) -> &mut Begins<u64> {
+        if self.threads.len() <= thread {
+            self.threads.resize_with(thread + 1, Begins::default);
+        }
+        &mut self.threads[thread]
     }
 }

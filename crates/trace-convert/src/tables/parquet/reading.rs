@@ -5,7 +5,7 @@ use super::late::Late;
 use super::names::Names;
 use crate::tables::order::{BATCH_ROWS, Order, ts_of};
 use crate::tables::store::NESTED;
-use crate::tables::{Cell, KINDS, Kind, Rows};
+use crate::tables::{Cell, KINDS, Kind, Rows, slices};
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender};
@@ -31,6 +31,8 @@ pub struct Reading<'a> {
     late: [Option<Late>; KINDS],
     open: [Batch; KINDS],
     rows: [u64; KINDS],
+    /// What is known of the next slice.
+    pair: u64,
     names: Names,
     sender: SyncSender<Message>,
     /// Batches that can be filled again.
@@ -47,7 +49,7 @@ impl<'a> Reading<'a> {
     ) -> Self {
         let open = std::array::from_fn(|place| Batch::new(Kind::ALL[place]));
         let (names, room) = (Names::default(), std::array::from_fn(|_| None));
-        Self { order, late, open, rows: [0; KINDS], names, sender, emptied, room }
+        Self { order, late, open, rows: [0; KINDS], pair: 0, names, sender, emptied, room }
     }
 
     /// Sends the remaining rows.
@@ -70,7 +72,14 @@ impl<'a> Reading<'a> {
             let mut batch = Batch::new(kind);
             let mut is_more = true;
             while is_more && batch.rows.len() < BATCH_ROWS as usize && batch.text_bytes < BATCH_TEXT_BYTES {
-                is_more = late.take_before(bound, |row, cells| batch.push(row, cells, 0, &mut self.names))?;
+                is_more = late.take_before(bound, |row, cells| {
+                    batch.push(row, cells, 0, &mut self.names);
+                    if let Some(Cell::Unsigned(pair)) =
+                        cells.get(slices::PAIR).filter(|_| kind == Kind::Slices)
+                    {
+                        batch.pairs.push(*pair);
+                    }
+                })?;
             }
             // All rows before the next late one were sent.
             let next = late.next()?.filter(|next| bound.is_none_or(|bound| *next < bound));
@@ -100,14 +109,23 @@ impl Rows for Reading<'_> {
     }
 
     #[inline]
+    fn pair(&mut self, rows: u64) {
+        self.pair = rows + 1;
+    }
+
+    #[inline]
     fn row(&mut self, kind: Kind, cells: &[Cell<'_>]) -> io::Result<()> {
         let row = self.rows[kind as usize];
         self.rows[kind as usize] += 1;
         let batch = &mut self.open[kind as usize];
+        let pair = if kind == Kind::Slices { std::mem::take(&mut self.pair) } else { 0 };
         if !self.order.is_late(kind, row) {
             // The other thread adds how slices are in each other.
             let left_out = if kind == Kind::Slices { NESTED } else { 0 };
             batch.push(row, cells, left_out, &mut self.names);
+            if kind == Kind::Slices {
+                batch.pairs.push(pair);
+            }
         }
         if (row + 1).is_multiple_of(BATCH_ROWS) || batch.text_bytes >= BATCH_TEXT_BYTES {
             // The order of the other tables is that in which the rows come.

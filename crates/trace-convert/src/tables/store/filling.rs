@@ -7,7 +7,7 @@ use super::spill::Spill;
 use super::texts::{Recent, Texts};
 use super::{Data, NESTED, TableData, Trace, width_of};
 use crate::tables::rows::{fill, fill_in_order};
-use crate::tables::{Cell, ColumnSet, KINDS, Kind, Rows};
+use crate::tables::{Cell, ColumnSet, KINDS, Kind, Rows, slices};
 use crate::{ConvertError, Filter, Summary};
 use std::io;
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -143,6 +143,8 @@ struct Sending<'a, D> {
     recent: Recent,
     spill: &'a Spill,
     open: [Open; KINDS],
+    /// What is known of the next slice.
+    pair: u64,
     deliver: D,
 }
 
@@ -152,9 +154,16 @@ struct Open {
     is_used: bool,
     rows: usize,
     columns: Vec<(usize, Width, Block)>,
+    /// What the rows have behind their cells, if that is used.
+    pairs: Option<Block>,
     /// How many rows there are of all traces.
     all: u64,
     starts: Vec<u64>,
+}
+
+/// Whether a pass finds which slices have two records.
+fn has_pairs(kind: Kind, missing: ColumnSet) -> bool {
+    kind == Kind::Slices && missing.has_column(kind, slices::PAIR)
 }
 
 /// The columns that a pass finds, with their widths.
@@ -172,10 +181,12 @@ impl<'a, D: FnMut(Message) -> io::Result<()>> Sending<'a, D> {
             let kind = Kind::ALL[number];
             let columns: Vec<_> =
                 columns(kind, missing).map(|(place, width)| (place, width, Block::default())).collect();
-            Open { is_used: missing.has(kind) || !columns.is_empty(), columns, ..Open::default() }
+            let is_used = missing.has(kind) || !columns.is_empty();
+            let pairs = has_pairs(kind, missing).then(Block::default);
+            Open { is_used, columns, pairs, ..Open::default() }
         };
         let open = std::array::from_fn(open);
-        Self { missing, texts, recent: Recent::default(), spill, open, deliver }
+        Self { missing, texts, recent: Recent::default(), spill, open, pair: 0, deliver }
     }
 
     fn begin_trace(&mut self) {
@@ -197,13 +208,16 @@ impl<'a, D: FnMut(Message) -> io::Result<()>> Sending<'a, D> {
         let block = |(place, width, block): &mut (usize, Width, Block)| {
             (*place, std::mem::replace(block, Block::with_room(*width)))
         };
-        let columns = open.columns.iter_mut().map(block).collect();
+        let mut columns: Vec<(usize, Block)> = open.columns.iter_mut().map(block).collect();
+        if let Some(pairs) = &mut open.pairs {
+            columns.push((slices::PAIR, std::mem::replace(pairs, Block::with_room(Width::Wide))));
+        }
         (self.deliver)(Message::Part(Part { kind, rows, columns }))
     }
 
     #[inline]
     fn add<'c>(&mut self, kind: Kind, cell: impl Fn(usize) -> Option<Cell<'c>>) -> io::Result<()> {
-        let Self { texts, recent, spill, open, .. } = self;
+        let Self { texts, recent, spill, open, pair, .. } = self;
         let open = &mut open[kind as usize];
         if !open.is_used {
             return Ok(());
@@ -221,6 +235,9 @@ impl<'a, D: FnMut(Message) -> io::Result<()>> Sending<'a, D> {
             };
             block.push(*width, value);
         }
+        if let Some(pairs) = &mut open.pairs {
+            pairs.push(Width::Wide, Some(std::mem::take(pair)));
+        }
         open.rows += 1;
         open.all += 1;
         if open.rows == BLOCK_ROWS { self.send(kind) } else { Ok(()) }
@@ -234,6 +251,11 @@ impl<D: FnMut(Message) -> io::Result<()>> Rows for Sending<'_, D> {
             wanted.add(kind, 0);
         }
         wanted
+    }
+
+    #[inline]
+    fn pair(&mut self, rows: u64) {
+        self.pair = rows + 1;
     }
 
     #[inline]
@@ -277,7 +299,8 @@ impl<'a> Keeping<'a> {
     fn renew(&mut self, column: impl Fn(Width) -> Option<Column>) {
         for kind in Kind::ALL {
             let table = &mut self.tables[kind as usize];
-            for (place, width) in columns(kind, self.missing) {
+            let pairs = has_pairs(kind, self.missing).then_some((slices::PAIR, Width::Wide));
+            for (place, width) in columns(kind, self.missing).chain(pairs) {
                 if let Some(old) = std::mem::replace(&mut table.columns[place], column(width)) {
                     old.release(self.spill);
                 }

@@ -1,21 +1,21 @@
 //! Which slice of a thread a slice is in, how deep, and how much of it is its own.
 //!
-//! Slices are sorted by their begins, of those that begin together the longest first; a stack for each thread
-//! then has those that a slice is in. The results are sorted by row again. Both sorts keep a limited amount
-//! in memory, and the rest in files. [`InOrder`] does without them where it can.
+//! The rules are those of the crate `trace-model`. Its results are sorted by row here; [`InOrder`] and
+//! `InnerTimes` do without sorting where they can. Both sorts keep a limited amount in memory, and the rest
+//! in files.
+//= docs/meaning.md#what-is-inside-what
 
 mod in_order;
 #[cfg(feature = "parquet")]
 mod inner_times;
-mod roots;
 
-pub use in_order::{InOrder, OutOfOrder, Places as HeldPlaces};
+pub use in_order::{InOrder, Places as HeldPlaces};
 #[cfg(feature = "parquet")]
 pub use inner_times::{HeldTimes, InnerTimes, TimesCache};
+pub use trace_model::Nested;
 
-use std::cmp::Reverse;
-use std::collections::HashMap;
 use std::io;
+use trace_model::{Interval, OutOfOrder};
 use trace_reader::sorter::Sorter;
 
 /// A slice of a thread.
@@ -25,23 +25,31 @@ pub struct Span {
     pub row: u64,
     /// Its thread.
     pub thread: u64,
-    /// When it begins, in nanoseconds.
-    pub ts: i64,
-    /// When it ends; none if it does not.
-    pub end: Option<i64>,
+    pub interval: Interval,
 }
 
-/// A slice's place among those of its thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Nested {
-    /// Number of the slice's row.
-    pub row: u64,
-    /// The innermost slice around it, by its row.
-    pub parent: Option<u64>,
-    /// How many are around it.
-    pub depth: u64,
-    /// Its time without that of the slices in it, in nanoseconds; none if it does not end.
-    pub own: Option<i64>,
+/// The greatest time that a table can have.
+const MAX_TIME: u64 = i64::MAX as u64;
+
+/// When the slice of a row began and ended, and in which order that was recorded. `pair` is what
+/// [`slices::PAIR`](crate::tables::slices::PAIR) says.
+///
+/// Rows come in the order of the records that end their slices, and those of slices that did not end come
+/// last, an outer one before what is in it.
+#[inline]
+pub fn interval(row: u64, ts: u64, dur: Option<u64>, pair: u64) -> Interval {
+    let ended = if dur.is_some() { (row + 1) << 32 } else { u64::MAX - row };
+    let begun = match pair.checked_sub(1) {
+        None => ended,
+        // Between the ends of two rows, what began first has the later row, unless it did not end.
+        Some(between) => {
+            let order = between.min(u32::MAX.into());
+            let order = if dur.is_some() { u64::from(u32::MAX) - order } else { order };
+            row.saturating_sub(between) << 32 | order
+        }
+    };
+    let end = dur.map_or(u64::MAX, |dur| ts.saturating_add(dur).min(MAX_TIME));
+    Interval { begin: ts, end, begun, ended }
 }
 
 /// Takes slices in the order in which they ended.
@@ -50,35 +58,18 @@ pub trait Spans {
     fn push(&mut self, span: &Span) -> Result<(), OutOfOrder>;
 }
 
-/// Takes slices, and gives them back with their places.
+/// Takes slices in any order, and gives them back with their places.
 #[derive(Default)]
-pub struct Nesting {
-    sorter: Sorter,
-}
-
-struct Open {
-    span: Span,
-    parent: Option<u64>,
-    inner: i64,
-}
+pub struct Nesting(trace_model::Nesting);
 
 /// Missing values, as they are sorted.
 const NONE: u64 = u64::MAX;
-
-fn bytes<const N: usize>(words: [u64; N]) -> Vec<u8> {
-    words.iter().flat_map(|word| word.to_le_bytes()).collect()
-}
 
 fn words<const N: usize>(bytes: &[u8]) -> io::Result<[u64; N]> {
     let words = bytes.as_chunks::<8>().0.first_chunk::<N>();
     words
         .map(|words| words.map(u64::from_le_bytes))
         .ok_or_else(|| io::Error::other("what was sorted has changed"))
-}
-
-/// Keeps the order of numbers with a sign.
-fn ordered(ts: i64) -> u64 {
-    ts as u64 ^ 1 << 63
 }
 
 fn some(value: u64) -> Option<u64> {
@@ -88,63 +79,22 @@ fn some(value: u64) -> Option<u64> {
 impl Nesting {
     /// Adds a slice.
     pub fn push(&mut self, span: &Span) {
-        let end = span.end.map_or(NONE, |end| end as u64);
-        self.sorter.push(ordered(span.ts), &bytes([span.row, span.thread, span.ts as u64, end]));
+        self.0.push(span.thread, &span.interval, span.row);
     }
 
     /// Passes on all slices, in the order of their rows.
-    pub fn finish(self, mut take: impl FnMut(Nested) -> io::Result<()>) -> io::Result<()> {
+    pub fn finish(self, mut take: impl FnMut(&Nested) -> io::Result<()>) -> io::Result<()> {
         let mut by_row = Sorter::default();
-        let mut threads: HashMap<u64, Vec<Open>> = HashMap::new();
-        let mut together: Vec<Span> = Vec::new();
-        self.sorter.finish(|entry| {
-            let [row, thread, ts, end] = words(entry)?;
-            let span = Span { row, thread, ts: ts as i64, end: some(end).map(|end| end as i64) };
-            if together.first().is_some_and(|first| first.ts != span.ts) {
-                nest(&mut together, &mut threads, &mut by_row);
-            }
-            together.push(span);
-            Ok::<(), io::Error>(())
+        self.0.finish(|Nested { of, parent, depth, own }| {
+            let words = [of, parent.unwrap_or(NONE), depth, own.unwrap_or(NONE)];
+            by_row.push(of, words.map(u64::to_le_bytes).as_flattened());
+            Ok(())
         })?;
-        nest(&mut together, &mut threads, &mut by_row);
-        for stack in threads.values() {
-            stack.iter().enumerate().for_each(|(depth, open)| close(open, depth, &mut by_row));
-        }
         by_row.finish(|entry| {
-            let [row, parent, depth, own] = words(entry)?;
-            take(Nested { row, parent: some(parent), depth, own: some(own).map(|own| own as i64) })
+            let [of, parent, depth, own] = words(entry)?;
+            take(&Nested { of, parent: some(parent), depth, own: some(own) })
         })
     }
-}
-
-fn end_of(span: &Span) -> i64 {
-    span.end.unwrap_or(i64::MAX)
-}
-
-/// Takes the slices that begin at one time.
-fn nest(together: &mut Vec<Span>, threads: &mut HashMap<u64, Vec<Open>>, by_row: &mut Sorter) {
-    // Of two that are equal, the inner one ends first, and has the earlier row.
-    together.sort_by_key(|span| (Reverse(end_of(span)), Reverse(span.row)));
-    for span in together.drain(..) {
-        let stack = threads.entry(span.thread).or_default();
-        while let Some(open) = stack.pop_if(|open| end_of(&open.span) <= span.ts) {
-            close(&open, stack.len(), by_row);
-        }
-        let parent = stack.last_mut().map(|open| {
-            let inside = end_of(&span).min(end_of(&open.span)) - span.ts;
-            open.inner = open.inner.saturating_add(inside);
-            open.span.row
-        });
-        stack.push(Open { span, parent, inner: 0 });
-    }
-}
-
-/// A slice has no more slices in it.
-fn close(open: &Open, depth: usize, by_row: &mut Sorter) {
-    let Open { span, parent, inner } = open;
-    // Slices that overlap each other may be longer than what they are in.
-    let own = span.end.map_or(NONE, |end| (end - span.ts).saturating_sub(*inner).max(0) as u64);
-    by_row.push(span.row, &bytes([span.row, parent.unwrap_or(NONE), depth as u64, own]));
 }
 
 #[cfg(test)]
@@ -153,15 +103,23 @@ pub(in crate::tables) mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
 
-    pub fn nested(spans: &[(u64, i64, Option<i64>)]) -> Vec<(Option<u64>, u64, Option<i64>)> {
+    /// A slice's thread, begin, end, and how many rows came between its records, from 1.
+    pub type Slice = (u64, u64, Option<u64>, u64);
+
+    pub fn spans(slices: &[Slice]) -> impl Iterator<Item = Span> {
+        (0..).zip(slices).map(|(row, (thread, ts, end, pair))| {
+            let dur = end.map(|end| end - ts);
+            Span { row, thread: *thread, interval: interval(row, *ts, dur, *pair) }
+        })
+    }
+
+    pub fn nested(slices: &[Slice]) -> Vec<(Option<u64>, u64, Option<u64>)> {
         let mut nesting = Nesting::default();
-        for (row, (thread, ts, end)) in (0..).zip(spans) {
-            nesting.push(&Span { row, thread: *thread, ts: *ts, end: *end });
-        }
+        spans(slices).for_each(|span| nesting.push(&span));
         let mut rows = Vec::new();
         nesting
             .finish(|nested| {
-                assert_eq!(nested.row, rows.len() as u64);
+                assert_eq!(nested.of, rows.len() as u64);
                 rows.push((nested.parent, nested.depth, nested.own));
                 Ok(())
             })
@@ -169,54 +127,108 @@ pub(in crate::tables) mod tests {
         rows
     }
 
+    /// What a thread records: a complete slice that came so late, or a part of a pair.
+    #[derive(Clone, Copy, Debug)]
+    enum Record {
+        Complete { length: u64, late: u64 },
+        Begin,
+        End,
+    }
+
+    /// Slices of two threads in the order of the records that end them, and those that do not end.
+    pub fn slices() -> impl Strategy<Value = Vec<Slice>> {
+        let record = prop_oneof![
+            60 => (0..7_u64).prop_map(|length| Record::Complete { length, late: 0 }),
+            1 => (0..7_u64, 0..3_u64).prop_map(|(length, late)| Record::Complete { length, late }),
+            30 => Just(Record::Begin),
+            30 => Just(Record::End),
+        ];
+        vec((record, 0..3_u64, 0..2_u64), 0..40).prop_map(|records| {
+            let (mut now, mut slices, mut open) = (10, Vec::new(), [Vec::new(), Vec::new()]);
+            for (record, pause, thread) in records {
+                now += pause;
+                let (rows, open) = (slices.len() as u64, &mut open[thread as usize]);
+                match record {
+                    Record::Complete { length, late } => {
+                        let begin = now - length - late;
+                        slices.push((thread, begin, Some(begin + length), 0));
+                    }
+                    Record::Begin => open.push((thread, now, rows)),
+                    Record::End => slices.extend(
+                        open.pop()
+                            .map(|(thread, begin, before)| (thread, begin, Some(now), rows - before + 1)),
+                    ),
+                }
+            }
+            let mut open = open.concat();
+            open.sort_by_key(|(_, begin, _)| *begin);
+            for (thread, begin, before) in open {
+                slices.push((thread, begin, None, slices.len() as u64 - before + 1));
+            }
+            slices
+        })
+    }
+
+    fn in_order(slices: &[Slice]) -> Result<HeldPlaces, OutOfOrder> {
+        let mut in_order = InOrder::default();
+        spans(slices).try_for_each(|span| in_order.push(&span))?;
+        in_order.finish()
+    }
+
+    fn places(places: &HeldPlaces) -> Vec<(Option<u64>, u64, Option<u64>)> {
+        let place = |row: usize| places.get(row as u64).map(|at| (at.parent, at.depth, at.own)).unwrap();
+        (0..places.rows()).map(place).collect()
+    }
+
+    /// Rows come in the order of ends, and those of slices that do not end last.
+    #[test]
+    fn intervals_have_the_order_of_records() {
+        // begin a, complete b, begin c, begin d, end d, complete e, end c, end a, begin f, begin g, complete h.
+        let [b, d, e, c] = [(1, 0), (2, 1), (4, 0), (5, 3)].map(|(ts, pair)| (ts, Some(0), pair));
+        let rows = [b, d, e, c, (0, Some(9), 5), (9, Some(0), 0), (9, None, 2), (9, None, 3)];
+        let rows: Vec<Interval> =
+            (0..).zip(rows).map(|(row, (ts, dur, pair))| interval(row, ts, dur, pair)).collect();
+        let [b, d, e, c, a, h, f, g] = rows[..] else { panic!("rows") };
+        let begun =
+            [a.begun, b.begun, c.begun, d.begun, d.ended, e.ended, c.ended, a.ended, f.begun, g.begun];
+        let records = [&begun[..], &[h.ended, g.ended, f.ended]].concat();
+        assert!(records.is_sorted_by(|before, behind| before < behind), "{records:?}");
+        assert!(!b.is_pair() && d.is_pair() && f.is_pair());
+        assert_eq!((g.end, interval(0, u64::MAX >> 1, Some(7), 0).end), (u64::MAX, MAX_TIME));
+    }
+
+    //= docs/meaning.md#what-is-inside-what
     #[test]
     fn slices_are_in_the_innermost_around_them() {
-        // Inner ones end first, also where both are equal; one never ends; the other thread has its own.
-        let spans = [
-            (1, 20, Some(30)),
-            (1, 40, Some(50)),
-            (1, 40, Some(50)),
-            (1, 10, Some(90)),
-            (2, 15, Some(25)),
-            (1, 90, Some(95)),
-            (1, 5, None),
+        // Of two that are equal, the first record is around the other; one never ends; the other thread has its
+        // own.
+        let slices = [
+            (1, 20, Some(30), 0),
+            (1, 40, Some(50), 0),
+            (1, 40, Some(50), 0),
+            (1, 10, Some(90), 0),
+            (2, 15, Some(25), 0),
+            (1, 90, Some(95), 0),
+            (1, 5, None, 7),
         ];
         let expected = [
             (Some(3), 2, Some(10)),
-            (Some(2), 3, Some(10)),
             (Some(3), 2, Some(0)),
+            (Some(1), 3, Some(10)),
             (Some(6), 1, Some(60)),
             (None, 0, Some(10)),
             (Some(6), 1, Some(5)),
             (None, 0, None),
         ];
-        assert_eq!(nested(&spans), expected);
+        assert_eq!(nested(&slices), expected);
     }
 
     proptest! {
         /// Where slices are in order, and with some that are not: the same places, or none.
         #[test]
-        fn slices_in_order_have_the_places_of_sorted_ones(
-            lengths in vec((1..3_u64, 0..4_i64, 0..12_i64), 0..60),
-            (late, endless) in (0..80_usize, 0..80_usize),
-        ) {
-            let mut now = 0;
-            let mut spans: Vec<(u64, i64, Option<i64>)> = Vec::new();
-            for (number, (thread, pause, length)) in lengths.into_iter().enumerate() {
-                now += pause;
-                let end = if number == late { now - 5 } else { now };
-                let begin = (end - length).max(0);
-                spans.push((thread, begin, (number != endless && number % 23 != 22).then_some(end.max(begin))));
-            }
-            let mut in_order = InOrder::default();
-            let mut pushed = Ok(());
-            for (row, (thread, ts, end)) in (0..).zip(&spans) {
-                pushed = pushed.and_then(|()| in_order.push(&Span { row, thread: *thread, ts: *ts, end: *end }));
-            }
-            if let Ok(places) = pushed.and_then(|()| in_order.finish()) {
-                let place = |row: usize| places.get(row as u64).map(|at| (at.parent, at.depth, at.own)).unwrap();
-                let places: Vec<_> = (0..places.rows()).map(place).collect();
-                prop_assert_eq!(places, nested(&spans));
+        fn slices_in_order_have_the_places_of_sorted_ones(slices in slices()) {
+            if let Ok(found) = in_order(&slices) {
+                prop_assert_eq!(places(&found), nested(&slices));
             }
         }
     }
@@ -224,34 +236,42 @@ pub(in crate::tables) mod tests {
     /// What programs write is in order, so that the test above has something to compare.
     #[test]
     fn slices_of_programs_are_in_order() {
-        let spans = [
-            (1, 20, Some(30)),
-            (1, 30, Some(30)),
-            (1, 40, Some(50)),
-            (2, 1, Some(51)),
-            (1, 40, Some(50)),
-            (1, 10, Some(90)),
-            (1, 90, Some(95)),
-            (1, 7, None),
-            (1, 5, None),
-            (2, 60, None),
+        let slices = [
+            (1, 20, Some(30), 0),
+            (1, 30, Some(30), 0),
+            (1, 40, Some(50), 1),
+            (2, 1, Some(51), 0),
+            (1, 40, Some(50), 4),
+            (1, 10, Some(90), 5),
+            (1, 90, Some(95), 0),
+            (1, 5, None, 8),
+            (1, 7, None, 9),
+            (2, 60, None, 1),
         ];
+        assert_eq!(places(&in_order(&slices).unwrap()), nested(&slices));
         let mut in_order = InOrder::default();
-        for (row, (thread, ts, end)) in (0..).zip(spans) {
-            in_order.push(&Span { row: 2 * row, thread, ts, end }).unwrap();
-        }
-        let mut expected = nested(&spans);
-        expected.iter_mut().for_each(|place| place.0 = place.0.map(|row| 2 * row));
-        let places = in_order.finish().unwrap();
-        let places: Vec<_> = (0..places.rows()).map(|row| places.get(row as u64)).collect();
-        assert!(places.iter().skip(1).step_by(2).all(Option::is_none));
-        let places: Vec<_> = places.iter().flatten().map(|at| (at.parent, at.depth, at.own)).collect();
-        assert_eq!(places, expected);
+        spans(&slices).for_each(|span| in_order.push(&Span { row: 2 * span.row, ..span }).unwrap());
+        let apart = in_order.finish().unwrap();
+        let found: Vec<_> = (0..apart.rows()).map(|row| apart.get(row as u64)).collect();
+        assert!(found.iter().skip(1).step_by(2).all(Option::is_none));
+        let expected = nested(&slices);
+        let found = found.iter().flatten().map(|at| (at.parent.map(|row| row / 2), at.depth, at.own));
+        assert_eq!(found.collect::<Vec<_>>(), expected);
     }
 
+    //= docs/meaning.md#overlap
     #[test]
-    fn overlapping_slices_count_where_they_overlap() {
-        let spans = [(1, 0, Some(10)), (1, 5, Some(20)), (1, 7, Some(9))];
-        assert_eq!(nested(&spans), [(None, 0, Some(5)), (Some(0), 1, Some(13)), (Some(1), 2, Some(2))]);
+    fn slices_that_overlap_keep_their_own_times() {
+        let slices = [(1, 0, Some(10), 0), (1, 5, Some(20), 0)];
+        let expected = [(None, 0, Some(10)), (None, 0, Some(15))];
+        assert_eq!(
+            (nested(&slices), places(&in_order(&slices).unwrap())),
+            (expected.to_vec(), expected.to_vec())
+        );
+        let slices = [slices[0], slices[1], (1, 7, Some(9), 0), (1, 0, Some(30), 0)];
+        let expected =
+            [(Some(3), 1, Some(8)), (Some(3), 1, Some(15)), (Some(0), 2, Some(2)), (None, 0, Some(10))];
+        assert_eq!(nested(&slices), expected);
+        assert_eq!(in_order(&slices).unwrap_err(), OutOfOrder);
     }
 }

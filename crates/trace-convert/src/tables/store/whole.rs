@@ -2,7 +2,7 @@
 //! rows.
 
 use super::filling::{Keep, fill_all};
-use super::nesting::{HeldPlaces, InOrder, Nested, OutOfOrder, Spans};
+use super::nesting::{HeldPlaces, InOrder, Nested, Spans};
 #[cfg(feature = "parquet")]
 use super::nesting::{HeldTimes, InnerTimes, TimesCache};
 #[cfg(feature = "parquet")]
@@ -13,6 +13,7 @@ use crate::tables::{Cell, ColumnSet, Kind, Rows, slices};
 use crate::{ConvertError, Filter, Summary};
 use std::io;
 use std::sync::Arc;
+use trace_model::OutOfOrder;
 
 const SLICE_COLUMNS: usize = Kind::Slices.table().columns.len();
 /// Memory for how long slices have others in them; more is in a file.
@@ -180,13 +181,13 @@ impl Places {
         let data = match &self.found {
             Found::Held(places) => {
                 let Some(Nested { parent, depth, own, .. }) = places.get(row) else { return Ok([None; 3]) };
-                return Ok([parent.map(|row| row + 1), Some(depth), own.map(|own| own as u64)]);
+                return Ok([parent.map(|row| row + 1), Some(depth), own]);
             }
             #[cfg(feature = "parquet")]
             Found::Times(times) => {
                 let Some(length) = length else { return Ok([None; 3]) };
                 let inner = times.get(row, &mut self.times)?;
-                return Ok([None, None, Some(length.saturating_sub(inner).max(0) as u64)]);
+                return Ok([None, None, Some((length as u64).saturating_sub(inner))]);
             }
             Found::Columns(data) => data,
         };
@@ -228,6 +229,10 @@ pub struct WithNesting<'a, R> {
 impl<R: Rows> Rows for WithNesting<'_, R> {
     fn wanted(&self) -> ColumnSet {
         self.rows.wanted()
+    }
+
+    fn pair(&mut self, rows: u64) {
+        self.rows.pair(rows);
     }
 
     fn row(&mut self, kind: Kind, cells: &[Cell<'_>]) -> io::Result<()> {

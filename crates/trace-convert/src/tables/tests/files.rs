@@ -45,6 +45,12 @@ fn rows(reader: &Reader) -> Vec<Vec<String>> {
     reader.get_row_iter(None).unwrap().map(|found| row(found.unwrap())).collect()
 }
 
+/// The rows of slices in a file.
+pub(super) fn slices_written(archive: Vec<u8>) -> Vec<Vec<String>> {
+    let (_directory, readers) = written(archive);
+    rows(&readers[Kind::Slices as usize])
+}
+
 /// The rows of CSV, in the order of time.
 fn expected(text: &str) -> Vec<Vec<Vec<String>>> {
     let rows = |(table, text): (&Table, Vec<u8>)| {

@@ -33,7 +33,28 @@ fn asked(database: &Database, sql: &str) -> Vec<String> {
     found.0
 }
 
-/// The same of a saved database.
+/// Names, ids and places of slices.
+pub(super) fn slices_asked(archive: Vec<u8>) -> Vec<Vec<String>> {
+    struct Texts(Vec<Vec<String>>);
+    impl Answers for Texts {
+        fn begin(&mut self, _: &[String]) -> io::Result<()> {
+            Ok(())
+        }
+        fn row(&mut self, cells: &[Cell<'_>]) -> io::Result<()> {
+            self.0.push(cells.iter().map(csv_text).collect());
+            Ok(())
+        }
+        fn end(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut found = Texts(Vec::new());
+    let database = Database::open(vec![trace(archive)]).unwrap();
+    database.ask("SELECT name, id, parent_id, depth, self_dur FROM slices", &mut found).unwrap();
+    found.0
+}
+
+/// The same as [`asked`] of a saved database.
 fn asked_of_saved(connection: &rusqlite::Connection, sql: &str) -> Vec<String> {
     use rusqlite::types::ValueRef;
     let mut statement = connection.prepare(sql).unwrap();

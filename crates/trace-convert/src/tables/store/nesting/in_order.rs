@@ -1,20 +1,17 @@
 //! The same without sorting, for slices whose rows come in the order in which they ended, as a program writes
 //! those of a thread.
 //!
-//! A slice that ends is around those that ended before and began after its begin. A stack for each thread has
-//! the slices that are in no other one yet, in the order of their times.
 
-use super::roots::{Root, Roots};
 use super::{Nested, Span, Spans};
-use std::cmp::Reverse;
 use std::collections::HashMap;
+use trace_model::{OutOfOrder, Root, Roots};
 
 /// With more rows, slices are sorted: 16 bytes for each are in memory here.
 const MAX_ROWS: usize = 4 << 20;
 /// The depth of a row that is no slice of a thread.
 const NO_SLICE: u32 = u32::MAX;
 /// The own time of a slice that does not end.
-const ENDLESS: i64 = i64::MIN;
+const ENDLESS: u64 = u64::MAX;
 
 /// Slices in the order of their ends, with their places.
 #[derive(Debug, Default)]
@@ -24,14 +21,10 @@ pub struct InOrder {
     /// By row: the row of the slice around it, from 1.
     parents: Vec<u32>,
     depths: Vec<u32>,
-    owns: Vec<i64>,
+    owns: Vec<u64>,
     unfinished: Vec<Span>,
     beside: Vec<Root<u64>>,
 }
-
-/// The slices are not in order, or too many.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OutOfOrder;
 
 impl Spans for InOrder {
     #[inline]
@@ -44,38 +37,34 @@ impl Spans for InOrder {
         self.depths.resize(rows, NO_SLICE);
         self.owns.resize(rows, 0);
         self.depths[rows - 1] = 0;
-        match span.end {
-            Some(end) if end >= span.ts => {
-                self.add(span.thread, Root { ts: span.ts, end, of: span.row }, end - span.ts)
-            }
-            Some(_) => Err(OutOfOrder),
-            None => {
-                self.unfinished.push(*span);
-                Ok(())
-            }
+        if span.interval.end == u64::MAX {
+            self.unfinished.push(*span);
+            return Ok(());
         }
+        self.owns[rows - 1] = self.add(span)?;
+        Ok(())
     }
 }
 
 impl InOrder {
+    /// Adds a slice, and returns its own time.
     #[inline]
-    fn add(&mut self, thread: u64, new: Root<u64>, mut own: i64) -> Result<(), OutOfOrder> {
-        let Self { threads, parents, owns, beside, .. } = self;
-        threads.entry(thread).or_default().add(new, beside, |inner| {
-            parents[inner.of as usize] = new.of as u32 + 1;
-            own = own.saturating_sub(inner.end - inner.ts);
+    fn add(&mut self, span: &Span) -> Result<u64, OutOfOrder> {
+        let Self { threads, parents, beside, .. } = self;
+        let Span { row, thread, interval } = *span;
+        let added = threads.entry(thread).or_default().add(interval, row, beside, |inner| {
+            parents[inner.of as usize] = row as u32 + 1;
         })?;
-        owns[new.of as usize] = own.max(0);
-        Ok(())
+        Ok(interval.duration().saturating_sub(added.inside))
     }
 
     /// The places of all rows.
     pub fn finish(mut self) -> Result<Places, OutOfOrder> {
         // The innermost first, as those that end.
         let mut unfinished = std::mem::take(&mut self.unfinished);
-        unfinished.sort_by_key(|span| (Reverse(span.ts), span.row));
+        unfinished.sort_by_key(|span| span.interval.ended);
         for span in &unfinished {
-            self.add(span.thread, Root { ts: span.ts, end: i64::MAX, of: span.row }, 0)?;
+            self.add(span)?;
             self.owns[span.row as usize] = ENDLESS;
         }
         let Self { parents, mut depths, owns, .. } = self;
@@ -97,7 +86,7 @@ impl InOrder {
 pub struct Places {
     parents: Vec<u32>,
     depths: Vec<u32>,
-    owns: Vec<i64>,
+    owns: Vec<u64>,
 }
 
 impl Places {
@@ -113,7 +102,7 @@ impl Places {
         let depth = self.depths.get(place).filter(|depth| **depth != NO_SLICE)?;
         let (parent, own) = (self.parents.get(place)?, self.owns.get(place)?);
         Some(Nested {
-            row,
+            of: row,
             parent: parent.checked_sub(1).map(u64::from),
             depth: u64::from(*depth),
             own: (*own != ENDLESS).then_some(*own),
