@@ -7,6 +7,7 @@ mod profile;
 mod providers;
 mod scheduling;
 mod session;
+mod slice;
 mod whose;
 
 use super::spans::{Ended, Late, Open, Spans};
@@ -21,6 +22,7 @@ use providers::Providers;
 use scheduling::Running;
 use session::Session;
 pub use session::{Origin, origin};
+use slice::Slice;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Read};
@@ -115,110 +117,6 @@ struct Filler<'a, R> {
     event_names: KnownTexts,
     skipped: BTreeMap<&'static str, u64>,
     events: u64,
-}
-
-/// A row of `slices`, but for its thread. Its times are nanoseconds, or become such where they are used.
-struct Slice<'a, T> {
-    at: T,
-    end: Option<T>,
-    /// How many rows there were when a slice with two records began.
-    begun_at: Option<i64>,
-    thread: Thread,
-    provider: ProviderId,
-    category: &'a str,
-    name: &'a str,
-    async_id: Option<u64>,
-    args: Option<&'a str>,
-}
-
-/// A time that can be converted to nanoseconds.
-trait Moment: Copy {
-    fn nanos(self) -> u64;
-}
-
-impl Moment for Time {
-    #[inline]
-    fn nanos(self) -> u64 {
-        Time::nanos(self).0
-    }
-}
-
-impl Moment for u64 {
-    fn nanos(self) -> u64 {
-        self
-    }
-}
-
-impl<'a> Slice<'a, u64> {
-    fn of(open: &'a Open, end: Option<u64>) -> Self {
-        let Open { at, rows, thread, provider, category, name, async_id, args } = open;
-        let args = (!args.is_empty()).then_some(&**args);
-        let (thread, provider, async_id) = (*thread, *provider, *async_id);
-        Self { at: *at, end, begun_at: Some(*rows), thread, provider, category, name, async_id, args }
-    }
-}
-
-impl<T: Moment> Slice<'_, T> {
-    /// Adds the row, with the thread's names and number, and its own.
-    #[inline]
-    fn add(
-        &self,
-        rows: &mut impl Rows,
-        session: &Session,
-        [pid, tid, process, thread]: [Cell<'_>; 4],
-        slice: i64,
-        number: i64,
-    ) -> io::Result<()> {
-        let dur = |end: T| integer(end.nanos().saturating_sub(self.at.nanos()));
-        let args = self.args.map_or(Cell::Null, Cell::Text);
-        let async_id = self.async_id.map_or(Cell::Null, Cell::Unsigned);
-        let provider = Cell::Integer(self.provider.0.into());
-        if rows.takes_all() {
-            let at = self.at.nanos();
-            let dur = self.end.map_or(Cell::Null, dur);
-            let (category, name) = (Cell::Text(self.category), Cell::Text(self.name));
-            let (id, number, utc) = (Cell::Integer(slice), Cell::Integer(number), session.utc(at));
-            let [parent, depth, own] = [Cell::Null; 3];
-            let cells = [
-                integer(at),
-                dur,
-                pid,
-                tid,
-                process,
-                thread,
-                category,
-                name,
-                async_id,
-                args,
-                id,
-                parent,
-                depth,
-                own,
-                number,
-                provider,
-                utc,
-            ];
-            return rows.row(Kind::Slices, &cells);
-        }
-        rows.row_of::<{ Kind::Slices.table().columns.len() }>(Kind::Slices, |place| match place {
-            0 => integer(self.at.nanos()),
-            1 => self.end.map_or(Cell::Null, dur),
-            2 => pid,
-            3 => tid,
-            4 => process,
-            5 => thread,
-            6 => Cell::Text(self.category),
-            7 => Cell::Text(self.name),
-            8 => async_id,
-            9 => args,
-            10 => Cell::Integer(slice),
-            14 => Cell::Integer(number),
-            15 => provider,
-            16 => session.utc(self.at.nanos()),
-            // Another pass adds the others.
-            _ => Cell::Null,
-        })
-    }
 }
 
 fn nanos(time: Time) -> i64 {

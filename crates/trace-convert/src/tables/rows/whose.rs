@@ -42,8 +42,8 @@ impl<'a> Whose<'a> {
     }
 }
 
-/// The last names of threads, by number and process, whose process is not known of some: a name is that of all
-/// threads with its number then, as in [`Names`].
+/// The last names of threads, by number and process. Where the process is not known, a name is that of all
+/// threads with its number, as in [`Names`].
 #[derive(Default)]
 pub struct ThreadNames(BTreeMap<(Koid, Option<Koid>), String>);
 
