@@ -183,7 +183,7 @@ pub(in crate::tables) mod tests {
     /// Rows come in the order of ends, and those of slices that do not end last.
     #[test]
     fn intervals_have_the_order_of_records() {
-        // begin a, complete b, begin c, begin d, end d, complete e, end c, end a, begin f, begin g, complete h.
+        // begin a, complete b, begin c and d, end d, complete e, end c, end a, begin f and g, complete h.
         let [b, d, e, c] = [(1, 0), (2, 1), (4, 0), (5, 3)].map(|(ts, pair)| (ts, Some(0), pair));
         let rows = [b, d, e, c, (0, Some(9), 5), (9, Some(0), 0), (9, None, 2), (9, None, 3)];
         let rows: Vec<Interval> =
