@@ -5,9 +5,9 @@
 //
 // A question is a line of JSON, [TRACE, SQL], and is answered by a line. Many of them cost one start.
 //
-// UI_DIR is a built Perfetto UI: its engine bundle is a web worker that answers remote procedure calls over a
-// message port, protobuf both ways. Only the few fields needed here are spoken.
-import {readFileSync} from 'node:fs';
+// UI_DIR is a built Perfetto UI, or only its engine: the engine's bundle is a web worker that answers remote
+// procedure calls over a message port, protobuf both ways. Only the few fields needed here are spoken.
+import {existsSync, readFileSync} from 'node:fs';
 import {basename, join} from 'node:path';
 import {MessageChannel} from 'node:worker_threads';
 
@@ -18,7 +18,7 @@ if (!uiDir || ![0, 2].includes(question.length)) {
 }
 
 // Methods of the processor, and the fields of a call (to it) and of its answer.
-const METHOD = {append: 1, finalize: 2, query: 3};
+const METHOD = {append: 1, finalize: 2, query: 3, reset: 11};
 const CALL = {sequence: 1, method: 2, append: 101, query: 103};
 const ANSWER = {fatal: 5, append: 201, query: 203, finalize: 212};
 
@@ -74,6 +74,7 @@ const textOf = (buffer) => Buffer.from(buffer).toString('utf8');
 
 // ---- the worker
 // --------------------------------------------------------------------------------------------------
+const BUNDLE = ['engine_bundle.js', 'engine_bundle.node.js'].find((name) => existsSync(join(uiDir, name)));
 function startWorker() {
   const {port1, port2} = new MessageChannel();
   const local = (url) => readFileSync(join(uiDir, basename(String(url))));
@@ -96,13 +97,12 @@ function startWorker() {
     require: undefined, importScripts: () => {}, WorkerGlobalScope: Object, XMLHttpRequest: LocalRequest,
     console: quiet,
   };
-  const source = readFileSync(join(uiDir, 'engine_bundle.js'), 'utf8');
+  const source = readFileSync(join(uiDir, BUNDLE), 'utf8');
   new Function(...Object.keys(globals), source)(...Object.values(globals));
   scope.onmessage({data: port2});
   return port1;
 }
 
-// Each trace has a worker of its own.
 let port;
 let received;
 let answers;
@@ -144,6 +144,14 @@ function failOn(part, errorField) {
   for (const [field, value] of part ? fieldsOf(part) : []) {
     if (field === errorField && value.length) throw new Error(textOf(value));
   }
+}
+
+// An engine for the next trace: the first one, or the same one without what it has loaded, for a start takes
+// several times as long as a small trace.
+async function renew() {
+  if (!port) return start();
+  call(METHOD.reset);
+  await nextAnswer();
 }
 
 async function load(trace) {
@@ -194,16 +202,17 @@ async function query(text) {
 const exact = (key, value) =>
   typeof value !== 'bigint' ? value : Number.isSafeInteger(Number(value)) ? Number(value) : value.toString();
 const lines = () => readFileSync(0, 'utf8').split('\n').filter(Boolean).map((line) => JSON.parse(line));
+let asked = '';
 try {
   let text = '';
   for (const [trace, sql] of question.length ? [question] : lines()) {
-    start();
+    asked = trace;
+    await renew();
     await load(readFileSync(trace));
     text += JSON.stringify(await query(sql), exact) + '\n';
-    port.close();
   }
   process.stdout.write(text, () => process.exit(0));
 } catch (error) {
-  console.error(String(error.message ?? error));
+  console.error(`${asked}: ${error.message ?? error}`);
   process.exit(1);
 }
