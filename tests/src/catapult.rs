@@ -6,7 +6,8 @@
 use crate::build::workspace;
 use crate::perfetto::package;
 use crate::requirement::{Requirement, named};
-use std::path::Path;
+use std::io::{Seek, Write};
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What the viewer has imported: `error`, `warnings`, numbers of `slices`, `operations` and `counters` by
@@ -26,11 +27,43 @@ pub fn count(test: &str, trace: &Path) -> Option<serde_json::Value> {
     Some(serde_json::from_slice(&output.stdout).expect("an object"))
 }
 
+/// The slices, operations, counters and flows that the viewer has imported from each of many traces, for one
+/// start of the browser: objects as `tests/catapult/rows.mjs` describes them. None as [`count`].
+///
+/// # Panics
+/// As [`count`].
+#[must_use]
+pub fn rows(test: &str, traces: &[PathBuf]) -> Option<Vec<serde_json::Value>> {
+    if !Requirement::Catapult.is_met(test) {
+        return None;
+    }
+    let mut lines = tempfile::tempfile().expect("a temporary file");
+    for trace in traces {
+        writeln!(lines, "{}", trace.display()).expect("it can be written");
+    }
+    lines.rewind().expect("it can be read");
+    let modules = named("TRACE_TEST_CATAPULT").expect("it was tried");
+    let package = package().expect("it was tried");
+    let mut command = script("rows.mjs", &modules, &package);
+    let output = command.stdin(lines).output().expect("node runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8_lossy(&output.stdout);
+    let found: Vec<_> = text.lines().map(|line| serde_json::from_str(line).expect("an object")).collect();
+    assert_eq!(found.len(), traces.len());
+    Some(found)
+}
+
 /// Opens a trace in the viewer of a Python package, with the Node modules of a directory.
 #[must_use]
 pub(crate) fn command(modules: &Path, package: &Path, trace: &Path) -> Command {
+    let mut command = script("count.mjs", modules, package);
+    command.arg(trace);
+    command
+}
+
+fn script(name: &str, modules: &Path, package: &Path) -> Command {
     let mut command = Command::new("node");
-    command.arg(workspace().join("tests/catapult/count.mjs"));
-    command.arg(package.join("html/trace_viewer_full.html")).arg(trace).current_dir(modules);
+    command.arg(workspace().join("tests/catapult").join(name));
+    command.arg(package.join("html/trace_viewer_full.html")).current_dir(modules);
     command
 }
