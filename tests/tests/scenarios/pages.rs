@@ -41,7 +41,7 @@ const PAGES: [(&str, usize); 30] = [
     ("docs/stats.md", 0),
     ("docs/svg.md", 0),
     ("docs/tables.md", 1),
-    ("docs/testing.md", 10),
+    ("docs/testing.md", 11),
     ("docs/troubleshooting.md", 0),
 ];
 

@@ -1,0 +1,263 @@
+//! Every door of the tool gives one trace one answer.
+//!
+//! The commands that answer by themselves, and the readers of other software that read what `trace convert`
+//! has written, are compared with a model of what a trace means, and so with each other. The traces are those
+//! of `tests/data/cases`, those of the conformance corpus for which the model has rules, and random ones.
+//!
+//! `MEANING_TRACES` says how many random traces there are, 200 if it is not set, and `MEANING_SEED` is a word
+//! that decides what is in them. A failure names the trace, its records, the door, and the rows that only the
+//! model or only the door has. What differs and is known to is in `meaning/known.rs`; an entry there that
+//! nothing bears out any more is a failure, too.
+#![forbid(unsafe_code)]
+
+#[path = "meaning/cases.rs"]
+mod cases;
+#[path = "meaning/commands.rs"]
+mod commands;
+#[path = "meaning/doors.rs"]
+mod doors;
+#[path = "meaning/generator.rs"]
+mod generator;
+#[path = "meaning/known.rs"]
+mod known;
+#[path = "meaning/model.rs"]
+mod model;
+#[path = "kills/random.rs"]
+mod random;
+#[path = "meaning/readers.rs"]
+mod readers;
+#[path = "meaning/records.rs"]
+mod records;
+#[path = "meaning/rows.rs"]
+mod rows;
+
+use doors::{COMMANDS, Door, Format, Peer, READERS, classes, expected};
+use known::{KNOWN, Known};
+use model::Meaning;
+use random::Random;
+use readers::{Converted, converted_name};
+use records::{Record, archive};
+use rows::{Answer, Class, Rows};
+use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZero;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::{fs, thread};
+use trace_tests::Sandbox;
+
+/// Random traces, unless `MEANING_TRACES` says otherwise. So many bear out every entry of [`KNOWN`].
+const TRACES: u64 = 200;
+/// So many bear them out whatever the seed is.
+const MANY: u64 = 10_000;
+/// Traces whose files exist at a time.
+const BATCH: usize = 400;
+
+/// A trace, and what it means.
+struct Trace {
+    label: String,
+    meaning: Meaning,
+    /// The bytes of the file, and its suffix.
+    bytes: Vec<u8>,
+    suffix: &'static str,
+    /// Options of `trace filter`, whose result the doors get.
+    filter: &'static [&'static str],
+    /// Options of `trace convert`. If there are any, only converted files are looked at.
+    convert: &'static [&'static str],
+}
+
+impl Trace {
+    fn new(label: String, records: &[Record]) -> Self {
+        let (meaning, bytes) = (Meaning::of(records), archive(records));
+        Self { label, meaning, bytes, suffix: "fxt", filter: &[], convert: &[] }
+    }
+}
+
+/// A class of which a door says something else than the model.
+struct Difference {
+    class: Class,
+    /// Of the trace.
+    label: String,
+    text: String,
+}
+
+fn traces() -> u64 {
+    std::env::var("MEANING_TRACES").map_or(TRACES, |text| text.parse().expect("MEANING_TRACES is a number"))
+}
+
+fn seed() -> String {
+    std::env::var("MEANING_SEED").unwrap_or_default()
+}
+
+/// The random traces.
+fn random_traces() -> impl Iterator<Item = Trace> {
+    let seed = seed();
+    (0..traces()).map(move |number| {
+        let records = generator::trace(&mut Random::new(&seed, number));
+        Trace::new(format!("trace {number} of seed {seed:?}"), &records)
+    })
+}
+
+#[test]
+fn every_door_gives_one_answer() {
+    let test = "every_door_gives_one_answer";
+    let mut all = cases::cases().into_iter().chain(cases::corpus()).chain(random_traces());
+    let mut count = 0;
+    let mut asked: BTreeSet<Door> = BTreeSet::new();
+    let mut found = Differences::new();
+    loop {
+        let batch: Vec<Trace> = all.by_ref().take(BATCH).collect();
+        if batch.is_empty() {
+            break;
+        }
+        count += batch.len();
+        let sandbox = Sandbox::new();
+        for (door, answers) in ask_all(test, &sandbox, &batch) {
+            asked.insert(door);
+            for (trace, answer) in batch.iter().zip(answers) {
+                for difference in compare(trace, door, &answer) {
+                    found.entry((door, difference.class)).or_default().push(difference);
+                }
+            }
+        }
+    }
+    let failures = [unknown(&found), outdated(&found, &asked)].concat();
+    assert!(failures.is_empty(), "{count} traces\n{}", failures.join("\n"));
+}
+
+#[test]
+fn the_model_gives_the_known_answers() {
+    let cases = cases::cases();
+    for (label, class, rows) in cases::ANSWERS {
+        let case = cases.iter().find(|case| case.label == label).unwrap_or_else(|| panic!("no {label}"));
+        let expected = expected(Door::Query, &case.meaning).answer;
+        let found: Vec<_> = expected.get(&class).into_iter().flat_map(Rows::iter).collect();
+        let rows: Vec<_> = rows.iter().map(|row| (*row, 1)).collect();
+        assert_eq!(found, rows, "{label}");
+    }
+}
+
+type Differences = BTreeMap<(Door, Class), Vec<Difference>>;
+
+/// What differs and is not known to.
+fn unknown(found: &Differences) -> Vec<String> {
+    let mut texts = Vec::new();
+    for (&(door, class), differences) in found {
+        let is_known = |difference: &&Difference| {
+            KNOWN.iter().any(|known| known.has(door, class) && known.covers(&difference.label))
+        };
+        let unknown: Vec<&Difference> = differences.iter().filter(|found| !is_known(found)).collect();
+        // The shortest trace shows it best.
+        if let Some(shortest) = unknown.iter().min_by_key(|difference| difference.text.len()) {
+            texts.push(format!("{door}, {class:?}, {} times: {}", unknown.len(), shortest.text));
+        }
+    }
+    texts
+}
+
+/// What is known to differ and does not.
+fn outdated(found: &Differences, asked: &BTreeSet<Door>) -> Vec<String> {
+    let mut texts = Vec::new();
+    // Other random traces than the usual ones need not show everything, unless there are many.
+    let are_enough = seed().is_empty() && traces() >= TRACES || traces() >= MANY;
+    for Known { reason, doors, classes, only } in
+        KNOWN.iter().filter(|known| are_enough || !known.only.is_empty())
+    {
+        for door in doors.iter().filter(|door| asked.contains(door)) {
+            for class in *classes {
+                let mut differences = found.get(&(*door, *class)).into_iter().flatten();
+                if !differences.any(|difference| difference.label.starts_with(only)) {
+                    texts.push(format!("{door}, {class:?} {only} differs no longer: known.rs, {reason:?}"));
+                }
+            }
+        }
+    }
+    texts
+}
+
+/// What every door says about each trace. Doors without a reader are missing.
+fn ask_all(test: &str, sandbox: &Sandbox, traces: &[Trace]) -> BTreeMap<Door, Vec<Result<Answer, String>>> {
+    let files: Vec<String> = (0..traces.len()).map(|number| format!("trace-{number}")).collect();
+    let next = Mutex::new(0..traces.len());
+    let take = || next.lock().expect("no panic").next();
+    let answered: Mutex<BTreeMap<usize, Vec<Result<Answer, String>>>> = Mutex::default();
+    let ask_some = || {
+        while let Some(number) = take() {
+            let answers = ask_commands(sandbox, &files[number], &traces[number]);
+            answered.lock().expect("no panic").insert(number, answers);
+        }
+    };
+    thread::scope(|scope| {
+        (0..thread::available_parallelism().map_or(1, NonZero::get))
+            .for_each(|_| drop(scope.spawn(ask_some)));
+    });
+    let mut all: BTreeMap<Door, Vec<Result<Answer, String>>> = BTreeMap::new();
+    for answers in answered.into_inner().expect("no panic").into_values() {
+        for (door, answer) in COMMANDS.into_iter().zip(answers) {
+            all.entry(door).or_default().push(answer);
+        }
+    }
+    let read = |peer: Peer, formats: &[Format]| {
+        let of_format =
+            |format: Format| files.iter().map(move |file| sandbox.file(&converted_name(file, format)));
+        let paths = formats.iter().flat_map(|format| of_format(*format));
+        // What could not be converted cannot be read.
+        let converted = paths.zip(traces.iter().cycle()).filter(|(path, _)| path.exists());
+        let converted: Vec<Converted<'_>> =
+            converted.map(|(path, trace)| Converted { path, meaning: &trace.meaning }).collect();
+        readers::read(test, peer, &converted).map(|answers| (converted, answers))
+    };
+    let read: Vec<_> = thread::scope(|scope| {
+        let threads =
+            READERS.map(|(peer, formats)| scope.spawn(move || (peer, formats, read(peer, formats))));
+        threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
+    });
+    for (peer, formats, answers) in read {
+        let Some((converted, answers)) = answers else { continue };
+        let answers: BTreeMap<PathBuf, Answer> =
+            converted.into_iter().map(|converted| converted.path).zip(answers).collect();
+        for format in formats {
+            let paths = files.iter().map(|file| sandbox.file(&converted_name(file, *format)));
+            let of_files =
+                paths.map(|path| answers.get(&path).cloned().ok_or("it was not converted".to_owned()));
+            all.insert(Door::Export(*format, peer), of_files.collect());
+        }
+    }
+    all
+}
+
+/// What each command says about a trace, which it also converts for the readers.
+fn ask_commands(sandbox: &Sandbox, name: &str, trace: &Trace) -> Vec<Result<Answer, String>> {
+    let mut file = format!("{name}.{}", trace.suffix);
+    fs::write(sandbox.file(&file), &trace.bytes).expect("a file");
+    if !trace.filter.is_empty() {
+        let filtered = format!("{name}.filtered.fxt");
+        sandbox.trace([&["filter"], trace.filter, &[&file, &filtered]].concat());
+        file = filtered;
+    }
+    for format in Format::ALL {
+        let to = converted_name(name, format);
+        sandbox.trace([&["convert", "--to", format.name()], trace.convert, &[&file, &to]].concat());
+    }
+    COMMANDS.map(|door| commands::ask(sandbox, door, &file, &trace.meaning)).into()
+}
+
+/// What a door says otherwise than the model.
+fn compare(trace: &Trace, door: Door, answer: &Result<Answer, String>) -> Vec<Difference> {
+    let Trace { label, meaning, .. } = trace;
+    if !trace.convert.is_empty() && !matches!(door, Door::Export(..)) {
+        return Vec::new();
+    }
+    let expected = expected(door, meaning);
+    let records: String = meaning.records.iter().map(|record| format!("  {record}\n")).collect();
+    let differs = |class: Class| {
+        let difference = match answer {
+            Ok(answer) => {
+                let (missing, extra) = expected.difference(answer, class)?;
+                format!("  only the model: {missing}\n  only the door: {extra}\n")
+            }
+            Err(error) => format!("  {error}\n"),
+        };
+        Some(Difference { class, label: label.clone(), text: format!("{label}\n{records}{difference}") })
+    };
+    classes(door, meaning).into_iter().filter_map(differs).collect()
+}
