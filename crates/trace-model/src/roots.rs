@@ -39,8 +39,8 @@ pub struct Added {
 }
 
 impl<T> Root<T> {
-    /// The time that it takes before another root begins. What it takes behind that, it takes all the time: it
-    /// is the time of the last one that it stands for, which began before the other one.
+    /// The time that it takes before another root begins. What it takes behind that, it takes all the
+    /// time: it is the time of the last one that it stands for, which began before the other one.
     #[inline]
     const fn time_before(&self, other: u64) -> u64 {
         let Self { interval, merged, .. } = self;

@@ -7,8 +7,8 @@ use foldhash::HashMap;
 use trace_format::units::Koid;
 
 /// Names of processes and threads, from kernel object records, and of functions. Koids are unique on a
-/// machine, so the names are valid for all providers. Imported traces may have threads of one number in several
-/// processes, of which each has its name. The last name of an object counts.
+/// machine, so the names are valid for all providers. Imported traces may have threads of one number in
+/// several processes, of which each has its name. The last name of an object counts.
 #[derive(Debug, Default)]
 pub struct Names {
     processes: HashMap<Koid, Box<[u8]>>,

@@ -200,8 +200,8 @@ pub(in crate::tables) mod tests {
     //= docs/meaning.md#what-is-inside-what
     #[test]
     fn slices_are_in_the_innermost_around_them() {
-        // Of two that are equal, the first record is around the other; one never ends; the other thread has its
-        // own.
+        // Of two that are equal, the first record is around the other; one never ends; the other thread
+        // has its own.
         let slices = [
             (1, 20, Some(30), 0),
             (1, 40, Some(50), 0),
