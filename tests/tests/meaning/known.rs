@@ -2,10 +2,8 @@
 
 use super::doors::{Door, Format, Peer, V52, V55};
 use super::rows::Class;
-use Class::{
-    Arrows, Counters, Logs, Names, Operations, Parents, Problems, SelfSums, SelfTimes, Slices, Stacks, Sums,
-};
-use Door::{Assert, Check, Csv, Export, Folded, Measure, Query, Speedscope, Stats};
+use Class::{Arrows, Counters, Operations, Parents, Problems, SelfTimes, Slices, Stacks, Sums};
+use Door::{Csv, Export, Folded, Measure, Query, Speedscope};
 
 /// Classes of which doors do not say what the model says: each of the classes at each of the doors.
 pub struct Known {
@@ -29,25 +27,27 @@ impl Known {
 
 const PERFETTO: &[Door] = &[Export(Format::Perfetto, V52), Export(Format::Perfetto, V55)];
 const CHROME: &[Door] = &[Export(Format::Chrome, V52), Export(Format::Chrome, V55)];
-const VIEWER: &[Door] = &[Export(Format::Chrome, Peer::Viewer), Export(Format::Catapult, Peer::Viewer)];
 
 pub const KNOWN: &[Known] = &[
     Known {
-        reason: "an end of another name is no problem, or an overlap; operations pair by their names",
-        doors: &[Check],
-        classes: &[Problems],
-        only: "",
-    },
-    Known {
-        reason: "what overlaps counts as inside; of slices that begin together, another one is outside",
+        reason: "on a thread whose parts are out of order, a complete record counts as earlier than a pair that \
+                 begins or ends at its time",
         doors: &[Query, Csv],
         classes: &[Parents, SelfTimes],
         only: "",
     },
     Known {
-        reason: "of slices that begin together, another one is outside",
-        doors: &[Stats, Assert],
-        classes: &[SelfSums],
+        reason: "a slice without length at the end of another one is beside it; a flow whose slice is on a lane \
+                 is not bound to it",
+        doors: PERFETTO,
+        classes: &[Slices, Parents, Arrows, Problems],
+        only: "",
+    },
+    Known {
+        reason: "a pair without length is a complete event, which at the end of another slice is beside it, and \
+                 ends what never ends; a flow whose slice is on a lane is not bound to it",
+        doors: CHROME,
+        classes: &[Slices, Parents, Arrows, Problems],
         only: "",
     },
     Known {
@@ -64,65 +64,16 @@ pub const KNOWN: &[Known] = &[
         only: "",
     },
     Known {
-        reason: "ends have names; what overlaps is cut off; of slices that begin together, another one is \
-                 outside; operations of one id share a track, and pair by their names",
-        doors: PERFETTO,
-        classes: &[Slices, Parents, Operations, Arrows, Problems],
-        only: "",
-    },
-    Known {
-        reason: "log records are entries of a clock that the trace does not have",
-        doors: PERFETTO,
-        classes: &[Logs],
-        only: "",
-    },
-    Known {
-        reason: "ends have names; what overlaps is dropped; pairs without length lose their ends; operations \
-                 belong to no process",
-        doors: CHROME,
-        classes: &[Slices, Parents, Operations, Arrows, Problems],
-        only: "",
-    },
-    Known {
         reason: "begins and ends are in the order of the file; operations of all processes pair with each other",
-        doors: VIEWER,
+        doors: &[Export(Format::Catapult, Peer::Viewer)],
         classes: &[Slices, Parents, Operations, Counters, Arrows],
         only: "",
     },
     Known {
-        reason: "one of several categories is no match",
-        doors: &[Query, Csv, Speedscope],
-        classes: &[Slices],
-        only: "Z1_category_list.json",
-    },
-    Known {
-        reason: "one of several categories is no match",
-        doors: &[Stats, Assert],
-        classes: &[Sums],
-        only: "Z1_category_list.json",
-    },
-    Known {
-        reason: "operations pair in the order of the file",
-        doors: &[Query, Csv],
-        classes: &[Operations],
-        only: "S1_async_file_order.json",
-    },
-    Known {
-        reason: "operations pair in the order of the file",
-        doors: &[Stats, Assert],
-        classes: &[Sums],
-        only: "S1_async_file_order.json",
-    },
-    Known {
-        reason: "a name of a thread is that of all threads with its number",
-        doors: &[Query, Csv],
-        classes: &[Names],
-        only: "E1_same_tid.json",
-    },
-    Known {
-        reason: "thread 0 is the idle one for the reader",
-        doors: PERFETTO,
-        classes: &[Names],
-        only: "U1_thread0.json",
+        reason: "a slice without length at the end of another one is beside it; a flow whose slice is on a lane \
+                 is not bound to it",
+        doors: &[Export(Format::Chrome, Peer::Viewer)],
+        classes: &[Parents, Arrows],
+        only: "",
     },
 ];

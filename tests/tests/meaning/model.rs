@@ -137,19 +137,14 @@ impl Meaning {
             let slice = &slices[*place];
             (slice.thread, slice.begin, u64::MAX - last(slice), slice.begun)
         });
-        // What overlaps is left out of later comparisons, as docs/check.md says.
-        let mut compared: Vec<&Slice> = Vec::new();
-        for place in order {
-            let slice = &slices[place];
-            if compared.iter().any(|other| overlap(other, slice)) {
-                self.slices[place].overlaps = true;
-            } else {
-                compared.push(slice);
-            }
+        // Each is compared with those that began before it, as docs/check.md says.
+        for (count, place) in order.iter().enumerate() {
+            let slice = &slices[*place];
+            self.slices[*place].overlaps = order[..count].iter().any(|other| overlap(&slices[*other], slice));
         }
         let overlapping = self.slices.iter().filter(|slice| slice.overlaps).count();
         self.report("overlapping-durations", overlapping as u64);
-        // A reader needs a further row for all that overlap anything, also what is left out above.
+        // A reader needs a further row for all that overlap anything.
         for place in 0..slices.len() {
             self.slices[place].overlaps = slices.iter().any(|other| overlap(other, &slices[place]));
         }

@@ -86,8 +86,8 @@ impl<'a> Selection<'a> {
                     self.open_count -= usize::from(begun.is_some());
                     begun
                 });
-                // Some writers leave the category out where a duration ends.
-                if event.category == "" { begun.unwrap_or(is_kept) } else { is_kept }
+                // Some writers leave the category out where a duration ends, or have another one.
+                begun.unwrap_or(is_kept)
             }
             _ => is_kept,
         }
@@ -109,7 +109,8 @@ impl<'a> Selection<'a> {
 
     fn is_wanted(&self, category: &[u8]) -> bool {
         let wanted = &self.options.categories;
-        wanted.is_empty() || wanted.iter().any(|wanted| wanted.as_bytes() == category)
+        let is_one = |category: &[u8]| wanted.iter().any(|wanted| wanted.as_bytes() == category);
+        wanted.is_empty() || is_one(category) || category.split(|byte| *byte == b',').any(is_one)
     }
 
     fn is_of(&self, process: Koid) -> bool {

@@ -72,7 +72,7 @@ impl<W: Write> Writer<'_, W> {
         }
         let known = if lane.number == 0 { self.exporter.tracks.known_thread(lane.thread) } else { None };
         let track = known.unwrap_or_else(|| {
-            let descriptor = self.exporter.tracks.lane(lane.thread);
+            let descriptor = self.exporter.tracks.lane(lane.thread, lane.number);
             let track = descriptor.uuid.unwrap_or_default();
             self.exporter.describe(descriptor);
             track

@@ -256,10 +256,13 @@ impl Tracks {
         self.named(uuid, name, process.unwrap_or_default())
     }
 
-    /// A further track of a thread, for slices that overlap others.
-    pub fn lane(&mut self, thread: Thread) -> TrackDescriptor {
+    /// A further track of a thread, for slices that overlap others. It is below the thread's: of further tracks
+    /// with the thread's description, Perfetto's reader would make another thread.
+    pub fn lane(&mut self, thread: Thread, number: usize) -> TrackDescriptor {
         let uuid = self.next();
-        thread_descriptor(uuid, self.processes.get(&thread.process).copied(), thread, None)
+        let parent_uuid = self.threads.get(&thread).copied();
+        let name = Some(format!("overlapping {number}"));
+        TrackDescriptor { uuid: Some(uuid), name, parent_uuid, ..TrackDescriptor::default() }
     }
 
     /// A track of its own for one operation of a process.
