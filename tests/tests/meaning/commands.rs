@@ -3,7 +3,7 @@
 use super::doors::{
     Door, Lengths, Name, counter_row, flow_row, log_row, name_row, name_text, parent_row, self_row, slice_row,
 };
-use super::model::Meaning;
+use super::model::{Meaning, Slice};
 use super::rows::{Answer, Class, Rows};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -205,6 +205,11 @@ fn speedscope(sandbox: &Sandbox, file: &str, meaning: &Meaning) -> Result<Answer
     let opened = list(&document, "profiles").iter().flat_map(|profile| list(profile, "events"));
     let first_opened = opened.map(|event| number(event, "at")).min().unwrap_or(0);
     let first = meaning.slices.iter().map(|slice| slice.begin).min().unwrap_or(0) - first_opened;
+    let mut expected: BTreeMap<String, usize> = BTreeMap::new();
+    for Slice { thread, category, name, begin, end, .. } in &meaning.slices {
+        let row = slice_row(thread, category, name, *begin, end.map(|end| end - begin));
+        *expected.entry(row).or_default() += 1;
+    }
     let (mut slices, mut parents) = (Rows::default(), Rows::default());
     for profile in list(&document, "profiles") {
         // "process 100 / thread 201 (overlapping, 2)"
@@ -224,6 +229,12 @@ fn speedscope(sandbox: &Sandbox, file: &str, meaning: &Meaning) -> Result<Answer
             }
             let category = frames.get(frame).map_or("", |frame| self::text(frame, "file"));
             let row = slice_row(&track, category, name(frame), begin, Some(at - begin));
+            // The format has no open slices: they end with the profile.
+            let ended = expected.entry(row.clone()).or_default();
+            let is_open = number(event, "at") == number(profile, "endValue") && *ended == 0;
+            *ended = ended.saturating_sub(1);
+            let open_row = slice_row(&track, category, name(frame), begin, None);
+            let row = if is_open && expected.contains_key(&open_row) { open_row } else { row };
             parents.add(parent_row(&row, stack.last().map(|(outer, _)| name(*outer))));
             slices.add(row);
         }

@@ -336,11 +336,8 @@ fn stacks(meaning: &Meaning, expected: &mut Expected) {
 }
 
 fn of_speedscope(meaning: &Meaning, expected: &mut Expected) {
-    let (_, last) = meaning.times();
     for slice in &meaning.slices {
-        // The format has no open slices: they end with the trace.
-        let length = slice.end.unwrap_or(last) - slice.begin;
-        let row = slice_row(slice.thread, &slice.category, &slice.name, slice.begin, Some(length));
+        let row = slice_row(slice.thread, &slice.category, &slice.name, slice.begin, length(slice));
         let parents = parent_row(&row, slice.parent.map(|parent| &*meaning.slices[parent].name));
         // What overlaps is in a further profile, without what encloses both.
         if slice.overlaps && slice.parent.is_some() {

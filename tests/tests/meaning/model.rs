@@ -228,16 +228,6 @@ impl Meaning {
         self.arrows = arrows;
     }
 
-    /// The first and the last time of the trace.
-    pub fn times(&self) -> (u64, u64) {
-        let ends = self.records.iter().map(|record| match record.kind {
-            Kind::Complete { end } => end,
-            _ => record.at,
-        });
-        let begins = self.records.iter().map(|record| record.at);
-        (begins.min().unwrap_or(0), ends.max().unwrap_or(0))
-    }
-
     /// The innermost slice around a record; None if there is none, or if another one begins, ends or overlaps
     /// there.
     pub fn around(&self, record: &Record) -> Option<usize> {
