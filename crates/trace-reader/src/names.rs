@@ -117,7 +117,7 @@ impl Names {
 mod tests {
     use super::*;
 
-    fn name<'a>(names: &'a Names, process: u64, thread: u64) -> Option<&'a [u8]> {
+    fn name(names: &Names, process: u64, thread: u64) -> Option<&[u8]> {
         let thread = Thread { process: Koid(process), thread: Koid(thread) };
         names.thread(thread).map(|name| name.as_bytes())
     }
