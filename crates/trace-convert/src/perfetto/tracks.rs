@@ -256,8 +256,8 @@ impl Tracks {
         self.named(uuid, name, process.unwrap_or_default())
     }
 
-    /// A further track of a thread, for slices that overlap others. It is below the thread's: of further tracks
-    /// with the thread's description, Perfetto's reader would make another thread.
+    /// A further track of a thread, for slices that overlap others. It is below the thread's: of further
+    /// tracks with the thread's description, Perfetto's reader would make another thread.
     pub fn lane(&mut self, thread: Thread, number: usize) -> TrackDescriptor {
         let uuid = self.next();
         let parent_uuid = self.threads.get(&thread).copied();
