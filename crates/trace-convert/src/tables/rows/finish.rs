@@ -2,7 +2,9 @@
 
 use super::{Filler, Rows, Slice, integer};
 use crate::tables::{Cell, Kind};
+use std::collections::HashSet;
 use std::io;
+use trace_format::units::Koid;
 use trace_reader::Thread;
 
 impl<R: Rows> Filler<'_, R> {
@@ -14,8 +16,11 @@ impl<R: Rows> Filler<'_, R> {
             let process = self.processes.get(&thread.process).cloned();
             names.push((*thread, process, self.threads.get(*thread).map(str::to_owned)));
         }
+        // A name without a process is that of a thread with its number, if there is one.
+        let numbers: HashSet<Koid> = names.iter().map(|(thread, ..)| thread.thread).collect();
         for (thread, name) in self.threads.iter() {
-            if !self.seen.contains_key(&thread) {
+            let is_known = thread.process == Koid(0) && numbers.contains(&thread.thread);
+            if !is_known && !self.seen.contains_key(&thread) {
                 let process = self.processes.get(&thread.process).cloned();
                 names.push((thread, process, Some(name.to_owned())));
             }
