@@ -138,18 +138,21 @@ fn the_model_gives_the_known_answers() {
 
 type Differences = BTreeMap<(Door, Class), Vec<Difference>>;
 
-/// What differs and is not known to.
+/// What differs and is not known to. What is known is printed.
 fn unknown(found: &Differences) -> Vec<String> {
     let mut texts = Vec::new();
     for (&(door, class), differences) in found {
         let is_known = |difference: &&Difference| {
             KNOWN.iter().any(|known| known.has(door, class) && known.covers(&difference.label))
         };
-        let unknown: Vec<&Difference> = differences.iter().filter(|found| !is_known(found)).collect();
+        let (known, unknown): (Vec<_>, Vec<_>) = differences.iter().partition(is_known);
         // The shortest trace shows it best.
-        if let Some(shortest) = unknown.iter().min_by_key(|difference| difference.text.len()) {
-            texts.push(format!("{door}, {class:?}, {} times: {}", unknown.len(), shortest.text));
-        }
+        let shortest = |of: &[&Difference]| {
+            let shortest = of.iter().min_by_key(|difference| difference.text.len())?;
+            Some(format!("{door}, {class:?}, {} times: {}", of.len(), shortest.text))
+        };
+        shortest(&known).into_iter().for_each(|text| println!("known: {text}"));
+        texts.extend(shortest(&unknown));
     }
     texts
 }

@@ -187,7 +187,11 @@ fn folded(sandbox: &Sandbox, file: &str, meaning: &Meaning) -> Result<Answer, St
     let arguments = ["convert", "--to", "folded", "--stacks", "slices", "--by-thread", file, "-"];
     let text = succeed(sandbox, &arguments)?;
     let mut rows = Rows::default();
-    String::from_utf8_lossy(&text).lines().for_each(|line| rows.add(line.to_owned()));
+    for line in String::from_utf8_lossy(&text).lines() {
+        // How spaces in names are written is not compared.
+        let (stack, own) = line.rsplit_once(' ').unwrap_or((line, ""));
+        rows.add(format!("{} {own}", stack.replace(' ', "_")));
+    }
     Ok(Answer::from([(Class::Stacks, rows)]))
 }
 

@@ -391,6 +391,7 @@ fn of_export(format: Format, peer: Peer, meaning: &Meaning, expected: &mut Expec
         if slice.overlaps && parent.is_some() {
             expected.allow(Class::Parents, &parents, parent_row(&row, None));
         }
+        allow_touching(peer, meaning, slice, (&row, &parents), expected);
         // Perfetto's processor has thread numbers of 32 bits, and takes thread 0 for the idle one.
         if slice.thread.thread == 0 || slice.thread.thread > u32::MAX.into() {
             let track = format!("{}/{REPLACED}", slice.thread.process);
@@ -456,6 +457,33 @@ fn of_export(format: Format, peer: Peer, meaning: &Meaning, expected: &mut Expec
             expected.allow_missing(Class::Arrows, &row);
         }
         expected.add(Class::Arrows, row);
+    }
+}
+
+/// Allows the parents that readers give to a slice without length. `rows` are those of the slice, without and
+/// with its parent.
+fn allow_touching(peer: Peer, meaning: &Meaning, slice: &Slice, rows: (&str, &str), expected: &mut Expected) {
+    let (row, parents) = rows;
+    if slice.end.is_some_and(|end| end > slice.begin) {
+        return;
+    }
+    // An instant is a slice without length, in which another one of its time may be.
+    let is_there = |record: &&Record| (record.thread, record.at) == (slice.thread, slice.begin);
+    for record in meaning.records.iter().filter(is_there) {
+        match record.kind {
+            Kind::Instant => expected.allow(Class::Parents, parents, parent_row(row, Some(&record.name))),
+            // Log records without a wall clock are instants in Perfetto's format.
+            Kind::Log => expected.allow(Class::Parents, parents, parent_row(row, Some("log"))),
+            _ => {}
+        }
+    }
+    // For Catapult's viewer, a slice that begins at the end of another and has no length is inside. An open
+    // one has none for it, if nothing follows on its thread.
+    if peer == Peer::Viewer {
+        let at_end = |other: &&Slice| (other.thread, other.end) == (slice.thread, Some(slice.begin));
+        for other in meaning.slices.iter().filter(at_end) {
+            expected.allow(Class::Parents, parents, parent_row(row, Some(&other.name)));
+        }
     }
 }
 

@@ -70,10 +70,9 @@ pub const KNOWN: &[Known] = &[
         only: "",
     },
     Known {
-        reason: "a slice without length at the end of another one is beside it; a flow whose slice is on a lane \
-                 is not bound to it",
+        reason: "a flow whose slice is on a lane is not bound to it",
         doors: &[Export(Format::Chrome, Peer::Viewer)],
-        classes: &[Parents, Arrows],
+        classes: &[Arrows],
         only: "",
     },
 ];
