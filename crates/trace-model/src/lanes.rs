@@ -5,14 +5,20 @@
 
 use crate::around::{Open, Placed};
 use crate::interval::Interval;
-use crate::nesting::words;
+use crate::nesting::{SWEPT, words};
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
 use std::io;
 use trace_reader::sorter::Sorter;
 
-/// Lanes of one track; what does not fit in them is on the last one.
+/// Lanes of one track. A slice that needs a further one is left out.
 pub const MAX_LANES: usize = 1000;
+/// Slices of all tracks that have begun and not ended. One that begins beyond that is left out.
+const MAX_OPEN: usize = if cfg!(test) { 2000 } else { 500_000 };
+/// Of slices that begin together, so many bytes are put into an order at a time.
+const MAX_TOGETHER_BYTES: usize = if cfg!(test) { 1 << 20 } else { 8 << 20 };
+/// What waits in memory; a file holds the rest.
+const RUN_BYTES: usize = 16 << 20;
 
 /// A step of a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,11 +35,18 @@ pub struct Step<'a> {
 
 /// Takes slices of tracks, and gives steps of lanes.
 ///
-/// Memory holds 48 MiB and the slices that are open at a time; a file holds the rest.
-#[derive(Debug, Default)]
+/// Memory holds 16 MiB, 8 MiB of slices that begin together, and what is known of 500 000 open slices; a file
+/// holds the rest.
+#[derive(Debug)]
 pub struct Lanes {
     sorter: Sorter,
     encoded: Vec<u8>,
+}
+
+impl Default for Lanes {
+    fn default() -> Self {
+        Self { sorter: Sorter::with_runs_of(RUN_BYTES), encoded: Vec::new() }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -65,67 +78,118 @@ impl Lanes {
     }
 
     /// Passes on the steps of all lanes, of each in the order of their times. What did not end has no end.
-    /// Returns how many slices found no lane that they fit on.
+    /// Returns how many slices were left out.
     ///
     /// # Errors
     /// What had to be sorted could not be kept in a file, or the caller's.
     pub fn finish(self, mut take: impl FnMut(&Step<'_>) -> io::Result<()>) -> io::Result<u64> {
-        let mut tracks: HashMap<u64, Track, RandomState> = HashMap::default();
-        let mut together: Vec<Waiting> = Vec::new();
-        let mut misplaced = 0;
+        let mut placing = Placing::default();
         self.sorter.finish(|entry| {
             let [track, begin, end, begun, ended] = words::<HEAD_WORDS>(entry)?;
-            if together.first().is_some_and(|first| first.interval.begin != begin) {
-                misplaced += place(&mut together, &mut tracks, &mut take)?;
+            let is_later = placing.together.first().is_some_and(|first| first.interval.begin != begin);
+            if is_later || placing.bytes > MAX_TOGETHER_BYTES {
+                placing.place(&mut take)?;
             }
             let bytes = entry.get(HEAD_WORDS * size_of::<u64>()..).unwrap_or_default().to_vec();
-            together.push(Waiting { track, interval: Interval { begin, end, begun, ended }, bytes });
+            placing.bytes += size_of::<Waiting>() + bytes.len();
+            let interval = Interval { begin, end, begun, ended };
+            placing.together.push(Waiting { track, interval, bytes });
             Ok(())
         })?;
-        misplaced += place(&mut together, &mut tracks, &mut take)?;
+        placing.place(&mut take)?;
+        let Placing { tracks, left_out, .. } = placing;
         let mut tracks: Vec<(u64, Track)> = tracks.into_iter().collect();
         tracks.sort_by_key(|(track, _)| *track);
         for (number, mut track) in tracks {
-            for lane in 0..track.lanes.len() {
-                track.end(number, lane, u64::MAX - 1, None, &mut take)?;
-            }
+            track.end_all(number, u64::MAX - 1, &mut take)?;
         }
-        Ok(misplaced)
+        Ok(left_out)
     }
 }
 
-/// Takes the slices that begin at one time; returns how many were misplaced.
-fn place(
-    together: &mut Vec<Waiting>,
-    tracks: &mut HashMap<u64, Track, RandomState>,
-    take: &mut impl FnMut(&Step<'_>) -> io::Result<()>,
-) -> io::Result<u64> {
-    let mut misplaced = 0;
-    together.sort_by_key(|waiting| waiting.track);
-    let mut intervals = Vec::new();
-    for of_track in together.chunk_by(|a, b| a.track == b.track) {
-        let [Waiting { track: number, .. }, ..] = of_track else { continue };
-        let track = tracks.entry(*number).or_default();
-        intervals.clear();
-        intervals.extend(of_track.iter().map(|waiting| waiting.interval));
-        let [Interval { begin: at, .. }, ..] = intervals[..] else { continue };
-        while track.open.pop_before(at).is_some() {}
-        for Placed { index, parent } in track.open.parents(&intervals) {
-            let Waiting { interval, bytes, .. } = &of_track[index];
-            let parent = parent.and_then(|parent| track.open.of(&parent)).map(|(of, lane)| (*of, *lane));
-            let lane = track.lane(*number, interval, parent, take)?;
-            misplaced += u64::from(lane.is_none());
-            let lane = lane.unwrap_or(MAX_LANES - 1);
-            track.open.insert(*interval, lane);
-            track.lanes[lane].push(*interval);
-            take(&Step { track: *number, lane, at, begins: Some((*interval, bytes)) })?;
+/// Slices on their way to lanes.
+#[derive(Default)]
+struct Placing {
+    tracks: HashMap<u64, Track, RandomState>,
+    /// Slices that begin at one time, and their bytes.
+    together: Vec<Waiting>,
+    bytes: usize,
+    /// Slices on lanes.
+    open: usize,
+    /// Slices that came since all tracks were looked at for ended ones.
+    since: usize,
+    left_out: u64,
+}
+
+impl Placing {
+    /// Takes the slices that begin at one time, or the first of them.
+    fn place(&mut self, take: &mut impl FnMut(&Step<'_>) -> io::Result<()>) -> io::Result<()> {
+        let mut together = std::mem::take(&mut self.together);
+        self.bytes = 0;
+        together.sort_by_key(|waiting| waiting.track);
+        let mut intervals = Vec::new();
+        for of_track in together.chunk_by(|a, b| a.track == b.track) {
+            let [Waiting { track: number, interval: Interval { begin: at, .. }, .. }, ..] = *of_track else {
+                continue;
+            };
+            self.since += of_track.len();
+            if self.open + of_track.len() > MAX_OPEN && self.since * SWEPT >= self.tracks.len() {
+                self.sweep(at, take)?;
+            }
+            let track = self.tracks.entry(number).or_default();
+            while track.open.pop_before(at).is_some() {}
+            intervals.clear();
+            intervals.extend(of_track.iter().map(|waiting| waiting.interval));
+            let before = track.len();
+            for Placed { index, parent } in track.open.parents(&intervals) {
+                let Waiting { interval, bytes, .. } = &of_track[index];
+                let parent = parent.and_then(|parent| track.open.of(&parent));
+                let parent = parent.map(|(of, lane)| (*of, *lane));
+                let is_full = self.open + track.len() >= MAX_OPEN + before;
+                let lane = if is_full { None } else { track.lane(number, interval, parent, take)? };
+                let Some(lane) = lane else {
+                    self.left_out += 1;
+                    continue;
+                };
+                track.open.insert(*interval, lane);
+                track.lanes[lane].push(*interval);
+                take(&Step { track: number, lane, at, begins: Some((*interval, bytes)) })?;
+            }
+            self.open = self.open + track.len() - before;
         }
+        Ok(())
     }
-    together.clear();
-    Ok(misplaced)
+
+    /// Ends what has ended on all tracks.
+    #[cold]
+    fn sweep(&mut self, at: u64, take: &mut impl FnMut(&Step<'_>) -> io::Result<()>) -> io::Result<()> {
+        self.since = 0;
+        for (number, track) in &mut self.tracks {
+            while track.open.pop_before(at).is_some() {}
+            track.end_all(*number, at.saturating_sub(1), take)?;
+        }
+        self.tracks.retain(|_, track| track.len() > 0);
+        self.open = self.tracks.values().map(Track::len).sum();
+        Ok(())
+    }
 }
 
 impl Track {
+    /// How many slices are on its lanes.
+    fn len(&self) -> usize {
+        self.lanes.iter().map(Vec::len).sum()
+    }
+
+    /// Ends the slices of all lanes that end until a time.
+    fn end_all(
+        &mut self,
+        number: u64,
+        until: u64,
+        take: &mut impl FnMut(&Step<'_>) -> io::Result<()>,
+    ) -> io::Result<()> {
+        (0..self.lanes.len()).try_for_each(|lane| self.end(number, lane, until, None, take))
+    }
+
     /// The lane for a slice that begins, after the ends of what is not around it; none if there is none.
     fn lane(
         &mut self,

@@ -23,9 +23,16 @@ pub struct Nested {
     pub own: Option<u64>,
 }
 
+/// Slices of all tracks that have begun and not ended. Beyond that, nothing is found to be in a slice.
+const MAX_OPEN: usize = if cfg!(test) { 2000 } else { 500_000 };
+/// Slices that begin together and are put into an order at a time.
+const MAX_TOGETHER: usize = if cfg!(test) { 2000 } else { 1 << 20 };
+/// So many tracks are looked at for ended slices for each slice that has come since.
+pub(crate) const SWEPT: usize = 64;
+
 /// Takes slices of tracks, and says where each is.
 ///
-/// Memory holds 48 MiB and the slices that are open at a time; a file holds the rest.
+/// Memory holds 48 MiB, 500 000 open slices, and a million that begin together; a file holds the rest.
 #[derive(Debug, Default)]
 pub struct Nesting {
     sorter: Sorter,
@@ -78,18 +85,18 @@ impl Nesting {
         self,
         mut take: impl FnMut(u64, &Interval, Nested) -> io::Result<()>,
     ) -> io::Result<()> {
-        let mut tracks: HashMap<u64, Open<Kept>, RandomState> = HashMap::default();
-        let mut together: Vec<(u64, Interval, u64)> = Vec::new();
+        let mut nester = Nester::default();
         self.sorter.finish(|entry| {
             let [track, begin, end, begun, ended, of] = words(entry)?;
-            if together.first().is_some_and(|(_, first, _)| first.begin != begin) {
-                nest(&mut together, &mut tracks, &mut take)?;
+            let is_later = nester.together.first().is_some_and(|(_, first, _)| first.begin != begin);
+            if is_later || nester.together.len() >= MAX_TOGETHER {
+                nester.nest(&mut take)?;
             }
-            together.push((track, Interval { begin, end, begun, ended }, of));
+            nester.together.push((track, Interval { begin, end, begun, ended }, of));
             Ok(())
         })?;
-        nest(&mut together, &mut tracks, &mut take)?;
-        let mut tracks: Vec<(u64, Open<Kept>)> = tracks.into_iter().collect();
+        nester.nest(&mut take)?;
+        let mut tracks: Vec<(u64, Open<Kept>)> = nester.tracks.into_iter().collect();
         tracks.sort_by_key(|(track, _)| *track);
         for (track, mut open) in tracks {
             while let Some((interval, kept)) = open.pop() {
@@ -100,30 +107,69 @@ impl Nesting {
     }
 }
 
-/// Takes the slices that begin at one time.
-fn nest(
-    together: &mut Vec<(u64, Interval, u64)>,
-    tracks: &mut HashMap<u64, Open<Kept>, RandomState>,
-    take: &mut impl FnMut(u64, &Interval, Nested) -> io::Result<()>,
-) -> io::Result<()> {
-    together.sort_by_key(|(track, ..)| *track);
-    let mut intervals = Vec::new();
-    for of_track in together.chunk_by(|a, b| a.0 == b.0) {
-        let [(track, first, _), ..] = of_track else { continue };
-        let open = tracks.entry(*track).or_default();
-        while let Some((interval, kept)) = open.pop_before(first.begin) {
-            take(*track, &interval, kept.nested(&interval))?;
+/// Slices on their way.
+#[derive(Default)]
+struct Nester {
+    tracks: HashMap<u64, Open<Kept>, RandomState>,
+    /// Slices that begin at one time.
+    together: Vec<(u64, Interval, u64)>,
+    open: usize,
+    /// Slices that came since all tracks were looked at for ended ones.
+    since: usize,
+}
+
+impl Nester {
+    /// Takes the slices that begin at one time, or the first of them.
+    fn nest(&mut self, take: &mut impl FnMut(u64, &Interval, Nested) -> io::Result<()>) -> io::Result<()> {
+        let mut together = std::mem::take(&mut self.together);
+        together.sort_by_key(|(track, ..)| *track);
+        let mut intervals = Vec::new();
+        for of_track in together.chunk_by(|a, b| a.0 == b.0) {
+            let [(track, Interval { begin: at, .. }, _), ..] = *of_track else { continue };
+            self.since += of_track.len();
+            if self.open + of_track.len() > MAX_OPEN && self.since * SWEPT >= self.tracks.len() {
+                self.sweep(at, take)?;
+            }
+            let Self { tracks, open: count, .. } = self;
+            let open = tracks.entry(track).or_default();
+            while let Some((interval, kept)) = open.pop_before(at) {
+                *count -= 1;
+                take(track, &interval, kept.nested(&interval))?;
+            }
+            intervals.clear();
+            intervals.extend(of_track.iter().map(|(_, interval, _)| *interval));
+            for Placed { index, parent } in open.parents(&intervals) {
+                let (_, interval, of) = of_track[index];
+                let kept = open.begin(&interval, of, parent.as_ref());
+                if *count >= MAX_OPEN {
+                    take(track, &interval, kept.nested(&interval))?;
+                    continue;
+                }
+                *count += 1;
+                open.insert(interval, kept);
+            }
         }
-        intervals.clear();
-        intervals.extend(of_track.iter().map(|(_, interval, _)| *interval));
-        for Placed { index, parent } in open.parents(&intervals) {
-            let (_, interval, of) = of_track[index];
-            let kept = open.begin(&interval, of, parent.as_ref());
-            open.insert(interval, kept);
-        }
+        together.clear();
+        self.together = together;
+        Ok(())
     }
-    together.clear();
-    Ok(())
+
+    /// Passes on what has ended on all tracks.
+    #[cold]
+    fn sweep(
+        &mut self,
+        at: u64,
+        take: &mut impl FnMut(u64, &Interval, Nested) -> io::Result<()>,
+    ) -> io::Result<()> {
+        self.since = 0;
+        for (track, open) in &mut self.tracks {
+            while let Some((interval, kept)) = open.pop_before(at) {
+                self.open -= 1;
+                take(*track, &interval, kept.nested(&interval))?;
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Open<Kept> {

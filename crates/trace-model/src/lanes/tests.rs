@@ -82,6 +82,40 @@ fn what_overlaps_has_lanes_of_its_own() {
     assert_eq!(seen(&slices), [(0, 20, None), (1, 40, None), (0, 18, Some(0)), (0, 60, None)]);
 }
 
+/// The steps of slices of many tracks, as begins and ends, and how many slices were left out.
+fn counted(slices: impl Iterator<Item = (u64, Interval)>) -> (u64, u64, u64) {
+    let mut lanes = Lanes::default();
+    slices.for_each(|(track, slice)| lanes.push(track, &slice, &[0; 100]));
+    let (mut begins, mut ends) = (0, 0);
+    let left_out = lanes.finish(|step| {
+        *if step.begins.is_some() { &mut begins } else { &mut ends } += 1;
+        Ok(())
+    });
+    (begins, ends, left_out.unwrap())
+}
+
+/// Beyond the limit slices are left out, until others have ended.
+#[test]
+fn open_slices_have_a_limit() {
+    let deep = (0..2500).map(|at| (7, complete(at, 10_000 - at, at)));
+    let later = (0..2500).map(|at| (7, complete(20_000 + 2 * at, 20_001 + 2 * at, 5000 + at)));
+    assert_eq!(counted(deep.chain(later)), (4500, 4500, 500));
+}
+
+/// What has ended on other tracks makes room.
+#[test]
+fn slices_of_many_tracks_are_not_left_out() {
+    assert_eq!(counted((0..10_000).map(|at| (at, complete(10 * at, 10 * at + 5, at)))), (10_000, 10_000, 0));
+}
+
+/// More than is put into an order at a time: all are there.
+#[test]
+fn many_slices_may_begin_together() {
+    let slices = (0..20_000).map(|at| (at % 50, complete(5, 6 + at / 50, at)));
+    assert_eq!(counted(slices), (MAX_OPEN as u64, MAX_OPEN as u64, 20_000 - MAX_OPEN as u64));
+    assert_eq!(counted((0..20_000).map(|at| (1, complete(5, 5, at)))), (20_000, 20_000, 0));
+}
+
 #[test]
 fn lanes_have_a_limit() {
     let mut lanes = Lanes::default();

@@ -219,6 +219,34 @@ fn merged_roots_that_overlap_have_the_time_of_all() {
     }
 }
 
+/// With too many open slices, some have nothing in them; each comes once all the same.
+#[test]
+fn open_slices_have_a_limit() {
+    let deep: Vec<Interval> = (0..2500).map(|at| complete(at, 10_000 - at, at)).collect();
+    let later = complete(20_000, 20_010, 5000);
+    let slices: Vec<Interval> = deep.into_iter().chain([later, complete(20_001, 20_003, 5001)]).collect();
+    let (mut nesting, mut all) = (Nesting::default(), Vec::new());
+    (0..).zip(&slices).for_each(|(of, slice)| nesting.push(7, slice, of));
+    let mut take = |nested| -> io::Result<()> {
+        all.push(nested);
+        Ok(())
+    };
+    nesting.finish(&mut take).unwrap();
+    all.sort_by_key(|nested: &Nested| nested.of);
+    let of = |at: usize| (all[at].parent, all[at].own);
+    assert_eq!(all.len(), slices.len());
+    assert_eq!((of(0), of(1998)), ((None, Some(2)), (Some(1997), Some(2))));
+    assert_eq!((of(2100).1, of(2499).1), (Some(10_000 - 4200), Some(10_000 - 4998)));
+    assert_eq!((of(2500), of(2501)), ((None, Some(8)), (Some(2500), Some(2))));
+}
+
+#[test]
+fn many_slices_may_begin_together() {
+    let slices: Vec<Interval> = (0..3000).map(|at| complete(5, 5, at)).collect();
+    assert!(nested(&slices).iter().all(|nested| nested.own == Some(0)));
+    assert_eq!(nested(&slices).len(), 3000);
+}
+
 #[test]
 fn sorted_bytes_that_have_changed_are_an_error() {
     assert_eq!(words::<2>(&bytes([1, 2])).unwrap(), [1, 2]);
