@@ -11,17 +11,24 @@ use trace_format::event::EventKind;
 use trace_format::units::Koid;
 use trace_model::{Interval, Lanes, Odd, OperationKey, token};
 use trace_reader::sorter::Sorter;
-use trace_reader::{Event, Thread, Time};
+use trace_reader::{Event, Thread, ThreadNumbers, Time};
 
-/// Begins that have no end so far.
+/// Begins that have no end so far, and the bytes of what belongs to them: of durations, and of operations.
 const MAX_OPEN: usize = 500_000;
+const MAX_OPEN_BYTES: usize = 8 << 20;
 /// The remark about begins beyond that.
-const TOO_MANY: &str = "begins of slices beyond 500 000 that are open";
+const TOO_MANY: &str = "begins of slices beyond 500 000 or 8 MiB that are open";
+/// Threads that are distinguished.
+const MAX_THREADS: usize = 1 << 20;
+/// The remark about parts of slices of others.
+const TOO_MANY_THREADS: &str = "events of threads beyond a million";
+/// What waits in memory; a file holds the rest.
+const RUN_BYTES: usize = 16 << 20;
 /// The remark about ends for which nothing is open.
 pub(crate) const UNMATCHED: &str = "ends of slices that have no begin, which are left out";
 /// The remark about slices for which there were no lanes.
-const MISPLACED: &str = "slices that overlap too many others, whose lengths are not right";
-const HEAD_WORDS: usize = 6;
+const LEFT_OUT: &str = "slices beyond 1000 that overlap, or 500 000 that are open";
+const HEAD_WORDS: usize = 7;
 
 /// What a part does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,32 +58,11 @@ pub(crate) struct OddSlices {
     odd: Odd,
     parts: Sorter,
     encoded: Vec<u8>,
-    threads: Numbers<Thread>,
-    operations: Numbers<OperationKey>,
-}
-
-/// Numbers of what parts belong to.
-#[derive(Debug)]
-struct Numbers<K> {
-    numbers: HashMap<K, u64, RandomState>,
-    all: Vec<K>,
-}
-
-impl<K> Default for Numbers<K> {
-    fn default() -> Self {
-        Self { numbers: HashMap::default(), all: Vec::new() }
-    }
-}
-
-impl<K: Copy + Eq + std::hash::Hash> Numbers<K> {
-    fn number(&mut self, of: K) -> u64 {
-        let next = self.all.len() as u64;
-        let number = *self.numbers.entry(of).or_insert(next);
-        if number == next {
-            self.all.push(of);
-        }
-        number
-    }
+    numbers: ThreadNumbers,
+    /// By their numbers.
+    threads: Vec<Thread>,
+    /// Parts of threads for which there was no number.
+    unnumbered: u64,
 }
 
 /// The lane of a thread.
@@ -92,7 +78,7 @@ pub(crate) trait WriteOdd {
     /// A slice begins. Its end, if it has one, is known, and what belongs to that.
     fn begin(&mut self, lane: Lane, interval: &Interval, begin: &[u8], end: &[u8]) -> io::Result<()>;
     /// The innermost slice of a lane ends.
-    fn end(&mut self, lane: Lane, at: u64, end: &[u8]) -> io::Result<()>;
+    fn end(&mut self, lane: Lane, at: u64) -> io::Result<()>;
     /// An operation begins, which is numbered.
     fn operation_begin(&mut self, number: u64, thread: Thread, at: u64, begin: &[u8]) -> io::Result<()>;
     /// A moment of an operation; without a number, of one that has not begun.
@@ -117,7 +103,7 @@ pub(crate) trait WriteOdd {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Counts {
     /// Kinds of what the format cannot express.
-    pub skipped: [(&'static str, u64); 2],
+    pub skipped: [(&'static str, u64); 3],
     /// Ends of threads' slices for which nothing was open.
     pub unmatched: u64,
 }
@@ -133,16 +119,19 @@ struct Open {
 struct OpenOperation {
     number: u64,
     name: u64,
+    /// The length of what belongs to its begin.
+    bytes: usize,
 }
 
 impl OddSlices {
     pub fn new(odd: Odd) -> Self {
         Self {
             odd,
-            parts: Sorter::default(),
+            parts: Sorter::with_runs_of(RUN_BYTES),
             encoded: Vec::new(),
-            threads: Numbers::default(),
-            operations: Numbers::default(),
+            numbers: ThreadNumbers::default(),
+            threads: Vec::new(),
+            unnumbered: 0,
         }
     }
 
@@ -174,14 +163,19 @@ impl OddSlices {
             EventKind::AsyncEnd { .. } => (Role::OperationEnd, 0),
             _ => return,
         };
-        let of = match event.kind {
-            EventKind::AsyncBegin { id } | EventKind::AsyncInstant { id } | EventKind::AsyncEnd { id } => {
-                self.operations.number(OperationKey::of(event, id))
-            }
+        let id = match event.kind {
+            EventKind::AsyncBegin { id } | EventKind::AsyncInstant { id } | EventKind::AsyncEnd { id } => id,
             _ => 0,
         };
-        let thread = self.threads.number(event.thread);
-        let head: [u64; HEAD_WORDS] = [role as u64, thread, at, end, token(event.name), of];
+        let Some(thread) = self.numbers.number(event.thread, MAX_THREADS) else {
+            self.unnumbered += 1;
+            return;
+        };
+        if thread == self.threads.len() {
+            self.threads.push(event.thread);
+        }
+        let OperationKey { category, .. } = OperationKey::of(event, id);
+        let head: [u64; HEAD_WORDS] = [role as u64, thread as u64, at, end, token(event.name), category, id];
         self.encoded.clear();
         self.encoded.extend_from_slice(head.map(u64::to_le_bytes).as_flattened());
         self.encoded.extend_from_slice(bytes);
@@ -190,44 +184,42 @@ impl OddSlices {
 
     /// Writes all slices.
     pub fn finish(self, writer: &mut impl WriteOdd) -> io::Result<Counts> {
-        let Self { parts, threads, operations, .. } = self;
+        let Self { parts, threads, unnumbered, .. } = self;
         let mut pairs = Pairs::default();
         let mut open_operations = OpenOperations::default();
         parts.finish(|entry| {
             let (head, bytes) = split(entry)?;
-            let [role, number, at, end, name, of] = head;
-            let thread = *threads.all.get(number as usize).ok_or_else(changed)?;
+            let [role, number, at, end, name, category, id] = head;
+            let thread = *threads.get(number as usize).ok_or_else(changed)?;
             match Role::ALL.get(role as usize) {
                 Some(Role::Complete) => pairs.complete(number, at, end, bytes),
                 Some(Role::Begin) => pairs.begin(number, at, bytes),
                 Some(Role::End) => pairs.end(number, at, bytes),
                 Some(role) => {
-                    let key = operations.all.get(of as usize).ok_or_else(changed)?;
-                    open_operations.part(*role, key, name, (thread, at), bytes, writer)?;
+                    let key = OperationKey { process: thread.process, category, id };
+                    open_operations.part(*role, &key, name, (thread, at), bytes, writer)?;
                 }
                 None => return Err(changed()),
             }
             Ok(())
         })?;
         let Pairs { lanes, refused, unmatched, .. } = pairs.unended();
-        let mut ends: HashMap<(u64, usize), Vec<Vec<u8>>, RandomState> = HashMap::default();
-        let misplaced = lanes.finish(|step| {
-            let thread = *threads.all.get(step.track as usize).ok_or_else(changed)?;
+        let left_out = lanes.finish(|step| {
+            let thread = *threads.get(step.track as usize).ok_or_else(changed)?;
             let lane = Lane { thread, number: step.lane };
-            let stack = ends.entry((step.track, step.lane)).or_default();
             match step.begins {
                 Some((interval, bytes)) => {
                     let (length, bytes) = bytes.split_first_chunk().ok_or_else(changed)?;
                     let (begin, end) =
                         bytes.split_at_checked(u64::from_le_bytes(*length) as usize).ok_or_else(changed)?;
-                    stack.push(end.to_vec());
                     writer.begin(lane, &interval, begin, end)
                 }
-                None => writer.end(lane, step.at, &stack.pop().unwrap_or_default()),
+                None => writer.end(lane, step.at),
             }
         })?;
         let too_many = refused + open_operations.refused;
-        Ok(Counts { skipped: [(TOO_MANY, too_many), (MISPLACED, misplaced)], unmatched })
+        let skipped = [(TOO_MANY, too_many), (TOO_MANY_THREADS, unnumbered), (LEFT_OUT, left_out)];
+        Ok(Counts { skipped, unmatched })
     }
 }
 
@@ -246,6 +238,7 @@ struct Pairs {
     lanes: Lanes,
     open: HashMap<u64, (Vec<Open>, u64), RandomState>,
     count: usize,
+    open_bytes: usize,
     record: u64,
     refused: u64,
     unmatched: u64,
@@ -270,12 +263,13 @@ impl Pairs {
     fn begin(&mut self, thread: u64, at: u64, bytes: &[u8]) {
         self.record += 1;
         let (open, refused) = self.open.entry(thread).or_default();
-        if self.count >= MAX_OPEN || *refused > 0 {
+        if self.count >= MAX_OPEN || self.open_bytes + bytes.len() > MAX_OPEN_BYTES || *refused > 0 {
             *refused += 1;
             self.refused += 1;
             return;
         }
         self.count += 1;
+        self.open_bytes += bytes.len();
         open.push(Open { at, record: self.record, begin: bytes.to_vec() });
     }
 
@@ -291,6 +285,7 @@ impl Pairs {
             return;
         };
         self.count -= 1;
+        self.open_bytes -= of_begin.len();
         let interval = Interval { begin, end: at, begun, ended: self.record };
         self.push(thread, &interval, &of_begin, bytes);
     }
@@ -316,6 +311,7 @@ struct OpenOperations {
     begun_in: HashMap<(u64, u64, u64), Vec<Koid>, RandomState>,
     next: u64,
     count: usize,
+    open_bytes: usize,
     refused: u64,
 }
 
@@ -331,14 +327,15 @@ impl OpenOperations {
         writer: &mut impl WriteOdd,
     ) -> io::Result<()> {
         if role == Role::OperationBegin {
-            if self.count >= MAX_OPEN {
+            if self.count >= MAX_OPEN || self.open_bytes + bytes.len() > MAX_OPEN_BYTES {
                 self.refused += 1;
                 return Ok(());
             }
             self.count += 1;
+            self.open_bytes += bytes.len();
             let number = self.next;
             self.next += 1;
-            self.open.entry(*key).or_default().push(OpenOperation { number, name });
+            self.open.entry(*key).or_default().push(OpenOperation { number, name, bytes: bytes.len() });
             self.begun_in.entry((key.category, name, key.id)).or_default().push(thread.process);
             return writer.operation_begin(number, thread, at, bytes);
         }
@@ -372,11 +369,12 @@ impl OpenOperations {
 
     fn remove(&mut self, key: &OperationKey, place: usize) -> Option<u64> {
         let open = self.open.get_mut(key)?;
-        let OpenOperation { number, name } = open.remove(place);
+        let OpenOperation { number, name, bytes } = open.remove(place);
         if open.is_empty() {
             self.open.remove(key);
         }
         self.count -= 1;
+        self.open_bytes -= bytes;
         let named = (key.category, name, key.id);
         if let Some(processes) = self.begun_in.get_mut(&named) {
             processes.iter().rposition(|process| *process == key.process).map(|last| processes.remove(last));

@@ -4,7 +4,7 @@
 use std::fs;
 use std::io::{self, Read};
 use trace_convert::catapult::{self, Container, Dialect, Options};
-use trace_convert::{Jobs, perfetto};
+use trace_convert::{ConvertError, Jobs, Odd, Summary, perfetto};
 use trace_format::argument::{Argument, ArgumentValue, Arguments};
 use trace_format::event::{Event, EventKind};
 use trace_format::metadata::Metadata;
@@ -166,6 +166,47 @@ fn exports_with_several_threads_take_constant_memory() {
     ] {
         let summary = perfetto::convert_with(archive(&head, remembered(events)), io::sink(), perfetto());
         assert_eq!(summary.expect("an archive").events, 20_000);
+        takes(what);
+    }
+
+    // Slices that are written last, again of few bytes with long texts: ties, begins that stay open, operations
+    // whose ends have other names, of one id and of many.
+    let text = || ArgumentValue::String(string(2));
+    let tie = |id: u64| event(1, 2, EventKind::DurationComplete { end: Ticks(6 + id) }, text());
+    let open = |id: u64| match id {
+        0 => event(1, 1, EventKind::DurationComplete { end: Ticks(10) }, text()),
+        1 => event(1, 1, EventKind::DurationComplete { end: Ticks(20) }, text()),
+        _ => event(1, 2, EventKind::DurationBegin, text()),
+    };
+    let of_one_id = |id: u64| match id {
+        1 => event(1, 3, EventKind::AsyncEnd { id: 7 }, text()),
+        _ => event(1, 2, EventKind::AsyncBegin { id: 7 }, text()),
+    };
+    let of_many = |id: u64| match id % 2 {
+        0 => event(1, 2, EventKind::AsyncBegin { id: id / 2 }, text()),
+        _ => event(1, 3, EventKind::AsyncEnd { id: id / 2 }, text()),
+    };
+    let again = |convert: &dyn Fn(Option<Odd>) -> Result<Summary, ConvertError>| match convert(None) {
+        Err(ConvertError::Odd(odd)) => convert(Some(*odd)).expect("an archive"),
+        other => panic!("{other:?}"),
+    };
+    for (what, events) in [
+        ("ties", &tie as &dyn Fn(u64) -> Vec<u8>),
+        ("open begins", &open),
+        ("operations of one id", &of_one_id),
+        ("operations of many ids", &of_many),
+    ] {
+        let summary = again(&|odd| {
+            let options = perfetto::Options { odd, ..perfetto() };
+            perfetto::convert_with(archive(&head, remembered(events)), io::sink(), options)
+        });
+        assert_eq!(summary.events, 20_000);
+        let summary = again(&|odd| {
+            let dialect = Dialect::Chrome(Container::Object);
+            let options = Options { odd, ..options(dialect) };
+            catapult::convert_with(archive(&head, remembered(events)), io::sink(), options)
+        });
+        assert_eq!(summary.events, 20_000);
         takes(what);
     }
 }

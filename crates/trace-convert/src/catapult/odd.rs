@@ -155,7 +155,7 @@ impl<W: Write> WriteOdd for Writer<'_, W> {
         self.event(thread, interval.begin, parts.texts, phase, [&parts, &of_end])
     }
 
-    fn end(&mut self, _: Lane, _: u64, _: &[u8]) -> io::Result<()> {
+    fn end(&mut self, _: Lane, _: u64) -> io::Result<()> {
         Ok(())
     }
 

@@ -94,14 +94,15 @@ impl<W: Write> Writer<'_, W> {
 }
 
 impl<W: Write> WriteOdd for Writer<'_, W> {
-    fn begin(&mut self, lane: Lane, interval: &Interval, begin: &[u8], _: &[u8]) -> io::Result<()> {
+    /// Arguments of the end are those of the slice.
+    fn begin(&mut self, lane: Lane, interval: &Interval, begin: &[u8], end: &[u8]) -> io::Result<()> {
         let track = self.lane(lane);
-        self.step(TYPE_SLICE_BEGIN, track, interval.begin, begin)
+        self.step(TYPE_SLICE_BEGIN, track, interval.begin, &[begin, end].concat())
     }
 
-    fn end(&mut self, lane: Lane, at: u64, end: &[u8]) -> io::Result<()> {
+    fn end(&mut self, lane: Lane, at: u64) -> io::Result<()> {
         let track = self.lane(lane);
-        self.step(TYPE_SLICE_END, track, at, end)
+        self.step(TYPE_SLICE_END, track, at, &[])
     }
 
     fn operation_begin(&mut self, number: u64, thread: Thread, at: u64, begin: &[u8]) -> io::Result<()> {
