@@ -1,10 +1,10 @@
 //! Durations and operations: begins and ends are paired, and each duration of a thread finds those inside it.
 //!
-//! Pairs are those of the table `slices`. Programs record a duration when it ends, so a thread's durations
-//! come in the order of their ends, those inside first: [`Roots`] hold what has ended until one arrives that
-//! is around it. The durations of threads that [`Disorder`] names are sorted by their begins for [`Nesting`].
-//! If it names them because of begins and ends, all records of durations are sorted before, so that their
-//! numbers have the order of times.
+//! Begins and ends pair as in the table `slices`. Programs record a duration when it ends, so a thread's
+//! durations come in the order of their ends, those inside first: [`Roots`] hold what has ended until one
+//! arrives that is around it. The durations of threads that [`Disorder`] names are sorted by their begins
+//! for [`Nesting`]. If it names them because of begins and ends, all records of durations are sorted
+//! before, so that their numbers have the order of times.
 //= docs/stats.md#self-time
 
 use crate::names::{What, Whats};

@@ -55,7 +55,7 @@ pub(crate) struct Selection {
     pub filter: Filter,
     /// Of each thread, whether each open begin was kept, and how many there was no room for.
     threads: HashMap<Thread, (Vec<bool>, u64), RandomState>,
-    /// The same for operations, with their names.
+    /// Of each operation, the names of its open begins, and whether each was kept.
     operations: HashMap<OperationKey, Vec<(u64, bool)>, RandomState>,
     open: usize,
 }

@@ -123,7 +123,7 @@ impl<W: Write> Json<W> {
         self.written(text.as_bytes());
     }
 
-    /// The same for bytes that were written before.
+    /// Bytes that are JSON already.
     #[inline]
     pub fn written(&mut self, text: &[u8]) {
         self.text.slice(text);

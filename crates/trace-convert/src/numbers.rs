@@ -22,7 +22,7 @@ pub(crate) fn short(koid: Koid) -> u32 {
     u32::try_from(koid.0).unwrap_or_else(|_| other(koid.0))
 }
 
-/// The number for a thread. Number 0 is that of the idle thread for readers, whatever its name and process.
+/// The 32-bit number of a thread. Readers reserve 0 for the idle thread, so another number replaces it.
 pub(crate) fn thread_number(thread: Thread) -> u32 {
     match thread.thread.0 {
         0 => other(!thread.process.0),

@@ -25,7 +25,7 @@ const TOO_MANY_THREADS: &str = "events of threads beyond a million";
 /// What waits in memory; a file holds the rest.
 const RUN_BYTES: usize = 16 << 20;
 /// The remark about ends for which nothing is open.
-pub(crate) const UNMATCHED: &str = "ends of slices that have no begin, which are left out";
+pub(crate) const UNMATCHED: &str = "ends without a begin were left out";
 /// The remark about slices for which there were no lanes.
 const LEFT_OUT: &str = "slices beyond 1000 that overlap, or 500 000 that are open";
 const HEAD_WORDS: usize = 7;

@@ -61,9 +61,10 @@ pub struct Options {
 
 /// The remark about threads with the number of the idle thread.
 const ZERO_NUMBERS: &str =
-    "threads with the number 0, which readers take for the idle thread's, and is replaced";
+    "threads with the number 0, which readers reserve for the idle thread; another number replaces it";
 /// The remark about log entries.
-const LOGS_WITHOUT_CLOCK: &str = "log entries are instants: the trace does not tell the wall clock";
+const LOGS_WITHOUT_CLOCK: &str =
+    "log entries were written as instants, because the trace does not have the wall clock";
 
 /// Converts an archive in memory.
 ///

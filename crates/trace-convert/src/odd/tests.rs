@@ -85,7 +85,7 @@ fn of_what_begins_together_the_outer_one_comes_first() {
     ];
     let (steps, summary) = steps(&lines);
     assert_eq!(steps, ["2 0 outer", "2 0 inner", "2 50", "2 200", "2 300 pair a", "2 310"]);
-    let remarks = [("ends of slices that have no begin, which are left out".to_owned(), 1)];
+    let remarks = [("ends without a begin were left out".to_owned(), 1)];
     assert_eq!((summary.events, &summary.remarks[..]), (5, &remarks[..]));
     let (events, summary) = document(&lines);
     assert_eq!(
@@ -99,7 +99,7 @@ fn of_what_begins_together_the_outer_one_comes_first() {
     assert_eq!((summary.events, &summary.remarks[..]), (5, &remarks[..]));
 }
 
-/// Arguments of a begin and of its end are those of one event.
+/// A pair becomes one complete event, with the arguments of its begin and of its end.
 #[test]
 fn a_complete_event_has_the_arguments_of_both() {
     const FIRST: [Argument<'_>; 1] =

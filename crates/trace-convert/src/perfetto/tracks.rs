@@ -52,7 +52,7 @@ pub(super) struct Tracks {
     last: u64,
     /// Descriptions of processes and threads whose numbers are too long for the format.
     pub long_numbers: u64,
-    /// The same for threads whose number is 0.
+    /// Descriptions of threads with the number 0.
     pub zero_numbers: u64,
     /// Different in each run.
     hashing: [RandomState; 2],

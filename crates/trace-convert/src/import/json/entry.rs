@@ -477,7 +477,8 @@ fn is_number(text: &str) -> bool {
     text.trim().parse::<f64>().is_ok_and(f64::is_finite)
 }
 
-/// The number of an id of the process, as we write it. Operations are those of a process in an archive.
+/// Parses `{"local":"0x7"}`, the form in which exports write ids. The number is used as it is, because
+/// archives pair operations within a process.
 fn local_id(id2: &str) -> Option<u64> {
     let digits = id2.strip_prefix("{\"local\":\"0x")?.strip_suffix("\"}")?;
     u64::from_str_radix(digits, 16).ok().filter(|_| digits == "0" || !digits.starts_with(['+', '0']))

@@ -76,7 +76,7 @@ mod tests {
         operations.begin(process, "c", 7, "a", 2);
         operations.begin(process, "c", 7, "b", 3);
         assert_ne!(operations.end(process, "c", 7, "x", 4), 7);
-        // Not those of other processes and categories.
+        // Operations of other processes and categories are not affected.
         assert_eq!(operations.end(Koid(2), "c", 7, "x", 4), 7);
         assert_eq!(operations.end(process, "d", 7, "x", 4), 7);
         assert_eq!(operations.end(process, "c", 7, "a", 5), 7);

@@ -16,7 +16,7 @@ impl<R: Rows> Filler<'_, R> {
             let process = self.processes.get(&thread.process).cloned();
             names.push((*thread, process, self.threads.get(*thread).map(str::to_owned)));
         }
-        // A name without a process is that of a thread with its number, if there is one.
+        // A name that was recorded without a process belongs to the thread with its number, if one occurs.
         let numbers: HashSet<Koid> = names.iter().map(|(thread, ..)| thread.thread).collect();
         for (thread, name) in self.threads.iter() {
             let is_known = thread.process == Koid(0) && numbers.contains(&thread.thread);

@@ -42,8 +42,8 @@ impl<'a> Whose<'a> {
     }
 }
 
-/// The last names of threads, by number and process. Where the process is not known, a name is that of all
-/// threads with its number, as in [`Names`].
+/// The last name of each thread, by number and process. A name that was recorded without a process applies to
+/// all threads with its number, as in [`Names`].
 #[derive(Default)]
 pub struct ThreadNames(BTreeMap<(Koid, Option<Koid>), String>);
 
