@@ -169,8 +169,8 @@ fn exports_with_several_threads_take_constant_memory() {
         takes(what);
     }
 
-    // Slices that are written last, again of few bytes with long texts: ties, begins that stay open, operations
-    // whose ends have other names, of one id and of many.
+    // Slices that are written last, again of few bytes with long texts: ties, begins that stay open, and
+    // operations whose ends have other names, of one id and of many.
     let text = || ArgumentValue::String(string(2));
     let tie = |id: u64| event(1, 2, EventKind::DurationComplete { end: Ticks(6 + id) }, text());
     let open = |id: u64| match id {
