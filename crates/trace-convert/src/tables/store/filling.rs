@@ -181,8 +181,8 @@ impl<'a, D: FnMut(Message) -> io::Result<()>> Sending<'a, D> {
             let kind = Kind::ALL[number];
             let columns: Vec<_> =
                 columns(kind, missing).map(|(place, width)| (place, width, Block::default())).collect();
-            let is_used = missing.has(kind) || !columns.is_empty();
             let pairs = has_pairs(kind, missing).then(Block::default);
+            let is_used = missing.has(kind) || !columns.is_empty() || pairs.is_some();
             Open { is_used, columns, pairs, ..Open::default() }
         };
         let open = std::array::from_fn(open);

@@ -249,6 +249,25 @@ fn statements_are_answered_in_order() {
     assert!(error.to_string().contains("no such column: missing"), "{error}");
 }
 
+/// Which columns are there from earlier questions makes no difference.
+//= docs/tables.md#questions
+#[test]
+fn columns_that_come_one_after_the_other_agree_with_all_at_once() {
+    let open = || Database::open(vec![trace(archive(TRACE))]).unwrap();
+    for table in TABLES {
+        let all = format!("SELECT * FROM {}", table.name);
+        let expected = asked(&open(), &all);
+        for first in 0..table.columns.len() {
+            let database = open();
+            for place in 0..table.columns.len() {
+                let (column, _) = table.columns[(first + place) % table.columns.len()];
+                asked(&database, &format!("SELECT {column} FROM {} AS t", table.name));
+            }
+            assert_eq!(asked(&database, &all), expected, "{} from column {first} on", table.name);
+        }
+    }
+}
+
 //= docs/tables.md#tables
 #[test]
 fn a_trace_that_is_out_of_order_is_read_again() {
