@@ -125,7 +125,7 @@ fn write(
 ) -> Result<Summary, ConvertError> {
     let Options { dialect, filter, system_output, jobs, odd } = options;
     let is_chrome = dialect != Dialect::Fuchsia;
-    let mut finder = (is_chrome && odd.is_none()).then(Options::finder);
+    let finder = (is_chrome && odd.is_none()).then(Options::finder);
     let mut exporter = Exporter {
         output,
         begin: Some(match dialect {
@@ -152,23 +152,12 @@ fn write(
         further_ends: 0,
         tally: Tally::default(),
     };
-    let end = source::for_each(input, |record| {
-        if let Some(finder) = &mut finder {
-            if let Item::Event(event) = &record.item {
-                finder.event(event);
-            }
-            if !finder.has_nothing() {
-                return Ok(());
-            }
-        }
+    let end = source::for_each_unless_odd(input, finder, |record| {
         exporter.record(record)?;
         exporter.flush_if_full()?;
         exporter.samples.as_mut().map_or(Ok(()), |samples| samples.spill_if_full())?;
         exporter.system.spill_if_full()
     })?;
-    if let Some(odd) = finder.map(OddFinder::finish).filter(|odd| !odd.is_empty()) {
-        return Err(ConvertError::Odd(Box::new(odd)));
-    }
     exporter.write_odd().map_err(ConvertError::Write)?;
     let counts = [
         (FURTHER_ENDS, exporter.further_ends),

@@ -89,7 +89,7 @@ pub fn convert_with(
 
 fn write(input: &mut dyn Read, output: &mut dyn Write, options: Options) -> Result<Summary, ConvertError> {
     let Options { filter, jobs, odd } = options;
-    let mut finder = odd.is_none().then(OddFinder::default);
+    let finder = odd.is_none().then(OddFinder::default);
     let mut exporter = Exporter {
         output,
         bytes: Output::default(),
@@ -111,21 +111,10 @@ fn write(input: &mut dyn Read, output: &mut dyn Write, options: Options) -> Resu
         skipped: BTreeMap::new(),
         events: 0,
     };
-    let end = source::for_each(input, |record| {
-        if let Some(finder) = &mut finder {
-            if let Item::Event(event) = &record.item {
-                finder.event(event);
-            }
-            if !finder.has_nothing() {
-                return Ok(());
-            }
-        }
+    let end = source::for_each_unless_odd(input, finder, |record| {
         exporter.record(record);
         exporter.flush_if_full()
     })?;
-    if let Some(odd) = finder.map(OddFinder::finish).filter(|odd| !odd.is_empty()) {
-        return Err(ConvertError::Odd(Box::new(odd)));
-    }
     exporter.release(0);
     exporter.write_odd().and_then(|()| exporter.finish()).map_err(ConvertError::Write)?;
     let mut summary = end.summary(exporter.events, exporter.skipped);

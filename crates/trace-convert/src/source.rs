@@ -3,7 +3,8 @@
 use crate::{ConvertError, Stopped, Summary};
 use std::collections::BTreeMap;
 use std::io::{self, Read};
-use trace_reader::{ReadError, Reader, Recordings, Resolved};
+use trace_model::OddFinder;
+use trace_reader::{Item, ReadError, Reader, Recordings, Resolved};
 
 /// Maximum number of warnings that a summary repeats.
 const MAX_WARNINGS: usize = 5;
@@ -52,6 +53,24 @@ pub(crate) fn for_each(
         first_warnings: first.map(|warning| format!("byte {}: {}", warning.offset, warning.kind)).collect(),
         unended: recordings.without_end().len() as u64,
     })
+}
+
+/// The same for a format whose readers keep stacks. A finder looks for slices that they would misunderstand;
+/// from the first one on, nothing is passed on, and the error names all of them.
+pub(crate) fn for_each_unless_odd(
+    input: impl Read,
+    finder: Option<OddFinder>,
+    mut take: impl FnMut(&Resolved<'_>) -> io::Result<()>,
+) -> Result<End, ConvertError> {
+    let Some(mut finder) = finder else { return for_each(input, take) };
+    let end = for_each(input, |record| {
+        if let Item::Event(event) = &record.item {
+            finder.event(event);
+        }
+        if finder.has_nothing() { take(record) } else { Ok(()) }
+    })?;
+    let odd = finder.finish();
+    if odd.is_empty() { Ok(end) } else { Err(ConvertError::Odd(Box::new(odd))) }
 }
 
 /// Reads an archive up to its first content.
