@@ -30,4 +30,4 @@ pub mod tracer;
 
 pub use archive::Archive;
 pub use requirement::Requirement;
-pub use sandbox::{Sandbox, wait_for};
+pub use sandbox::{Sandbox, json, wait_for};

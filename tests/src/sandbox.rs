@@ -23,6 +23,15 @@ const INTERVAL: Duration = Duration::from_millis(2);
 /// How much of a failing test's files is kept.
 const MAX_KEPT_BYTES: u64 = 64 << 20;
 
+/// What a command has written to stdout, as JSON.
+///
+/// # Panics
+/// If it is something else; with all that the command has written.
+#[must_use]
+pub fn json<T: serde::de::DeserializeOwned>(output: &Output) -> T {
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
+}
+
 /// Waits for a condition.
 ///
 /// # Panics

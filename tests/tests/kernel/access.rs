@@ -125,8 +125,7 @@ impl User {
         command.args(["--mount", "--propagation", "private", "sh", "-c", script]);
         command.arg(doctor.get_program()).arg(USER.to_string()).current_dir(self.sandbox.work_dir());
         let output = command.env("TRACE_RUNTIME_DIR", self.runtime_dir()).output().unwrap();
-        let found: serde_json::Value =
-            serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"));
+        let found: serde_json::Value = trace_tests::json(&output);
         found.as_array().unwrap().iter().find(|found| found["capability"] == name).unwrap().clone()
     }
 

@@ -50,7 +50,7 @@ fn events_lie_where_their_threads_ran_and_a_skew_of_50_microseconds_shows() {
     assert!(output.status.success(), "{output:?}");
     let check = |name: &str| {
         let output = sandbox.trace(["check", "--clocks", "--json", name]);
-        let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let report: serde_json::Value = trace_tests::json(&output);
         (output.status.code(), report)
     };
     let (code, report) = check("trace.fxt");

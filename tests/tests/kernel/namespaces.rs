@@ -59,7 +59,7 @@ fn threads_of_two_containers_are_those_of_the_kernel() {
     assert_eq!(ask("SELECT count(*) FROM instants WHERE category = 'pattern'"), 2 * (each as u64 - 20));
     assert_eq!(ask(JOINED), 4);
     let check = sandbox.trace(["check", "--clocks", "--json", "trace.fxt"]);
-    let report: serde_json::Value = serde_json::from_slice(&check.stdout).unwrap();
+    let report: serde_json::Value = trace_tests::json(&check);
     // All happened while the kernel says that their threads ran.
     assert!(check.status.success(), "{report:#}");
     let clocks = report["clocks"].as_array().unwrap();

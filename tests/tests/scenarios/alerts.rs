@@ -168,7 +168,7 @@ fn alerts_that_a_client_does_not_come_round_to_are_counted() {
 /// How many programs the manager knows.
 fn registered(sandbox: &Sandbox) -> usize {
     let output = sandbox.trace(["list-providers", "--machine", "json"]);
-    let providers: serde_json::Value = serde_json::from_slice(&output.stdout).expect("a list");
+    let providers: serde_json::Value = trace_tests::json(&output);
     providers.as_array().expect("a list").len()
 }
 

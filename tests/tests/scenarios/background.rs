@@ -29,7 +29,7 @@ fn text(bytes: &[u8]) -> String {
 }
 
 fn status(sandbox: &Sandbox) -> Value {
-    serde_json::from_slice(&succeeds(sandbox, &["status", "--json"]).stdout).unwrap()
+    trace_tests::json(&succeeds(sandbox, &["status", "--json"]))
 }
 
 /// A program that has begun to record, and writes 2000 events in a second.
@@ -273,6 +273,8 @@ fn a_file_that_is_not_what_was_written_is_no_success() {
     let recorded = |sandbox: &Sandbox| {
         succeeds(sandbox, &["start", "-o", "s.fxt"]);
         sandbox.spawn_recorded("emit", &["1", "20"]).succeed();
+        let written = || fs::metadata(sandbox.file("s.fxt")).unwrap().len();
+        wait_for("more than one of them leaves", || (written() > 100).then_some(()));
     };
     for (spoil, words) in cases {
         let sandbox = Sandbox::new();

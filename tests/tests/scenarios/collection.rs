@@ -94,7 +94,7 @@ fn perfetto_reads_a_collection_as_we_do() {
             println!("{}: {}", path.display(), String::from_utf8_lossy(&output.stderr).trim());
             continue;
         }
-        let ours = counted(&serde_json::from_slice(&output.stdout).unwrap());
+        let ours = counted(&trace_tests::json(&output));
         let Some(theirs) = query(test, &path, THEIRS) else { return };
         let theirs = counted(&theirs);
         let (only_theirs, only_ours) = (missing(&theirs, &ours), missing(&ours, &theirs));

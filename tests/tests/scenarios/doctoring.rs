@@ -151,7 +151,7 @@ fn the_users_configuration_is_not_that_of_the_recording_of_itself() {
     let mut command = sandbox.command("trace");
     command.args(["doctor", "--json"]).env("XDG_CONFIG_HOME", sandbox.file("config"));
     let output = command.output().unwrap();
-    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let found: Value = trace_tests::json(&output);
     let of_itself = found.as_array().unwrap().iter().find(|found| found["capability"] == "recording");
     assert_eq!(of_itself.unwrap()["works"], true, "{found}");
 }

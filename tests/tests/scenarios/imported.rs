@@ -344,7 +344,7 @@ fn half_of_a_surrogate_pair_is_mended_and_not_skipped() {
     assert_eq!(converted.status.code(), Some(1), "{stderr}");
     assert!(stderr.ends_with("trace: half.json: 1 event is not valid and was mended\n"), "{stderr}");
     let found = sandbox.trace(["query", "--json", "SELECT name FROM slices", "half.fxt"]);
-    let names: serde_json::Value = serde_json::from_slice(&found.stdout).unwrap();
+    let names: serde_json::Value = trace_tests::json(&found);
     assert_eq!(names, serde_json::json!([{"name": "a\u{fffd}"}, {"name": "b"}]));
 }
 

@@ -118,7 +118,7 @@ fn how_the_command_ended_is_said() {
     ] {
         for _ in 0..5 {
             let output = sandbox.trace([&["record", "--json", "--"], command].concat());
-            let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+            let report: serde_json::Value = trace_tests::json(&output);
             assert_eq!(report["providers"][0]["end"], expected, "{command:?}: {report}");
         }
     }

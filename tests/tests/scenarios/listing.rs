@@ -18,7 +18,7 @@ fn running_programs_and_their_categories_are_listed() {
     assert!(stderr.contains(&*sandbox.runtime_dir().to_string_lossy()), "{stderr}");
 
     let output = sandbox.trace(["list-providers", "--machine", "json"]);
-    let list: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let list: serde_json::Value = trace_tests::json(&output);
     assert_eq!(
         list,
         serde_json::json!([{"version": 1, "id": 1, "name": "emit", "pid": emit.pid(), "recorded_by": null}])
@@ -27,7 +27,7 @@ fn running_programs_and_their_categories_are_listed() {
     let output = sandbox.trace(["list-categories"]);
     assert_eq!(String::from_utf8_lossy(&output.stdout), "Known categories\n  emit\n  other\n");
     let output = sandbox.trace(["list-categories", "--machine", "json"]);
-    let list: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let list: serde_json::Value = trace_tests::json(&output);
     assert_eq!(
         list,
         serde_json::json!([

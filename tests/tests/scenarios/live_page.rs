@@ -90,7 +90,7 @@ impl Stream {
 fn query(sandbox: &Sandbox, trace: &str, sql: &str) -> Vec<Value> {
     let output = sandbox.trace(["query", "--output", "json", sql, trace]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).expect("a list")
+    trace_tests::json(&output)
 }
 
 fn count(sandbox: &Sandbox, trace: &str, table: &str) -> u64 {
@@ -112,7 +112,7 @@ fn the_page_follows_its_recording_and_agrees_with_the_archive() {
     fs::remove_file(sandbox.file("wait")).unwrap();
     let output = browser.finish();
     assert!(output.status.success(), "{output:?}");
-    let found: Value = serde_json::from_slice(&output.stdout).expect("an object");
+    let found: Value = trace_tests::json(&output);
     assert_eq!(found["errors"], json!([]));
     assert_eq!(found["requests"], json!([]));
     assert_eq!(found["accessibility"], json!([]));

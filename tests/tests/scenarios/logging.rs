@@ -12,7 +12,7 @@ fn record(mode: &str, options: &[&str]) -> (Vec<(char, String)>, String) {
     let rows =
         sandbox.trace(["query", "--output", "json", "SELECT tid, message FROM logs ORDER BY ts", "log.fxt"]);
     assert!(rows.status.success(), "{rows:?}");
-    let rows: serde_json::Value = serde_json::from_slice(&rows.stdout).unwrap();
+    let rows: serde_json::Value = trace_tests::json(&rows);
     let mut threads = Vec::new();
     let messages = rows.as_array().unwrap().iter().map(|row| {
         let thread = row["tid"].as_u64().unwrap();

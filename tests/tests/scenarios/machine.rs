@@ -32,7 +32,7 @@ fn members(value: &Value) -> BTreeSet<String> {
 
 /// stdout is one value, and nothing else.
 fn value(output: &Output) -> Value {
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
+    trace_tests::json(output)
 }
 
 const SPEC: &str = r#"{"measure": [{"type": "argument_value", "event_name": "scope", "event_category": "emit",

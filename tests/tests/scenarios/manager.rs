@@ -44,7 +44,7 @@ fn the_archive_says_who_made_it() {
     assert_eq!(begin.process.0, u64::from(sandbox.manager_pid().unwrap()));
     // The same as a row.
     let output = sandbox.trace(["query", "--output", "json", "SELECT * FROM traces", "trace.fxt"]);
-    let mut rows: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let mut rows: serde_json::Value = trace_tests::json(&output);
     for cost in ["instant_cost_ns", "duration_cost_ns", "counter_cost_ns"] {
         let cost = rows[0].as_object_mut().unwrap().remove(cost).unwrap();
         assert!(cost.as_f64().is_some_and(|cost| cost > 0.0), "{cost}");

@@ -209,7 +209,7 @@ fn assert_accounted(archive: &Archive, lost: u64, counted: &[u64]) {
 
 /// What `--json` says of a recording.
 fn report(output: &std::process::Output) -> serde_json::Value {
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
+    trace_tests::json(output)
 }
 
 //= docs/recording.md#buffering-modes

@@ -218,8 +218,7 @@ fn the_command_gets_further_arguments_and_may_outlive_the_recording() {
     wait_for("the end of the recording", || {
         recording.stderr_so_far().contains("stubborn runs on").then_some(())
     });
-    let listed: serde_json::Value =
-        serde_json::from_slice(&sandbox.trace(["list-providers", "--json"]).stdout).unwrap();
+    let listed: serde_json::Value = trace_tests::json(&sandbox.trace(["list-providers", "--json"]));
     assert_eq!(listed[0]["name"], "stubborn");
     let pid = listed[0]["pid"].as_u64().unwrap();
     wait_for("the tool to end", || (!recording.is_running()).then_some(()));

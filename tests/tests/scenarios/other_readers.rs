@@ -141,7 +141,7 @@ fn catapult_counts_the_same_and_warns_of_nothing() {
         let sql = format!("SELECT name, count(*) AS n FROM {table} GROUP BY name");
         let output = sandbox.trace(["query", "--output", "json", &sql, "demo.fxt"]);
         assert!(output.status.success(), "{output:?}");
-        let rows: Vec<serde_json::Value> = serde_json::from_slice(&output.stdout).unwrap();
+        let rows: Vec<serde_json::Value> = trace_tests::json(&output);
         let row = |row: &serde_json::Value| (row["name"].as_str().unwrap().to_owned(), row["n"].clone());
         rows.iter().map(row).collect::<serde_json::Map<_, _>>()
     };

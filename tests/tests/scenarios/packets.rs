@@ -195,7 +195,7 @@ fn what_cannot_be_decoded_is_a_problem() {
         .message(2, &kernel(2000, 3, &print("E|60\n")));
     std::fs::write(sandbox.file("odd.pftrace"), trace(&[message().message(1, &bundle)])).unwrap();
     let checked = sandbox.trace(["check", "--json", "odd.pftrace"]);
-    let report: Value = serde_json::from_slice(&checked.stdout).unwrap();
+    let report: Value = trace_tests::json(&checked);
     let [problem] = report["problems"].as_array().unwrap().as_slice() else { panic!("{report}") };
     assert_eq!((&problem["kind"], &problem["count"]), (&json!("undecodable"), &json!(1)));
     assert_eq!(problem["first"][0]["offset"], 0);

@@ -17,7 +17,7 @@ fn convert(sandbox: &Sandbox, arguments: &[&str]) {
 fn queried(sandbox: &Sandbox, sql: &str, traces: &[&str]) -> Rows {
     let output = sandbox.trace(["query", "--output", "json", sql].iter().chain(traces));
     assert!(output.status.success(), "{sql}: {}", String::from_utf8_lossy(&output.stderr));
-    let rows: Vec<Row> = serde_json::from_slice(&output.stdout).expect("rows as JSON");
+    let rows: Vec<Row> = trace_tests::json(&output);
     rows.into_iter().map(|row| Value::Array(row.0)).collect()
 }
 

@@ -102,7 +102,7 @@ fn an_interrupted_recording_is_reported_until_it_is_recovered() {
     let whose = format!("{size}  {}  buffer of burst (pid {})", buffer.display(), scene.burst);
     assert!(list.contains(&whose), "{list}");
     let doctor = scene.sandbox.trace(["doctor", "--no-self-trace", "--json"]);
-    let findings: serde_json::Value = serde_json::from_slice(&doctor.stdout).unwrap();
+    let findings: serde_json::Value = trace_tests::json(&doctor);
     let found =
         findings.as_array().unwrap().iter().find(|found| found["capability"] == "leftover recordings");
     let detail = found.unwrap()["detail"].as_str().unwrap();
@@ -280,7 +280,7 @@ fn what_is_being_recorded_is_left_to_its_recording() {
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     assert!(session.join("provider-1").exists());
     let list = scene.sandbox.trace(["recover", "--list", "--machine", "json"]);
-    let list: serde_json::Value = serde_json::from_slice(&list.stdout).unwrap();
+    let list: serde_json::Value = trace_tests::json(&list);
     assert_eq!((&list[0]["state"], &list[0]["providers"][0]["name"]), (&"running".into(), &"burst".into()));
     kill(scene.burst, Signal::KILL);
 }
@@ -353,7 +353,7 @@ fn what_cannot_be_read_is_not_deleted() {
         let whys = ["bytes of the recording's own file can be read, which had", "finding of kind malformed"];
         assert!(whys.iter().any(|why| stderr(&output).contains(why)), "{output:?}");
         let checked = scene.sandbox.trace(["check", "--json", "recovered.fxt"]);
-        let checked: serde_json::Value = serde_json::from_slice(&checked.stdout).unwrap();
+        let checked: serde_json::Value = trace_tests::json(&checked);
         let losses = checked["losses"].as_array().unwrap();
         let is_there = losses.iter().any(|loss| loss["reason"] == LossCode::DAMAGED_COUNTERS.0);
         assert!(is_there, "{losses:?}");

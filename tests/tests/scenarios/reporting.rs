@@ -46,7 +46,7 @@ fn page_of(
 fn query(sandbox: &Sandbox, trace: &str, sql: &str) -> Vec<Value> {
     let output = sandbox.trace(["query", "--output", "json", sql, trace]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).expect("a list")
+    trace_tests::json(&output)
 }
 
 /// How often threads run, and for how long in all: when CPUs run them. Where the record of a switch is
@@ -189,7 +189,7 @@ fn run_copied(sandbox: &Sandbox, command: &str) -> Vec<Value> {
     shell.envs(environment.into_iter().filter_map(|(name, value)| Some((name, value?))));
     let output = shell.output().expect("a shell");
     assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).expect("a list")
+    trace_tests::json(&output)
 }
 
 fn ends(found: &Value, member: &str) -> [f64; 2] {

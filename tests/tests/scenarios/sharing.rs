@@ -162,7 +162,7 @@ fn a_list_shows_which_recording_a_program_belongs_to() {
     let listed = text(&listed.stdout);
     assert!(listed.contains(&format!("  emit (pid {}), recorded by {line}\n", emit.pid())), "{listed}");
     let machine = sandbox.trace(["list-providers", "--json"]);
-    let machine: Value = serde_json::from_slice(&machine.stdout).unwrap();
+    let machine: Value = trace_tests::json(&machine);
     let entry = machine.as_array().unwrap().iter().find(|entry| entry["name"] == "emit").unwrap();
     assert_eq!(entry["recorded_by"], of_emit.pid());
     emit.succeed();
@@ -301,7 +301,7 @@ fn recordings_in_the_background_are_ended_by_their_numbers() {
     // When the manager has noticed both ends.
     let status = wait_for("programs to have ended", || {
         let status = succeeds(&["status", "--json"]);
-        let status: Value = serde_json::from_slice(&status.stdout).unwrap();
+        let status: Value = trace_tests::json(&status);
         let have_ended = |entry: &Value| entry["ended"].as_array().is_some_and(|ended| ended.len() == 1);
         status.as_array().unwrap().iter().all(have_ended).then_some(status)
     });
@@ -354,11 +354,17 @@ fn refused_recordings_leave_nothing_in_the_manager() {
         assert_eq!(output.status.code(), Some(1), "{output:?}");
     };
     refused();
-    // Those of the recording: some threads end soon, and connections a moment after their clients.
-    let most = [count("task"), count("fd")];
-    (0..20).for_each(|_| refused());
+    let before = ["task", "fd"].map(count);
+    const REFUSED: usize = 20;
+    (0..REFUSED).for_each(|_| refused());
+    // Threads of the recording begin and end meanwhile; what each refused one left would be more.
     wait_for("what was made for them to go", || {
-        (count("task") <= most[0] && count("fd") <= most[1]).then_some(())
+        ["task", "fd"]
+            .map(count)
+            .iter()
+            .zip(before)
+            .all(|(now, before)| *now < before + REFUSED)
+            .then_some(())
     });
     assert!(sandbox.trace(["stop"]).status.success());
     assert_eq!(sandbox.files(), ["emit.fxt"]);
@@ -425,7 +431,7 @@ fn what_a_killed_manager_leaves_of_several_recordings_is_recovered() {
     wait_for_death(manager);
     drop((of_emit.finish(), of_stream.finish()));
     let listed = sandbox.trace(["recover", "--list", "--json"]);
-    let listed: Value = serde_json::from_slice(&listed.stdout).unwrap();
+    let listed: Value = trace_tests::json(&listed);
     let directories = listed.as_array().unwrap().iter().map(|entry| entry["directory"].as_str().unwrap());
     let mut found: Vec<_> = directories
         .map(|directory| {

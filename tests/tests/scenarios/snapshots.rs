@@ -201,7 +201,7 @@ fn how_other_programs_ended_is_said() {
             let _ = sandbox.command(arguments[0]).args(&arguments[1..]).output().unwrap();
         }
         let output = sandbox.trace(["stop", "--json"]);
-        let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let report: serde_json::Value = trace_tests::json(&output);
         let ends = report["providers"].as_array().unwrap().iter().map(|one| one["end"].as_str().unwrap());
         let ends: Vec<&str> = ends.map(|end| end.trim_end_matches(" (core dumped)")).collect();
         assert_eq!(ends, ["ended", says("exit status 3"), says("killed by SIGABRT")], "{round}");
@@ -213,7 +213,7 @@ fn run_to_its_end(sandbox: &Sandbox, name: &str, arguments: &[&str]) {
     let _ = sandbox.command(name).args(arguments).output().unwrap();
     wait_for("the program's part to be written", || {
         let status = sandbox.trace(["status", "--json"]);
-        let status: serde_json::Value = serde_json::from_slice(&status.stdout).unwrap();
+        let status: serde_json::Value = trace_tests::json(&status);
         status["providers"].as_array().unwrap().is_empty().then_some(())
     });
 }

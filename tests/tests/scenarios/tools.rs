@@ -110,7 +110,7 @@ fn a_specification_records_and_measures() {
 fn the_doctor_tries_everything_and_says_what_helps() {
     let sandbox = Sandbox::new();
     let output = sandbox.trace(["doctor", "--json"]);
-    let findings: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let findings: serde_json::Value = trace_tests::json(&output);
     let find = |name: &str| {
         let all = findings.as_array().unwrap();
         all.iter().find(|finding| finding["capability"] == name).unwrap_or_else(|| panic!("{name}")).clone()
@@ -186,7 +186,7 @@ fn groups_completions_and_pages_come_from_one_place() {
          #default  app, benchmark, gfx, input, kernel:meta, kernel:sched, memory:kernel\n          net, storage, system_metrics\n"
     );
     let groups: serde_json::Value =
-        serde_json::from_slice(&succeeds(&sandbox, &["list-category-groups", "--json"]).stdout).unwrap();
+        trace_tests::json(&succeeds(&sandbox, &["list-category-groups", "--json"]));
     assert_eq!(groups["mine"][7], "h");
 
     for (shell, words) in

@@ -45,7 +45,7 @@ fn run(sandbox: &Sandbox, uid: u32, arguments: &[&str]) -> Output {
 
 fn pids(output: &Output) -> Vec<u64> {
     assert!(output.status.success(), "{output:?}");
-    let list: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let list: serde_json::Value = trace_tests::json(output);
     let mut pids: Vec<_> =
         list.as_array().unwrap().iter().map(|entry| entry["pid"].as_u64().unwrap()).collect();
     pids.sort_unstable();
@@ -78,7 +78,7 @@ fn a_client_sees_and_records_what_its_user_may_see() {
     assert_eq!(listed(BOB), [u64::from(bobs.pid())]);
     assert!(listed(4_003).is_empty());
     let doctor = run(&sandbox, ALICE, &["doctor", "--no-self-trace", "--machine", "json"]);
-    let findings: serde_json::Value = serde_json::from_slice(&doctor.stdout).unwrap();
+    let findings: serde_json::Value = trace_tests::json(&doctor);
     let detail = |name| {
         let of_name = |finding: &&serde_json::Value| finding["capability"] == name;
         findings.as_array().unwrap().iter().find(of_name).map(|finding| finding["detail"].clone())
@@ -116,7 +116,7 @@ fn a_client_sees_and_records_what_its_user_may_see() {
     assert!(sandbox.runtime_dir().join(format!("recording.{BOB}")).exists());
     let recorded_by = |uid| {
         let listed = run(&sandbox, uid, &["list-providers", "--json"]);
-        let listed: serde_json::Value = serde_json::from_slice(&listed.stdout).unwrap();
+        let listed: serde_json::Value = trace_tests::json(&listed);
         let entries = listed.as_array().unwrap().iter();
         entries.map(|entry| entry["recorded_by"].as_u64()).collect::<Vec<_>>()
     };

@@ -20,12 +20,12 @@ fn the_client_of_the_python_package_gets_the_same_answers() {
     client.arg(workspace().join("tests/mcp/client.py")).arg(program("trace")).arg(".");
     let output = client.current_dir(sandbox.work_dir()).output().expect("python runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let found: Value = serde_json::from_slice(&output.stdout).expect("an object");
+    let found: Value = trace_tests::json(&output);
     assert_eq!(found["versions"], json!(["2025-11-25", "2026-07-28"]));
     assert_eq!(found["tools"], json!(["overview", "top", "window", "query", "compare"]));
     let sql = "SELECT ts, name FROM slices ORDER BY ts, id";
     let output = sandbox.trace(["query", "--output", "json", sql, "a.fxt"]);
-    let whole: Vec<Value> = serde_json::from_slice(&output.stdout).expect("rows");
+    let whole: Vec<Value> = trace_tests::json(&output);
     let whole: Vec<Value> = whole.iter().map(|row| json!([row["ts"], row["name"]])).collect();
     assert!(!whole.is_empty());
     assert_eq!(found["rows"], json!(whole));
