@@ -5,10 +5,10 @@
 
 use crate::build::workspace;
 use std::path::PathBuf;
+use trace_analysis::check::{Limits, check_slice};
 use trace_format::record::Record;
 use trace_format::sink::Sink;
 use trace_reader::Reader;
-use trace_reader::check::{Limits, check_slice};
 use trace_reader::dump::Line;
 
 mod damaged;

@@ -4,10 +4,10 @@
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
+use trace_analysis::check::KINDS;
 use trace_format::record::Record;
 use trace_format::sink::Sink;
 use trace_reader::Records;
-use trace_reader::check::KINDS;
 use trace_tests::Sandbox;
 use trace_tests::corpus::{File, TABLE_HEADING, cases, directory, expected, files, table};
 

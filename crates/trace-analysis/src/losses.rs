@@ -1,9 +1,9 @@
 //! What is missing in a trace, so that no statistic is taken for the whole truth where it is not.
 
+use crate::check::REMARKS;
 use std::collections::BTreeMap;
 use trace_format::loss::{LossCode, LossRecord};
 use trace_format::units::ProviderId;
-use trace_reader::check::REMARKS;
 use trace_reader::{Balance, Item, ReadError, Recordings, Resolved, Warnings};
 
 /// How many losses are distinguished; further ones are added to the last.

@@ -7,8 +7,9 @@
 use serde::Deserialize;
 use std::collections::HashMap;
 use std::io::Read;
-use trace_reader::item::{Event, EventKind, Koid, Value};
-use trace_reader::{Item, ReadError, Reader};
+use trace_model::{Begin, OperationKey, Pairing, token};
+use trace_reader::item::{Event, EventKind, Value};
+use trace_reader::{Item, ReadError, Reader, Text, Thread, ThreadNumbers};
 
 /// The measured quantity.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,24 +89,19 @@ enum Shape {
     Complete(u64),
     Begin,
     End,
-    /// Of an asynchronous operation or a flow.
-    SpanBegin(SpanKind, u64),
-    SpanEnd(SpanKind, u64),
+    OperationBegin(u64),
+    OperationEnd(u64),
+    FlowBegin(u64),
+    FlowEnd(u64),
     /// Only its argument counts.
     Other,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum SpanKind {
-    Async,
-    Flow,
 }
 
 /// The kept part of an event.
 struct Kept {
     at: u64,
     shape: Shape,
-    thread: (Koid, Koid),
+    thread: Thread,
     /// Category and name.
     what: u32,
     /// An argument for a measurement.
@@ -114,7 +110,7 @@ struct Kept {
 
 struct Samples<'a> {
     quantities: &'a [&'a Quantity],
-    /// Ends of durations close the innermost open one, so all of them count if durations are measured.
+    /// An end may have another name than its begin, so all of them count if durations are measured.
     has_durations: bool,
     whats: HashMap<(Vec<u8>, Vec<u8>), u32>,
     /// By number of category and name: whether some measurement names it.
@@ -171,16 +167,17 @@ impl<'a> Samples<'a> {
             EventKind::DurationComplete { end } => Shape::Complete(end.to_nanos(event.time.rate).0),
             EventKind::DurationBegin => Shape::Begin,
             EventKind::DurationEnd => Shape::End,
-            EventKind::AsyncBegin { id } => Shape::SpanBegin(SpanKind::Async, id),
-            EventKind::AsyncEnd { id } => Shape::SpanEnd(SpanKind::Async, id),
-            EventKind::FlowBegin { id } => Shape::SpanBegin(SpanKind::Flow, id),
-            EventKind::FlowEnd { id } => Shape::SpanEnd(SpanKind::Flow, id),
+            EventKind::AsyncBegin { id } => Shape::OperationBegin(id),
+            EventKind::AsyncEnd { id } => Shape::OperationEnd(id),
+            EventKind::FlowBegin { id } => Shape::FlowBegin(id),
+            EventKind::FlowEnd { id } => Shape::FlowEnd(id),
             _ => Shape::Other,
         };
-        let nests = self.has_durations && matches!(shape, Shape::Begin | Shape::End);
-        if self.is_named[what as usize] || nests {
-            let thread = (event.thread.process, event.thread.thread);
-            self.kept.push(Kept { at: nanos(event), shape, thread, what, argument: self.argument(event) });
+        let is_paired =
+            matches!(shape, Shape::Begin | Shape::End | Shape::OperationBegin(_) | Shape::OperationEnd(_));
+        if self.is_named[what as usize] || self.has_durations && is_paired {
+            let (at, argument) = (nanos(event), self.argument(event));
+            self.kept.push(Kept { at, shape, thread: event.thread, what, argument });
         }
     }
 
@@ -208,7 +205,7 @@ impl<'a> Samples<'a> {
         let is = |pattern: &Exactly, what: u32| {
             names.get(&what).is_some_and(|(category, name)| pattern.matches(category, name))
         };
-        let spans = if self.has_durations { spans(&self.kept) } else { Vec::new() };
+        let spans = if self.has_durations { spans(&self.kept, &names) } else { Vec::new() };
         let measure = |(index, quantity): (u32, &&Quantity)| match quantity {
             Quantity::Duration(pattern) => {
                 let of_pattern = spans.iter().filter(|(what, _)| is(pattern, *what));
@@ -232,32 +229,58 @@ fn millis(nanos: u64) -> f64 {
     nanos as f64 / 1e6
 }
 
-/// All spans that have ended, in the order of their ends: the name of their end, and their length.
-fn spans(kept: &[Kept]) -> Vec<(u32, u64)> {
-    let mut stacks: HashMap<(Koid, Koid), Vec<u64>> = HashMap::new();
-    let mut open: HashMap<(SpanKind, u32, u64), u64> = HashMap::new();
+/// When something began, and its category and name.
+struct Begun {
+    at: u64,
+    what: u32,
+}
+
+impl Begin for Begun {}
+
+/// All spans that have ended, in the order of their ends: category and name, and length.
+fn spans(kept: &[Kept], names: &HashMap<u32, &(Vec<u8>, Vec<u8>)>) -> Vec<(u32, u64)> {
+    let mut threads = ThreadNumbers::default();
+    let mut pairing: Pairing<Begun> = Pairing::default();
+    let mut flows: HashMap<(u32, u64), u64> = HashMap::new();
     let mut spans = Vec::new();
-    for event in kept {
-        match event.shape {
-            Shape::Complete(end) => spans.push((event.what, end.saturating_sub(event.at))),
-            Shape::Begin => stacks.entry(event.thread).or_default().push(event.at),
-            Shape::End => {
-                // Any end closes the innermost.
-                if let Some(begin) = stacks.get_mut(&event.thread).and_then(Vec::pop) {
-                    spans.push((event.what, event.at - begin));
-                }
+    for Kept { at, shape, thread, what, .. } in kept {
+        let (at, what) = (*at, *what);
+        let mut number = || threads.number(*thread, usize::MAX).unwrap_or_default();
+        let operation = |id| {
+            let (category, name) = names
+                .get(&what)
+                .map_or((&[][..], &[][..]), |(category, name)| (category.as_slice(), name.as_slice()));
+            let key = OperationKey { process: thread.process, category: token(Text(category)), id };
+            (key, token(Text(name)))
+        };
+        let begun = match *shape {
+            Shape::Complete(end) => {
+                spans.push((what, end.saturating_sub(at)));
+                None
             }
-            Shape::SpanBegin(kind, id) => {
-                // A second begin of an open span is ignored.
-                open.entry((kind, event.what, id)).or_insert(event.at);
+            Shape::Begin => {
+                pairing.begin(number(), Begun { at, what });
+                None
             }
-            Shape::SpanEnd(kind, id) => {
-                if let Some(begin) = open.remove(&(kind, event.what, id)) {
-                    spans.push((event.what, event.at - begin));
-                }
+            Shape::End => pairing.end(number()).begun(),
+            Shape::OperationBegin(id) => {
+                let (key, name) = operation(id);
+                pairing.begin_operation(&key, name, Begun { at, what });
+                None
             }
-            Shape::Instant | Shape::Other => {}
-        }
+            Shape::OperationEnd(id) => {
+                let (key, name) = operation(id);
+                pairing.end_operation(&key, name).begun()
+            }
+            Shape::FlowBegin(id) => {
+                // A second begin of an open flow is ignored.
+                flows.entry((what, id)).or_insert(at);
+                None
+            }
+            Shape::FlowEnd(id) => flows.remove(&(what, id)).map(|at| Begun { at, what }),
+            Shape::Instant | Shape::Other => None,
+        };
+        spans.extend(begun.map(|begun| (begun.what, at.saturating_sub(begun.at))));
     }
     spans
 }
@@ -266,9 +289,12 @@ fn spans(kept: &[Kept]) -> Vec<(u32, u64)> {
 fn anchored(kept: &Kept, anchor: Anchor) -> Option<u64> {
     match (kept.shape, anchor) {
         (Shape::Instant, _) => Some(kept.at),
-        (Shape::Complete(_) | Shape::Begin | Shape::SpanBegin(..), Anchor::Begin) => Some(kept.at),
+        (
+            Shape::Complete(_) | Shape::Begin | Shape::OperationBegin(_) | Shape::FlowBegin(_),
+            Anchor::Begin,
+        ) => Some(kept.at),
         (Shape::Complete(end), Anchor::End) => Some(end),
-        (Shape::End | Shape::SpanEnd(..), Anchor::End) => Some(kept.at),
+        (Shape::End | Shape::OperationEnd(_) | Shape::FlowEnd(_), Anchor::End) => Some(kept.at),
         _ => None,
     }
 }

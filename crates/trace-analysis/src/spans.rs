@@ -12,12 +12,10 @@ use foldhash::fast::RandomState;
 use std::collections::HashMap;
 use std::io;
 use trace_format::units::Koid;
-use trace_model::{Interval, Nesting, Root, Roots};
+use trace_model::{Begin, Ended, Interval, Nesting, OperationKey, Pairing, Root, Roots};
 use trace_reader::sorter::Sorter;
-use trace_reader::{Disorder, OperationKey, Text, Thread, ThreadNumbers};
+use trace_reader::{Disorder, Text, Thread, ThreadNumbers};
 
-/// Begins without an end so far, as for tables.
-const MAX_OPEN: usize = 500_000;
 /// Threads that are distinguished; all others count as one.
 const MAX_THREADS: usize = 100_000;
 /// Durations of all threads together that wait for what is around them: 64 MiB.
@@ -89,6 +87,15 @@ pub(crate) struct Open {
     pub thread: u32,
 }
 
+/// A begin, with the number of its record on its thread.
+#[derive(Debug)]
+struct Begun {
+    open: Open,
+    number: u64,
+}
+
+impl Begin for Begun {}
+
 #[derive(Debug)]
 struct ThreadState {
     thread: Thread,
@@ -100,10 +107,6 @@ struct ThreadState {
     is_sorted_later: bool,
     /// Begins, ends and complete durations so far.
     records: u64,
-    /// Pairs that have begun, with the numbers of their begins; the innermost is the last.
-    open: Vec<(Open, u64)>,
-    /// Begins inside of these that were dropped, and that have not ended.
-    refused: u64,
     roots: Roots<()>,
 }
 
@@ -115,18 +118,13 @@ pub(crate) struct Spans<'a> {
     /// How many durations of a thread may wait.
     waiting_of_thread: usize,
     processes: HashMap<Koid, u32, RandomState>,
-    operations: HashMap<(u32, u64), Vec<Open>, RandomState>,
-    open_count: usize,
+    pairing: Pairing<Begun>,
     /// Begins, ends and complete durations by their times.
     late: Option<Sorter>,
     /// Durations of threads whose durations are not in the order of their ends.
     nesting: Option<Nesting>,
     /// For [`Roots::add_anyway`].
     beside: Vec<Root<()>>,
-    /// Begins that were dropped because too many spans were open.
-    pub dropped: u64,
-    /// Ends without a begin.
-    pub unmatched: u64,
 }
 
 /// A begin or an end.
@@ -145,13 +143,10 @@ impl<'a> Spans<'a> {
             threads: Vec::new(),
             waiting_of_thread: MAX_WAITING_OF_THREAD,
             processes: HashMap::default(),
-            operations: HashMap::default(),
-            open_count: 0,
+            pairing: Pairing::default(),
             late: None,
             nesting: None,
             beside: Vec::new(),
-            dropped: 0,
-            unmatched: 0,
         }
     }
 
@@ -176,12 +171,20 @@ impl<'a> Spans<'a> {
             is_late,
             is_sorted_later: is_late || self.disorder.has_ends_of(thread),
             records: 0,
-            open: Vec::new(),
-            refused: 0,
             roots: Roots::default(),
         });
         let most = MAX_WAITING / self.threads.len();
         self.waiting_of_thread = most.clamp(MIN_WAITING_OF_THREAD, MAX_WAITING_OF_THREAD);
+    }
+
+    /// Begins that were left out because too many spans were open.
+    pub const fn refused(&self) -> u64 {
+        self.pairing.refused()
+    }
+
+    /// Ends without a begin.
+    pub const fn unmatched(&self) -> u64 {
+        self.pairing.unmatched()
     }
 
     /// The threads by their numbers.
@@ -218,7 +221,7 @@ impl<'a> Spans<'a> {
         let is_late = match part.id {
             Some(id) => {
                 let category = Text(whats.category(part.open.what).as_bytes());
-                self.disorder.has_operation(OperationKey::new(category, id))
+                self.disorder.has_operation(trace_reader::OperationKey::new(category, id))
             }
             None => self.threads[part.open.thread as usize].is_late,
         };
@@ -244,70 +247,26 @@ impl<'a> Spans<'a> {
     fn matched(&mut self, part: Part, whats: &Whats) -> Option<Span> {
         let Part { open, is_end, id } = part;
         let Some(id) = id else { return self.matched_on_thread(open, is_end) };
+        let What { category, name } = whats.what(open.what);
+        let process = self.threads[open.thread as usize].thread.process;
+        let key = OperationKey { process, category: category.into(), id };
         if !is_end {
-            if self.open_count >= MAX_OPEN {
-                self.dropped += 1;
-                return None;
-            }
-            self.open_count += 1;
-            self.operations.entry((whats.what(open.what).category, id)).or_default().push(open);
+            self.pairing.begin_operation(&key, name.into(), Begun { open, number: 0 });
             return None;
         }
-        let Some(begun) = self.end_operation(open, id, whats) else {
-            self.unmatched += 1;
-            return None;
-        };
-        self.open_count -= 1;
-        Some(self.span(begun, open.at, Shape::Operation))
+        let begun = self.pairing.end_operation(&key, name.into()).begun()?;
+        Some(self.span(begun.open, open.at, Shape::Operation))
     }
 
-    //= docs/meaning.md#which-begin-an-end-belongs-to
     fn matched_on_thread(&mut self, open: Open, is_end: bool) -> Option<Span> {
-        let state = &mut self.threads[open.thread as usize];
-        let number = state.count();
+        let number = self.threads[open.thread as usize].count();
         if !is_end {
-            // What begins inside of a begin that was dropped is dropped, too: ends are counted.
-            if self.open_count >= MAX_OPEN || state.refused > 0 {
-                state.refused += 1;
-                self.dropped += 1;
-                return None;
-            }
-            self.open_count += 1;
-            state.open.push((open, number));
+            self.pairing.begin(open.thread as usize, Begun { open, number });
             return None;
         }
-        if state.refused > 0 {
-            state.refused -= 1;
-            return None;
-        }
-        let Some((begun, begun_number)) = state.open.pop() else {
-            self.unmatched += 1;
-            return None;
-        };
-        self.open_count -= 1;
-        self.ended(begun, Interval { begin: begun.at, end: open.at, begun: begun_number, ended: number })
-    }
-
-    /// The operation's last part with the name in the process, or the last part there; else the last with the
-    /// name in another process.
-    //= docs/tables.md#tables
-    fn end_operation(&mut self, end: Open, id: u64, whats: &Whats) -> Option<Open> {
-        let What { category, name } = whats.what(end.what);
-        let process = self.process(end.thread);
-        let stack = self.operations.get(&(category, id))?;
-        let in_process = |open: &Open| self.process(open.thread) == process;
-        let is_named = |open: &Open| whats.what(open.what).name == name;
-        let place = stack
-            .iter()
-            .rposition(|open| in_process(open) && is_named(open))
-            .or_else(|| stack.iter().rposition(in_process))
-            .or_else(|| stack.iter().rposition(is_named))?;
-        let stack = self.operations.get_mut(&(category, id))?;
-        let open = stack.remove(place);
-        if stack.is_empty() {
-            self.operations.remove(&(category, id));
-        }
-        Some(open)
+        let Ended::Begun(begun) = self.pairing.end(open.thread as usize) else { return None };
+        let interval = Interval { begin: begun.open.at, end: open.at, begun: begun.number, ended: number };
+        self.ended(begun.open, interval)
     }
 
     /// The number of a thread's process.
@@ -392,10 +351,10 @@ impl<'a> Spans<'a> {
 
     /// What has begun and not ended: durations by thread, then operations.
     pub fn unfinished(&self) -> impl Iterator<Item = Unfinished> + '_ {
-        let open = self.threads.iter().flat_map(|state| &state.open).map(|(open, _)| (open, false));
-        let operations = self.operations.values().flatten().map(|open| (open, true));
+        let open = self.pairing.on_threads().map(|(_, begun)| (begun.open, false));
+        let operations = self.pairing.operations().map(|begun| (begun.open, true));
         open.chain(operations).map(|(open, is_operation)| {
-            let Open { at: begin, what, thread } = *open;
+            let Open { at: begin, what, thread } = open;
             Unfinished { what, thread, process: self.process(thread), begin, is_operation }
         })
     }

@@ -198,7 +198,7 @@ impl<'a, V: Visitor> Walker<'a, V> {
         walked.threads = spans.threads().map(named).collect();
         walked.bytes = reader.position().0;
         walked.losses = losses.finish(reader.warnings(), stopped);
-        (walked.unmatched_ends, walked.dropped_begins) = (spans.unmatched, spans.dropped);
+        (walked.unmatched_ends, walked.dropped_begins) = (spans.unmatched(), spans.refused());
         walked.other_names = walked.whats.others;
         Ok((visitor, walked))
     }

@@ -473,7 +473,7 @@ pub struct Check {
     #[arg(long, value_name = "KINDS", value_delimiter = ',', value_parser = problem_kind)]
     pub allow: Vec<String>,
     /// Remember at most this many operations and flows that have begun and not ended
-    #[arg(long, value_name = "COUNT", default_value_t = trace_reader::check::MAX_OPEN_SPANS, value_parser = whole_number)]
+    #[arg(long, value_name = "COUNT", default_value_t = trace_analysis::check::MAX_OPEN_SPANS, value_parser = whole_number)]
     pub open_spans: usize,
     /// Use at most this much memory for strings, threads and names, in MiB
     #[arg(long, value_name = "MIB", default_value_t = trace_reader::reader::TABLE_BYTES >> 20, value_parser = positive_number)]
@@ -641,7 +641,7 @@ fn days(text: &str) -> Result<u32, String> {
 }
 
 fn problem_kind(text: &str) -> Result<String, String> {
-    let kinds = trace_reader::check::KINDS;
+    let kinds = trace_analysis::check::KINDS;
     if kinds.contains(&text) {
         return Ok(text.to_owned());
     }

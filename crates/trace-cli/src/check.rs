@@ -8,9 +8,9 @@ use crate::stdio;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use trace_analysis::check::{Finding, Limits, Problem, Report, TRUNCATED, UNDECODABLE, Usage, check};
 use trace_format::shown::Shown;
 use trace_reader::ByType;
-use trace_reader::check::{Finding, Limits, Problem, Report, TRUNCATED, UNDECODABLE, Usage, check};
 use trace_reader::item::Nanos;
 
 /// How many events and context switches have their times compared; further ones are ignored.

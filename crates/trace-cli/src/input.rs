@@ -14,12 +14,12 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
+use trace_analysis::check::{Finding, Problem, TRUNCATED, UNDECODABLE};
 use trace_convert::import::{ImportError, ftrace, json, perfetto};
 use trace_convert::tables::Trace;
 use trace_convert::{ConvertError, Summary};
 use trace_format::metadata::MAGIC_WORD;
 use trace_format::units::{Offset, ProviderId};
-use trace_reader::check::{Finding, Problem, TRUNCATED, UNDECODABLE};
 use trace_reader::{Disorder, FileKind, Plain, ReadError};
 
 /// How much of an input is examined to determine its format.

@@ -17,6 +17,7 @@ use std::collections::HashMap;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
+use trace_analysis::check::{Limits, check};
 use trace_archive::manifest::{Manifest, SessionInfo};
 use trace_archive::problem;
 use trace_archive::recovery::{
@@ -25,7 +26,6 @@ use trace_archive::recovery::{
 use trace_format::shown::Shown;
 use trace_protocol::controller::ProviderStats;
 use trace_reader::Disorder;
-use trace_reader::check::{Limits, check};
 
 /// How long a manager may take to end a session: its programs have 5 s to confirm that.
 const ENDING_WAIT: Duration = Duration::from_secs(10);
@@ -544,6 +544,6 @@ mod tests {
 
     #[test]
     fn every_kind_of_finding_is_known() {
-        assert!(UNSOUND.iter().all(|kind| trace_reader::check::KINDS.contains(kind)));
+        assert!(UNSOUND.iter().all(|kind| trace_analysis::check::KINDS.contains(kind)));
     }
 }

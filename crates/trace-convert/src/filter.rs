@@ -1,14 +1,12 @@
 //! Selection of events.
 
-use foldhash::fast::RandomState;
 use regex::bytes::Regex;
-use std::collections::HashMap;
 use trace_format::event::EventKind;
-use trace_model::{OperationKey, token};
-use trace_reader::{Event, Thread};
+use trace_model::{OperationKey, Pairing, token};
+use trace_reader::{Event, ThreadNumbers};
 
-/// Begins without an end so far whose selection is remembered.
-const MAX_OPEN: usize = 500_000;
+/// Threads that are distinguished; what belongs to others is kept or not by itself.
+const MAX_THREADS: usize = 1 << 20;
 
 /// Events are kept whose whole name matches one of the patterns, or one of whose categories is one of these;
 /// without either, all.
@@ -48,16 +46,11 @@ impl Filter {
     }
 }
 
-/// A filter at work: an end is kept if its begin was, whatever its own name and category.
-//= docs/catapult.md#filters
+/// A filter at work.
 #[derive(Debug, Default)]
 pub(crate) struct Selection {
     pub filter: Filter,
-    /// Of each thread, whether each open begin was kept, and how many there was no room for.
-    threads: HashMap<Thread, (Vec<bool>, u64), RandomState>,
-    /// Of each operation, the names of its open begins, and whether each was kept.
-    operations: HashMap<OperationKey, Vec<(u64, bool)>, RandomState>,
-    open: usize,
+    kept: KeptBegins,
 }
 
 impl Selection {
@@ -68,54 +61,44 @@ impl Selection {
     /// Whether an event is kept. Takes each event, in the order of the archive.
     #[inline]
     pub fn keeps(&mut self, event: &Event<'_>) -> bool {
-        self.filter.keeps_all() || self.selects(event)
+        self.filter.keeps_all() || {
+            let is_kept = self.filter.keeps(event.category.as_bytes(), event.name.as_bytes());
+            self.kept.keeps(event, is_kept)
+        }
     }
+}
 
-    fn selects(&mut self, event: &Event<'_>) -> bool {
-        let is_kept = self.filter.keeps(event.category.as_bytes(), event.name.as_bytes());
+/// Which begins were kept. An end is kept if its begin was, whatever its own name and category.
+//= docs/catapult.md#filters
+#[derive(Debug, Default)]
+pub(crate) struct KeptBegins {
+    numbers: ThreadNumbers,
+    pairing: Pairing<bool>,
+}
+
+impl KeptBegins {
+    /// Whether an event is kept, of which that is known as far as it does not depend on its begin.
+    pub fn keeps(&mut self, event: &Event<'_>, is_kept: bool) -> bool {
+        let Self { numbers, pairing } = self;
+        let mut number = || numbers.number(event.thread, MAX_THREADS);
         match event.kind {
             EventKind::DurationBegin => {
-                let (open, refused) = self.threads.entry(event.thread).or_default();
-                if *refused > 0 || self.open >= MAX_OPEN {
-                    *refused += 1;
-                } else {
-                    self.open += 1;
-                    open.push(is_kept);
-                }
-                is_kept
+                number().map(|thread| pairing.begin(thread, is_kept));
             }
             EventKind::DurationEnd => {
-                let Some((open, refused)) = self.threads.get_mut(&event.thread) else { return is_kept };
-                if let Some(less) = refused.checked_sub(1) {
-                    *refused = less;
-                    return is_kept;
-                }
-                let begin = open.pop();
-                self.open -= usize::from(begin.is_some());
-                begin.unwrap_or(is_kept)
+                let begun = number().and_then(|thread| pairing.end(thread).begun());
+                return begun.unwrap_or(is_kept);
             }
             EventKind::AsyncBegin { id } => {
-                if self.open < MAX_OPEN {
-                    self.open += 1;
-                    let open = self.operations.entry(OperationKey::of(event, id)).or_default();
-                    open.push((token(event.name), is_kept));
-                }
-                is_kept
+                pairing.begin_operation(&OperationKey::of(event, id), token(event.name), is_kept);
             }
             EventKind::AsyncEnd { id } => {
-                let key = OperationKey::of(event, id);
-                let Some(open) = self.operations.get_mut(&key) else { return is_kept };
-                let name = token(event.name);
-                let place = open.iter().rposition(|open| open.0 == name).or(open.len().checked_sub(1));
-                let begin = place.map(|place| open.remove(place).1);
-                self.open -= usize::from(begin.is_some());
-                if open.is_empty() {
-                    self.operations.remove(&key);
-                }
-                begin.unwrap_or(is_kept)
+                let begun = pairing.end_operation(&OperationKey::of(event, id), token(event.name)).begun();
+                return begun.unwrap_or(is_kept);
             }
-            _ => is_kept,
+            _ => {}
         }
+        is_kept
     }
 }
 

@@ -4,19 +4,15 @@
 //! What an exporter needs to write a begin or an end is made when its record is read, and waits with it.
 //= docs/meaning.md#overlap
 
-use foldhash::fast::RandomState;
-use std::collections::HashMap;
 use std::io;
 use trace_format::event::EventKind;
-use trace_format::units::Koid;
-use trace_model::{Interval, Lanes, Odd, OperationKey, token};
+use trace_model::{Begin, Ended, Interval, Lanes, Odd, OperationKey, Pairing, token};
 use trace_reader::sorter::Sorter;
 use trace_reader::{Event, Thread, ThreadNumbers, Time};
 
-/// Begins that have no end so far, and the bytes of what belongs to them: of durations, and of operations.
-const MAX_OPEN: usize = 500_000;
+/// The bytes of what belongs to begins that have no end so far: of durations, and of operations.
 const MAX_OPEN_BYTES: usize = 8 << 20;
-/// The remark about begins beyond that.
+/// The remark about begins beyond those that may be open.
 const TOO_MANY: &str = "begins of slices beyond 500 000 or 8 MiB that are open";
 /// Threads that are distinguished.
 const MAX_THREADS: usize = 1 << 20;
@@ -109,18 +105,28 @@ pub(crate) struct Counts {
 }
 
 /// A begin without an end so far.
-struct Open {
+struct Begun {
     at: u64,
     record: u64,
-    begin: Vec<u8>,
+    bytes: Vec<u8>,
 }
 
-/// An operation that has begun.
-struct OpenOperation {
+impl Begin for Begun {
+    fn heap_bytes(&self) -> usize {
+        self.bytes.len()
+    }
+}
+
+/// An operation that has begun, and the length of what its writer may keep of that.
+struct BegunOperation {
     number: u64,
-    name: u64,
-    /// The length of what belongs to its begin.
     bytes: usize,
+}
+
+impl Begin for BegunOperation {
+    fn heap_bytes(&self) -> usize {
+        self.bytes
+    }
 }
 
 impl OddSlices {
@@ -186,7 +192,7 @@ impl OddSlices {
     pub fn finish(self, writer: &mut impl WriteOdd) -> io::Result<Counts> {
         let Self { parts, threads, unnumbered, .. } = self;
         let mut pairs = Pairs::default();
-        let mut open_operations = OpenOperations::default();
+        let mut operations = Operations::default();
         parts.finish(|entry| {
             let (head, bytes) = split(entry)?;
             let [role, number, at, end, name, category, id] = head;
@@ -197,13 +203,14 @@ impl OddSlices {
                 Some(Role::End) => pairs.end(number, at, bytes),
                 Some(role) => {
                     let key = OperationKey { process: thread.process, category, id };
-                    open_operations.part(*role, &key, name, (thread, at), bytes, writer)?;
+                    operations.part(*role, &key, name, (thread, at), bytes, writer)?;
                 }
                 None => return Err(changed()),
             }
             Ok(())
         })?;
-        let Pairs { lanes, refused, unmatched, .. } = pairs.unended();
+        pairs.end_all();
+        let Pairs { lanes, pairing, .. } = pairs;
         let left_out = lanes.finish(|step| {
             let thread = *threads.get(step.track as usize).ok_or_else(changed)?;
             let lane = Lane { thread, number: step.lane };
@@ -217,9 +224,9 @@ impl OddSlices {
                 None => writer.end(lane, step.at),
             }
         })?;
-        let too_many = refused + open_operations.refused;
+        let too_many = pairing.refused() + operations.pairing.refused();
         let skipped = [(TOO_MANY, too_many), (TOO_MANY_THREADS, unnumbered), (LEFT_OUT, left_out)];
-        Ok(Counts { skipped, unmatched })
+        Ok(Counts { skipped, unmatched: pairing.unmatched() })
     }
 }
 
@@ -233,16 +240,18 @@ fn split(entry: &[u8]) -> io::Result<([u64; HEAD_WORDS], &[u8])> {
 }
 
 /// Durations of threads, which come in the order of their begins and ends.
-#[derive(Default)]
 struct Pairs {
     lanes: Lanes,
-    open: HashMap<u64, (Vec<Open>, u64), RandomState>,
-    count: usize,
-    open_bytes: usize,
+    pairing: Pairing<Begun>,
     record: u64,
-    refused: u64,
-    unmatched: u64,
     bytes: Vec<u8>,
+}
+
+impl Default for Pairs {
+    fn default() -> Self {
+        let pairing = Pairing::default().with_bytes(MAX_OPEN_BYTES);
+        Self { lanes: Lanes::default(), pairing, record: 0, bytes: Vec::new() }
+    }
 }
 
 impl Pairs {
@@ -262,61 +271,43 @@ impl Pairs {
 
     fn begin(&mut self, thread: u64, at: u64, bytes: &[u8]) {
         self.record += 1;
-        let (open, refused) = self.open.entry(thread).or_default();
-        if self.count >= MAX_OPEN || self.open_bytes + bytes.len() > MAX_OPEN_BYTES || *refused > 0 {
-            *refused += 1;
-            self.refused += 1;
-            return;
-        }
-        self.count += 1;
-        self.open_bytes += bytes.len();
-        open.push(Open { at, record: self.record, begin: bytes.to_vec() });
+        self.pairing.begin(thread as usize, Begun { at, record: self.record, bytes: bytes.to_vec() });
     }
 
     fn end(&mut self, thread: u64, at: u64, bytes: &[u8]) {
         self.record += 1;
-        let (open, refused) = self.open.entry(thread).or_default();
-        if let Some(less) = refused.checked_sub(1) {
-            *refused = less;
-            return;
+        if let Ended::Begun(begun) = self.pairing.end(thread as usize) {
+            self.pair(thread, begun, at, bytes);
         }
-        let Some(Open { at: begin, record: begun, begin: of_begin }) = open.pop() else {
-            self.unmatched += 1;
-            return;
-        };
-        self.count -= 1;
-        self.open_bytes -= of_begin.len();
-        let interval = Interval { begin, end: at, begun, ended: self.record };
-        self.push(thread, &interval, &of_begin, bytes);
     }
 
-    /// With what has not ended.
-    fn unended(mut self) -> Self {
-        for (thread, (mut open, _)) in std::mem::take(&mut self.open) {
-            while let Some(Open { at: begin, record: begun, begin: of_begin }) = open.pop() {
-                self.record += 1;
-                let interval = Interval { begin, end: u64::MAX, begun, ended: self.record };
-                self.push(thread, &interval, &of_begin, &[]);
-            }
+    fn pair(&mut self, thread: u64, begun: Begun, end: u64, bytes: &[u8]) {
+        let interval = Interval { begin: begun.at, end, begun: begun.record, ended: self.record };
+        self.push(thread, &interval, &begun.bytes, bytes);
+    }
+
+    /// Ends what has no end, the innermost first.
+    fn end_all(&mut self) {
+        for (thread, begun) in self.pairing.take_threads().rev() {
+            self.record += 1;
+            self.pair(thread as u64, begun, u64::MAX, &[]);
         }
-        self
     }
 }
 
 /// Operations that have begun.
-#[derive(Default)]
-struct OpenOperations {
-    open: HashMap<OperationKey, Vec<OpenOperation>, RandomState>,
-    /// The processes in which operations of a category, name and id began, the last one last.
-    begun_in: HashMap<(u64, u64, u64), Vec<Koid>, RandomState>,
+struct Operations {
+    pairing: Pairing<BegunOperation>,
     next: u64,
-    count: usize,
-    open_bytes: usize,
-    refused: u64,
 }
 
-impl OpenOperations {
-    //= docs/meaning.md#operations
+impl Default for Operations {
+    fn default() -> Self {
+        Self { pairing: Pairing::default().with_bytes(MAX_OPEN_BYTES), next: 0 }
+    }
+}
+
+impl Operations {
     fn part(
         &mut self,
         role: Role,
@@ -326,63 +317,28 @@ impl OpenOperations {
         bytes: &[u8],
         writer: &mut impl WriteOdd,
     ) -> io::Result<()> {
-        if role == Role::OperationBegin {
-            if self.count >= MAX_OPEN || self.open_bytes + bytes.len() > MAX_OPEN_BYTES {
-                self.refused += 1;
-                return Ok(());
+        match role {
+            Role::OperationBegin => {
+                let number = self.next;
+                let begun = BegunOperation { number, bytes: bytes.len() };
+                if !self.pairing.begin_operation(key, name, begun) {
+                    return Ok(());
+                }
+                self.next += 1;
+                writer.operation_begin(number, thread, at, bytes)
             }
-            self.count += 1;
-            self.open_bytes += bytes.len();
-            let number = self.next;
-            self.next += 1;
-            self.open.entry(*key).or_default().push(OpenOperation { number, name, bytes: bytes.len() });
-            self.begun_in.entry((key.category, name, key.id)).or_default().push(thread.process);
-            return writer.operation_begin(number, thread, at, bytes);
-        }
-        let number = match self.place(key, name) {
-            Some((key, place)) if role == Role::OperationEnd => self.remove(&key, place),
-            Some((key, place)) => {
-                self.open.get(&key).and_then(|open| open.get(place)).map(|open| open.number)
-            }
-            None => None,
-        };
-        match (role, number) {
-            (Role::OperationEnd, number) => writer.operation_end(number, (thread, key.id), at, bytes),
-            _ => writer.operation_instant(number, thread, at, bytes),
-        }
-    }
-
-    /// The last open operation with the name in its process, or the last there; else the last with the name
-    /// in another process.
-    fn place(&self, key: &OperationKey, name: u64) -> Option<(OperationKey, usize)> {
-        let named = |key: OperationKey| {
-            let open = self.open.get(&key)?;
-            Some((key, open.iter().rposition(|open| open.name == name)?))
-        };
-        let innermost = || Some((*key, self.open.get(key)?.len().checked_sub(1)?));
-        let elsewhere = || {
-            let processes = self.begun_in.get(&(key.category, name, key.id))?;
-            processes.iter().rev().find_map(|process| named(OperationKey { process: *process, ..*key }))
-        };
-        named(*key).or_else(innermost).or_else(elsewhere)
-    }
-
-    fn remove(&mut self, key: &OperationKey, place: usize) -> Option<u64> {
-        let open = self.open.get_mut(key)?;
-        let OpenOperation { number, name, bytes } = open.remove(place);
-        if open.is_empty() {
-            self.open.remove(key);
-        }
-        self.count -= 1;
-        self.open_bytes -= bytes;
-        let named = (key.category, name, key.id);
-        if let Some(processes) = self.begun_in.get_mut(&named) {
-            processes.iter().rposition(|process| *process == key.process).map(|last| processes.remove(last));
-            if processes.is_empty() {
-                self.begun_in.remove(&named);
+            Role::OperationEnd => match self.pairing.end_operation(key, name) {
+                Ended::Refused => Ok(()),
+                ended => {
+                    let number = ended.begun().map(|begun| begun.number);
+                    writer.operation_end(number, (thread, key.id), at, bytes)
+                }
+            },
+            _ => {
+                let number = self.pairing.operation(key, name).map(|begun| begun.number);
+                writer.operation_instant(number, thread, at, bytes)
             }
         }
-        Some(number)
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::path::Path;
-use trace_reader::check::{Limits, check, check_slice};
+use trace_analysis::check::{Limits, check, check_slice};
 use trace_reader::dump::{Line, RawLine};
 use trace_reader::{Disorder, Item, Reader, Records};
 

@@ -2,6 +2,7 @@
 //!
 //! Everything that answers questions about a trace, or writes it in another format, has its rules from here.
 //!
+//! * [`Pairing`] finds the begin that an end belongs to.
 //! * [`Roots`], [`Begins`] and [`Nesting`] say where slices are in each other: the first two in the order of
 //!   ends or of begins without sorting, the last one for any order.
 //! * [`Lanes`] gives the slices of tracks as steps, for formats whose readers know only stacks.
@@ -13,6 +14,7 @@ mod interval;
 mod lanes;
 mod nesting;
 mod odd;
+mod pairing;
 mod roots;
 
 pub use begins::{Begins, Begun};
@@ -20,6 +22,7 @@ pub use interval::Interval;
 pub use lanes::{Lanes, MAX_LANES, Step};
 pub use nesting::{Nested, Nesting};
 pub use odd::{Odd, OddFinder, OperationKey, token};
+pub use pairing::{Begin, Ended, MAX_OPEN, Pairing};
 pub use roots::{Added, OutOfOrder, Root, Roots};
 
 #[cfg(test)]

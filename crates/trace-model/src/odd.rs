@@ -160,6 +160,26 @@ struct Quick {
     roots: Vec<(u64, u64)>,
 }
 
+impl Quick {
+    /// Adds a complete record, if there is room and nothing has to be compared but this.
+    #[inline]
+    fn add(&mut self, begin: u64, end: u64) -> bool {
+        let Self { last_begin, last_end, is_by_begin, roots } = self;
+        if begin >= end || end < *last_end {
+            return false;
+        }
+        while roots.pop_if(|(root, _)| *root > begin).is_some() {}
+        // It may begin with the last one, overlap it, or be in it.
+        if roots.last().is_some_and(|(_, root_end)| *root_end > begin) || roots.len() == roots.capacity() {
+            return false;
+        }
+        roots.push((begin, end));
+        *is_by_begin &= begin >= *last_begin;
+        (*last_begin, *last_end) = (begin, end);
+        true
+    }
+}
+
 /// An operation that has begun.
 #[derive(Debug, Default)]
 struct Operation {
@@ -242,36 +262,28 @@ impl OddFinder {
     #[inline]
     fn complete(&mut self, thread: Thread, begin: u64, end: u64) {
         let Some(number) = self.thread(thread) else { return };
-        if !self.is_quick(number, begin, end) {
-            self.slice(number, Interval { begin, end, begun: self.record, ended: self.record });
+        if self.is_quick(number, begin, end) || self.has_grown(number) && self.is_quick(number, begin, end) {
+            return;
         }
+        self.slice(number, Interval { begin, end, begun: self.record, ended: self.record });
     }
 
     /// Adds a complete record the quick way, if that is one.
     #[inline]
     fn is_quick(&mut self, number: usize, begin: u64, end: u64) -> bool {
-        let Some(Quick { last_begin, last_end, is_by_begin, roots }) = &mut self.threads[number].quick else {
-            return false;
-        };
-        if begin >= end || end < *last_end {
-            return false;
-        }
-        let before = roots.len();
-        while roots.pop_if(|(root, _)| *root > begin).is_some() {}
-        if let Some((_, root_end)) = roots.last()
-            && *root_end > begin
-        {
-            // It begins with the other one, overlaps it, or is in it.
-            self.kept -= before - roots.len();
+        self.threads[number].quick.as_mut().is_some_and(|quick| quick.add(begin, end))
+    }
+
+    /// Makes room for quick records, if that is what is missing.
+    #[cold]
+    fn has_grown(&mut self, number: usize) -> bool {
+        let Some(Quick { roots, .. }) = &mut self.threads[number].quick else { return false };
+        let before = roots.capacity();
+        if roots.len() < before || self.kept > MAX_KEPT {
             return false;
         }
-        roots.push((begin, end));
-        self.kept = self.kept + roots.len() - before;
-        *is_by_begin &= begin >= *last_begin;
-        (*last_begin, *last_end) = (begin, end);
-        if self.kept > self.max_kept.max(MAX_KEPT) {
-            self.merge();
-        }
+        roots.reserve(1);
+        self.kept = self.kept + roots.capacity() - before;
         true
     }
 
@@ -479,7 +491,7 @@ impl ThreadState {
 
     fn kept(&self) -> usize {
         let by_begin = self.by_begin.as_ref().map_or(0, |(_, ends)| ends.len());
-        let quick = self.quick.as_ref().map_or(0, |quick| quick.roots.len());
+        let quick = self.quick.as_ref().map_or(0, |quick| quick.roots.capacity());
         quick + self.open.len() + self.by_end.as_ref().map_or(0, Roots::len) + by_begin
     }
 }

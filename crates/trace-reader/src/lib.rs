@@ -1,8 +1,8 @@
 //! Reads and validates Fuchsia trace archives and shared buffers.
 //!
 //! The source of the bytes is the caller's choice. [`records`] splits them into records, in constant memory;
-//! [`reader`] resolves the provider, strings, thread and time of each; [`dump`] writes it as a line;
-//! [`check`] finds all problems. [`buffer`] reads memory that a provider may still be writing.
+//! [`reader`] resolves the provider, strings, thread and time of each; [`dump`] writes it as a line.
+//! [`buffer`] reads memory that a provider may still be writing.
 //!
 //! ```
 //! use trace_reader::{Item, Reader};
@@ -21,8 +21,6 @@
 
 mod balance;
 pub mod buffer;
-pub mod check;
-
 mod compressed;
 mod definitions;
 mod disorder;

@@ -36,11 +36,6 @@ fn resolved() {
 }
 
 #[test]
-fn check() {
-    replay("check", targets::check);
-}
-
-#[test]
 fn structured() {
     replay("structured", targets::structured);
 }

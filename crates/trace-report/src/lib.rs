@@ -37,9 +37,9 @@ use std::panic::resume_unwind;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use summary::Findings;
+use trace_analysis::check::Problem;
 use trace_convert::tables::{Opener, Trace, fill, fill_in_order};
 use trace_convert::{ConvertError, Filter, Summary};
-use trace_reader::check::Problem;
 use trace_reader::{Disorder, ReadError};
 use tracks::{Kind, Track, Tracks};
 

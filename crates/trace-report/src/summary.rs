@@ -4,8 +4,8 @@ use crate::blocks::{Activity, Folded, Folding};
 use crate::collector::Collector;
 use crate::waits::Wait;
 use serde_json::{Value, json};
+use trace_analysis::check::{Problem, Report};
 use trace_analysis::stats::{Counter, Row, Stats};
-use trace_reader::check::{Problem, Report};
 
 /// Rows of each kind that the page shows.
 const MAX_ROWS: usize = 500;

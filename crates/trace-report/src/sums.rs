@@ -1,9 +1,9 @@
 //! The sums of a trace and its problems, in one pass if its events are in order, else in two.
 
 use std::io::{self, Read};
+use trace_analysis::check::{Checker, Limits, Report};
 use trace_analysis::stats::{Options, Stats, Sums};
 use trace_format::units::Offset;
-use trace_reader::check::{Checker, Limits, Report};
 use trace_reader::{Disorder, DisorderFinder, Item, ReadError, Reader};
 
 /// Sums and problems of a trace that can be opened several times.

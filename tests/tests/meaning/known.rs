@@ -2,8 +2,8 @@
 
 use super::doors::{Door, Format, Peer, V52, V55};
 use super::rows::Class;
-use Class::{Arrows, Counters, Operations, Parents, Problems, SelfTimes, Slices, Stacks, Sums};
-use Door::{Csv, Export, Folded, Measure, Query, Speedscope};
+use Class::{Arrows, Counters, Operations, Parents, Problems, SelfTimes, Slices, Stacks};
+use Door::{Csv, Export, Folded, Query, Speedscope};
 
 /// Classes of which doors do not say what the model says: each of the classes at each of the doors.
 pub struct Known {
@@ -48,12 +48,6 @@ pub const KNOWN: &[Known] = &[
                  ends what never ends; a flow whose slice is on a lane is not bound to it",
         doors: CHROME,
         classes: &[Slices, Parents, Arrows, Problems],
-        only: "",
-    },
-    Known {
-        reason: "a slice has the name of its end; operations of all processes pair with each other",
-        doors: &[Measure],
-        classes: &[Sums],
         only: "",
     },
     Known { reason: "what overlaps counts as inside", doors: &[Folded], classes: &[Stacks], only: "" },

@@ -142,9 +142,9 @@ fn begins_beyond_the_limit_are_dropped() {
     spans.thread(thread(1, 1));
     let mut put = |at, is_end| {
         let span = spans.part(part((0, 0), at, is_end, None), &whats);
-        (span.map(|span| span.begin), spans.dropped)
+        (span.map(|span| span.begin), spans.refused())
     };
-    let most = MAX_OPEN as u64;
+    let most = trace_model::MAX_OPEN as u64;
     for at in 0..most {
         assert_eq!(put(at, false), (None, 0));
     }
@@ -154,7 +154,7 @@ fn begins_beyond_the_limit_are_dropped() {
     assert_eq!(put(most, true), (Some(most - 1), 2));
     assert_eq!([put(most, false), put(most, false)], [(None, 2), (None, 3)]);
     assert_eq!([put(most, true), put(most, true)], [(None, 3), (Some(most), 3)]);
-    assert_eq!(spans.unmatched, 0);
+    assert_eq!(spans.unmatched(), 0);
 }
 
 //= docs/tables.md#tables
@@ -178,7 +178,7 @@ fn an_operation_ends_in_its_process_and_by_its_name_if_it_can() {
         }
         let ended = spans.part(part((a, here), 10, true, Some(7)), &whats);
         assert_eq!(ended.map(|span| span.begin), expected, "{begun:?}");
-        assert_eq!(spans.unmatched, u64::from(expected.is_none()));
+        assert_eq!(spans.unmatched(), u64::from(expected.is_none()));
     }
 }
 

@@ -79,8 +79,8 @@ fn durations_end_with_the_innermost_end_of_their_thread() {
         (1, 1, "outer", BEGIN),
         (2, 1, "a", BEGIN),
         (3, 2, "a", BEGIN),
-        // Whatever it is called, it closes what is innermost, and its own name counts.
-        (5, 1, "a", END),
+        // Whatever it is called, it ends what is innermost, whose name counts.
+        (5, 1, "other", END),
         (9, 1, "a", END),
         // Nothing is open.
         (10, 1, "a", END),
@@ -88,24 +88,28 @@ fn durations_end_with_the_innermost_end_of_their_thread() {
         // Out of order in the file.
         (4, 3, "a", complete(10)),
     ];
-    assert_eq!(samples_of(&duration("a"), &lines), [[6.0, 3.0, 8.0, 8.0]]);
+    assert_eq!(samples_of(&duration("a"), &lines), [[6.0, 3.0, 8.0]]);
 }
 
 //= docs/measure.md#samples
 #[test]
-fn spans_are_joined_by_kind_name_and_id() {
+fn operations_end_by_their_ids_and_flows_by_their_names() {
     let lines = [
         (1, 1, "a", EventKind::AsyncBegin { id: 7 }),
-        // It is open already.
+        // Inside of the first one.
         (2, 2, "a", EventKind::AsyncBegin { id: 7 }),
         (3, 1, "a", EventKind::FlowBegin { id: 7 }),
-        (4, 1, "b", EventKind::AsyncEnd { id: 7 }),
+        // It is open already.
+        (4, 1, "a", EventKind::FlowBegin { id: 7 }),
+        (5, 1, "b", EventKind::FlowEnd { id: 7 }),
         (5, 1, "a", EventKind::AsyncEnd { id: 8 }),
         (6, 2, "a", EventKind::AsyncEnd { id: 7 }),
-        (7, 2, "a", EventKind::AsyncEnd { id: 7 }),
-        (8, 2, "a", EventKind::FlowEnd { id: 7 }),
+        // The name of the begin counts.
+        (9, 2, "b", EventKind::AsyncEnd { id: 7 }),
+        (10, 2, "a", EventKind::AsyncEnd { id: 7 }),
+        (16, 2, "a", EventKind::FlowEnd { id: 7 }),
     ];
-    assert_eq!(samples_of(&duration("a"), &lines), [[5.0, 5.0]]);
+    assert_eq!(samples_of(&duration("a"), &lines), [[4.0, 8.0, 13.0]]);
 }
 
 //= docs/measure.md#samples

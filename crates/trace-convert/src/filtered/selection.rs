@@ -2,17 +2,15 @@
 
 use super::Options;
 use super::survey::Processes;
-use foldhash::{HashMap, HashMapExt};
+use crate::filter::KeptBegins;
 use trace_format::event::EventKind;
 use trace_format::function::KERNEL;
 use trace_format::units::{Koid, ProviderId};
 use trace_reader::item::Scheduling;
-use trace_reader::{Event, Item, MANAGER, Resolved, Thread};
+use trace_reader::{Event, Item, MANAGER, Resolved};
 
 /// The category with which context switches and wakeups are recorded; they have none of their own.
 pub(super) const SCHEDULING: &str = "kernel:sched";
-/// How many durations that have begun are remembered.
-const MAX_OPEN: usize = 1 << 20;
 
 /// Whether an event is one by which the manager describes a recording.
 //= docs/protocol.md#the-managers-own-provider
@@ -27,14 +25,12 @@ pub(super) fn is_mark(provider: ProviderId, event: &Event<'_>) -> bool {
 pub(super) struct Selection<'a> {
     options: &'a Options,
     processes: &'a Processes,
-    /// Of the durations that are open on each thread, whether their begins were kept.
-    open: HashMap<Thread, Vec<bool>>,
-    open_count: usize,
+    begins: KeptBegins,
 }
 
 impl<'a> Selection<'a> {
     pub fn new(options: &'a Options, processes: &'a Processes) -> Self {
-        Self { options, processes, open: HashMap::new(), open_count: 0 }
+        Self { options, processes, begins: KeptBegins::default() }
     }
 
     /// Whether a record is kept, as far as itself and its thread are concerned. Objects, definitions and
@@ -67,30 +63,10 @@ impl<'a> Selection<'a> {
     }
 
     fn keeps_event(&mut self, provider: ProviderId, event: &Event<'_>) -> bool {
-        let is_kept = is_mark(provider, event)
-            || self.is_of(event.thread.process) && self.is_wanted(event.category.as_bytes());
-        if self.options.categories.is_empty() {
-            return is_kept;
-        }
-        match event.kind {
-            EventKind::DurationBegin => {
-                if self.open_count < MAX_OPEN {
-                    self.open.entry(event.thread).or_default().push(is_kept);
-                    self.open_count += 1;
-                }
-                is_kept
-            }
-            EventKind::DurationEnd => {
-                let begun = self.open.get_mut(&event.thread).and_then(|stack| {
-                    let begun = stack.pop();
-                    self.open_count -= usize::from(begun.is_some());
-                    begun
-                });
-                // Some writers leave the category out where a duration ends, or have another one.
-                begun.unwrap_or(is_kept)
-            }
-            _ => is_kept,
-        }
+        let is_of = self.is_of(event.thread.process);
+        let is_kept = is_mark(provider, event) || is_of && self.is_wanted(event.category.as_bytes());
+        // Some writers leave the category out where a duration ends, or have another one.
+        if is_of && !self.options.categories.is_empty() { self.begins.keeps(event, is_kept) } else { is_kept }
     }
 
     fn keeps_switch(&self, kind: &Scheduling) -> bool {

@@ -2,6 +2,7 @@ use super::*;
 use generated::{Archive, archives};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use trace_analysis::check::{Limits, check_slice};
 use trace_format::argument::{Argument, ArgumentValue, Arguments};
 use trace_format::event::{Event, EventKind, Scope};
 use trace_format::kernel_object::{KernelObject, TYPE_PROCESS, TYPE_THREAD};
@@ -11,7 +12,6 @@ use trace_format::record::Record;
 use trace_format::refs::StringRef;
 use trace_format::scheduling::{Scheduling, ThreadState};
 use trace_format::units::{Koid, ProviderId, ThreadKoid, Ticks};
-use trace_reader::check::{Limits, check_slice};
 use trace_reader::{Item, MANAGER, Reader, Value};
 
 mod generated;

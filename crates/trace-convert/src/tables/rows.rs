@@ -10,7 +10,7 @@ mod session;
 mod slice;
 mod whose;
 
-use super::spans::{Ended, Late, Open, Spans};
+use super::spans::{Late, Open, Spans};
 use super::{Cell, ColumnSet, KINDS, Kind, Rows};
 use crate::filter::{Filter, Selection};
 use crate::filtered::process_of;
@@ -29,6 +29,7 @@ use std::io::{self, Read};
 use trace_format::event::{EventKind, Scope};
 use trace_format::kernel_object::{TYPE_CHANNEL, TYPE_PROCESS, TYPE_THREAD};
 use trace_format::units::{Koid, ProviderId, Ticks};
+use trace_model::Ended;
 use trace_reader::{
     Disorder, DisorderFinder, Event, Item, MANAGER, Names, Resolved, Text, Thread, Time, Value,
 };
@@ -429,15 +430,16 @@ impl<'a, R: Rows> Filler<'a, R> {
             return None;
         }
         let mut open = match self.spans.end(&part) {
-            Ended::Span(open) => open,
+            Ended::Begun(open) => open,
             Ended::Crossing(open) => {
                 self.crossing += 1;
                 open
             }
             Ended::Misnamed(open) => {
-                self.misnamed += 1;
+                self.misnamed += u64::from(!part.name.is_empty());
                 open
             }
+            Ended::Refused => return None,
             Ended::Nothing => {
                 self.skip("ends without a beginning");
                 return None;

@@ -1,14 +1,16 @@
 //! Open spans, and begins and ends that have to be sorted before they are paired.
 
 use std::cmp::Ordering::Equal;
-use std::collections::HashMap;
 use std::io;
 use trace_format::units::{Koid, ProviderId};
+use trace_model::{Begin, Ended, Pairing, token};
 use trace_reader::sorter::Sorter;
-use trace_reader::{Disorder, OperationKey, Text, Thread};
+use trace_reader::{Disorder, OperationKey, Text, Thread, ThreadNumbers};
 
-/// How many are kept; later ones are dropped.
-const MAX_OPEN: usize = 500_000;
+/// Bytes of the names and arguments of those that are open.
+const MAX_OPEN_BYTES: usize = 64 << 20;
+/// Threads that are distinguished.
+const MAX_THREADS: usize = 1 << 20;
 
 /// A span's beginning, or its end.
 #[derive(Debug, PartialEq, Eq)]
@@ -25,93 +27,62 @@ pub(super) struct Open {
 }
 
 impl Open {
-    fn operation(&self, id: u64) -> OperationKey {
-        OperationKey::new(Text(self.category.as_bytes()), id)
+    fn operation(&self, id: u64) -> trace_model::OperationKey {
+        let category = token(Text(self.category.as_bytes()));
+        trace_model::OperationKey { process: self.thread.process, category, id }
+    }
+
+    fn name(&self) -> u64 {
+        token(Text(self.name.as_bytes()))
     }
 }
 
-/// The result of an end.
-#[derive(Debug)]
-pub(super) enum Ended {
-    /// The span that it ends.
-    Span(Open),
-    /// The same, but it began in another process.
-    Crossing(Open),
-    /// The same, but it began with another name.
-    Misnamed(Open),
-    /// No span has begun.
-    Nothing,
+impl Begin for Open {
+    fn heap_bytes(&self) -> usize {
+        self.category.len() + self.name.len() + self.args.len()
+    }
 }
 
-#[derive(Default)]
 pub(super) struct Spans {
-    durations: HashMap<Thread, Vec<Open>>,
-    operations: HashMap<OperationKey, Vec<Open>>,
-    count: usize,
+    threads: ThreadNumbers,
+    pairing: Pairing<Open>,
+}
+
+impl Default for Spans {
+    fn default() -> Self {
+        let pairing = Pairing::default().with_bytes(MAX_OPEN_BYTES);
+        Self { threads: ThreadNumbers::default(), pairing }
+    }
 }
 
 impl Spans {
     /// False if there are too many.
     pub fn begin(&mut self, open: Open) -> bool {
-        if self.count >= MAX_OPEN {
-            return false;
-        }
-        self.count += 1;
         match open.async_id {
-            Some(id) => self.operations.entry(open.operation(id)).or_default().push(open),
-            None => self.durations.entry(open.thread).or_default().push(open),
+            Some(id) => self.pairing.begin_operation(&open.operation(id), open.name(), open),
+            None => match self.threads.number(open.thread, MAX_THREADS) {
+                Some(thread) => self.pairing.begin(thread, open),
+                None => false,
+            },
         }
-        true
     }
 
-    /// The span that an end completes.
-    pub fn end(&mut self, end: &Open) -> Ended {
-        let ended = match end.async_id {
-            Some(id) => self.end_operation(end, id),
-            None => self.end_duration(end.thread),
-        };
-        self.count -= usize::from(!matches!(ended, Ended::Nothing));
-        ended
-    }
-
-    /// The innermost span of a thread.
-    fn end_duration(&mut self, thread: Thread) -> Ended {
-        let Some(stack) = self.durations.get_mut(&thread) else { return Ended::Nothing };
-        let open = stack.pop();
-        if stack.is_empty() {
-            self.durations.remove(&thread);
-        }
-        open.map_or(Ended::Nothing, Ended::Span)
-    }
-
-    /// The operation's last part with the name in the process, or the last part there; else the last with the
-    /// name in another process.
-    fn end_operation(&mut self, end: &Open, id: u64) -> Ended {
-        let key = end.operation(id);
-        let Some(stack) = self.operations.get_mut(&key) else { return Ended::Nothing };
-        let in_process = |open: &&Open| open.thread.process == end.thread.process;
-        let is_named = |open: &&Open| open.name == end.name;
-        let place = stack
-            .iter()
-            .rposition(|open| in_process(&open) && is_named(&open))
-            .or_else(|| stack.iter().rposition(|open| in_process(&open)))
-            .or_else(|| stack.iter().rposition(|open| is_named(&open)));
-        let Some(open) = place.map(|place| stack.remove(place)) else { return Ended::Nothing };
-        if stack.is_empty() {
-            self.operations.remove(&key);
-        }
-        match (in_process(&&open), is_named(&&open)) {
-            (true, true) => Ended::Span(open),
-            (true, false) => Ended::Misnamed(open),
-            (false, _) => Ended::Crossing(open),
+    /// What an end ends.
+    pub fn end(&mut self, end: &Open) -> Ended<Open> {
+        match end.async_id {
+            Some(id) => self.pairing.end_operation(&end.operation(id), end.name()),
+            None => match self.threads.number(end.thread, MAX_THREADS) {
+                Some(thread) => self.pairing.end(thread),
+                None => Ended::Refused,
+            },
         }
     }
 
     /// Spans that never ended, in the order of their beginnings, which is the same each time. Of those of a
     /// thread, each is inside of the ones before it.
-    pub fn rest(self) -> Vec<Open> {
-        let mut rest: Vec<Open> =
-            self.durations.into_values().chain(self.operations.into_values()).flatten().collect();
+    pub fn rest(mut self) -> Vec<Open> {
+        let durations = self.pairing.take_threads().map(|(_, open)| open);
+        let mut rest: Vec<Open> = durations.chain(self.pairing.take_operations()).collect();
         // Spans of one thread, or of one operation, are in order already.
         rest.sort_by(|a, b| {
             let key = |open: &Open| (open.at, open.thread, open.async_id);
@@ -137,7 +108,7 @@ impl<'a> Late<'a> {
     /// Whether a begin or an end has to wait.
     pub fn has(&self, part: &Open) -> bool {
         match part.async_id {
-            Some(id) => self.disorder.has_operation(part.operation(id)),
+            Some(id) => self.disorder.has_operation(OperationKey::new(Text(part.category.as_bytes()), id)),
             None => self.disorder.has_thread(part.thread),
         }
     }

@@ -4,31 +4,25 @@
 //! One pass, in memory that is bounded by the tables of strings and by the spans that are open at a time.
 //! Threads named by [`Disorder`] are sorted at the end of it.
 
-use crate::balance::Balance;
-use crate::disorder::Disorder;
-use crate::input::Input;
-use crate::item::{Arguments, Event, Item, Resolved, Value};
-use crate::reader::{Reader, TABLE_BYTES, Unknown};
-use crate::recordings::{MANAGER, Recordings};
-use crate::records::ReadError;
-use crate::warning::MAX_KEPT;
 use clocks::Clocks;
 use nesting::OVERLAPPING;
-use operations::CROSSING;
-use spans::{EventPosition, Spans, Unmatched};
+use spans::{CROSSING, EventPosition, MISMATCHED, MISMATCHED_ASYNC, Spans, Unmatched};
 use std::collections::BTreeMap;
 use std::io::Read;
 use trace_format::event::EventKind;
 use trace_format::loss::{LossCode, LossRecord};
 use trace_format::metadata::EVENT_BUFFER_FULL;
 use trace_format::units::{Nanos, Offset, ProviderId};
+use trace_reader::item::{Arguments, Event, Item, Resolved, Value};
+use trace_reader::reader::{Reader, TABLE_BYTES, Unknown};
+use trace_reader::warning::MAX_KEPT;
+use trace_reader::{Balance, Disorder, Input, MANAGER, ReadError, Recordings};
 use usage::Usages;
 
 mod clocks;
 mod flows;
 mod late;
 mod nesting;
-mod operations;
 mod spans;
 mod usage;
 
@@ -442,7 +436,7 @@ pub const TRUNCATED: &str = "truncated";
 
 /// Observations that are reported but are no problems.
 //= docs/check.md#remarks
-pub const REMARKS: [&str; 4] = [CROSSING, operations::MISMATCHED, spans::MISMATCHED, "no-rate"];
+pub const REMARKS: [&str; 4] = [CROSSING, MISMATCHED_ASYNC, MISMATCHED, "no-rate"];
 
 /// The names of all problems and remarks.
 //= docs/check.md#problems
@@ -455,8 +449,8 @@ pub const KINDS: [&str; 36] = [
     "loss",
     "lost",
     "malformed",
-    operations::MISMATCHED,
-    spans::MISMATCHED,
+    MISMATCHED_ASYNC,
+    MISMATCHED,
     "no-magic",
     "no-rate",
     "not-utf8",

@@ -3,7 +3,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::io::{Read, Write};
-use trace_reader::check::{Limits, check, check_slice};
+use trace_analysis::check::{Limits, check, check_slice};
 use trace_reader::{Disorder, Reader};
 
 /// Counts the bytes that each thread has taken, and the most it had at a time.

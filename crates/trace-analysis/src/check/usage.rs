@@ -1,7 +1,7 @@
 //! Where the bytes of a trace go: records and bytes of events, by category and name.
 
-use crate::item::{Item, Resolved};
 use std::collections::HashMap;
+use trace_reader::item::{Item, Resolved};
 
 /// What the events of one category and name take.
 //= docs/check.md#json

@@ -6,13 +6,11 @@
 //! Each duration that overlaps one that began before it is reported.
 
 use super::spans::{EventPosition, Found};
-use crate::disorder::Disorder;
-use crate::item::{Text, Thread};
-use crate::sorter::Sorter;
-use crate::thread_numbers::ThreadNumbers;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::io;
 use trace_format::units::{Koid, Nanos, Offset, ProviderId};
+use trace_reader::sorter::Sorter;
+use trace_reader::{Disorder, Text, Thread, ThreadNumbers};
 
 /// The kind of problem.
 pub(super) const OVERLAPPING: &str = "overlapping-durations";

@@ -1,10 +1,10 @@
 //! Checks that the programs' clock is the kernel's: an event of a thread happened while the thread ran.
 //= docs/check.md#clocks
 
-use crate::item::{Event, Item, Resolved, Scheduling};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use trace_format::event::{EventKind, Scope};
 use trace_format::units::ProviderId;
+use trace_reader::item::{Event, Item, Resolved, Scheduling};
 
 /// One in this many events may lie outside: the kernel does not report everything.
 const ONE_OF: u64 = 1000;

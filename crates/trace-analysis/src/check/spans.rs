@@ -7,14 +7,11 @@
 use super::flows::{FlowPart, Flows};
 use super::late::{LateParts, Part};
 use super::nesting::{Nesting, Over};
-use super::operations::{Ended, Operations};
-use crate::disorder::{Disorder, OperationKey};
-use crate::item::{Event, Text, Thread};
-use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use trace_format::event::EventKind;
-use trace_format::units::{Nanos, Offset, ProviderId};
+use trace_format::units::{Koid, Nanos, Offset, ProviderId};
+use trace_model::{Begin, Ended, Pairing, token};
+use trace_reader::{Disorder, Event, Text, Thread, ThreadNumbers};
 
 /// The position of a begin, end or step.
 #[derive(Clone, Copy, Debug)]
@@ -23,13 +20,15 @@ pub(super) struct EventPosition {
     pub provider: ProviderId,
 }
 
-/// A hash that stands for what it was made of: two of them collide with a probability of one in 2⁶⁴ for each
-/// pair in a trace.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Key(pub u64);
-
 /// The remark about ends of durations that have another name or category than their begin.
 pub(super) const MISMATCHED: &str = "mismatched-end";
+/// The remark about operations that end by another name than they began by.
+pub(super) const MISMATCHED_ASYNC: &str = "mismatched-async-end";
+/// The remark about operations that end in another process than they began in.
+pub(super) const CROSSING: &str = "crossing-async";
+
+/// Threads that are distinguished.
+const MAX_THREADS: usize = 1 << 20;
 
 /// A kind of problem, and its description.
 pub(super) type Found = (&'static str, String);
@@ -65,26 +64,30 @@ impl Unmatched {
     }
 }
 
-/// A duration that has begun.
+/// A duration or an operation that has begun.
 #[derive(Clone, Copy, Debug)]
-struct OpenDuration {
+struct Begun {
     place: EventPosition,
-    begin: Nanos,
-    category: Key,
-    name: Key,
+    at: Nanos,
+    process: Koid,
+    /// What it is known by if it has no end.
+    what: What,
+    /// Stand for the texts.
+    category: u64,
+    name: u64,
 }
+
+impl Begin for Begun {}
 
 /// All spans that are open.
 #[derive(Debug)]
 pub(super) struct Spans<'a> {
     disorder: &'a Disorder,
     late: LateParts,
-    durations: HashMap<Thread, Vec<OpenDuration>>,
+    threads: ThreadNumbers,
+    pairing: Pairing<Begun>,
     nesting: Nesting,
-    operations: Operations,
     flows: Flows,
-    /// Spans that are open.
-    count: usize,
     limit: usize,
     /// Some have been dropped, so that an unmatched one means nothing.
     is_full: bool,
@@ -95,11 +98,10 @@ impl<'a> Spans<'a> {
         Self {
             disorder,
             late: LateParts::default(),
-            durations: HashMap::new(),
+            threads: ThreadNumbers::default(),
+            pairing: Pairing::default().with_count(limit),
             nesting: Nesting::default(),
-            operations: Operations::default(),
             flows: Flows::default(),
-            count: 0,
             limit,
             is_full: false,
         }
@@ -119,7 +121,7 @@ impl<'a> Spans<'a> {
         }
         let place = EventPosition { offset, provider };
         let part = |is_end, id| {
-            let category = Key::of_text(category);
+            let category = token(category);
             Part { is_end, id, at: time.nanos(), thread, place, category, name }
         };
         match event.kind {
@@ -147,40 +149,35 @@ impl<'a> Spans<'a> {
     }
 
     fn flow(&mut self, id: u64, part: FlowPart, place: EventPosition, found: &mut impl FnMut(Found)) {
-        let before = self.flows.len();
         self.flows.part(id, part, place);
-        self.count = self.count + self.flows.len() - before;
         self.full().into_iter().for_each(found);
     }
 
     fn part(&mut self, part: &Part<'_>, category: Text<'_>, found: &mut impl FnMut(Found)) {
         let is_late = match part.id {
             None => self.disorder.has_thread(part.thread),
-            Some(id) => self.disorder.has_operation(OperationKey::new(category, id)),
+            Some(id) => self.disorder.has_operation(trace_reader::OperationKey::new(category, id)),
         };
         if is_late { self.late.push(part) } else { self.in_order(part, found) }
     }
 
     fn in_order(&mut self, part: &Part<'_>, found: &mut impl FnMut(Found)) {
-        match (part.id, part.is_end) {
-            (None, false) => {
-                let Part { at: begin, thread, place, category, name, .. } = *part;
-                let open = OpenDuration { place, begin, category, name: Key::of_text(name) };
-                self.durations.entry(thread).or_default().push(open);
-            }
-            (None, true) => return self.end(part, found),
-            (Some(id), false) => self.operations.begin(part, id),
-            (Some(id), true) => {
-                return match self.operations.end(part, id) {
-                    Ended::One(remark) => {
-                        self.count -= 1;
-                        remark.into_iter().for_each(found);
-                    }
-                    Ended::Nothing(problem) => found(problem),
-                };
-            }
+        let Part { is_end, id, at, thread, place, category, name } = *part;
+        if is_end {
+            return match id {
+                Some(id) => self.end_operation(part, id, found),
+                None => self.end(part, found),
+            };
         }
-        self.count += 1;
+        let what = id.map_or(What::Thread(thread), What::Id);
+        let begun = Begun { place, at, process: thread.process, what, category, name: token(name) };
+        match id {
+            Some(id) => _ = self.pairing.begin_operation(&part.operation(id), begun.name, begun),
+            None => match self.threads.number(thread, MAX_THREADS) {
+                Some(number) => _ = self.pairing.begin(number, begun),
+                None => return,
+            },
+        }
         self.full().into_iter().for_each(found);
     }
 
@@ -188,29 +185,50 @@ impl<'a> Spans<'a> {
     fn end(&mut self, part: &Part<'_>, found: &mut impl FnMut(Found)) {
         let Part { at: end, thread, place, category, name, .. } = *part;
         let Thread { process, thread: number } = thread;
-        let Some(stack) = self.durations.get_mut(&thread) else {
-            let text = format!("end of {name:?} on thread {process}/{number}, which has nothing to end");
-            return found(("unmatched-end", text));
+        let Some(of) = self.threads.number(thread, MAX_THREADS) else { return };
+        let begun = match self.pairing.end(of) {
+            Ended::Nothing => {
+                let text = format!("end of {name:?} on thread {process}/{number}, which has nothing to end");
+                return found(("unmatched-end", text));
+            }
+            ended => ended.begun(),
         };
-        let Some(open) = stack.pop() else { return };
-        if stack.is_empty() {
-            self.durations.remove(&thread);
-        }
-        self.count -= 1;
+        let Some(begun) = begun else { return };
         // An end need not have a name or a category.
-        let is_other = |of_end: Key, of_begin: Key| of_end != Key::of_text(Text(b"")) && of_end != of_begin;
-        if is_other(Key::of_text(name), open.name) || is_other(category, open.category) {
+        let is_other = |of_end: u64, of_begin: u64| of_end != token(Text(b"")) && of_end != of_begin;
+        if is_other(token(name), begun.name) || is_other(category, begun.category) {
             let text = format!(
                 "end of {name:?} on thread {process}/{number}, where what began last has another name or category"
             );
             found((MISMATCHED, text));
         }
-        let over = Over { thread, begin: open.begin, end, place, name };
+        let over = Over { thread, begin: begun.at, end, place, name };
         self.nesting.duration(&over, self.disorder).into_iter().for_each(found);
     }
 
+    fn end_operation(&mut self, part: &Part<'_>, id: u64, found: &mut impl FnMut(Found)) {
+        let Part { thread, name, .. } = *part;
+        match self.pairing.end_operation(&part.operation(id), token(name)) {
+            Ended::Crossing(begun) => {
+                let (begun_in, ended_in) = (begun.process, thread.process);
+                let text =
+                    format!("id {id:#x} was begun in process {begun_in} and ended in process {ended_in}");
+                found((CROSSING, text));
+            }
+            Ended::Misnamed(_) if !name.as_bytes().is_empty() => {
+                let text = format!("end of {name:?} with id {id:#x}, which was begun by another name");
+                found((MISMATCHED_ASYNC, text));
+            }
+            Ended::Nothing => {
+                let text = format!("end of {name:?} with id {id:#x}, which has nothing to end");
+                found(("unmatched-async-end", text));
+            }
+            Ended::Begun(_) | Ended::Misnamed(_) | Ended::Refused => {}
+        }
+    }
+
     fn full(&mut self) -> Option<Found> {
-        self.is_full = self.count > self.limit;
+        self.is_full = self.pairing.refused() > 0 || self.pairing.open() + self.flows.len() > self.limit;
         self.is_full.then(|| {
             let limit = self.limit;
             let text =
@@ -232,31 +250,12 @@ impl<'a> Spans<'a> {
         if self.is_full {
             return Ok(all);
         }
-        for (thread, stack) in self.durations.drain() {
-            all.extend(stack.into_iter().map(|open| Unmatched {
-                kind: "unmatched-begin",
-                count: 1,
-                place: open.place,
-                what: What::Thread(thread),
-            }));
-        }
-        self.operations.finish(&mut all);
+        let durations = self.pairing.take_threads().map(|(_, begun)| ("unmatched-begin", begun));
+        let operations = self.pairing.take_operations().map(|begun| ("unmatched-async-begin", begun));
+        let unmatched = |(kind, Begun { place, what, .. })| Unmatched { kind, count: 1, place, what };
+        all.extend(durations.chain(operations).map(unmatched));
         self.flows.finish(&mut all);
         all.sort_by_key(|unmatched: &Unmatched| unmatched.place.offset);
         Ok(all)
-    }
-}
-
-impl Key {
-    pub fn new(what: impl Hash) -> Self {
-        let mut hasher = DefaultHasher::new();
-        what.hash(&mut hasher);
-        Self(hasher.finish())
-    }
-
-    /// FNV-1a, which is quick for names.
-    pub fn of_text(text: Text<'_>) -> Self {
-        let byte = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-        Self(text.as_bytes().iter().fold(0xcbf2_9ce4_8422_2325, byte))
     }
 }

@@ -1,10 +1,11 @@
 //! Begins and ends that wait until they can be sorted.
 
-use super::spans::{EventPosition, Key};
-use crate::item::{Text, Thread};
-use crate::sorter::Sorter;
+use super::spans::EventPosition;
 use std::io;
 use trace_format::units::{Koid, Nanos, Offset, ProviderId};
+use trace_model::OperationKey;
+use trace_reader::sorter::Sorter;
+use trace_reader::{Text, Thread};
 
 /// A begin or an end of a duration or an operation.
 #[derive(Clone, Copy, Debug)]
@@ -15,7 +16,8 @@ pub(super) struct Part<'a> {
     pub at: Nanos,
     pub thread: Thread,
     pub place: EventPosition,
-    pub category: Key,
+    /// Stands for the text.
+    pub category: u64,
     pub name: Text<'a>,
 }
 
@@ -26,6 +28,11 @@ const IS_END: u64 = 1;
 const HAS_ID: u64 = 2;
 
 impl Part<'_> {
+    /// The operation that it is a part of.
+    pub fn operation(&self, id: u64) -> OperationKey {
+        OperationKey { process: self.thread.process, category: self.category, id }
+    }
+
     fn encode(&self, to: &mut Vec<u8>) {
         let Self { is_end, id, at, thread, place, category, name } = *self;
         let flags = if is_end { IS_END } else { 0 } | if id.is_some() { HAS_ID } else { 0 };
@@ -37,7 +44,7 @@ impl Part<'_> {
             thread.thread.0,
             place.offset.0,
             place.provider.0.into(),
-            category.0,
+            category,
         ];
         to.extend_from_slice(words.map(u64::to_le_bytes).as_flattened());
         to.extend_from_slice(name.as_bytes());
@@ -58,7 +65,7 @@ impl<'a> Part<'a> {
                 offset: Offset(offset),
                 provider: ProviderId(u32::try_from(provider).ok()?),
             },
-            category: Key(category),
+            category,
             name: Text(&bytes[WORDS * WORD_BYTES..]),
         })
     }
