@@ -16,7 +16,7 @@ mod samples;
 mod system;
 
 use crate::filter::{Filter, Selection};
-use crate::flows::{Flows, Part as FlowPart};
+use crate::flows::{Begin, Flows, Part as FlowPart};
 use crate::jobs::{Batch, Collector, Crew, Jobs};
 use crate::json::Json;
 use crate::losses::Losses;
@@ -377,8 +377,17 @@ impl<W: Write> Exporter<W> {
         else {
             return None;
         };
-        let part = self.flows.part(event, id);
+        let mut part = self.flows.part(event, id);
         if self.events.is_chrome() {
+            let is_kept = |begin: &mut Begin| {
+                let threads = [begin.thread, event.thread];
+                self.odd.as_ref().is_some_and(|odd| threads.iter().any(|thread| odd.has_thread(*thread)))
+            };
+            if let Some(Begin { thread, time }) = part.again.take_if(is_kept) {
+                let kind = EventKind::FlowBegin { id };
+                let begin = Event { thread, time, kind, arguments: event.arguments.none(), ..*event };
+                self.keep_flow(&begin, &part);
+            }
             return Some(part);
         }
         self.further_ends += u64::from(part.again.is_some());

@@ -4,6 +4,8 @@
 //! What an exporter needs to write a begin or an end is made when its record is read, and waits with it.
 //= docs/meaning.md#overlap
 
+use foldhash::fast::RandomState;
+use std::collections::HashMap;
 use std::io;
 use trace_format::event::EventKind;
 use trace_model::{Begin, Ended, Interval, Lanes, Odd, OperationKey, Pairing, token};
@@ -25,6 +27,8 @@ pub(crate) const UNMATCHED: &str = "ends without a begin were left out";
 /// The remark about slices for which there were no lanes.
 const LEFT_OUT: &str = "slices beyond 1000 that overlap, or 500 000 that are open";
 const HEAD_WORDS: usize = 7;
+/// In place of the length of a slice's begin: there is none, and this is a part of a flow.
+const FLOW: u64 = u64::MAX;
 
 /// What a part does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,16 +39,18 @@ enum Role {
     OperationBegin,
     OperationInstant,
     OperationEnd,
+    Flow,
 }
 
 impl Role {
-    const ALL: [Self; 6] = [
+    const ALL: [Self; 7] = [
         Self::Complete,
         Self::Begin,
         Self::End,
         Self::OperationBegin,
         Self::OperationInstant,
         Self::OperationEnd,
+        Self::Flow,
     ];
 }
 
@@ -75,6 +81,8 @@ pub(crate) trait WriteOdd {
     fn begin(&mut self, lane: Lane, interval: &Interval, begin: &[u8], end: &[u8]) -> io::Result<()>;
     /// The innermost slice of a lane ends.
     fn end(&mut self, lane: Lane, at: u64) -> io::Result<()>;
+    /// A part of a flow, which belongs to the innermost slice of a lane.
+    fn flow(&mut self, lane: Lane, at: u64, bytes: &[u8]) -> io::Result<()>;
     /// An operation begins, which is numbered.
     fn operation_begin(&mut self, number: u64, thread: Thread, at: u64, begin: &[u8]) -> io::Result<()>;
     /// A moment of an operation; without a number, of one that has not begun.
@@ -141,13 +149,21 @@ impl OddSlices {
         }
     }
 
-    /// Whether an event is a part of a slice that has to wait.
+    /// Whether slices of a thread have to wait.
+    pub fn has_thread(&self, thread: Thread) -> bool {
+        self.odd.has_thread(thread)
+    }
+
+    /// Whether an event is a part of a slice that has to wait, or of a flow in one.
     #[inline]
     pub fn has(&self, event: &Event<'_>) -> bool {
         match event.kind {
-            EventKind::DurationBegin | EventKind::DurationEnd | EventKind::DurationComplete { .. } => {
-                self.odd.has_thread(event.thread)
-            }
+            EventKind::DurationBegin
+            | EventKind::DurationEnd
+            | EventKind::DurationComplete { .. }
+            | EventKind::FlowBegin { .. }
+            | EventKind::FlowStep { .. }
+            | EventKind::FlowEnd { .. } => self.odd.has_thread(event.thread),
             EventKind::AsyncBegin { id } | EventKind::AsyncInstant { id } | EventKind::AsyncEnd { id } => {
                 self.odd.has_operation(&OperationKey::of(event, id))
             }
@@ -173,15 +189,25 @@ impl OddSlices {
             EventKind::AsyncBegin { id } | EventKind::AsyncInstant { id } | EventKind::AsyncEnd { id } => id,
             _ => 0,
         };
-        let Some(thread) = self.numbers.number(event.thread, MAX_THREADS) else {
+        let OperationKey { category, .. } = OperationKey::of(event, id);
+        self.add(role, event.thread, at, [end, token(event.name), category, id], bytes);
+    }
+
+    /// Takes a part of a flow, with what is written of it.
+    pub fn push_flow(&mut self, thread: Thread, at: u64, bytes: &[u8]) {
+        self.add(Role::Flow, thread, at, [0; 4], bytes);
+    }
+
+    fn add(&mut self, role: Role, of: Thread, at: u64, rest: [u64; 4], bytes: &[u8]) {
+        let Some(thread) = self.numbers.number(of, MAX_THREADS) else {
             self.unnumbered += 1;
             return;
         };
         if thread == self.threads.len() {
-            self.threads.push(event.thread);
+            self.threads.push(of);
         }
-        let OperationKey { category, .. } = OperationKey::of(event, id);
-        let head: [u64; HEAD_WORDS] = [role as u64, thread as u64, at, end, token(event.name), category, id];
+        let [end, name, category, id] = rest;
+        let head: [u64; HEAD_WORDS] = [role as u64, thread as u64, at, end, name, category, id];
         self.encoded.clear();
         self.encoded.extend_from_slice(head.map(u64::to_le_bytes).as_flattened());
         self.encoded.extend_from_slice(bytes);
@@ -201,6 +227,7 @@ impl OddSlices {
                 Some(Role::Complete) => pairs.complete(number, at, end, bytes),
                 Some(Role::Begin) => pairs.begin(number, at, bytes),
                 Some(Role::End) => pairs.end(number, at, bytes),
+                Some(Role::Flow) => pairs.flow(number, at, bytes),
                 Some(role) => {
                     let key = OperationKey { process: thread.process, category, id };
                     operations.part(*role, &key, name, (thread, at), bytes, writer)?;
@@ -211,18 +238,23 @@ impl OddSlices {
         })?;
         pairs.end_all();
         let Pairs { lanes, pairing, .. } = pairs;
+        // Whether what is open on a lane is a slice.
+        let mut are_slices: HashMap<Lane, Vec<bool>, RandomState> = HashMap::default();
         let left_out = lanes.finish(|step| {
             let thread = *threads.get(step.track as usize).ok_or_else(changed)?;
             let lane = Lane { thread, number: step.lane };
-            match step.begins {
-                Some((interval, bytes)) => {
-                    let (length, bytes) = bytes.split_first_chunk().ok_or_else(changed)?;
-                    let (begin, end) =
-                        bytes.split_at_checked(u64::from_le_bytes(*length) as usize).ok_or_else(changed)?;
-                    writer.begin(lane, &interval, begin, end)
-                }
-                None => writer.end(lane, step.at),
+            let of_lane = are_slices.entry(lane).or_default();
+            let Some((interval, bytes)) = step.begins else {
+                return if of_lane.pop() == Some(true) { writer.end(lane, step.at) } else { Ok(()) };
+            };
+            let (length, bytes) = bytes.split_first_chunk().ok_or_else(changed)?;
+            let length = u64::from_le_bytes(*length);
+            of_lane.push(length != FLOW);
+            if length == FLOW {
+                return writer.flow(lane, step.at, bytes);
             }
+            let (begin, end) = bytes.split_at_checked(length as usize).ok_or_else(changed)?;
+            writer.begin(lane, &interval, begin, end)
         })?;
         let too_many = pairing.refused() + operations.pairing.refused();
         let skipped = [(TOO_MANY, too_many), (TOO_MANY_THREADS, unnumbered), (LEFT_OUT, left_out)];
@@ -256,8 +288,18 @@ impl Default for Pairs {
 
 impl Pairs {
     fn push(&mut self, thread: u64, interval: &Interval, begin: &[u8], end: &[u8]) {
+        self.add(thread, interval, begin.len() as u64, begin, end);
+    }
+
+    fn flow(&mut self, thread: u64, at: u64, bytes: &[u8]) {
+        self.record += 1;
+        let interval = Interval { begin: at, end: at, begun: self.record, ended: self.record };
+        self.add(thread, &interval, FLOW, bytes, &[]);
+    }
+
+    fn add(&mut self, thread: u64, interval: &Interval, length: u64, begin: &[u8], end: &[u8]) {
         self.bytes.clear();
-        self.bytes.extend_from_slice(&(begin.len() as u64).to_le_bytes());
+        self.bytes.extend_from_slice(&length.to_le_bytes());
         self.bytes.extend_from_slice(begin);
         self.bytes.extend_from_slice(end);
         self.lanes.push(thread, interval, &self.bytes);

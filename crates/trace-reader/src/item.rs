@@ -418,6 +418,12 @@ impl<'a> Arguments<'a> {
         self.len() == 0
     }
 
+    /// The arguments of a record that has none.
+    #[must_use]
+    pub const fn none(self) -> Self {
+        Self { encoded: trace_format::argument::Arguments::from_slice(&[]), ..self }
+    }
+
     /// Names and values, in order.
     #[inline]
     pub fn iter(&self) -> impl Iterator<Item = (Text<'a>, Value<'a>)> + use<'a> {

@@ -2,8 +2,8 @@
 
 use super::doors::{Door, Format, Peer, V52, V55};
 use super::rows::Class;
-use Class::{Arrows, Counters, Operations, Parents, Problems, SelfTimes, Slices, Stacks};
-use Door::{Csv, Export, Folded, Query, Speedscope};
+use Class::{Arrows, Counters, Operations, Parents, Problems, Slices, Stacks};
+use Door::{Export, Folded, Speedscope};
 
 /// Classes of which doors do not say what the model says: each of the classes at each of the doors.
 pub struct Known {
@@ -30,22 +30,15 @@ const CHROME: &[Door] = &[Export(Format::Chrome, V52), Export(Format::Chrome, V5
 
 pub const KNOWN: &[Known] = &[
     Known {
-        reason: "on a thread whose parts are out of order, a complete record counts as earlier than a pair that \
-                 begins or ends at its time",
-        doors: &[Query, Csv],
-        classes: &[Parents, SelfTimes],
-        only: "",
-    },
-    Known {
-        reason: "a slice without length at the end of another one is beside it; a flow whose slice is on a lane \
-                 is not bound to it",
+        reason: "a slice without length at the end of another one is beside it; on further lanes, Perfetto's processor \
+                 binds no flow of this kind to a slice",
         doors: PERFETTO,
-        classes: &[Slices, Parents, Arrows, Problems],
+        classes: &[Slices, Parents, Arrows],
         only: "",
     },
     Known {
         reason: "a pair without length is a complete event, which at the end of another slice is beside it, and \
-                 ends what never ends; a flow whose slice is on a lane is not bound to it",
+                 ends what never ends",
         doors: CHROME,
         classes: &[Slices, Parents, Arrows, Problems],
         only: "",
@@ -61,12 +54,6 @@ pub const KNOWN: &[Known] = &[
         reason: "begins and ends are in the order of the file; operations of all processes pair with each other",
         doors: &[Export(Format::Catapult, Peer::Viewer)],
         classes: &[Slices, Parents, Operations, Counters, Arrows],
-        only: "",
-    },
-    Known {
-        reason: "a flow whose slice is on a lane is not bound to it",
-        doors: &[Export(Format::Chrome, Peer::Viewer)],
-        classes: &[Arrows],
         only: "",
     },
 ];

@@ -240,7 +240,8 @@ impl Meaning {
         let instants = self.records.iter().filter(|other| other.kind == Kind::Instant);
         let before = instants.filter(|other| other.thread == record.thread && other.at <= record.at);
         let after_edge = |instant: &Record| {
-            of_thread().any(|(_, slice)| {
+            // What begins with an instant is for readers in it, and keeps it open.
+            of_thread().filter(|(_, slice)| slice.begin != instant.at).any(|(_, slice)| {
                 [Some(slice.begin), slice.end]
                     .iter()
                     .flatten()

@@ -234,7 +234,7 @@ impl Events {
     }
 
     /// The phase, and its members. There are three ways to write an id.
-    fn phase(&mut self, event: &Event<'_>, flow: u64) {
+    pub fn phase(&mut self, event: &Event<'_>, flow: u64) {
         match event.kind {
             EventKind::Instant { scope } => self.json.raw(match scope {
                 Scope::Thread => ",\"ph\":\"i\",\"s\":\"t\"",
@@ -446,7 +446,7 @@ fn are_exact(digits: &[u8], ticks: Ticks, rate: TicksPerSecond) -> bool {
 }
 
 /// An event under the names of its flow, if they are others.
-fn named<'a>(event: &Event<'a>, names: Option<&'a Names>) -> Event<'a> {
+pub(super) fn named<'a>(event: &Event<'a>, names: Option<&'a Names>) -> Event<'a> {
     names.map_or(*event, |names| Event {
         category: names.category(),
         name: names.name(),

@@ -3,7 +3,8 @@
 //! A lane is a further thread. Operations have ids of their own.
 //= docs/meaning.md#overlap
 
-use super::Exporter;
+use super::event::named;
+use super::{Exporter, FlowPart};
 use crate::odd::{Lane, WriteOdd};
 use foldhash::HashMap;
 use std::io::{self, Write};
@@ -51,6 +52,11 @@ struct Writer<'a, W> {
 impl<W: Write> Exporter<W> {
     /// Keeps a part of an odd slice.
     pub(super) fn keep_odd(&mut self, event: &Event<'_>) {
+        if let Some(part) = self.flow_part(event) {
+            self.events.tally.rate(event.time.rate);
+            self.events.tally.events += 1;
+            return self.keep_flow(event, &part);
+        }
         let Some(odd) = &mut self.odd else { return };
         let events = &mut self.events;
         let start = events.json.bytes().len();
@@ -67,6 +73,20 @@ impl<W: Write> Exporter<W> {
         events.json.take_back(written.len() - start);
         events.tally.rate(event.time.rate);
         events.tally.events += 1;
+    }
+
+    /// Keeps a part of a flow, with the time, the thread and the arguments of an event.
+    pub(super) fn keep_flow(&mut self, event: &Event<'_>, part: &FlowPart) {
+        let Some(odd) = &mut self.odd else { return };
+        let events = &mut self.events;
+        let start = events.json.bytes().len();
+        events.texts(&named(event, part.names.as_deref()));
+        events.phase(event, part.number);
+        events.arguments(event);
+        let written = &events.json.bytes()[start..];
+        odd.push_flow(event.thread, event.time.nanos().0, written);
+        let bytes = written.len();
+        events.json.take_back(bytes);
     }
 
     /// Writes all odd slices.
@@ -157,6 +177,11 @@ impl<W: Write> WriteOdd for Writer<'_, W> {
 
     fn end(&mut self, _: Lane, _: u64) -> io::Result<()> {
         Ok(())
+    }
+
+    fn flow(&mut self, lane: Lane, at: u64, bytes: &[u8]) -> io::Result<()> {
+        let thread = self.lane(lane);
+        self.event(thread, at, bytes, |_| (), [&Parts::NONE; 2])
     }
 
     fn operation_begin(&mut self, number: u64, thread: Thread, at: u64, begin: &[u8]) -> io::Result<()> {

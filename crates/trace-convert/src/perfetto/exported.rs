@@ -64,7 +64,7 @@ impl<W: Write> Exporter<W> {
         let names = record.names;
         let mut track = self.thread_track(event.thread, names);
         if self.odd.as_ref().is_some_and(|odd| odd.has(event)) {
-            return self.keep_odd(event);
+            return self.keep_odd(event, names);
         }
         let mut part = None;
         match event.kind {
@@ -101,7 +101,7 @@ impl<W: Write> Exporter<W> {
 
     /// The flow that an event is part of. If it ends once more, another arrow begins.
     //= docs/perfetto.md#flows
-    fn flow_part(&mut self, event: &Event<'_>, id: u64, names: &Names) -> Part {
+    pub(super) fn flow_part(&mut self, event: &Event<'_>, id: u64, names: &Names) -> Part {
         let mut part = self.flows.part(event, id);
         if let Some(Begin { thread, time }) = part.again.take() {
             let track = self.thread_track(thread, names);
@@ -109,6 +109,11 @@ impl<W: Write> Exporter<W> {
                 Some(names) => (names.category(), names.name()),
                 None => (event.category, event.name),
             };
+            if self.odd.as_ref().is_some_and(|odd| odd.has_thread(thread)) {
+                let begin = Event { thread, time, arguments: event.arguments.none(), ..*event };
+                self.keep_flow(&begin, (category, name), b's', part.number);
+                return part;
+            }
             self.begin(None, track, category, name);
             Fields(&mut self.event).flow(b's', part.number);
             self.track_event(time.nanos().0);

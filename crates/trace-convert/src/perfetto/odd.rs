@@ -12,7 +12,7 @@ use std::io::{self, Write};
 use trace_format::event::EventKind;
 use trace_format::units::Koid;
 use trace_model::Interval;
-use trace_reader::{Event, Thread};
+use trace_reader::{Event, Names, Text, Thread};
 
 /// Writes what was kept.
 struct Writer<'a, W> {
@@ -24,7 +24,19 @@ struct Writer<'a, W> {
 
 impl<W: Write> Exporter<W> {
     /// Keeps a part of an odd slice: its name, category and arguments; of operations with the name in front.
-    pub(super) fn keep_odd(&mut self, event: &Event<'_>) {
+    pub(super) fn keep_odd(&mut self, event: &Event<'_>, names: &Names) {
+        let phase = match event.kind {
+            EventKind::FlowBegin { id } => Some((b's', id)),
+            EventKind::FlowStep { id } => Some((b't', id)),
+            EventKind::FlowEnd { id } => Some((b'f', id)),
+            _ => None,
+        };
+        if let Some((phase, id)) = phase {
+            let part = self.flow_part(event, id, names);
+            let begun = part.names.as_deref();
+            let named = begun.map_or((event.category, event.name), |begun| (begun.category(), begun.name()));
+            return self.keep_flow(event, named, phase, part.number);
+        }
         let Some(odd) = &mut self.odd else { return };
         self.event.clear();
         if matches!(event.kind, EventKind::AsyncBegin { .. } | EventKind::AsyncInstant { .. }) {
@@ -43,6 +55,26 @@ impl<W: Write> Exporter<W> {
         self.event.clear();
     }
 
+    /// Keeps a part of a flow, with the time, the thread and the arguments of an event.
+    pub(super) fn keep_flow(
+        &mut self,
+        event: &Event<'_>,
+        (category, name): (Text<'_>, Text<'_>),
+        phase: u8,
+        number: u64,
+    ) {
+        let Some(odd) = &mut self.odd else { return };
+        self.event.clear();
+        let mut fields = Fields(&mut self.event);
+        fields.spelled(category, name);
+        for (name, value) in event.arguments.iter() {
+            fields.spelled_annotation(name, &value);
+        }
+        fields.flow(phase, number);
+        odd.push_flow(event.thread, event.time.nanos().0, self.event.bytes());
+        self.event.clear();
+    }
+
     /// Writes all odd slices.
     pub(super) fn write_odd(&mut self) -> io::Result<()> {
         let Some(odd) = self.odd.take() else { return Ok(()) };
@@ -58,9 +90,9 @@ impl<W: Write> Exporter<W> {
 }
 
 impl<W: Write> Writer<'_, W> {
-    fn step(&mut self, kind: i32, track: u64, at: u64, bytes: &[u8]) -> io::Result<()> {
+    fn step(&mut self, kind: impl Into<Option<i32>>, track: u64, at: u64, bytes: &[u8]) -> io::Result<()> {
         let event = &mut self.exporter.event;
-        Fields(event).begin(Some(kind), track);
+        Fields(event).begin(kind.into(), track);
         event.slice(bytes);
         self.exporter.track_event(at);
         self.exporter.flush_if_full()
@@ -103,6 +135,11 @@ impl<W: Write> WriteOdd for Writer<'_, W> {
     fn end(&mut self, lane: Lane, at: u64) -> io::Result<()> {
         let track = self.lane(lane);
         self.step(TYPE_SLICE_END, track, at, &[])
+    }
+
+    fn flow(&mut self, lane: Lane, at: u64, bytes: &[u8]) -> io::Result<()> {
+        let track = self.lane(lane);
+        self.step(None, track, at, bytes)
     }
 
     fn operation_begin(&mut self, number: u64, thread: Thread, at: u64, begin: &[u8]) -> io::Result<()> {

@@ -10,7 +10,7 @@ mod session;
 mod slice;
 mod whose;
 
-use super::spans::{Late, Open, Spans};
+use super::spans::{Late, Open, Role, Spans};
 use super::{Cell, ColumnSet, KINDS, Kind, Rows};
 use crate::filter::{Filter, Selection};
 use crate::filtered::process_of;
@@ -130,6 +130,14 @@ fn integer(value: u64) -> Cell<'static> {
 
 fn text_if(is_wanted: bool, text: Text<'_>) -> Cow<'_, str> {
     if is_wanted { text.to_str() } else { Cow::Borrowed("") }
+}
+
+/// An event that is a part of a slice, by whose category and name it is paired.
+fn part_of(event: &Event<'_>, async_id: Option<u64>, provider: ProviderId, args: Option<&str>) -> Open {
+    let Event { time, thread, category, name, .. } = *event;
+    let [category, name] = [category, name].map(|text| text.to_str().into());
+    let args = args.unwrap_or_default().into();
+    Open { at: time.nanos().0, rows: 0, thread, provider, category, name, async_id, args }
 }
 
 /// The table in which an event has its row.
@@ -327,6 +335,11 @@ impl<'a, R: Rows> Filler<'a, R> {
         names: &Names,
     ) -> io::Result<()> {
         let kind = Kind::Slices;
+        if self.late.has_thread(event.thread) {
+            let end = Time { ticks: end, ..event.time }.nanos().0;
+            self.late.push(&part_of(event, None, provider, args), Role::Complete(end));
+            return Ok(());
+        }
         self.slices += 1;
         if !self.wanted.has_columns(kind) {
             return self.rows.row(kind, &[]);
@@ -357,26 +370,15 @@ impl<'a, R: Rows> Filler<'a, R> {
         args: Option<&str>,
         names: &Names,
     ) -> io::Result<()> {
+        let open = |async_id: Option<u64>| part_of(event, async_id, provider, args);
         let at = event.time.nanos().0;
-        // Parts are paired by them.
-        let is_part = table == Kind::Slices;
-        let category = text_if(is_part || self.has_category[table as usize], event.category);
-        let name = text_if(is_part || self.has_name[table as usize], event.name);
-        let open = |async_id: Option<u64>| Open {
-            at,
-            rows: 0,
-            thread: event.thread,
-            provider,
-            category: category.as_ref().into(),
-            name: name.as_ref().into(),
-            async_id,
-            args: args.unwrap_or_default().into(),
-        };
+        let category = text_if(self.has_category[table as usize], event.category);
+        let name = text_if(self.has_name[table as usize], event.name);
         let phase = match event.kind {
-            EventKind::DurationBegin => return self.part(open(None), false, names),
-            EventKind::AsyncBegin { id } => return self.part(open(Some(id)), false, names),
-            EventKind::DurationEnd => return self.part(open(None), true, names),
-            EventKind::AsyncEnd { id } => return self.part(open(Some(id)), true, names),
+            EventKind::DurationBegin => return self.part(open(None), Role::Begin, names),
+            EventKind::AsyncBegin { id } => return self.part(open(Some(id)), Role::Begin, names),
+            EventKind::DurationEnd => return self.part(open(None), Role::End, names),
+            EventKind::AsyncEnd { id } => return self.part(open(Some(id)), Role::End, names),
             EventKind::Counter { id } => return self.counter(event, id, [&category, &name], names),
             EventKind::FlowBegin { .. } => "begin",
             EventKind::FlowStep { .. } => "step",
@@ -409,20 +411,20 @@ impl<'a, R: Rows> Filler<'a, R> {
     }
 
     /// A begin or an end; it waits if its thread is out of order.
-    fn part(&mut self, part: Open, is_end: bool, names: &Names) -> io::Result<()> {
+    fn part(&mut self, part: Open, role: Role, names: &Names) -> io::Result<()> {
         if self.late.has(&part) {
-            self.late.push(&part, is_end);
+            self.late.push(&part, role);
             return Ok(());
         }
-        match self.matched(part, is_end) {
+        match self.matched(part, role) {
             Some((open, end)) => self.slice(&Slice::of(&open, Some(end)), names),
             None => Ok(()),
         }
     }
 
     /// A span that this part completes, and its end.
-    fn matched(&mut self, mut part: Open, is_end: bool) -> Option<(Open, u64)> {
-        if !is_end {
+    fn matched(&mut self, mut part: Open, role: Role) -> Option<(Open, u64)> {
+        if role == Role::Begin {
             part.rows = self.slices;
             if !self.spans.begin(part) {
                 self.skip("spans beyond those that can be open");

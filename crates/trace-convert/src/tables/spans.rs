@@ -1,4 +1,4 @@
-//! Open spans, and begins and ends that have to be sorted before they are paired.
+//! Open spans, and what has to be sorted before it is paired.
 
 use std::cmp::Ordering::Equal;
 use std::io;
@@ -93,7 +93,17 @@ impl Spans {
     }
 }
 
-/// Begins and ends that are out of order; memory holds 48 MiB, a file the rest.
+/// What a part of a slice is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    Begin,
+    End,
+    /// All of it, with its end.
+    Complete(u64),
+}
+
+/// Slices of threads and operations whose begins and ends are out of order; memory holds 48 MiB, a file the
+/// rest.
 pub(super) struct Late<'a> {
     disorder: &'a Disorder,
     sorter: Option<Sorter>,
@@ -113,13 +123,25 @@ impl<'a> Late<'a> {
         }
     }
 
-    pub fn push(&mut self, part: &Open, is_end: bool) {
+    /// Whether complete slices of a thread have to wait, so that they have their places among its pairs.
+    #[inline]
+    pub fn has_thread(&self, thread: Thread) -> bool {
+        self.disorder.has_thread(thread)
+    }
+
+    pub fn push(&mut self, part: &Open, role: Role) {
         self.encoded.clear();
         let Open { at, thread, provider, category, name, async_id, args, rows: _ } = part;
-        let flags = u64::from(is_end) | u64::from(async_id.is_some()) << 1 | u64::from(provider.0) << 32;
-        let lengths = [category.len() as u64, name.len() as u64];
-        let words =
-            [*at, flags, thread.process.0, thread.thread.0, async_id.unwrap_or(0), lengths[0], lengths[1]];
+        let (role, end) = match role {
+            Role::Begin => (BEGIN, 0),
+            Role::End => (END, 0),
+            Role::Complete(end) => (COMPLETE, end),
+        };
+        let flags = role | if async_id.is_some() { HAS_ID } else { 0 } | u64::from(provider.0) << 32;
+        let (process, thread) = (thread.process.0, thread.thread.0);
+        let [category_bytes, name_bytes] = [category, name].map(|text| text.len() as u64);
+        let id = async_id.unwrap_or(0);
+        let words: [u64; WORDS] = [*at, flags, process, thread, id, end, category_bytes, name_bytes];
         self.encoded.extend(words.iter().flat_map(|word| word.to_le_bytes()));
         self.encoded.extend([category, name, args].iter().flat_map(|text| text.bytes()));
         self.sorter.get_or_insert_default().push(*at, &self.encoded);
@@ -130,19 +152,32 @@ impl<'a> Late<'a> {
         Self { disorder: self.disorder, sorter: self.sorter.take(), encoded: Vec::new() }
     }
 
-    /// Passes on all begins and ends, and which of the two each is, in the order of their times.
-    pub fn finish(self, mut take: impl FnMut(Open, bool) -> io::Result<()>) -> io::Result<()> {
+    /// Passes on all parts, and what each is, in the order of their times.
+    pub fn finish(self, mut take: impl FnMut(Open, Role) -> io::Result<()>) -> io::Result<()> {
         let Some(sorter) = self.sorter else { return Ok(()) };
         sorter.finish(|bytes| match decode(bytes) {
-            Some((part, is_end)) => take(part, is_end),
+            Some((part, role)) => take(part, role),
             None => Err(io::Error::other("what was sorted has changed")),
         })
     }
 }
 
-fn decode(bytes: &[u8]) -> Option<(Open, bool)> {
-    let words = bytes.as_chunks::<8>().0.first_chunk::<7>()?;
-    let [at, flags, process, thread, id, category, name] = words.map(u64::from_le_bytes);
+const WORDS: usize = 8;
+/// Bits of the second word.
+const BEGIN: u64 = 0;
+const END: u64 = 1;
+const COMPLETE: u64 = 2;
+const ROLE: u64 = 3;
+const HAS_ID: u64 = 4;
+
+fn decode(bytes: &[u8]) -> Option<(Open, Role)> {
+    let words = bytes.as_chunks::<8>().0.first_chunk::<WORDS>()?;
+    let [at, flags, process, thread, id, end, category, name] = words.map(u64::from_le_bytes);
+    let role = match flags & ROLE {
+        BEGIN => Role::Begin,
+        END => Role::End,
+        _ => Role::Complete(end),
+    };
     let texts = std::str::from_utf8(bytes.get(size_of_val(words)..)?).ok()?;
     let (category, texts) = texts.split_at_checked(category as usize)?;
     let (name, args) = texts.split_at_checked(name as usize)?;
@@ -153,8 +188,8 @@ fn decode(bytes: &[u8]) -> Option<(Open, bool)> {
         provider: ProviderId((flags >> 32) as u32),
         category: category.into(),
         name: name.into(),
-        async_id: (flags & 2 != 0).then_some(id),
+        async_id: (flags & HAS_ID != 0).then_some(id),
         args: args.into(),
     };
-    Some((part, flags & 1 != 0))
+    Some((part, role))
 }

@@ -1,6 +1,7 @@
 //! Rows that are only complete when the archive ends.
 
 use super::{Filler, Rows, Slice, integer};
+use crate::tables::spans::Role;
 use crate::tables::{Cell, Kind};
 use std::collections::HashSet;
 use std::io;
@@ -44,9 +45,15 @@ impl<R: Rows> Filler<'_, R> {
                 cell(found.and_then(|found| found.2.as_ref())),
             ]
         };
-        self.late.take().finish(|part, is_end| match self.matched(part, is_end) {
-            Some((open, end)) => self.slice_row(&Slice::of(&open, Some(end)), whose(&open.thread)),
-            None => Ok(()),
+        self.late.take().finish(|part, role| {
+            if let Role::Complete(end) = role {
+                let slice = Slice { begun_at: None, ..Slice::of(&part, Some(end)) };
+                return self.slice_row(&slice, whose(&part.thread));
+            }
+            match self.matched(part, role) {
+                Some((open, end)) => self.slice_row(&Slice::of(&open, Some(end)), whose(&open.thread)),
+                None => Ok(()),
+            }
         })?;
         for open in std::mem::take(&mut self.spans).rest() {
             self.slice_row(&Slice::of(&open, None), whose(&open.thread))?;
