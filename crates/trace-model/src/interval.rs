@@ -80,6 +80,22 @@ mod tests {
         Interval { begin, end, begun, ended }
     }
 
+    #[test]
+    fn nothing_is_inside_of_itself() {
+        for slice in [complete(0, 10, 1), complete(5, 5, 1), pair(0, 10, 1, 2), pair(5, 5, 1, 2)] {
+            assert!(!slice.encloses(&slice), "{slice:?}");
+        }
+        // A record is not before itself.
+        for (outer, inner) in [
+            (pair(0, 10, 1, 5), pair(2, 8, 1, 3)),
+            (pair(0, 10, 1, 5), pair(2, 8, 2, 5)),
+            (complete(5, 9, 1), complete(5, 5, 1)),
+            (pair(0, 5, 1, 3), complete(5, 5, 3)),
+        ] {
+            assert!(!outer.encloses(&inner), "{outer:?} {inner:?}");
+        }
+    }
+
     //= docs/meaning.md#what-is-inside-what
     #[test]
     fn times_decide_about_complete_records_and_then_the_order_of_records() {

@@ -321,6 +321,7 @@ mod tests {
         let mut pairing = Pairing::default().with_bytes(5);
         assert!(pairing.begin(0, "abc") && pairing.begin_operation(&key(1), 1, "de"));
         assert!(pairing.begin(1, "") && !pairing.begin(1, "f") && !pairing.begin_operation(&key(1), 1, "g"));
+        assert_eq!(pairing.refused(), 2);
         assert_eq!(pairing.end_operation(&key(1), 1), Ended::Refused);
         assert_eq!(pairing.end_operation(&key(1), 1), Ended::Begun("de"));
         assert!(pairing.begin(0, "hi"));

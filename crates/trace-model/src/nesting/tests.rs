@@ -186,7 +186,7 @@ fn merged_roots_have_the_sum_of_their_times() {
     for at in 0..100 {
         roots.add(complete(10 * at, 10 * at + 3, at), (), &mut beside, |_| ()).unwrap();
     }
-    assert!(!roots.is_empty());
+    assert!(!roots.is_empty() && Roots::<()>::default().is_empty());
     roots.merge(8);
     assert_eq!(roots.len(), 50 + 50_usize.div_ceil(8));
     roots.merge(8);
@@ -216,6 +216,41 @@ fn merged_roots_that_overlap_have_the_time_of_all() {
         roots.merge(each);
         let added = roots.add(complete(0, 1000, 200), (), &mut beside, |_| ()).unwrap();
         assert_eq!(added.inside, expected, "{each}");
+    }
+}
+
+/// Nothing of that counts as open any more.
+#[test]
+fn slices_of_a_track_may_be_many() {
+    let (mut nesting, mut deepest) = (Nesting::default(), 0);
+    for at in 0..5000 {
+        nesting.push(7, &complete(10 * at, 10 * at + 9, 2 * at), 2 * at);
+        nesting.push(7, &complete(10 * at + 1, 10 * at + 2, 2 * at + 1), 2 * at + 1);
+    }
+    let mut found = 0;
+    nesting
+        .finish(|Nested { of, parent, depth, own }| {
+            found += 1;
+            deepest = deepest.max(depth);
+            assert_eq!((parent, own), (if of % 2 == 1 { (Some(of - 1), Some(1)) } else { (None, Some(8)) }));
+            Ok(())
+        })
+        .unwrap();
+    assert_eq!((found, deepest), (10_000, 1));
+}
+
+/// Pairs of one time are inside each other as their records are, also where some were merged.
+#[test]
+fn a_pair_is_not_around_merged_ones_that_began_before() {
+    let pair = |begun, ended| Interval { begin: 5, end: 5, begun, ended };
+    for (begun, expected) in [(0, 1), (3, 2)] {
+        let (mut roots, mut beside) = (Roots::default(), Vec::new());
+        for of in [pair(1, 2), pair(4, 5), pair(6, 7), pair(8, 9)] {
+            roots.add(of, (), &mut beside, |_| ()).unwrap();
+        }
+        roots.merge(2);
+        roots.add(pair(begun, 10), (), &mut beside, |_| ()).unwrap();
+        assert_eq!(roots.len(), expected, "{begun}");
     }
 }
 

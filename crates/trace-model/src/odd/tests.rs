@@ -16,6 +16,11 @@ fn records(slices: &[Interval]) -> Vec<Record> {
     records
 }
 
+/// What it keeps is what its threads do.
+fn assert_counted(finder: &OddFinder) {
+    assert_eq!(finder.kept, finder.threads.iter().map(ThreadState::kept).sum::<usize>());
+}
+
 fn is_odd(slices: &[Interval]) -> bool {
     let mut finder = OddFinder::default();
     for (_, at, of, is_end) in records(slices) {
@@ -25,6 +30,7 @@ fn is_odd(slices: &[Interval]) -> bool {
             (true, false) => finder.begin(THREAD, at),
             (true, true) => finder.end(THREAD, at),
         }
+        assert_counted(&finder);
     }
     finder.finish().has_thread(THREAD)
 }
@@ -103,6 +109,9 @@ fn overlaps_ties_and_unordered_slices_are_odd() {
     // Neither in the order of begins nor in that of ends.
     assert!(is_odd(&[complete(0, 9, 1), complete(2, 4, 2), complete(1, 6, 3)]));
     assert!(!is_odd(&[complete(0, 9, 1), complete(1, 6, 2), complete(2, 4, 3)]));
+    // In the order of begins alone.
+    assert!(is_odd(&[complete(0, 50, 1), complete(10, 40, 2), complete(45, 60, 3)]));
+    assert!(is_odd(&[complete(0, 50, 1), complete(10, 40, 2), complete(20, 45, 3)]));
     // What never ends overlaps what ends behind its begin.
     let open = Interval { begin: 5, end: u64::MAX, begun: 1, ended: 100 };
     assert!(is_odd(&[complete(3, 9, 2), open]));
@@ -136,8 +145,10 @@ fn parts_before_an_earlier_one_are_odd() {
 fn refused_begins_have_ends() {
     let mut finder = OddFinder::default();
     (0..MAX_KEPT as u64 + 5).for_each(|at| finder.begin(THREAD, at));
+    assert_eq!((finder.threads[0].open.len(), finder.threads[0].refused), (MAX_KEPT, 5));
     (0..5).for_each(|at| finder.end(THREAD, 2000 + at));
     assert_eq!((finder.threads[0].open.len(), finder.threads[0].refused), (MAX_KEPT, 0));
+    assert_counted(&finder);
     finder.end(THREAD, 2010);
     assert_eq!(finder.threads[0].open.len(), MAX_KEPT - 1);
 }
@@ -153,6 +164,61 @@ fn old_slices_are_merged() {
     assert!(finder.has_nothing());
     finder.complete(THREAD, 25, end);
     assert!(finder.finish().has_thread(THREAD));
+}
+
+/// Of slices in the order of their begins, none that is around others can be merged.
+#[test]
+fn threads_that_are_too_deep_are_odd() {
+    for (depth, expected) in [(MAX_KEPT as u64 - 10, false), (MAX_KEPT as u64 + 10, true)] {
+        let mut finder = OddFinder::default();
+        (0..depth).for_each(|at| finder.complete(THREAD, at, 100_000 - at));
+        assert_counted(&finder);
+        assert_eq!(finder.finish().has_thread(THREAD), expected, "{depth}");
+    }
+}
+
+mod events {
+    use super::*;
+
+    const BEGIN: u64 = 0x2_0044;
+    const END: u64 = 0x3_0044;
+    const COMPLETE: u64 = 0x4_0054;
+    const OPERATION_BEGIN: u64 = 0x5_0054;
+    const OPERATION_INSTANT: u64 = 0x6_0054;
+    const OPERATION_END: u64 = 0x7_0054;
+
+    /// Whether a thread of process 1, and an operation of it, are odd: header, time, and an end or an id.
+    fn odd(events: &[(u64, u64, u64)]) -> [bool; 2] {
+        let mut words = vec![0x0016_5478_4604_0010];
+        for (header, time, last) in events {
+            words.extend([*header, *time, 1, 2]);
+            words.extend((header >> 4 & 0xf == 5).then_some(last));
+        }
+        let bytes: Vec<u8> = words.into_iter().flat_map(u64::to_le_bytes).collect();
+        let odd = Odd::find(&bytes[..], OddFinder::default()).unwrap();
+        assert_eq!(Odd::find_in(&bytes, OddFinder::default()).unwrap(), odd);
+        let operation = OperationKey { process: Koid(1), category: token(Text(b"")), id: 7 };
+        [odd.has_thread(THREAD), odd.has_operation(&operation)]
+    }
+
+    #[test]
+    fn slices_and_operations_of_an_archive_are_found() {
+        assert_eq!(odd(&[(COMPLETE, 0, 20), (COMPLETE, 10, 40)]), [true, false]);
+        assert_eq!(odd(&[(COMPLETE, 0, 20), (COMPLETE, 20, 40)]), [false; 2]);
+        assert_eq!(odd(&[(BEGIN, 10, 0), (END, 5, 0)]), [true, false]);
+        assert_eq!(odd(&[(BEGIN, 10, 0), (END, 15, 0), (BEGIN, 15, 0)]), [false; 2]);
+        // The pair is around what overlaps the end of another.
+        assert_eq!(odd(&[(BEGIN, 10, 0), (END, 15, 0), (COMPLETE, 12, 20)]), [true, false]);
+        assert_eq!(odd(&[(OPERATION_END, 10, 7)]), [false, true]);
+        assert_eq!(odd(&[(OPERATION_BEGIN, 10, 7), (OPERATION_INSTANT, 11, 7)]), [false; 2]);
+        assert_eq!(odd(&[(OPERATION_BEGIN, 10, 7), (OPERATION_END, 11, 7)]), [false; 2]);
+    }
+
+    #[test]
+    fn what_is_no_archive_is_an_error() {
+        assert!(Odd::find(&b"text"[..], OddFinder::default()).is_err());
+        assert!(Odd::find_in(b"text", OddFinder::default()).is_err());
+    }
 }
 
 mod operations {
@@ -178,6 +244,8 @@ mod operations {
             odd(&[(1, "a", 1, false), (1, "b", 2, false), (1, "b", 3, true), (1, "a", 4, true)]),
             [false; 2]
         );
+        // All at one time.
+        assert_eq!(odd(&[(1, "a", 1, false), (1, "b", 1, false), (1, "b", 1, true)]), [false; 2]);
         // The id is used again, and by another process.
         let again = [(1, "a", 1, false), (1, "a", 2, true), (1, "b", 3, false), (1, "b", 4, true)];
         assert_eq!(odd(&again), [false; 2]);
