@@ -282,8 +282,8 @@ fn a_file_that_ends_in_the_middle_of_a_block_is_joined_and_a_damaged_one_is_not(
         file.write_all(bytes).unwrap();
     };
     let mut damaged = bytes.clone();
-    let middle = damaged.len() / 2;
-    damaged[middle..middle + 64].fill(0xff);
+    // In the first block, which was confirmed however slow the machine is.
+    damaged[64..128].fill(0xff);
     replace(&damaged);
     let output = scene.recover();
     assert_eq!(output.status.code(), Some(1), "{output:?}");
