@@ -400,9 +400,6 @@ impl OddFinder {
     fn operation(&mut self, key: OperationKey, name: u64, at: u64, is_end: bool) {
         let named = (key.category, name, key.id);
         if self.odd.has_operation(&key) {
-            if !is_end {
-                self.count(named, key.process, 1);
-            }
             return;
         }
         if is_end && !self.operations.contains_key(&key) {
@@ -447,7 +444,7 @@ impl OddFinder {
         }
     }
 
-    /// Counts open operations with a name in a process; of odd ones, all that began.
+    /// Counts open operations with a name in a process.
     fn count(&mut self, named: Named, process: Koid, change: i64) {
         let begun = self.begun.entry(named).or_default();
         match begun.iter_mut().find(|(of, _)| *of == process) {

@@ -259,6 +259,8 @@ mod operations {
         assert_eq!(odd(&[(1, "a", 5, false), (1, "b", 4, false)]), [true, false]);
         // One that was over.
         assert_eq!(odd(&[(1, "a", 1, false), (1, "a", 5, true), (1, "a", 3, false)]), [true, false]);
+        let both = [(1, "a", 1, false), (1, "a", 5, true), (2, "a", 1, false), (2, "a", 2, true)];
+        assert_eq!(odd(&[&both[..], &[(1, "a", 3, false)]].concat()), [true, false]);
         // The end has another name.
         assert_eq!(odd(&[(1, "a", 1, false), (1, "x", 2, true)]), [true, false]);
         // It ends in another process.
