@@ -38,6 +38,10 @@ fn tracefs_is_left_as_it_was_found() {
             sandbox.spawn("trace", &[&["record", "--categories", categories], &command[..]].concat());
         let provider = provider();
         if let Some(signal) = signal {
+            let enabled = instance_of(provider).join("events/sched/sched_switch/enable");
+            wait_for("the recording", || {
+                (std::fs::read_to_string(&enabled).ok()?.trim() == "1").then_some(())
+            });
             trace_tests::sandbox::kill(provider, signal);
             wait_for_death(provider);
         }
