@@ -22,7 +22,7 @@ pub fn check(data: &[u8]) {
     }
 }
 
-/// The same of a sound trace that was damaged.
+/// Checks a trace that was sound before some of its bits were flipped.
 pub fn check_damaged(data: &[u8]) {
     check(&reader::damaged(data)[8..]);
 }

@@ -55,8 +55,9 @@ pub(crate) fn for_each(
     })
 }
 
-/// The same for a format whose readers keep stacks. A finder looks for slices that they would misunderstand;
-/// from the first one on, nothing is passed on, and the error names all of them.
+/// Passes on the records of an archive to the exporter of a format whose readers keep stacks. A finder looks
+/// for slices that such readers would misunderstand. Once there is one, no more records are passed on, and
+/// the error names all of them.
 pub(crate) fn for_each_unless_odd(
     input: impl Read,
     finder: Option<OddFinder>,

@@ -22,7 +22,7 @@ pub use interval::Interval;
 pub use lanes::{Lanes, MAX_LANES, Step};
 pub use nesting::{Nested, Nesting};
 pub use odd::{Odd, OddFinder, OperationKey, token};
-pub use pairing::{Begin, Ended, MAX_OPEN, Pairing};
+pub use pairing::{Begin, Ended, MAX_OPEN, MAX_OPEN_OF_ID, Pairing};
 pub use roots::{Added, OutOfOrder, Root, Roots};
 
 #[cfg(test)]

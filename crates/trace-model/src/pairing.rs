@@ -10,7 +10,7 @@ use std::collections::HashMap;
 /// Begins without an end so far, of threads and operations together.
 pub const MAX_OPEN: usize = 500_000;
 /// Those of operations with one category and id, which are searched one after the other.
-const MAX_OPEN_OF_ID: usize = if cfg!(test) { 100 } else { 10_000 };
+pub const MAX_OPEN_OF_ID: usize = if cfg!(test) { 100 } else { 10_000 };
 
 /// What is kept of a begin until its end comes.
 pub trait Begin {
@@ -173,7 +173,7 @@ impl<B: Begin> Pairing<B> {
         let bytes = begun.heap_bytes();
         let has_room = self.has_room(bytes);
         if !has_room {
-            // Its end is not to end another one of the key.
+            // When its end comes, it must not end another operation with this id.
             if let Some(open) = self.operations.get_mut(&(key.category, key.id)) {
                 open.refused += 1;
             }
@@ -243,13 +243,13 @@ impl<B> Pairing<B> {
         self.operations.values().flat_map(|open| &open.begun).map(|operation| &operation.begun)
     }
 
-    /// The same as [`Pairing::on_threads`], and what was returned is not open any more.
+    /// Removes what is open on threads, and returns it as [`Pairing::on_threads`] does.
     pub fn take_threads(&mut self) -> impl DoubleEndedIterator<Item = (usize, B)> + use<B> {
         let threads = std::mem::take(&mut self.threads).into_iter().enumerate();
         threads.flat_map(|(thread, open)| open.begun.into_iter().map(move |begun| (thread, begun)))
     }
 
-    /// The same as [`Pairing::operations`], and what was returned is not open any more.
+    /// Removes the operations that are open, and returns them.
     pub fn take_operations(&mut self) -> impl Iterator<Item = B> + use<B> {
         let operations = std::mem::take(&mut self.operations);
         operations.into_values().flat_map(|open| open.begun).map(|operation| operation.begun)

@@ -460,8 +460,8 @@ fn of_export(format: Format, peer: Peer, meaning: &Meaning, expected: &mut Expec
     }
 }
 
-/// Allows the parents that readers give to a slice without length. `rows` are those of the slice, without and
-/// with its parent.
+/// Allows other parents for a slice without length, where readers have it inside of what begins or ends at
+/// its time. Of `rows`, the first is the slice's own, and the second has its parent too.
 fn allow_touching(peer: Peer, meaning: &Meaning, slice: &Slice, rows: (&str, &str), expected: &mut Expected) {
     let (row, parents) = rows;
     if slice.end.is_some_and(|end| end > slice.begin) {

@@ -10,7 +10,7 @@ use super::nesting::{Nesting, Over};
 use std::io;
 use trace_format::event::EventKind;
 use trace_format::units::{Koid, Nanos, Offset, ProviderId};
-use trace_model::{Begin, Ended, Pairing, token};
+use trace_model::{Begin, Ended, MAX_OPEN_OF_ID, Pairing, token};
 use trace_reader::{Disorder, Event, Text, Thread, ThreadNumbers};
 
 /// The position of a begin, end or step.
@@ -231,9 +231,11 @@ impl<'a> Spans<'a> {
         self.is_full = self.pairing.refused() > 0 || self.pairing.open() + self.flows.len() > self.limit;
         self.is_full.then(|| {
             let limit = self.limit;
-            let text =
-                format!("more than {limit} spans are open at a time: from here on they are not matched");
-            ("spans-full", text)
+            let what = match self.pairing.open() + self.flows.len() < limit {
+                true => format!("{MAX_OPEN_OF_ID} operations with one id"),
+                false => format!("{limit} spans"),
+            };
+            ("spans-full", format!("more than {what} are open at a time: from here on they are not matched"))
         })
     }
 

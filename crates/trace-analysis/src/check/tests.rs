@@ -241,6 +241,23 @@ fn so_many_open_spans_are_not_matched_any_more() {
 }
 
 #[test]
+//= docs/meaning.md#bounds
+fn so_many_open_operations_of_one_id_are_not_matched_any_more() {
+    let most = trace_model::MAX_OPEN_OF_ID as u64;
+    let problems = |count| {
+        let mut archive = Archive::new();
+        (0..count).for_each(|time| _ = archive.event(1, time, EventKind::AsyncBegin { id: 7 }));
+        archive.report().problems
+    };
+    let [problem] = &problems(most)[..] else { panic!("one kind") };
+    assert_eq!((problem.kind, problem.count), ("unmatched-async-begin", most));
+    let [problem] = &problems(most + 1)[..] else { panic!("one kind") };
+    assert_eq!((problem.kind, problem.count), ("spans-full", 1));
+    let text = "more than 10000 operations with one id are open at a time: from here on they are not matched";
+    assert_eq!(problem.first[0].text, text);
+}
+
+#[test]
 //= docs/check.md#problems
 fn losses_and_provider_events_are_problems() {
     let mut archive = Archive::new();

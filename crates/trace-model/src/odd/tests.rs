@@ -109,6 +109,7 @@ fn overlaps_ties_and_unordered_slices_are_odd() {
     // Neither in the order of begins nor in that of ends.
     assert!(is_odd(&[complete(0, 9, 1), complete(2, 4, 2), complete(1, 6, 3)]));
     assert!(!is_odd(&[complete(0, 9, 1), complete(1, 6, 2), complete(2, 4, 3)]));
+    assert!(is_odd(&[complete(10, 20, 1), complete(0, 30, 2), complete(25, 28, 3)]));
     // In the order of begins alone.
     assert!(is_odd(&[complete(0, 50, 1), complete(10, 40, 2), complete(45, 60, 3)]));
     assert!(is_odd(&[complete(0, 50, 1), complete(10, 40, 2), complete(20, 45, 3)]));
