@@ -6,6 +6,7 @@ mod scenarios {
     mod agents;
     mod alerts;
     mod analysing;
+    mod asynchronous;
     mod attacks;
     mod attributes;
     mod background;

@@ -112,7 +112,11 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(Failure::Signals)?;
     let (commands, received) = unbounded();
     let _ = COMMANDS.set(commands);
-    engine::observe(Observer { on_change, is_start_pending: || IS_PENDING.load(Ordering::SeqCst) });
+    engine::observe(Observer {
+        on_change,
+        is_start_pending: || IS_PENDING.load(Ordering::SeqCst),
+        ..Observer::NONE
+    });
     let (provider, registration) = TraceProvider::new_synchronously(NAME);
     provider.describe_categories(describe);
     match registration {

@@ -104,7 +104,7 @@ impl Logger {
         log::set_boxed_logger(Box::new(self))?;
         // The first logger of the process sets them, and there is no second one.
         let _ = LEVELS.set(levels);
-        engine::observe(Observer { on_change, is_start_pending: || false });
+        engine::observe(Observer { on_change, ..Observer::NONE });
         loop {
             let state = engine::state();
             let is_running = matches!(state, State::Started | State::Stopping);

@@ -100,7 +100,7 @@ impl Default for Recorder {
             all.retain(|known| known.strong_count() > 0);
             all.push(Arc::downgrade(&tables));
         }
-        engine::observe(Observer { on_change, is_start_pending: || false });
+        engine::observe(Observer { on_change, ..Observer::NONE });
         Self { tables, interval: INTERVAL, other: None }
     }
 }

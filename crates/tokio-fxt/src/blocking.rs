@@ -16,6 +16,7 @@ pub fn blocking<R, F: FnOnce() -> R>(name: &str, closure: F) -> impl FnOnce() ->
         let (epoch, start) = (engine::epoch(), start());
         let since = operation.since(epoch);
         *end = End::Panicked;
+        let _within = operation.within();
         let running = Running { queued: &mut queued, epoch, start, since };
         let result = closure();
         running.queued.1 = End::Ready;

@@ -134,7 +134,7 @@ fn spawned(task: &TaskMeta<'_>) {
     if site.is_on() {
         let number = number_of(task);
         begin_bar(number);
-        write_event(site, bar(EventType::AsyncBegin, number), &(number.into_value(), ()));
+        write_event(site, bar(EventType::AsyncBegin, number), &());
     }
 }
 
@@ -169,7 +169,8 @@ fn after_poll(task: &TaskMeta<'_>) {
     if polling.site.is_on() && polling.epoch == engine::epoch() {
         let event =
             Event { event_type: EventType::DurationComplete, start: Some(polling.start), extra: None };
-        write_event_at(polling.site, event, &(number_of(task).into_value(), ()), Some(stamp()));
+        let of = BAR | number_of(task);
+        write_event_at(polling.site, event, &(of.into_value(), ()), Some(stamp()));
     }
 }
 

@@ -3,16 +3,19 @@
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use trace_engine::args::{IntoValue, Values};
 use trace_engine::{
-    ArgumentBuffer, Event, EventType, Number, Site, engine, now, stamp, write_event, write_event_at,
+    ArgumentBuffer, Event, EventType, Number, PARENT_OPERATION, Site, Within, current_operation, engine, now,
+    stamp, write_event, write_event_at,
 };
 
 const CATEGORY: &str = "tokio";
 /// The name of tasks whose own names find no room.
 const OTHERS: &str = "task";
-const ARGUMENTS: [&str; 4] = ["task", "delay-ns", "polls", "end"];
+/// The first one makes a duration a poll of the bar with that id.
+const ARGUMENTS: [&str; 5] = ["poll-of", "delay-ns", "polls", "end", PARENT_OPERATION];
 /// Places in [`ARGUMENTS`].
 const POLLS: u8 = 2;
 const END: u8 = 3;
+const PARENT: u8 = 4;
 
 /// A task or a blocking closure.
 #[derive(Debug)]
@@ -40,9 +43,19 @@ impl Operation {
             begun.epoch = begun.bar;
             begun.since = stamp();
             let event = begun.bar_event(EventType::AsyncBegin);
-            write_event_at(begun.site, event, &(number.into_value(), ()), Some(begun.since));
+            let mut values = ArgumentBuffer::new();
+            if let Some(parent) = current_operation() {
+                values.push(PARENT, Number::Uint64(parent));
+            }
+            write_event_at(begun.site, event, &values, Some(begun.since));
         }
         begun
+    }
+
+    /// The calling thread works on it until what is returned is dropped.
+    #[inline]
+    pub fn within(&self) -> Within {
+        Within::new(self.number.into())
     }
 
     /// Since when it has waited, if that was recorded: the spawn, or the end of the last poll.
@@ -56,7 +69,7 @@ impl Operation {
     pub fn record_run(&mut self, epoch: u32, start: u64, since: Option<u64>) -> u64 {
         let end = stamp();
         (self.epoch, self.since) = (epoch, end);
-        let number = self.number.into_value();
+        let number = u64::from(self.number).into_value();
         match since {
             Some(since) => {
                 let delay = nanos(start.saturating_sub(since));

@@ -77,10 +77,11 @@ fn poll_recorded<F: Future>(inner: Pin<&mut F>, record: &mut Record, outer: &Wak
             waker.insert((Waker::from(own.clone()), own))
         }
     };
+    let within = operation.within();
     let mut polling = Polling { operation, waker, epoch, start, since, has_panicked, is_over: false };
     let result = inner.poll(&mut Context::from_waker(inner_waker));
     polling.is_over = true;
-    drop(polling);
+    drop((polling, within));
     if result.is_ready() {
         operation.end(End::Ready, Some(*polls));
     }

@@ -10,7 +10,9 @@ mod parse;
 mod tests;
 
 use crate::pattern::{Pattern, Piece};
+use serde::Deserialize;
 use std::fmt;
+use trace_model::Shape;
 
 pub use parse::ParseError;
 
@@ -82,10 +84,75 @@ pub enum Source {
 /// Selects events.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Selector {
+    /// By what they are; without a kind, all but polls, of which each name has to be of one kind.
+    pub kind: Option<Kind>,
     /// By their category; without one, of any.
     pub category: Option<Pattern>,
     /// By their name.
     pub name: Pattern,
+}
+
+/// Kinds of what lasts.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// Asynchronous operations.
+    Operation,
+    /// Durations of threads that are no polls.
+    Slice,
+    /// Durations in which a thread works on an operation.
+    Poll,
+}
+
+impl Kind {
+    const ALL: [Self; 3] = [Self::Operation, Self::Slice, Self::Poll];
+
+    /// As it stands in an assertion.
+    #[must_use]
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Operation => "operation",
+            Self::Slice => "slice",
+            Self::Poll => "poll",
+        }
+    }
+
+    /// The kind of what was recorded in a way.
+    pub(crate) const fn of(shape: Shape) -> Self {
+        match shape {
+            Shape::Operation => Self::Operation,
+            Shape::Poll => Self::Poll,
+            Shape::Complete | Shape::Pair => Self::Slice,
+        }
+    }
+}
+
+/// A name that is that of operations and of durations, so that a value of both means nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mixed {
+    /// The name.
+    pub name: String,
+    /// How many operations have it.
+    pub operations: u64,
+    /// How many durations have it.
+    pub slices: u64,
+}
+
+impl Mixed {
+    /// The same, and how an assertion says which it means.
+    #[must_use]
+    pub fn with_choice(&self) -> String {
+        let name = Pattern::new([Piece::Text(self.name.clone())]);
+        format!("{self}: write operation({name}) or slice({name})")
+    }
+}
+
+impl fmt::Display for Mixed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, operations, slices } = self;
+        let name = Pattern::new([Piece::Text(name.clone())]);
+        write!(f, "{name} is the name of operations ({operations}) and of durations ({slices})")
+    }
 }
 
 /// How a value is compared with its limit.
@@ -250,6 +317,11 @@ impl Selector {
         self.name.matches(name)
             && self.category.as_ref().is_none_or(|pattern| pattern.matches_category(category))
     }
+
+    /// Whether it selects what is of a kind, if it has a matching category and name.
+    pub(crate) fn is_for(&self, kind: Kind) -> bool {
+        self.kind.map_or(kind != Kind::Poll, |wanted| wanted == kind)
+    }
 }
 
 /// Characters that stand for themselves in a name without quotes.
@@ -273,10 +345,14 @@ impl fmt::Display for Pattern {
 
 impl fmt::Display for Selector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(kind) = self.kind {
+            write!(f, "{}(", kind.text())?;
+        }
         if let Some(category) = &self.category {
             write!(f, "{category}:")?;
         }
-        write!(f, "{}", self.name)
+        write!(f, "{}", self.name)?;
+        if self.kind.is_some() { write!(f, ")") } else { Ok(()) }
     }
 }
 

@@ -24,7 +24,8 @@ pub mod stats;
 pub mod walk;
 
 pub use names::{What, Whats};
-pub use spans::{Shape, Span, Unfinished};
+pub use spans::{Span, Unfinished};
+pub use trace_model::Shape;
 
 #[cfg(test)]
 mod testing;

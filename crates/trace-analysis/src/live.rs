@@ -7,14 +7,15 @@
 
 mod window;
 
-use crate::assertion::{Function, Selector};
+use crate::assertion::{Function, Kind, Mixed, Selector};
 use crate::names::Whats;
 use crate::spans::{Open, Part, Span, Spans, Unfinished};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::LazyLock;
 use trace_format::event::EventKind;
 use trace_format::units::ProviderId;
-use trace_reader::{Disorder, Event, Item, Resolved, Text, Thread, Value};
+use trace_model::{Shape, poll_of};
+use trace_reader::{Disorder, Event, Item, Resolved, Text, Thread, Value, first_poll_of};
 use window::Window;
 
 /// Width of a bucket.
@@ -25,6 +26,10 @@ pub const WINDOW_BUCKETS: u64 = 10;
 pub const HISTORY: usize = 60;
 /// Counters that are distinguished; the others are counted.
 const MAX_COUNTERS: usize = 2000;
+/// Ended durations of a thread that are remembered.
+const MAX_RECENT: usize = 64;
+/// Polls that are known before they end.
+const MAX_FIRST_POLLS: usize = 4096;
 /// Bytes of a series' name that are kept.
 const MAX_SERIES_BYTES: usize = 200;
 
@@ -44,6 +49,10 @@ pub struct Live {
     /// Samples of counters that are not distinguished.
     other_samples: u64,
     events: BTreeMap<ProviderId, u64>,
+    /// By thread, the last pairs that have ended, which may turn out to be polls.
+    recent: Vec<VecDeque<Span>>,
+    /// Threads and begins of durations that have not ended and turned out to be polls.
+    first_polls: HashSet<(u32, u64)>,
 }
 
 /// The last values of a counter.
@@ -64,6 +73,8 @@ pub struct LiveSpan {
     pub category: String,
     /// The name.
     pub name: String,
+    /// What they are.
+    pub kind: Kind,
     /// How many ended in the window.
     pub count: u64,
     /// Their sum, in nanoseconds.
@@ -160,6 +171,8 @@ impl Default for Live {
             counters: BTreeMap::new(),
             other_samples: 0,
             events: BTreeMap::new(),
+            recent: Vec::new(),
+            first_polls: HashSet::new(),
         }
     }
 }
@@ -195,7 +208,10 @@ impl Live {
         let point = self.point(at, what, event.thread);
         *self.events.entry(provider).or_default() += 1;
         self.window.event(provider, at);
-        let open = Open { at, what, thread: point.thread };
+        let is_of_thread =
+            matches!(event.kind, EventKind::DurationBegin | EventKind::DurationComplete { .. });
+        let is_poll = is_of_thread && poll_of(event).is_some();
+        let open = Open { at, what, thread: point.thread, is_poll };
         let part = |is_end, id| Part { open, is_end, id };
         let span = match event.kind {
             EventKind::DurationComplete { end } => self.spans.complete(open, end.to_nanos(event.time.rate).0),
@@ -210,10 +226,52 @@ impl Live {
             }
             EventKind::Unknown { .. } => None,
         };
-        if let Some(span) = span {
+        if let EventKind::AsyncBegin { .. } = event.kind
+            && let Some((thread, begin)) = first_poll_of(event)
+        {
+            let thread = self.spans.thread(thread);
+            self.poll_began(provider, thread, begin.0);
+        }
+        if let Some(mut span) = span {
+            self.remember(&mut span);
             self.window.span(provider, &span);
             take(Mark::Span(span));
         }
+    }
+
+    /// The duration of a thread that began at a time is the first poll of an operation.
+    fn poll_began(&mut self, provider: ProviderId, thread: u32, begin: u64) {
+        let recent = self.recent.get_mut(thread as usize);
+        let found = recent.and_then(|recent| {
+            let place = recent.iter().position(|span| span.begin == begin)?;
+            recent.remove(place)
+        });
+        match found {
+            Some(span) => self.window.becomes_poll(provider, &span),
+            None if self.first_polls.len() < MAX_FIRST_POLLS => _ = self.first_polls.insert((thread, begin)),
+            None => {}
+        }
+    }
+
+    /// Keeps a duration that may turn out to be a poll, or has done so before it ended.
+    #[inline]
+    fn remember(&mut self, span: &mut Span) {
+        if span.shape != Shape::Pair {
+            return;
+        }
+        if !self.first_polls.is_empty() && self.first_polls.remove(&(span.thread, span.begin)) {
+            span.shape = Shape::Poll;
+            return;
+        }
+        let thread = span.thread as usize;
+        if self.recent.len() <= thread {
+            self.recent.resize_with(thread + 1, VecDeque::new);
+        }
+        let recent = &mut self.recent[thread];
+        if recent.len() == MAX_RECENT {
+            recent.pop_front();
+        }
+        recent.push_back(*span);
     }
 
     fn counter(
@@ -297,12 +355,19 @@ impl Live {
         }
     }
 
-    /// A value of the durations in the window that ends at a time in nanoseconds, of all providers together;
+    /// A value of what has ended in the window that ends at a time in nanoseconds, of all providers together;
     /// none if there is none. Lengths are in nanoseconds. What is older than the window is forgotten.
-    pub fn value_of(&mut self, function: Function, selector: &Selector, now_ns: u64) -> Option<f64> {
+    ///
+    /// # Errors
+    /// A selected name is that of operations and of durations.
+    pub fn value_of(
+        &mut self,
+        function: Function,
+        selector: &Selector,
+        now_ns: u64,
+    ) -> Result<Option<f64>, Mixed> {
         self.window.forget_before(now_ns);
-        self.window
-            .value_of(function, |what| selector.matches(self.whats.category(what), self.whats.name(what)))
+        self.window.value_of(function, selector, &self.whats)
     }
 
     /// Forgets the counters of a provider that takes no more part.

@@ -91,6 +91,24 @@ impl Quantiles {
         self.classify(value, budget);
     }
 
+    /// Takes back a value that was added.
+    pub fn remove(&mut self, value: f64) {
+        let class = (ordered(value) >> IGNORED_BITS) as usize;
+        let (key, place) = ((class >> FRACTION_BITS) as u16, class & (CLASSES - 1));
+        if let Some(place) = self.values.iter().position(|known| known.to_bits() == value.to_bits()) {
+            self.values.swap_remove(place);
+        } else if let Ok(found) = self.octaves.binary_search_by_key(&key, |octave| octave.key)
+            && self.octaves[found].counts[place] > 0
+        {
+            self.octaves[found].counts[place] -= 1;
+        } else if self.missed > 0 {
+            self.missed -= 1;
+        } else {
+            return;
+        }
+        self.count -= 1;
+    }
+
     /// Adds the values of another.
     pub fn merge(&mut self, other: &Self, budget: &mut Budget) {
         if other.octaves.is_empty() {

@@ -4,18 +4,19 @@
 //! only those that some measurement may need, in 48 bytes each.
 //= docs/measure.md#samples
 
+use crate::assertion::{Kind, Mixed};
 use serde::Deserialize;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::Read;
-use trace_model::{Begin, OperationKey, Pairing, token};
+use trace_model::{Begin, OperationKey, Pairing, poll_of, token};
 use trace_reader::item::{Event, EventKind, Value};
-use trace_reader::{Item, ReadError, Reader, Text, Thread, ThreadNumbers};
+use trace_reader::{Item, ReadError, Reader, Text, Thread, ThreadNumbers, first_poll_of};
 
 /// The measured quantity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Quantity {
-    /// The durations of spans with a name.
-    Duration(Exactly),
+    /// How long what has a name lasted: what is of a kind, or all but polls.
+    Duration(Exactly, Option<Kind>),
     /// From one event to the next of another kind.
     #[expect(missing_docs, reason = "their names say it")]
     TimeBetween { first: Exactly, first_anchor: Anchor, second: Exactly, second_anchor: Anchor },
@@ -49,6 +50,8 @@ pub enum Anchor {
 pub struct Measured {
     /// The samples of each measurement.
     pub samples: Vec<Vec<f64>>,
+    /// The measurements of durations whose name is that of operations and of durations, by their places.
+    pub mixed: Vec<(usize, Mixed)>,
     /// Why the rest of the trace could not be read.
     pub stopped: Option<ReadError>,
 }
@@ -78,7 +81,8 @@ fn read(quantities: &[&Quantity], input: &mut dyn Read) -> Result<Measured, Read
             Err(error) => return Err(error),
         }
     };
-    Ok(Measured { samples: samples.finish(), stopped })
+    let (samples, mixed) = samples.finish();
+    Ok(Measured { samples, mixed, stopped })
 }
 
 /// The shape of an event, as far as measurements use it.
@@ -104,6 +108,8 @@ struct Kept {
     thread: Thread,
     /// Category and name.
     what: u32,
+    /// Of a duration: it is a poll of an operation.
+    is_poll: bool,
     /// An argument for a measurement.
     argument: Option<(u32, u64)>,
 }
@@ -116,6 +122,8 @@ struct Samples<'a> {
     /// By number of category and name: whether some measurement names it.
     is_named: Vec<bool>,
     kept: Vec<Kept>,
+    /// Where durations began of which operations say later that they are polls.
+    first_polls: HashSet<(Thread, u64)>,
 }
 
 fn nanos(event: &Event<'_>) -> u64 {
@@ -130,13 +138,14 @@ impl Exactly {
 
 impl<'a> Samples<'a> {
     fn new(quantities: &'a [&'a Quantity]) -> Self {
-        let is_duration = |quantity: &&Quantity| matches!(quantity, Quantity::Duration(_));
+        let is_duration = |quantity: &&Quantity| matches!(quantity, Quantity::Duration(..));
         Self {
             quantities,
             has_durations: quantities.iter().any(is_duration),
             whats: HashMap::new(),
             is_named: Vec::new(),
             kept: Vec::new(),
+            first_polls: HashSet::new(),
         }
     }
 
@@ -146,7 +155,7 @@ impl<'a> Samples<'a> {
             return *what;
         }
         let is_named = self.quantities.iter().any(|quantity| match quantity {
-            Quantity::Duration(event) | Quantity::ArgumentValue { event, .. } => {
+            Quantity::Duration(event, _) | Quantity::ArgumentValue { event, .. } => {
                 event.matches(&key.0, &key.1)
             }
             Quantity::TimeBetween { first, second, .. } => {
@@ -162,6 +171,11 @@ impl<'a> Samples<'a> {
     /// Adds an event.
     fn push(&mut self, event: &Event<'_>) {
         let what = self.what(event);
+        if let EventKind::AsyncBegin { .. } = event.kind
+            && let Some((thread, at)) = first_poll_of(event)
+        {
+            self.first_polls.insert((thread, at.0));
+        }
         let shape = match event.kind {
             EventKind::Instant { .. } => Shape::Instant,
             EventKind::DurationComplete { end } => Shape::Complete(end.to_nanos(event.time.rate).0),
@@ -177,7 +191,8 @@ impl<'a> Samples<'a> {
             matches!(shape, Shape::Begin | Shape::End | Shape::OperationBegin(_) | Shape::OperationEnd(_));
         if self.is_named[what as usize] || self.has_durations && is_paired {
             let (at, argument) = (nanos(event), self.argument(event));
-            self.kept.push(Kept { at, shape, thread: event.thread, what, argument });
+            let is_poll = matches!(shape, Shape::Begin | Shape::Complete(_)) && poll_of(event).is_some();
+            self.kept.push(Kept { at, shape, thread: event.thread, what, is_poll, argument });
         }
     }
 
@@ -196,10 +211,11 @@ impl<'a> Samples<'a> {
         })
     }
 
-    /// The samples of each measurement.
-    fn finish(mut self) -> Vec<Vec<f64>> {
+    /// The samples of each measurement, and those that would mix operations and durations.
+    fn finish(mut self) -> (Vec<Vec<f64>>, Vec<(usize, Mixed)>) {
         // Events of one time keep the order of the file.
         self.kept.sort_by_key(|kept| kept.at);
+        mark_polls(&mut self.kept, &self.first_polls);
         let names: HashMap<u32, &(Vec<u8>, Vec<u8>)> =
             self.whats.iter().map(|(key, what)| (*what, key)).collect();
         let is = |pattern: &Exactly, what: u32| {
@@ -207,9 +223,17 @@ impl<'a> Samples<'a> {
         };
         let spans = if self.has_durations { spans(&self.kept, &names) } else { Vec::new() };
         let measure = |(index, quantity): (u32, &&Quantity)| match quantity {
-            Quantity::Duration(pattern) => {
-                let of_pattern = spans.iter().filter(|(what, _)| is(pattern, *what));
-                of_pattern.map(|(_, nanos)| millis(*nanos)).collect()
+            Quantity::Duration(pattern, wanted) => {
+                let is_poll = |span: &Lasted| span.kind == Some(Kind::Poll);
+                let has_polls = spans.iter().any(|span| is_poll(span) && is(pattern, span.what));
+                let is_wanted = |kind| match (wanted, kind) {
+                    (Some(_), _) => kind == *wanted,
+                    // A flow with the name of polls connects these.
+                    (None, None) => !has_polls,
+                    (None, Some(kind)) => kind != Kind::Poll,
+                };
+                let of_pattern = spans.iter().filter(|span| is_wanted(span.kind) && is(pattern, span.what));
+                of_pattern.map(|span| millis(span.nanos)).collect()
             }
             Quantity::TimeBetween { first, first_anchor, second, second_anchor } => {
                 let first = |kept: &Kept| anchored(kept, *first_anchor).filter(|_| is(first, kept.what));
@@ -221,7 +245,17 @@ impl<'a> Samples<'a> {
                 values.filter(|(of, _)| *of == index).map(|(_, value)| value as f64).collect()
             }
         };
-        (0..).zip(self.quantities).map(measure).collect()
+        let samples = (0..).zip(self.quantities).map(measure).collect();
+        let mixed = self.quantities.iter().enumerate().filter_map(|(place, quantity)| {
+            let Quantity::Duration(pattern, None) = quantity else { return None };
+            let count = |kind: Kind| {
+                spans.iter().filter(|span| span.kind == Some(kind) && is(pattern, span.what)).count() as u64
+            };
+            let (operations, slices) = (count(Kind::Operation), count(Kind::Slice));
+            let mixed = Mixed { name: pattern.name.clone(), operations, slices };
+            (operations > 0 && slices > 0).then_some((place, mixed))
+        });
+        (samples, mixed.collect())
     }
 }
 
@@ -229,22 +263,54 @@ fn millis(nanos: u64) -> f64 {
     nanos as f64 / 1e6
 }
 
-/// When something began, and its category and name.
+/// When something began, its category and name, and what it is; none of a flow.
 struct Begun {
     at: u64,
     what: u32,
+    kind: Option<Kind>,
 }
 
 impl Begin for Begun {}
 
-/// All spans that have ended, in the order of their ends: category and name, and length.
-fn spans(kept: &[Kept], names: &HashMap<u32, &(Vec<u8>, Vec<u8>)>) -> Vec<(u32, u64)> {
+/// Marks polls of which operations say so later, and the ends of all polls: they are none of durations.
+fn mark_polls(kept: &mut [Kept], first: &HashSet<(Thread, u64)>) {
+    if !first.is_empty() {
+        for kept in kept.iter_mut().filter(|kept| kept.shape == Shape::Begin) {
+            kept.is_poll |= first.contains(&(kept.thread, kept.at));
+        }
+    }
+    if !kept.iter().any(|kept| kept.is_poll) {
+        return;
+    }
+    let mut begun: HashMap<(Thread, u32), Vec<bool>> = HashMap::new();
+    for kept in kept {
+        match kept.shape {
+            Shape::Begin => begun.entry((kept.thread, kept.what)).or_default().push(kept.is_poll),
+            Shape::End => {
+                let open = begun.get_mut(&(kept.thread, kept.what));
+                kept.is_poll = open.and_then(Vec::pop).unwrap_or(false);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What has lasted.
+struct Lasted {
+    what: u32,
+    kind: Option<Kind>,
+    nanos: u64,
+}
+
+/// All spans that have ended, in the order of their ends.
+fn spans(kept: &[Kept], names: &HashMap<u32, &(Vec<u8>, Vec<u8>)>) -> Vec<Lasted> {
     let mut threads = ThreadNumbers::default();
     let mut pairing: Pairing<Begun> = Pairing::default();
     let mut flows: HashMap<(u32, u64), u64> = HashMap::new();
     let mut spans = Vec::new();
-    for Kept { at, shape, thread, what, .. } in kept {
+    for Kept { at, shape, thread, what, is_poll, .. } in kept {
         let (at, what) = (*at, *what);
+        let of_thread = Some(if *is_poll { Kind::Poll } else { Kind::Slice });
         let mut number = || threads.number(*thread, usize::MAX).unwrap_or_default();
         let operation = |id| {
             let (category, name) = names
@@ -255,17 +321,17 @@ fn spans(kept: &[Kept], names: &HashMap<u32, &(Vec<u8>, Vec<u8>)>) -> Vec<(u32, 
         };
         let begun = match *shape {
             Shape::Complete(end) => {
-                spans.push((what, end.saturating_sub(at)));
+                spans.push(Lasted { what, kind: of_thread, nanos: end.saturating_sub(at) });
                 None
             }
             Shape::Begin => {
-                pairing.begin(number(), Begun { at, what });
+                pairing.begin(number(), Begun { at, what, kind: of_thread });
                 None
             }
             Shape::End => pairing.end(number()).begun(),
             Shape::OperationBegin(id) => {
                 let (key, name) = operation(id);
-                pairing.begin_operation(&key, name, Begun { at, what });
+                pairing.begin_operation(&key, name, Begun { at, what, kind: Some(Kind::Operation) });
                 None
             }
             Shape::OperationEnd(id) => {
@@ -277,16 +343,23 @@ fn spans(kept: &[Kept], names: &HashMap<u32, &(Vec<u8>, Vec<u8>)>) -> Vec<(u32, 
                 flows.entry((what, id)).or_insert(at);
                 None
             }
-            Shape::FlowEnd(id) => flows.remove(&(what, id)).map(|at| Begun { at, what }),
+            Shape::FlowEnd(id) => flows.remove(&(what, id)).map(|at| Begun { at, what, kind: None }),
             Shape::Instant | Shape::Other => None,
         };
-        spans.extend(begun.map(|begun| (begun.what, at.saturating_sub(begun.at))));
+        spans.extend(begun.map(|Begun { at: begin, what, kind }| Lasted {
+            what,
+            kind,
+            nanos: at.saturating_sub(begin),
+        }));
     }
     spans
 }
 
 /// When an event counts for an anchor, if it does.
 fn anchored(kept: &Kept, anchor: Anchor) -> Option<u64> {
+    if kept.is_poll {
+        return None;
+    }
     match (kept.shape, anchor) {
         (Shape::Instant, _) => Some(kept.at),
         (

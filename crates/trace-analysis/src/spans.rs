@@ -12,9 +12,9 @@ use foldhash::fast::RandomState;
 use std::collections::HashMap;
 use std::io;
 use trace_format::units::Koid;
-use trace_model::{Begin, Ended, Interval, Nesting, OperationKey, Pairing, Root, Roots};
+use trace_model::{Begin, Ended, Interval, Nesting, OperationKey, Pairing, Root, Roots, Shape, poll_of};
 use trace_reader::sorter::Sorter;
-use trace_reader::{Disorder, Text, Thread, ThreadNumbers};
+use trace_reader::{Disorder, Event, Text, Thread, ThreadNumbers};
 
 /// Threads that are distinguished; all others count as one.
 const MAX_THREADS: usize = 100_000;
@@ -25,17 +25,8 @@ const MAX_WAITING_OF_THREAD: usize = 8192;
 const MIN_WAITING_OF_THREAD: usize = 32;
 /// So many of them become one when there are too many.
 const MERGED: usize = 2;
-
-/// How a span was recorded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shape {
-    /// As one event of a thread.
-    Complete,
-    /// As a begin and an end of a thread.
-    Pair,
-    /// As a begin and an end of an asynchronous operation.
-    Operation,
-}
+/// Where it stands that a duration that is sorted is a poll.
+const POLL_BIT: u32 = 32;
 
 /// A span that has ended. Times are in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,8 +66,8 @@ pub struct Unfinished {
     pub process: u32,
     /// When it began, in nanoseconds.
     pub begin: u64,
-    /// Whether it is an asynchronous operation.
-    pub is_operation: bool,
+    /// How it was recorded.
+    pub shape: Shape,
 }
 
 /// A span that has begun.
@@ -85,6 +76,20 @@ pub(crate) struct Open {
     pub at: u64,
     pub what: u32,
     pub thread: u32,
+    /// It is a poll of an operation.
+    pub is_poll: bool,
+}
+
+impl Open {
+    /// Of a duration that begins here, and has one record or two.
+    #[inline]
+    const fn shape(&self, is_pair: bool) -> Shape {
+        match (self.is_poll, is_pair) {
+            (true, _) => Shape::Poll,
+            (false, true) => Shape::Pair,
+            (false, false) => Shape::Complete,
+        }
+    }
 }
 
 /// A begin, with the number of its record on its thread.
@@ -148,6 +153,12 @@ impl<'a> Spans<'a> {
             nesting: None,
             beside: Vec::new(),
         }
+    }
+
+    /// Whether a duration that begins here is a poll.
+    #[inline]
+    pub fn is_poll(&self, event: &Event<'_>) -> bool {
+        poll_of(event).is_some() || self.disorder.first_poll(event.thread, event.time.nanos()).is_some()
     }
 
     /// A thread's number.
@@ -277,7 +288,7 @@ impl<'a> Spans<'a> {
 
     #[inline]
     fn span(&self, open: Open, end: u64, shape: Shape) -> Span {
-        let Open { at: begin, what, thread } = open;
+        let Open { at: begin, what, thread, .. } = open;
         let process = self.process(thread);
         Span { what, thread, process, shape, begin, end, own: end.saturating_sub(begin) }
     }
@@ -285,9 +296,9 @@ impl<'a> Spans<'a> {
     /// A duration of a thread that has ended.
     #[inline]
     fn ended(&mut self, open: Open, interval: Interval) -> Option<Span> {
-        let Open { at: begin, what, thread } = open;
+        let Open { at: begin, what, thread, is_poll } = open;
         let state = &mut self.threads[thread as usize];
-        let (process, shape, own) = (state.process, Self::shape(&interval), interval.duration());
+        let (process, shape, own) = (state.process, open.shape(interval.is_pair()), interval.duration());
         let mut span = Span { what, thread, process, shape, begin, end: interval.end, own };
         // What ends before it begins takes no time, and nothing is inside of it.
         if interval.end < interval.begin {
@@ -295,7 +306,7 @@ impl<'a> Spans<'a> {
         }
         if state.is_sorted_later {
             let nesting = self.nesting.get_or_insert_default();
-            nesting.push(thread.into(), &interval, what.into());
+            nesting.push(thread.into(), &interval, u64::from(what) | u64::from(is_poll) << POLL_BIT);
             return None;
         }
         let added = state.roots.add_anyway(interval, (), &mut self.beside);
@@ -304,11 +315,6 @@ impl<'a> Spans<'a> {
             state.roots.merge(MERGED);
         }
         Some(span)
-    }
-
-    #[inline]
-    const fn shape(interval: &Interval) -> Shape {
-        if interval.is_pair() { Shape::Pair } else { Shape::Complete }
     }
 
     /// Passes on the spans that had to be sorted, and then, with their begins, those that have not ended.
@@ -338,8 +344,10 @@ impl<'a> Spans<'a> {
         }
         if let Some(nesting) = self.nesting.take() {
             nesting.finish_slices(|thread, interval, nested| {
-                let open = Open { at: interval.begin, what: nested.of as u32, thread: thread as u32 };
-                let mut span = self.span(open, interval.end, Self::shape(interval));
+                let is_poll = nested.of >> POLL_BIT != 0;
+                let open =
+                    Open { at: interval.begin, what: nested.of as u32, thread: thread as u32, is_poll };
+                let mut span = self.span(open, interval.end, open.shape(interval.is_pair()));
                 span.own = nested.own.unwrap_or(span.own);
                 take(&span);
                 Ok(())
@@ -351,11 +359,11 @@ impl<'a> Spans<'a> {
 
     /// What has begun and not ended: durations by thread, then operations.
     pub fn unfinished(&self) -> impl Iterator<Item = Unfinished> + '_ {
-        let open = self.pairing.on_threads().map(|(_, begun)| (begun.open, false));
-        let operations = self.pairing.operations().map(|begun| (begun.open, true));
-        open.chain(operations).map(|(open, is_operation)| {
-            let Open { at: begin, what, thread } = open;
-            Unfinished { what, thread, process: self.process(thread), begin, is_operation }
+        let open = self.pairing.on_threads().map(|(_, begun)| (begun.open, begun.open.shape(true)));
+        let operations = self.pairing.operations().map(|begun| (begun.open, Shape::Operation));
+        open.chain(operations).map(|(open, shape)| {
+            let Open { at: begin, what, thread, .. } = open;
+            Unfinished { what, thread, process: self.process(thread), begin, shape }
         })
     }
 }
@@ -397,15 +405,18 @@ impl Record {
     ];
 
     fn words(&self) -> [[u8; 8]; 4] {
-        let Self { open: Open { at, what, thread }, kind, rest } = *self;
-        [at, kind as u64, u64::from(what) << 32 | u64::from(thread), rest].map(u64::to_le_bytes)
+        let Self { open: Open { at, what, thread, is_poll }, kind, rest } = *self;
+        let kind = kind as u64 | u64::from(is_poll) << POLL_BIT;
+        [at, kind, u64::from(what) << 32 | u64::from(thread), rest].map(u64::to_le_bytes)
     }
 
     fn decode(bytes: &[u8]) -> io::Result<Self> {
         let words = bytes.as_chunks::<8>().0.first_chunk::<4>().map(|words| words.map(u64::from_le_bytes));
         let record = words.and_then(|[at, kind, what, rest]| {
-            let kind = *Self::KINDS.get(usize::try_from(kind).ok()?)?;
-            Some(Self { open: Open { at, what: (what >> 32) as u32, thread: what as u32 }, kind, rest })
+            let is_poll = kind >> POLL_BIT != 0;
+            let kind = *Self::KINDS.get(kind as u32 as usize)?;
+            let open = Open { at, what: (what >> 32) as u32, thread: what as u32, is_poll };
+            Some(Self { open, kind, rest })
         });
         record.ok_or_else(|| io::Error::other("what was sorted has changed"))
     }

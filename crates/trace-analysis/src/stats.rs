@@ -3,11 +3,12 @@
 use crate::names::Whats;
 use crate::pattern::Pattern;
 use crate::quantiles::{Budget, Quantiles};
-use crate::spans::{Shape, Span, Unfinished};
+use crate::spans::{Span, Unfinished};
 use crate::walk::{Sample, ThreadNames, Visitor, Walked, Walker, walk};
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
 use std::io::Read;
+use trace_model::Shape;
 use trace_reader::{Disorder, Input, ReadError, Reader, Resolved};
 
 /// How many series of counters are distinguished; further ones are left out.
@@ -165,6 +166,8 @@ pub struct Stats {
     pub durations: Vec<Row>,
     /// Asynchronous operations.
     pub operations: Vec<Row>,
+    /// Polls of operations.
+    pub polls: Vec<Row>,
     /// Instants.
     pub instants: Vec<Instants>,
     /// Counters.
@@ -233,7 +236,7 @@ struct Target {
     what: u32,
     thread: u32,
     process: u32,
-    is_operation: bool,
+    shape: Shape,
 }
 
 /// Process number, pair, id and series.
@@ -246,6 +249,7 @@ struct Summing<'a> {
     /// By the number of what they are summed up by.
     durations: Vec<Option<Box<Spread>>>,
     operations: Vec<Option<Box<Spread>>>,
+    polls: Vec<Option<Box<Spread>>>,
     instants: Vec<u64>,
     series: HashMap<String, u32, RandomState>,
     counters: HashMap<CounterKey, Values, RandomState>,
@@ -271,6 +275,7 @@ impl<'a> Summing<'a> {
             has: Vec::new(),
             durations: Vec::new(),
             operations: Vec::new(),
+            polls: Vec::new(),
             instants: Vec::new(),
             series: HashMap::default(),
             counters: HashMap::default(),
@@ -296,7 +301,11 @@ impl<'a> Summing<'a> {
             By::Process => of.process,
             By::Thread => of.thread,
         } as usize;
-        let rows = if of.is_operation { &mut self.operations } else { &mut self.durations };
+        let rows = match of.shape {
+            Shape::Operation => &mut self.operations,
+            Shape::Poll => &mut self.polls,
+            Shape::Complete | Shape::Pair => &mut self.durations,
+        };
         if rows.len() <= place {
             rows.resize_with(place + 1, || None);
         }
@@ -309,17 +318,16 @@ impl Visitor for Summing<'_> {
     fn span(&mut self, span: &Span, whats: &Whats) {
         if self.wants(span.what, whats) {
             let mut budget = self.budget;
-            let Span { what, thread, process, .. } = *span;
-            let is_operation = span.shape == Shape::Operation;
-            self.spread(Target { what, thread, process, is_operation }, whats).push(span, &mut budget);
+            let Span { what, thread, process, shape, .. } = *span;
+            self.spread(Target { what, thread, process, shape }, whats).push(span, &mut budget);
             self.budget = budget;
         }
     }
 
     fn unfinished(&mut self, open: &Unfinished, whats: &Whats) {
-        let Unfinished { what, thread, process, is_operation, .. } = *open;
+        let Unfinished { what, thread, process, shape, .. } = *open;
         if self.wants(what, whats) {
-            self.spread(Target { what, thread, process, is_operation }, whats).unfinished += 1;
+            self.spread(Target { what, thread, process, shape }, whats).unfinished += 1;
         }
     }
 
@@ -374,7 +382,9 @@ impl Summing<'_> {
     fn finish(mut self, walked: Walked) -> Stats {
         let durations = std::mem::take(&mut self.durations);
         let operations = std::mem::take(&mut self.operations);
-        let (durations, operations) = (self.rows(durations, &walked), self.rows(operations, &walked));
+        let polls = std::mem::take(&mut self.polls);
+        let [durations, operations, polls] =
+            [durations, operations, polls].map(|spreads| self.rows(spreads, &walked));
         let whats = &walked.whats;
         let names =
             |what: usize| (whats.category(what as u32).to_owned(), whats.name(what as u32).to_owned());
@@ -410,7 +420,7 @@ impl Summing<'_> {
             let key = |of: &Counter| (of.category.clone(), of.name.clone(), of.series.clone(), of.pid, of.id);
             key(a).cmp(&key(b))
         });
-        Stats { durations, operations, instants, counters, other_samples: self.other_samples, walked }
+        Stats { durations, operations, polls, instants, counters, other_samples: self.other_samples, walked }
     }
 
     fn rows(&self, spreads: Vec<Option<Box<Spread>>>, walked: &Walked) -> Vec<Row> {

@@ -41,6 +41,27 @@ impl Archive {
         self
     }
 
+    /// An event with an argument that is a number.
+    pub fn with(mut self, thread: u64, name: &str, kind: EventKind, at: u64, argument: (&str, u64)) -> Self {
+        let (name_of, value) = argument;
+        let value = ArgumentValue::Uint64(value);
+        self.push(thread, name, kind, at, &[Argument { name: StringRef::Inline(name_of.as_bytes()), value }]);
+        self
+    }
+
+    /// An operation `job` from 1000 to 4000 with three polls of 100, 200 and 300 ns on two threads, of which
+    /// the first one was recorded as if it were a duration.
+    pub fn operation(self, id: u64) -> Self {
+        let (begin, end) = (EventKind::DurationBegin, EventKind::DurationEnd);
+        self.event(1, "job", begin, 1000)
+            .event(1, "job", end, 1100)
+            .with(1, "job", EventKind::AsyncBegin { id }, 1000, ("first-poll", 1000))
+            .with(2, "job", begin, 2000, ("poll-of", id))
+            .event(2, "job", end, 2200)
+            .with(2, "job", EventKind::DurationComplete { end: Ticks(4000) }, 3700, ("poll-of", id))
+            .event(2, "job", EventKind::AsyncEnd { id }, 4000)
+    }
+
     /// A duration in one event.
     pub fn complete(self, thread: u64, name: &str, begin: u64, end: u64) -> Self {
         self.event(thread, name, EventKind::DurationComplete { end: Ticks(end) }, begin)

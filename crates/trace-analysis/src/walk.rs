@@ -227,7 +227,8 @@ impl<'a, V: Visitor> Walker<'a, V> {
         let mut last = at;
         if let EventKind::DurationComplete { end } = event.kind {
             last = end.to_nanos(event.time.rate).0;
-            if let Some(span) = self.spans.complete(Open { at, what, thread }, last) {
+            let open = Open { at, what, thread, is_poll: self.spans.is_poll(event) };
+            if let Some(span) = self.spans.complete(open, last) {
                 self.visitor.span(&span, &walked.whats);
             }
         }
@@ -249,7 +250,8 @@ impl<'a, V: Visitor> Walker<'a, V> {
             }
             _ => return,
         };
-        let part = Part { open: Open { at, what, thread }, is_end, id };
+        let is_poll = id.is_none() && !is_end && self.spans.is_poll(event);
+        let part = Part { open: Open { at, what, thread, is_poll }, is_end, id };
         if let Some(span) = self.spans.part(part, &walked.whats) {
             self.visitor.span(&span, &walked.whats);
         }

@@ -88,7 +88,7 @@ fn is_start_pending() -> bool {
 }
 
 pub extern "C" fn trace_register_observer(handle: u32) -> Status {
-    engine::observe(Observer { on_change, is_start_pending });
+    engine::observe(Observer { on_change, is_start_pending, ..Observer::NONE });
     let event = match zircon::event(handle) {
         Ok(event) => event,
         Err(status) => return status,
@@ -119,7 +119,7 @@ pub extern "C" fn trace_internal_start_observer(
     call: Option<unsafe extern "C" fn(*mut c_void)>,
     data: *mut c_void,
 ) -> *const Callback {
-    engine::observe(Observer { on_change, is_start_pending });
+    engine::observe(Observer { on_change, is_start_pending, ..Observer::NONE });
     let (Some(dispatcher), Some(call)) = (loop_.map(Loop::shared), call) else {
         return core::ptr::null();
     };

@@ -18,6 +18,7 @@ use serde_json::json;
 use std::fmt;
 use std::io::{Read, Write};
 use std::path::Path;
+use trace_analysis::assertion::Kind;
 use trace_analysis::population::Population;
 use trace_analysis::samples::{Anchor, Exactly, Measured, Quantity};
 use trace_format::shown::Shown;
@@ -46,6 +47,7 @@ struct Members {
     expected_sample_count: Option<u64>,
     event_name: Option<String>,
     event_category: Option<String>,
+    event_kind: Option<Kind>,
     argument_name: Option<String>,
     argument_unit: Option<String>,
     first_event_name: Option<String>,
@@ -63,6 +65,7 @@ impl TryFrom<Members> for Measurement {
         let of = members.r#type;
         let need = |member: &str, value: Option<String>| value.ok_or_else(|| format!("{of} needs {member}"));
         let has_event = members.event_name.is_some() || members.event_category.is_some();
+        let has_kind = members.event_kind.is_some();
         let has_argument = members.argument_name.is_some() || members.argument_unit.is_some();
         let has_pair = [&members.first_event_name, &members.first_event_category]
             .into_iter()
@@ -84,9 +87,10 @@ impl TryFrom<Members> for Measurement {
                     need("event_category", members.event_category)?,
                 );
                 let label = label(&event);
-                (Quantity::Duration(event), label, "ms".to_owned())
+                (Quantity::Duration(event, members.event_kind), label, "ms".to_owned())
             }
             "time_between" => {
+                refuse(has_kind, "event_kind")?;
                 refuse(has_argument, "argument")?;
                 refuse(has_event, "event_name or event_category")?;
                 let first = exactly(
@@ -107,6 +111,7 @@ impl TryFrom<Members> for Measurement {
                 (kind, label, "ms".to_owned())
             }
             "argument_value" => {
+                refuse(has_kind, "event_kind")?;
                 refuse(has_pair, "first or second event")?;
                 let event = exactly(
                     need("event_name", members.event_name)?,
@@ -145,7 +150,7 @@ impl fmt::Display for Measurement {
     /// What it measures, for people.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.kind {
-            Quantity::Duration(event) => write!(f, "{}", event_text(event)),
+            Quantity::Duration(event, _) => write!(f, "{}", event_text(event)),
             Quantity::TimeBetween { first, second, .. } => {
                 write!(f, "{} to {}", event_text(first), event_text(second))
             }
@@ -216,7 +221,11 @@ pub fn file(
     let samples = measure(measurements, archive);
     bar.finish_and_clear();
     let samples = samples.map_err(|error| Failure::new(format!("{}: {}", name(input), problem(&error))))?;
-    let Measured { samples, stopped: why } = samples;
+    let Measured { samples, mixed, stopped: why } = samples;
+    if let Some((place, mixed)) = mixed.first() {
+        let choice = "say which with \"event_kind\": \"operation\" or \"slice\"";
+        return Err(Failure::new(format!("measurement {}: {mixed}: {choice}", measurements[*place])));
+    }
     // The remaining messages apply to the part that was read.
     let rest =
         why.map_or(Ok(()), |error| Err(stopped(input, &error, "the measurements are of what comes before")));

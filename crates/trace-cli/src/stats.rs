@@ -125,9 +125,11 @@ fn group_cells(row: &Row, by: ByOption) -> Vec<String> {
 fn human(stats: &Stats, options: &Options) -> String {
     let walked = &stats.walked;
     let mut text = losses(&walked.losses) + &contents(&options.input, walked) + &cost(walked);
-    for (title, rows, has_own) in
-        [("durations", &stats.durations, true), ("asynchronous operations", &stats.operations, false)]
-    {
+    for (title, rows, has_own) in [
+        ("durations", &stats.durations, true),
+        ("asynchronous operations", &stats.operations, false),
+        ("polls of operations", &stats.polls, true),
+    ] {
         if rows.is_empty() {
             continue;
         }
@@ -295,6 +297,7 @@ fn machine(stats: &Stats, options: &Options) -> Value {
         })),
         "durations": {"by": by_text(options.by), "rows": rows(&stats.durations, false)},
         "operations": {"by": by_text(options.by), "rows": rows(&stats.operations, true)},
+        "polls": {"by": by_text(options.by), "rows": rows(&stats.polls, false)},
         "instants": instants,
         "counters": counters,
         "skipped": {
@@ -329,11 +332,15 @@ const CSV_COLUMNS: [&str; 10] = [
     "max_ns",
 ];
 
-/// Durations and operations as comma-separated values.
+/// Durations, operations and polls as comma-separated values.
 fn lines(stats: &Stats, options: &Options) -> Result<String, Failure> {
     let header: Vec<&str> =
         ["kind"].iter().chain(group_columns(options.by)).chain(&CSV_COLUMNS).copied().collect();
-    let kinds = [("duration", &stats.durations, false), ("operation", &stats.operations, true)];
+    let kinds = [
+        ("duration", &stats.durations, false),
+        ("operation", &stats.operations, true),
+        ("poll", &stats.polls, false),
+    ];
     let rows = kinds.into_iter().flat_map(|(kind, rows, is_operation)| {
         let (shown, _) = sorted(rows, options, false);
         shown.into_iter().map(move |row| {

@@ -120,6 +120,9 @@ pub const TABLES: [Table; 15] = {
                 ("thread_id", Integer),
                 ("provider", Integer),
                 ("ts_utc", Integer),
+                ("kind", Text),
+                ("operation_id", Unsigned),
+                ("parent_operation_id", Unsigned),
             ],
         },
         Table {

@@ -2,6 +2,7 @@
 //! the root of the crate.
 
 mod async_scope;
+mod current;
 mod duration_scope;
 mod dynamic_site;
 mod future;
@@ -10,6 +11,8 @@ mod macros;
 mod track;
 
 pub use self::async_scope::AsyncScope;
+#[doc(hidden)]
+pub use self::current::{PARENT_OPERATION, Within, current_operation};
 pub use self::duration_scope::{DurationScope, UseTraceFutureAcrossAwait};
 pub use self::dynamic_site::{ArgumentTuple, DynamicSite};
 pub use self::future::{TraceFuture, TraceFutureArgs, TraceFutureExt};

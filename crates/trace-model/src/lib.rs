@@ -5,6 +5,7 @@
 //! * [`Pairing`] finds the begin that an end belongs to.
 //! * [`Roots`], [`Begins`] and [`Nesting`] say where slices are in each other: the first two in the order of
 //!   ends or of begins without sorting, the last one for any order.
+//! * [`Shape`] says how a slice was recorded; [`poll_of`] tells polls from durations of their own.
 //! * [`Lanes`] gives the slices of tracks as steps, for formats whose readers know only stacks.
 #![forbid(unsafe_code)]
 
@@ -16,6 +17,7 @@ mod nesting;
 mod odd;
 mod pairing;
 mod roots;
+mod shape;
 
 pub use begins::{Begins, Begun};
 pub use interval::Interval;
@@ -24,6 +26,7 @@ pub use nesting::{Nested, Nesting};
 pub use odd::{Odd, OddFinder, OperationKey, token};
 pub use pairing::{Begin, Ended, MAX_OPEN, MAX_OPEN_OF_ID, Pairing};
 pub use roots::{Added, OutOfOrder, Root, Roots};
+pub use shape::{PARENT_OPERATION, POLL_OF, Shape, parent_operation_of, poll_of};
 
 #[cfg(test)]
 mod page;

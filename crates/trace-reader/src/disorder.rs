@@ -5,7 +5,7 @@
 //! times, which for most threads is that of the file. A first pass finds the threads for which it is not:
 //! only their begins and ends have to be sorted.
 
-use crate::item::{Event, Item, Text, Thread};
+use crate::item::{Event, Item, Text, Thread, Time};
 use crate::reader::Reader;
 use crate::records::ReadError;
 use crate::thread_numbers::ThreadNumbers;
@@ -13,7 +13,7 @@ use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Read;
 use trace_format::event::EventKind;
-use trace_format::units::Nanos;
+use trace_format::units::{Nanos, Ticks};
 
 /// Threads and operations whose times are known; with more, none is taken to be in order.
 const MAX_KNOWN: usize = 1_000_000;
@@ -34,9 +34,18 @@ impl OperationKey {
     }
 }
 
-/// Threads and operations whose begins and ends are not in the order of their times.
+/// The argument of the begin of an operation that was found to be one late: the time of its thread, in ticks,
+/// at which its first poll began.
+pub const FIRST_POLL: &str = "first-poll";
+/// First polls that are known.
+const MAX_FIRST_POLLS: usize = 1 << 20;
+
+/// Threads and operations whose begins and ends are not in the order of their times, and durations of which
+/// only a later record says that they are polls.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Disorder {
+    /// By thread and begin, the ids of their operations.
+    first_polls: HashMap<(Thread, Nanos), u64>,
     threads: Keys<Thread>,
     /// Threads whose durations do not end in the order of the file.
     ends: Keys<Thread>,
@@ -226,16 +235,28 @@ impl Disorder {
         finder.disorder
     }
 
-    /// Whether everything is in order.
+    /// Whether everything is in order, and nothing is said late.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.threads.is_empty() && self.ends.is_empty() && self.operations.is_empty()
+        self.has_parts_in_order() && self.ends.is_empty()
     }
 
-    /// Whether begins and ends that have to be paired are in order; those of complete durations may not be.
+    /// Whether begins and ends that have to be paired are in order, and nothing is said late about them.
+    /// Those of complete durations may be out of order.
     #[must_use]
     pub fn has_parts_in_order(&self) -> bool {
-        self.threads.is_empty() && self.operations.is_empty()
+        self.threads.is_empty() && self.operations.is_empty() && self.first_polls.is_empty()
+    }
+
+    /// The id of the operation whose first poll began at a time of a thread.
+    //= docs/meaning.md#polls
+    #[inline]
+    #[must_use]
+    pub fn first_poll(&self, thread: Thread, at: Nanos) -> Option<u64> {
+        if self.first_polls.is_empty() {
+            return None;
+        }
+        self.first_polls.get(&(thread, at)).copied()
     }
 
     /// Whether begins and ends of durations on a thread are out of order.
@@ -255,6 +276,16 @@ impl Disorder {
     pub fn has_operation(&self, key: OperationKey) -> bool {
         self.operations.has(&key)
     }
+}
+
+/// The thread of an operation's first poll, and when that began, if an operation says so at its begin.
+#[must_use]
+pub fn first_poll_of(event: &Event<'_>) -> Option<(Thread, Nanos)> {
+    if event.arguments.is_empty() {
+        return None;
+    }
+    let ticks = u64::try_from(event.arguments.integer(FIRST_POLL)?).ok()?;
+    Some((event.thread, Time { ticks: Ticks(ticks), ..event.time }.nanos()))
 }
 
 /// Finds disorder while another one reads the archive.
@@ -290,6 +321,12 @@ impl Finder {
                 }
             }
             EventKind::AsyncBegin { id } | EventKind::AsyncEnd { id } => {
+                if let EventKind::AsyncBegin { .. } = event.kind
+                    && let Some((thread, at)) = first_poll_of(event)
+                    && disorder.first_polls.len() < MAX_FIRST_POLLS
+                {
+                    disorder.first_polls.insert((thread, at), id);
+                }
                 let key = OperationKey::new(event.category, id);
                 if operations.part(key, nanos, matches!(event.kind, EventKind::AsyncEnd { .. })) {
                     disorder.operations.insert(key);

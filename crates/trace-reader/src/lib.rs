@@ -44,7 +44,7 @@ pub mod warning;
 pub use balance::Balance;
 pub use compressed::{Plain, is_suspicious};
 pub use definitions::Definitions;
-pub use disorder::{Disorder, Finder as DisorderFinder, OperationKey};
+pub use disorder::{Disorder, FIRST_POLL, Finder as DisorderFinder, OperationKey, first_poll_of};
 pub use file_kind::FileKind;
 pub use input::{Input, Slice, Stream};
 pub use item::{Arguments, Event, Item, Resolved, Text, TextKey, Thread, Time, Value};

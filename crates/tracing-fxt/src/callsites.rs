@@ -20,9 +20,6 @@ const MAX_NAME_BYTES: usize = 1000;
 /// The argument of a counter.
 const VALUE: &str = "value";
 
-/// The name of the times in which a span is entered, inside of its life.
-const POLL: &str = "poll";
-
 /// A callsite of `tracing`.
 #[derive(Debug)]
 pub struct Callsite {
@@ -33,8 +30,8 @@ pub struct Callsite {
     pub site: &'static Site,
     /// What becomes of each field.
     pub fields: FieldMap,
-    /// The times in which a span is entered, inside of its life.
-    pub poll: OnceLock<&'static Site>,
+    /// A span as an operation.
+    operation: OnceLock<&'static Site>,
     /// One for each counter.
     pub counters: Vec<&'static Site>,
     /// Whether it is an event's that has no name but its message.
@@ -70,7 +67,7 @@ impl Callsite {
             metadata,
             site,
             fields,
-            poll: OnceLock::new(),
+            operation: OnceLock::new(),
             counters,
             is_named_by_message,
             message: OnceLock::new(),
@@ -113,9 +110,13 @@ impl Callsite {
         self.only_message()
     }
 
-    /// The site of the times in which a span is entered.
-    pub fn poll(&self) -> &'static Site {
-        self.poll.get_or_init(|| Site::leaked_constants(self.metadata.target(), POLL, &[]))
+    /// The site of a span as an operation.
+    pub fn operation(&self) -> &'static Site {
+        let make = || {
+            let names = self.fields.names_of_operation();
+            Site::leaked_constants(self.metadata.target(), self.metadata.name(), &names)
+        };
+        self.operation.get_or_init(make)
     }
 
     /// The number of a field, as it stands in the site's arguments.

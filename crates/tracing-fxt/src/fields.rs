@@ -4,21 +4,29 @@ use crate::callsites::Callsite;
 use core::fmt::{self, Debug, Write};
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::error::Error;
-use trace_engine::{ArgumentBuffer, Number};
+use trace_engine::{ArgumentBuffer, Number, PARENT_OPERATION};
 use tracing_core::field::Visit;
 use tracing_core::{Field as TracingField, Metadata};
 
 /// Fields of a callsite at most, by `tracing`.
 const MAX_FIELDS: usize = 32;
-/// Arguments for fields. One more may be added: the message of an event, or what marks a begin as another
-/// part of a span.
-const MAX_NAMES: usize = 14;
+/// Arguments for fields of a span. Three more may be added: what says that a begin is another part of it, and
+/// of which operation; or what is known of that operation.
+const MAX_NAMES: usize = 12;
+/// The same of an event, to which its message may be added.
+const MAX_NAMES_OF_EVENT: usize = 14;
 /// Bytes of a message that are kept: no event has room for more.
 pub const MAX_MESSAGE_BYTES: usize = 4096;
 /// The argument of an event whose message is not its name.
 const MESSAGE: &str = "message";
 /// The argument of a span's part that was begun anew, as a span outside of it has ended first.
 const RESUMED: &str = "resumed";
+/// The argument of a time in which a span is entered: the id of the span as an operation.
+const POLL_OF: &str = "poll-of";
+/// Arguments of a span as an operation: when its first poll began, in ticks, and that it had begun before the
+/// recording.
+const FIRST_POLL: &str = "first-poll";
+const BEGAN_BEFORE: &str = "began-before";
 /// The prefix of fields that are counters.
 const COUNTER: &str = "counter.";
 
@@ -65,6 +73,7 @@ impl FieldMap {
             counters: Vec::new(),
             is_event: metadata.is_event(),
         };
+        let max_names = if map.is_event { MAX_NAMES_OF_EVENT } else { MAX_NAMES };
         for field in metadata.fields() {
             let name = field.name();
             let becomes = match (map.is_event, name.strip_prefix(COUNTER)) {
@@ -73,7 +82,7 @@ impl FieldMap {
                     map.counters.push(counter);
                     Field::Counter(map.counters.len() as u8 - 1)
                 }
-                _ if map.names.len() < MAX_NAMES => {
+                _ if map.names.len() < max_names => {
                     map.names.push(name);
                     Field::Argument(map.names.len() as u8 - 1)
                 }
@@ -86,13 +95,18 @@ impl FieldMap {
         map
     }
 
-    /// Names of the arguments: those of fields, and the one that is added.
+    /// Names of the arguments: those of fields, and those that are added.
     pub fn names(&self) -> Vec<&'static str> {
-        let added = if self.is_event { MESSAGE } else { RESUMED };
-        self.names.iter().copied().chain([added]).collect()
+        let added: &[&str] = if self.is_event { &[MESSAGE] } else { &[RESUMED, POLL_OF] };
+        self.names.iter().chain(added).copied().collect()
     }
 
-    /// The number of the argument that is added.
+    /// Names of the arguments of an operation: those of fields, and those that are added.
+    pub fn names_of_operation(&self) -> Vec<&'static str> {
+        self.names.iter().chain(&[FIRST_POLL, PARENT_OPERATION, BEGAN_BEFORE]).copied().collect()
+    }
+
+    /// The number of the first argument that is added.
     pub fn added(&self) -> u8 {
         self.names.len() as u8
     }

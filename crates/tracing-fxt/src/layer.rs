@@ -3,7 +3,6 @@
 use crate::fields::count_dropped;
 use crate::options::{Always, Options};
 use crate::{callsites, open_spans, runs, writer};
-use trace_engine::EventType;
 use tracing_core::dispatcher::Dispatch;
 use tracing_core::span::{Attributes, Id, Record};
 use tracing_core::{Event, Interest, LevelFilter, Metadata, Subscriber};
@@ -105,9 +104,9 @@ where
         match open_spans::begin(id, callsite.number) {
             Some(data) => {
                 writer::store_fields(callsite, data, attributes);
-                let parent = attributes.parent().map(Id::into_u64);
                 if !attributes.is_root() {
-                    writer::note_origin(data, parent.and_then(open_spans::find));
+                    let parent = attributes.parent().map(Id::into_u64);
+                    writer::note_origin(data, parent.map(|id| (id, open_spans::find(id))));
                 }
                 if self.options.has_lifetimes {
                     writer::begin_life(id, callsite, data);
@@ -154,26 +153,15 @@ where
         });
         if let Some(callsite) = callsite {
             writer::enter(id.into_u64(), callsite, data);
-            if self.options.has_lifetimes && data.is_some() {
-                writer::mark_life(id.into_u64(), callsite, EventType::AsyncBegin);
-            }
         }
     }
 
     fn on_exit(&self, id: &Id, _context: Context<'_, S>) {
-        let id = id.into_u64();
-        let data = if self.options.has_lifetimes { open_spans::find(id) } else { None };
-        if let Some(callsite) = data.and_then(|data| callsites::by_number(data.callsite())) {
-            writer::mark_life(id, callsite, EventType::AsyncEnd);
-        }
-        writer::exit(id, open_spans::find);
+        writer::exit(id.into_u64(), open_spans::find);
     }
 
     fn on_close(&self, id: Id, _context: Context<'_, S>) {
         let id = id.into_u64();
-        let callsite = open_spans::end(id).and_then(callsites::by_number);
-        if let Some(callsite) = callsite.filter(|_| self.options.has_lifetimes) {
-            writer::end_life(id, callsite);
-        }
+        open_spans::end(id, |data| writer::close(id, data));
     }
 }

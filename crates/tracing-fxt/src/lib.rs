@@ -21,15 +21,16 @@
 //! | `tracing` | in the trace |
 //! |---|---|
 //! | target | category: `trace record --categories 'my_app*'` selects |
-//! | span | a duration on the thread, from each `enter` to its `exit`, with the fields of the span |
+//! | span that is entered once | a duration of the thread, with the fields of the span |
+//! | span that is entered again, or waits | an asynchronous operation from its first entry to its end, with each `enter` as a poll |
 //! | fields recorded later | arguments of the next end |
-//! | a span, with [`Options::lifetimes`] | also an asynchronous operation, from creation to last drop |
+//! | a span, with [`Options::lifetimes`] | an asynchronous operation, from creation to last drop |
 //! | `follows_from` | an arrow to the first time that the span is entered |
 //! | a parent on another thread | an arrow from the parent to the first time that the span is entered |
 //! | event | an instant of the thread; its name is `name:`, or its message, or `file:line` |
 //! | event, with [`Options::events_as_logs`] | a message of the thread: `INFO target: message key=value` |
 //! | field `counter.NAME` of an event | a sample of the counter NAME |
-//! | other fields | arguments with the types of the values; up to 14 of them |
+//! | other fields | arguments with the types of the values; up to 14 of an event, 12 of a span |
 //!
 //! The name of an event is its message as long as the line has produced only one; the event of a line whose
 //! message varies is named `file:line`, and has an argument `message`.
@@ -61,6 +62,7 @@ mod span_data;
 mod subscriber;
 mod sync;
 mod thread_state;
+mod waiting;
 mod writer;
 
 #[cfg(feature = "layer")]

@@ -54,6 +54,7 @@ pub fn begin(id: u64, callsite: u32) -> Option<&'static SpanData> {
             // The id is given out to the program only when the data is complete.
             if slot.id.compare_exchange(0, id, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
                 slot.data.begin(callsite);
+                slot.data.identify(id);
                 return Some(&slot.data);
             }
         }
@@ -61,12 +62,26 @@ pub fn begin(id: u64, callsite: u32) -> Option<&'static SpanData> {
     None
 }
 
-/// A span ends; the number of its callsite.
-pub fn end(id: u64) -> Option<u32> {
+/// A span ends; what a function returns of its data.
+pub fn end<R>(id: u64, call: impl FnOnce(&SpanData) -> R) -> Option<R> {
     let slot = slot_of(id)?;
-    let callsite = slot.data.callsite();
+    let result = call(&slot.data);
     slot.id.store(0, Ordering::Release);
-    Some(callsite)
+    Some(result)
+}
+
+/// Calls a function with open spans: of so many slots, from one on. Returns where to go on; none at the end.
+pub fn each(from: usize, count: usize, mut call: impl FnMut(u64, &SpanData)) -> Option<usize> {
+    let slots = SPANS.iter().map_while(OnceLock::get).flatten();
+    let mut looked_at = 0;
+    for slot in slots.skip(from).take(count) {
+        looked_at += 1;
+        let id = slot.id.load(Ordering::Acquire);
+        if id != 0 {
+            call(id, &slot.data);
+        }
+    }
+    (looked_at == count).then_some(from + count)
 }
 
 #[cfg(test)]
@@ -82,8 +97,8 @@ mod tests {
         }
         for number in (0..SPANS).rev() {
             assert_eq!(find(id(number)).map(SpanData::callsite), Some(number as u32));
-            assert_eq!(end(id(number)), Some(number as u32));
-            assert!(find(id(number)).is_none() && end(id(number)).is_none());
+            assert_eq!(end(id(number), SpanData::callsite), Some(number as u32));
+            assert!(find(id(number)).is_none() && end(id(number), |_| ()).is_none());
         }
     }
 }

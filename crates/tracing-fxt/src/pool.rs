@@ -30,7 +30,19 @@ thread_local! {
 pub fn begin(callsite: u32) -> Option<(u64, &'static SpanData)> {
     let kept = KEPT.try_with(|kept| kept.try_borrow_mut().ok()?.0.pop()).ok().flatten();
     let number = kept.or_else(|| SLOTS.take())?;
-    SLOTS.begin(number, |data| data.begin(callsite))
+    let begun = SLOTS.begin(number, |data| data.begin(callsite));
+    begun.inspect(|(id, data)| data.identify(*id))
+}
+
+/// Calls a function with open spans: of so many slots, from one on. Returns where to go on; none at the end.
+pub fn each(from: usize, count: usize, mut call: impl FnMut(u64, &SpanData)) -> Option<usize> {
+    let until = (from + count).min(SLOTS.used());
+    for number in from..until {
+        if let Some((id, data)) = SLOTS.open(number as u32) {
+            call(id, data);
+        }
+    }
+    (until < SLOTS.used()).then_some(until)
 }
 
 /// The id of a span for which there is no slot. It has no data, and shares the id with others.

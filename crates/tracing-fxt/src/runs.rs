@@ -8,6 +8,7 @@
 //! Where `tracing` knows of one subscriber alone, it asks the one of the thread that makes it ask: on the
 //! provider's thread, that would be none in a program that gives its subscriber to some threads only.
 
+use crate::{waiting, writer};
 use core::cell::Cell;
 use std::sync::{Mutex, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
@@ -27,7 +28,12 @@ thread_local! {
 
 /// From now on, for the life of the process.
 pub fn follow() {
-    engine::observe(Observer { on_change, is_start_pending: || false });
+    engine::observe(Observer {
+        on_change,
+        on_turn: waiting::on_turn,
+        operation: writer::operation,
+        ..Observer::NONE
+    });
 }
 
 /// A subscriber that is this crate's, or has a layer of it, is there.
@@ -69,6 +75,9 @@ pub fn is_asking() -> bool {
 
 /// On the provider's thread, before the manager learns of it.
 fn on_change(state: State) {
+    if state == State::Started {
+        waiting::begin();
+    }
     if matches!(state, State::Started | State::Stopped) {
         // A child forked meanwhile would find tracing's locks taken.
         engine::without_forks(|| {

@@ -9,6 +9,22 @@ const FIELD_WORDS: usize = 20;
 /// Words of fields that are recorded later.
 const LATE_WORDS: usize = 8;
 const WORD: usize = size_of::<u64>();
+/// Of what stands for a span that has ended, and of what stands for an id.
+const CLOSED: u64 = u64::MAX;
+const TAG: u64 = 0xffff_ffff << 32;
+
+/// How many ticks a span is young.
+static YOUNG: AtomicU64 = AtomicU64::new(0);
+
+/// For so many ticks after it was entered first, a span that is not closed is no operation for that reason.
+pub fn set_young(ticks: u64) {
+    YOUNG.store(ticks, Ordering::Relaxed);
+}
+
+/// What stands for an id; another one that had its slot has another.
+const fn tag(id: u64) -> u64 {
+    id.wrapping_mul(0x9e37_79b9_7f4a_7c15) & TAG & !(1 << 63)
+}
 
 /// Data of one span. A thread that finds it in use by another one goes without: what it would have stored is
 /// counted.
@@ -23,6 +39,13 @@ pub struct SpanData {
     origin: Moment,
     /// The thread that is in the span.
     inside: Moment,
+    /// Where the span was entered first; thread 0 before that.
+    first: Moment,
+    /// In the upper half what stands for the span's id, in the lower one the epoch in which the begin of its
+    /// operation was written; 0 if it was not, [`CLOSED`] once the span has ended.
+    operation: AtomicU64,
+    /// The id of the operation in which it was created; 0 without one.
+    parent: AtomicU64,
     fields: Words<FIELD_WORDS>,
     late: Words<LATE_WORDS>,
 }
@@ -121,10 +144,79 @@ impl SpanData {
         self.flow.store(0, Ordering::Relaxed);
         self.origin.clear();
         self.inside.clear();
+        self.first.clear();
+        self.operation.store(CLOSED, Ordering::Relaxed);
+        self.parent.store(0, Ordering::Relaxed);
         self.fields.clear();
         self.late.clear();
     }
 
+    /// The span has this id. It is not known to another thread yet.
+    pub fn identify(&self, id: u64) {
+        self.operation.store(tag(id), Ordering::Relaxed);
+    }
+
+    /// The span was created in the operation with this id.
+    pub fn set_parent(&self, operation: u64) {
+        self.parent.store(operation, Ordering::Relaxed);
+    }
+
+    /// The id of the operation in which it was created.
+    pub fn parent(&self) -> Option<u64> {
+        Some(self.parent.load(Ordering::Relaxed)).filter(|id| *id != 0)
+    }
+
+    /// Whether no thread was in it yet, nor is it an operation.
+    #[inline]
+    pub fn is_new(&self) -> bool {
+        self.first.is_clear() && self.operation.load(Ordering::Relaxed) as u32 == 0
+    }
+
+    /// The calling thread enters the span, as the first one.
+    #[inline]
+    pub fn enter_first(&self) {
+        let moment = ThreadMoment::last();
+        self.first.store(moment);
+        self.inside.store(moment);
+    }
+
+    /// Where it was entered first, if that was in the present recording.
+    pub fn first(&self) -> Option<ThreadMoment> {
+        self.first.load()
+    }
+
+    /// Whether it was entered and left, and has not been an operation in this recording.
+    pub fn is_waiting(&self) -> bool {
+        !self.is_operation() && self.inside.is_clear() && self.first.load().is_some()
+    }
+
+    /// Whether it is an operation of the present recording.
+    pub fn is_operation(&self) -> bool {
+        let known = self.operation.load(Ordering::Relaxed);
+        known != CLOSED && known as u32 == engine::epoch()
+    }
+
+    /// The span with this id becomes an operation: true for the only caller in this recording that has to
+    /// write its begin. False if it has ended.
+    pub fn claim_operation(&self, id: u64) -> bool {
+        let known = self.operation.load(Ordering::Relaxed);
+        let new = tag(id) | u64::from(engine::epoch());
+        let is_for = known & TAG == tag(id) && known != CLOSED && known != new;
+        is_for && self.operation.compare_exchange(known, new, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    }
+
+    /// The span ends. Whether it is an operation of the present recording.
+    #[inline]
+    pub fn close(&self) -> bool {
+        // Who could claim it now is the provider's thread, which looks at spans that are older.
+        let is_young = self.first.at.load(Ordering::Relaxed).wrapping_add(YOUNG.load(Ordering::Relaxed))
+            > ThreadMoment::last().at;
+        let known = match is_young {
+            true => self.operation.load(Ordering::Relaxed),
+            false => self.operation.swap(CLOSED, Ordering::AcqRel),
+        };
+        known != CLOSED && known as u32 != 0 && known as u32 == engine::epoch()
+    }
     /// The number of its callsite.
     pub fn callsite(&self) -> u32 {
         self.callsite.load(Ordering::Relaxed)

@@ -5,7 +5,6 @@ use crate::options::Options;
 use crate::thread_state::with_entered;
 use crate::{callsites, pool, runs, writer};
 use core::num::NonZeroU64;
-use trace_engine::EventType;
 use trace_provider::TraceProvider;
 use tracing_core::dispatcher::{Dispatch, SetGlobalDefaultError, set_global_default};
 use tracing_core::span::{Attributes, Current, Id, Record};
@@ -82,7 +81,8 @@ impl Subscriber for FxtSubscriber {
         };
         writer::store_fields(callsite, data, attributes);
         if !attributes.is_root() {
-            writer::note_origin(data, attributes.parent().map(Id::into_u64).and_then(pool::find));
+            let parent = attributes.parent().map(Id::into_u64);
+            writer::note_origin(data, parent.map(|id| (id, pool::find(id))));
         }
         if self.0.has_lifetimes {
             writer::begin_life(id, callsite, data);
@@ -121,19 +121,11 @@ impl Subscriber for FxtSubscriber {
         };
         if let Some(callsite) = callsites::by_number(callsite) {
             writer::enter(id, callsite, data);
-            if self.0.has_lifetimes && data.is_some() {
-                writer::mark_life(id, callsite, EventType::AsyncBegin);
-            }
         }
     }
 
     fn exit(&self, span: &Id) {
-        let id = span.into_u64();
-        let data = if self.0.has_lifetimes { pool::find(id) } else { None };
-        if let Some(callsite) = data.and_then(|data| callsites::by_number(data.callsite())) {
-            writer::mark_life(id, callsite, EventType::AsyncEnd);
-        }
-        writer::exit(id, pool::find);
+        writer::exit(span.into_u64(), pool::find);
     }
 
     fn clone_span(&self, span: &Id) -> Id {
@@ -143,12 +135,7 @@ impl Subscriber for FxtSubscriber {
 
     fn try_close(&self, span: Id) -> bool {
         let id = span.into_u64();
-        pool::release(id, |data| {
-            let callsite = callsites::by_number(data.callsite()).filter(|_| self.0.has_lifetimes);
-            if let Some(callsite) = callsite {
-                writer::end_life(id, callsite);
-            }
-        })
+        pool::release(id, |data| writer::close(id, data))
     }
 
     fn current_span(&self) -> Current {

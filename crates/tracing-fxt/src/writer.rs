@@ -8,8 +8,8 @@ use crate::thread_state::{Entered, with_entered, with_scratch};
 use std::sync::OnceLock;
 use trace_engine::args::{IntoValue, Values};
 use trace_engine::{
-    ArgumentBuffer, Event, EventType, Number, Site, ThreadMoment, stamp, write_event, write_event_at,
-    write_event_of, write_log,
+    ArgumentBuffer, Event, EventType, Number, Site, ThreadMoment, current_operation, stamp, write_event,
+    write_event_at, write_event_of, write_log,
 };
 use tracing_core::span::{Attributes, Record};
 
@@ -120,33 +120,42 @@ pub fn store_late(callsite: &Callsite, data: &SpanData, values: &Record<'_>) {
     with_arguments(callsite, |visitor| values.record(visitor), |values| data.store_late(values));
 }
 
-/// Writes the begin of a span, or of a part of it, with its own fields.
+/// Writes the begin of a span with its own fields.
 #[inline]
-fn write_begin(callsite: &Callsite, written: Event, data: Option<&SpanData>) {
+fn write_begin(callsite: &Callsite, data: Option<&SpanData>) {
+    let written = event(EventType::DurationBegin);
     match data.filter(|data| data.has_fields()) {
         None => write_event(callsite.site, written, &()),
-        Some(_) => write_with_fields(callsite, written, data, None, false),
+        Some(_) => write_with_fields(callsite, data, None, Part::default()),
     }
 }
 
-/// Writes an event of a span with its own fields.
-fn write_with_fields(
-    callsite: &Callsite,
-    written: Event,
-    data: Option<&SpanData>,
-    at: Option<u64>,
+/// What a begin says besides the span's own fields.
+#[derive(Clone, Copy, Debug, Default)]
+struct Part {
+    /// It was begun anew, as a span outside of it has ended first.
     is_resumed: bool,
-) {
+    /// The operation of which it is a poll.
+    poll_of: Option<u64>,
+}
+
+/// Writes the begin of a span, or of a part of it, with its own fields.
+fn write_with_fields(callsite: &Callsite, data: Option<&SpanData>, at: Option<u64>, part: Part) {
+    let written = event(EventType::DurationBegin);
     let data = data.filter(|data| data.has_fields());
-    if data.is_none() && !is_resumed {
+    if data.is_none() && !part.is_resumed && part.poll_of.is_none() {
         return write_event_at(callsite.site, written, &(), at);
     }
     with_scratch(|scratch| {
         if let Some(data) = data {
             data.fields(&mut scratch.arguments);
         }
-        if is_resumed {
-            scratch.arguments.push(callsite.fields.added(), Number::Bool(true));
+        let added = callsite.fields.added();
+        if part.is_resumed {
+            scratch.arguments.push(added, Number::Bool(true));
+        }
+        if let Some(id) = part.poll_of {
+            scratch.arguments.push(added + 1, Number::Uint64(id));
         }
         write_event_at(callsite.site, written, &scratch.arguments, at);
     });
@@ -169,11 +178,15 @@ fn write_end(callsite: &Callsite, data: Option<&SpanData>, at: Option<u64>) {
 pub fn enter(id: u64, callsite: &'static Callsite, data: Option<&SpanData>) {
     with_entered(|entered| entered.push(Entered { id, callsite }));
     if callsite.is_on() {
-        write_begin(callsite, event(EventType::DurationBegin), data);
         let Some(data) = data else {
-            return;
+            return write_begin(callsite, None);
         };
-        data.enter();
+        if data.is_new() {
+            write_begin(callsite, Some(data));
+            data.enter_first();
+        } else {
+            enter_operation(id, callsite, data);
+        }
         if let Some(id) = data.take_flow() {
             write_event(callsite.site, flow(EventType::FlowEnd, id), &());
         }
@@ -181,6 +194,54 @@ pub fn enter(id: u64, callsite: &'static Callsite, data: Option<&SpanData>) {
             end_flow_from(origin, callsite);
         }
     }
+}
+
+/// The thread enters a span that was entered before, or is an operation from its beginning.
+#[inline(never)]
+fn enter_operation(id: u64, callsite: &Callsite, data: &SpanData) {
+    become_operation(id, callsite, data);
+    let part = Part { poll_of: Some(life_of(id)), ..Part::default() };
+    write_with_fields(callsite, Some(data), None, part);
+    data.enter();
+}
+
+/// Writes the begin of a span as an operation, if it has none in this recording: before it was entered first.
+pub fn become_operation(id: u64, callsite: &Callsite, data: &SpanData) {
+    if data.claim_operation(id) {
+        // A thread's moments are further apart.
+        let first = data.first().map(|first| ThreadMoment { at: first.at - 1, ..first });
+        write_operation(id, callsite, data, first, first.is_none());
+    }
+}
+
+/// Writes the begin of a span as an operation, at a moment of another thread, or of this one now.
+fn write_operation(
+    id: u64,
+    callsite: &Callsite,
+    data: &SpanData,
+    first: Option<ThreadMoment>,
+    began_before: bool,
+) {
+    let written = Event { extra: Some(life_of(id)), ..event(EventType::AsyncBegin) };
+    with_scratch(|scratch| {
+        if data.has_fields() {
+            data.fields(&mut scratch.arguments);
+        }
+        let added = callsite.fields.added();
+        if let Some(first) = first {
+            scratch.arguments.push(added, Number::Uint64(first.at + 1));
+        }
+        if let Some(parent) = data.parent() {
+            scratch.arguments.push(added + 1, Number::Uint64(parent));
+        }
+        if began_before {
+            scratch.arguments.push(added + 2, Number::Bool(true));
+        }
+        match first {
+            Some(first) => write_event_of(callsite.operation(), first, written, &scratch.arguments),
+            None => write_event(callsite.operation(), written, &scratch.arguments),
+        }
+    });
 }
 
 const fn flow(event_type: EventType, id: u64) -> Event {
@@ -200,11 +261,20 @@ fn end_flow_from(origin: ThreadMoment, callsite: &Callsite) {
 
 /// A new span, whose parent this thread may be in, or another one: an arrow leads from there to where the
 /// span is entered first, if that is on another thread.
-pub fn note_origin(data: &SpanData, parent: Option<&SpanData>) {
-    let is_in_span = |entered: &mut Vec<Entered>| !entered.is_empty();
+pub fn note_origin(data: &SpanData, parent: Option<(u64, Option<&SpanData>)>) {
+    let innermost = |entered: &mut Vec<Entered>| entered.last().map(|innermost| innermost.id);
     let origin = match parent {
-        Some(parent) => parent.inside(),
-        None => (with_entered(is_in_span) == Some(true)).then(ThreadMoment::last),
+        Some((id, parent)) => {
+            data.set_parent(life_of(id));
+            parent.and_then(SpanData::inside)
+        }
+        None => {
+            let innermost = with_entered(innermost).flatten();
+            if let Some(operation) = innermost.map(life_of).or_else(current_operation) {
+                data.set_parent(operation);
+            }
+            innermost.map(|_| ThreadMoment::last())
+        }
     };
     if let Some(origin) = origin {
         data.come_from(origin);
@@ -259,35 +329,42 @@ fn exit_outer<'a>(id: u64, data_of: impl Fn(u64) -> Option<&'a SpanData>) {
     inner.iter().rev().for_each(|inner| write_end(inner.callsite, None, at));
     write_end(left.callsite, data, at);
     for Entered { id, callsite } in inner {
-        write_with_fields(callsite, event(EventType::DurationBegin), data_of(id), at, true);
+        let data = data_of(id);
+        let poll_of = data.is_some_and(SpanData::is_operation).then(|| life_of(id));
+        write_with_fields(callsite, data, at, Part { is_resumed: true, poll_of });
     }
 }
 
-/// The id of a span's life as an asynchronous operation.
+/// The operation that the innermost span of this thread is, or would be.
+pub fn operation() -> Option<u64> {
+    with_entered(|entered| entered.last().map(|innermost| innermost.id)).flatten().map(life_of)
+}
+
+/// The id of a span as an operation. It is no number beyond those with a sign, which databases have.
 fn life_of(id: u64) -> u64 {
     static PROCESS: OnceLock<u64> = OnceLock::new();
-    PROCESS.get_or_init(trace_engine::nonce) ^ id.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    (PROCESS.get_or_init(trace_engine::nonce) ^ id.wrapping_mul(0x9e37_79b9_7f4a_7c15)) >> 1
 }
 
-/// A span's life begins.
+/// A span is an operation from its creation on.
 pub fn begin_life(id: u64, callsite: &Callsite, data: &SpanData) {
-    if callsite.is_on() {
-        let written = Event { extra: Some(life_of(id)), ..event(EventType::AsyncBegin) };
-        write_begin(callsite, written, Some(data));
+    if callsite.is_on() && data.claim_operation(id) {
+        write_operation(id, callsite, data, None, false);
     }
 }
 
-/// In a span's life: a thread enters it, or leaves it.
-pub fn mark_life(id: u64, callsite: &Callsite, event_type: EventType) {
-    if callsite.is_on() {
-        write_event(callsite.poll(), Event { extra: Some(life_of(id)), ..event(event_type) }, &());
+/// A span ends.
+#[inline]
+pub fn close(id: u64, data: &SpanData) {
+    if data.close() {
+        end_operation(id, data);
     }
 }
 
-/// A span's life ends.
-pub fn end_life(id: u64, callsite: &Callsite) {
-    if callsite.is_on() {
+#[inline(never)]
+fn end_operation(id: u64, data: &SpanData) {
+    if let Some(callsite) = callsites::by_number(data.callsite()).filter(|callsite| callsite.is_on()) {
         let written = Event { extra: Some(life_of(id)), ..event(EventType::AsyncEnd) };
-        write_event(callsite.site, written, &());
+        write_event(callsite.operation(), written, &());
     }
 }

@@ -13,7 +13,6 @@ use clap::{Parser, Subcommand};
 use std::error::Error;
 use std::net::SocketAddr;
 use tokio::net::TcpListener;
-use tracing_fxt::Options;
 
 /// Serves thumbnails of pictures at /thumbnails/NUMBER
 #[derive(Parser)]
@@ -50,8 +49,7 @@ enum Task {
 fn main() -> Result<(), Box<dyn Error>> {
     let task = Arguments::parse().task;
     let name = if matches!(task, Task::Load { .. }) { "load" } else { "server" };
-    // A span is a bar from its creation to its end, with the polls of its future inside.
-    let _provider = Options::new().lifetimes().init(name);
+    let _provider = tracing_fxt::init(name);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     runtime.block_on(async {
         match task {

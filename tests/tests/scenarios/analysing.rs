@@ -134,6 +134,7 @@ fn programs_get_versioned_objects() {
         "operations": {"by": "category", "rows": [
             row("net", 1, 12000, Value::Null, [12000.0, 12000.0, 12000.0, 12000.0]),
         ]},
+        "polls": {"by": "category", "rows": []},
         "instants": [{"category": "net", "name": "retry", "count": 1}],
         "counters": [{
             "pid": 1, "process": null, "category": "", "name": "depth", "id": 0, "value": "n", "count": 2,

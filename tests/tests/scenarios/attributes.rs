@@ -41,15 +41,28 @@ fn record(mode: &str) -> Vec<Line> {
         }
         let is_own = |start: &'static str| move |word: &&str| word.starts_with(start);
         let end = rest.split(' ').find(is_own("end=")).map(|end| nanos(&end["end=".len()..]));
-        let id = rest.split(' ').find(is_own("id=0x"));
+        let id = rest.split(' ').find(is_own("id=0x")).map(str::to_owned);
         let words = rest.split(' ').filter(|word| !is_own("id=0x")(word) && !is_own("end=")(word));
-        let words = words.collect::<Vec<_>>().join(" ");
+        let mut words = words.collect::<Vec<_>>().join(" ");
+        // A poll has the id of its operation.
+        let poll_of = words.split_once("{poll-of=").map(|(before, rest)| {
+            let (number, rest) = rest.split_once("u64").unwrap();
+            (format!("id=0x{:x}", number.parse::<u64>().unwrap()), format!("{before}{{poll-of=ID{rest}"))
+        });
+        // The operation in which it began.
+        if let Some((before, rest)) = words.split_once("{parent-operation=") {
+            words = format!("{before}{{parent-operation=ID{}", rest.split_once("u64").unwrap().1);
+        }
+        let id = poll_of.map_or(id, |(of, masked)| {
+            words = masked;
+            Some(of)
+        });
         lines.push(Line {
             start: nanos(time),
             end: end.unwrap_or(nanos(time)),
             thread: thread.to_owned(),
             text: format!("{kind} {words}"),
-            id: id.map(str::to_owned),
+            id,
         });
     }
     lines.sort_by_key(|line| line.start);
@@ -131,10 +144,19 @@ fn texts_are_recorded_as_they_are() {
         [some, none].map(|texts| format!(r#"complete "trace-tests" "texts_of" {texts}"#)).to_vec();
     for texts in [some, none] {
         let end = r#"{poll-state="ready", poll-count=1u64}"#;
-        let parts = [("async-begin", texts), ("begin", texts), ("end", end), ("async-end", end)];
+        let poll = &format!("{{poll-of=ID, {}", texts.trim_start_matches('{'));
+        let parts = [("async-begin", texts), ("begin", poll), ("end", end), ("async-end", end)];
         expected.extend(parts.map(|(kind, texts)| format!(r#"{kind} "trace-tests" "texts_later" {texts}"#)));
     }
     assert_eq!(found, expected);
+}
+
+/// The arguments of a poll of a function with these.
+fn poll(arguments: &str) -> String {
+    match arguments.strip_prefix(" {") {
+        Some(rest) => format!("{{poll-of=ID, {rest}"),
+        None => "{poll-of=ID}".to_owned(),
+    }
 }
 
 /// An `async fn` is one operation with its polls; a function that returns a future is a duration.
@@ -147,33 +169,37 @@ fn async_functions_are_operations_with_their_polls() {
         let (kind, rest) = line.text.split_once(' ').unwrap();
         let name = rest.strip_prefix(r#""trace-tests" ""#).unwrap().split('"').next().unwrap();
         found.entry(name).or_default().push(&line.text);
-        assert_eq!(line.id.is_some(), kind.starts_with("async-") || kind.starts_with("flow-"), "{kind}");
+        let has_id = kind != "complete" && kind != "end";
+        assert_eq!(line.id.is_some(), has_id, "{kind}");
         ids.entry(name).or_default().extend(line.id.as_deref());
     }
     let task = [
         r#"async-begin "trace-tests" "task" {yields=3u32}"#,
-        r#"begin "trace-tests" "task" {yields=3u32}"#,
+        r#"begin "trace-tests" "task" {poll-of=ID, yields=3u32}"#,
         r#"flow-begin "trace-tests" "task""#,
         r#"end "trace-tests" "task" {poll-state="pending", poll-count=1u64}"#,
-        r#"begin "trace-tests" "task" {yields=3u32}"#,
+        r#"begin "trace-tests" "task" {poll-of=ID, yields=3u32}"#,
         r#"flow-step "trace-tests" "task""#,
         r#"end "trace-tests" "task" {poll-state="pending", poll-count=2u64}"#,
-        r#"begin "trace-tests" "task" {yields=3u32}"#,
+        r#"begin "trace-tests" "task" {poll-of=ID, yields=3u32}"#,
         r#"flow-step "trace-tests" "task""#,
         r#"end "trace-tests" "task" {poll-state="pending", poll-count=3u64}"#,
-        r#"begin "trace-tests" "task" {yields=3u32}"#,
+        r#"begin "trace-tests" "task" {poll-of=ID, yields=3u32}"#,
         r#"flow-end "trace-tests" "task""#,
         r#"end "trace-tests" "task" {poll-state="ready", poll-count=4u64}"#,
         r#"async-end "trace-tests" "task" {poll-state="ready", poll-count=4u64}"#,
     ];
     assert_eq!(found.remove("task").unwrap(), task);
-    for (name, arguments) in [("Client::run", " {id=7u64}"), ("Client::ask", "")] {
+    for (name, of, arguments) in
+        [("Client::run", "", " {id=7u64}"), ("Client::ask", " {parent-operation=ID}", "")]
+    {
+        let poll = poll(arguments);
         let expected = [
-            format!(r#"async-begin "trace-tests" "{name}"{arguments}"#),
-            format!(r#"begin "trace-tests" "{name}"{arguments}"#),
+            format!(r#"async-begin "trace-tests" "{name}"{of}{arguments}"#),
+            format!(r#"begin "trace-tests" "{name}" {poll}"#),
             format!(r#"flow-begin "trace-tests" "{name}""#),
             format!(r#"end "trace-tests" "{name}" {{poll-state="pending", poll-count=1u64}}"#),
-            format!(r#"begin "trace-tests" "{name}"{arguments}"#),
+            format!(r#"begin "trace-tests" "{name}" {poll}"#),
             format!(r#"flow-end "trace-tests" "{name}""#),
             format!(r#"end "trace-tests" "{name}" {{poll-state="ready", poll-count=2u64}}"#),
             format!(r#"async-end "trace-tests" "{name}" {{poll-state="ready", poll-count=2u64}}"#),
@@ -182,9 +208,10 @@ fn async_functions_are_operations_with_their_polls() {
     }
     let fetched = r#" {url="/index", own="/index", length=6u64, list="[1]"}"#;
     for (name, arguments) in [("fetch", fetched), ("parse", r#" {text="x"}"#), ("local", "")] {
+        let poll = poll(arguments);
         let expected = [
             format!(r#"async-begin "trace-tests" "{name}"{arguments}"#),
-            format!(r#"begin "trace-tests" "{name}"{arguments}"#),
+            format!(r#"begin "trace-tests" "{name}" {poll}"#),
             format!(r#"end "trace-tests" "{name}" {{poll-state="ready", poll-count=1u64}}"#),
             format!(r#"async-end "trace-tests" "{name}" {{poll-state="ready", poll-count=1u64}}"#),
         ];
@@ -204,10 +231,10 @@ fn a_future_that_is_dropped_ends_its_operation() {
     let found: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
     let expected = [
         r#"async-begin "trace-tests" "forever""#,
-        r#"begin "trace-tests" "forever""#,
+        r#"begin "trace-tests" "forever" {poll-of=ID}"#,
         r#"flow-begin "trace-tests" "forever""#,
         r#"end "trace-tests" "forever" {poll-state="pending", poll-count=1u64}"#,
-        r#"begin "trace-tests" "forever""#,
+        r#"begin "trace-tests" "forever" {poll-of=ID}"#,
         r#"flow-end "trace-tests" "forever""#,
         r#"end "trace-tests" "forever" {poll-state="dropped", poll-count=1u64}"#,
         r#"async-end "trace-tests" "forever" {poll-state="dropped", poll-count=1u64}"#,

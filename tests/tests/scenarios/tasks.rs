@@ -37,14 +37,13 @@ fn tasks(archive: &Archive) -> Vec<Task> {
         let now = event.event.nanos().0;
         let number = match event.event.kind {
             EventKind::AsyncBegin { id } | EventKind::AsyncEnd { id } => id,
-            _ => argument("task").unwrap(),
+            _ => argument("poll-of").unwrap(),
         };
         let task = tasks.entry(number).or_default();
         assert!(task.name.is_empty() || task.name == event.name(), "{task:?}");
         task.name = event.name();
         match event.event.kind {
             EventKind::AsyncBegin { .. } => {
-                assert_eq!(argument("task"), Some(number));
                 task.begins.push(now);
             }
             EventKind::AsyncEnd { .. } => {

@@ -19,7 +19,8 @@ fn lines(sandbox: &Sandbox, trace: &str) -> Vec<String> {
             found.push((time, columns.next().unwrap()));
         }
     }
-    found.sort_by_key(|(time, _)| *time);
+    // An operation begins before its first poll.
+    found.sort_by_key(|(time, event)| (*time, !event.starts_with("async-begin")));
     let mut letters: BTreeMap<&str, char> = BTreeMap::new();
     let mut lines = Vec::new();
     for (_, event) in found {
@@ -28,7 +29,7 @@ fn lines(sandbox: &Sandbox, trace: &str) -> Vec<String> {
         let next = (b'A' + letters.len() as u8) as char;
         let letter = *letters.entry(thread).or_insert(next);
         let words = rest.split(' ').filter(|word| !word.starts_with("id=0x") || *word == "id=0x0");
-        let words = words.collect::<Vec<_>>().join(" ");
+        let words = words.map(masked).collect::<Vec<_>>().join(" ");
         let words = match words.split_once("spans.rs:") {
             Some((file, line)) => format!("{file}spans.rs:LINE{}", line.trim_start_matches(char::is_numeric)),
             None => words,
@@ -36,6 +37,18 @@ fn lines(sandbox: &Sandbox, trace: &str) -> Vec<String> {
         lines.push(format!("{kind} {letter} {words}"));
     }
     lines
+}
+
+/// A word of an event, but for ids and ticks in arguments.
+fn masked(word: &str) -> String {
+    for name in ["poll-of=", "first-poll=", "parent-operation="] {
+        let number =
+            word.split_once(name).and_then(|(before, rest)| Some((before, rest.split_once("u64")?.1)));
+        if let Some((before, rest)) = number {
+            return format!("{before}{name}N{rest}");
+        }
+    }
+    word.to_owned()
 }
 
 fn record(sandbox: &Sandbox, mode: &str) -> Vec<String> {
@@ -61,14 +74,16 @@ fn spans_and_events_of_each_kind() {
 
 const EACH_KIND: &[&str] = &[
     r#"begin A "spans" "request" {id=7i64, path="/index", ratio=0.5, big=18446744073709551615u64}"#,
+    r#"async-begin A "spans" "read" {state="Shape(3)", first-poll=N, parent-operation=N}"#,
     r#"begin A "spans" "read" {state="Shape(3)"}"#,
     r#"end A "spans" "read" {bytes=4096i64}"#,
-    r#"begin A "spans" "read" {state="Shape(3)"}"#,
+    r#"begin A "spans" "read" {state="Shape(3)", poll-of=N}"#,
     r#"instant A "spans" "always the same" scope=thread"#,
     r#"end A "spans" "read""#,
     r#"instant A "spans" "always the same" scope=thread"#,
     r#"instant A "quiet" "loud enough" scope=thread"#,
     r#"instant A "quieter" "another target" scope=thread"#,
+    r#"async-end A "spans" "read""#,
     r#"end A "spans" "request""#,
     r#"begin A "spans" "instrumented" {shown=1u64}"#,
     r#"end A "spans" "instrumented""#,
@@ -95,26 +110,32 @@ const EACH_KIND: &[&str] = &[
     r#"begin A "spans" "cause""#,
     r#"flow-begin A "spans" "effect""#,
     r#"end A "spans" "cause""#,
+    r#"async-begin A "spans" "effect" {first-poll=N}"#,
     r#"begin A "spans" "effect""#,
     r#"flow-end A "spans" "effect""#,
     r#"end A "spans" "effect""#,
-    r#"begin A "spans" "effect""#,
+    r#"begin A "spans" "effect" {poll-of=N}"#,
     r#"end A "spans" "effect""#,
+    r#"async-end A "spans" "effect""#,
+    r#"async-begin B "spans" "task" {number=1i64, first-poll=N}"#,
     r#"begin B "spans" "task" {number=1i64}"#,
     r#"end B "spans" "task""#,
-    r#"begin C "spans" "task" {number=1i64}"#,
+    r#"begin C "spans" "task" {number=1i64, poll-of=N}"#,
     r#"end C "spans" "task""#,
+    r#"async-end A "spans" "task""#,
     r#"begin A "spans" "parent""#,
     r#"flow-begin A "spans" "child""#,
     r#"flow-begin A "spans" "named child""#,
+    r#"async-begin D "spans" "child" {first-poll=N, parent-operation=N}"#,
     r#"begin D "spans" "child""#,
     r#"flow-end D "spans" "child""#,
     r#"end D "spans" "child""#,
-    r#"begin D "spans" "child""#,
+    r#"begin D "spans" "child" {poll-of=N}"#,
     r#"end D "spans" "child""#,
     r#"begin D "spans" "named child""#,
     r#"flow-end D "spans" "named child""#,
     r#"end D "spans" "named child""#,
+    r#"async-end D "spans" "child""#,
     r#"end A "spans" "parent""#,
 ];
 
@@ -132,31 +153,30 @@ fn a_forked_child_is_recorded_from_its_first_span() {
     assert_ne!(found[1].0, found[2].0, "the child is a provider of its own");
 }
 
-/// A span's life is one bar, in which each poll has its place.
+/// A span's life is one bar, whose polls are durations of the threads that enter it.
 #[test]
 fn lifetimes_are_bars_with_their_polls() {
     let sandbox = Sandbox::new();
     for mode in ["lifetimes", "lifetimes-layer"] {
         let found = record(&sandbox, mode);
         let task: Vec<&str> =
-            found.iter().map(String::as_str).filter(|line| line.starts_with("async")).collect();
-        let at = task.iter().position(|line| line.contains(r#""task""#)).unwrap();
+            found.iter().map(String::as_str).filter(|line| line.contains(r#""spans" "task""#)).collect();
         let expected = [
             r#"async-begin A "spans" "task" {number=1i64}"#,
-            r#"async-begin B "spans" "poll""#,
-            r#"async-end B "spans" "poll""#,
-            r#"async-begin C "spans" "poll""#,
-            r#"async-end C "spans" "poll""#,
+            r#"begin B "spans" "task" {number=1i64, poll-of=N}"#,
+            r#"end B "spans" "task""#,
+            r#"begin C "spans" "task" {number=1i64, poll-of=N}"#,
+            r#"end C "spans" "task""#,
             r#"async-end A "spans" "task""#,
         ];
-        assert_eq!(task[at..at + 6], expected, "{mode}");
-        let sql = "select s.name, s.depth, count(*) as n from slice s join track t on s.track_id = t.id \
-                   where t.name = 'task' group by 1, 2 order by 2";
+        assert_eq!(task, expected, "{mode}");
+        let sql = "select t.name as track, s.depth, count(*) as n from slice s left join track t \
+                   on s.track_id = t.id where s.name = 'task' group by 1, 2 order by 1";
         let Some(rows) = query("lifetimes_are_bars", &sandbox.file(&format!("{mode}.fxt")), sql) else {
             return;
         };
         let expected =
-            [json!({"name": "task", "depth": 0, "n": 1}), json!({"name": "poll", "depth": 1, "n": 2})];
+            [json!({"track": null, "depth": 0, "n": 2}), json!({"track": "task", "depth": 0, "n": 1})];
         assert_eq!(rows, expected, "{mode}");
     }
 }
@@ -173,26 +193,20 @@ fn a_future_that_two_threads_poll_is_one_bar() {
     // Where a future in a span is dropped, `tracing` enters the span once more.
     let instrumented = [
         r#"async-begin A "spans" "instrumented" {n=1i64}"#,
-        r#"begin B "spans" "instrumented" {n=1i64}"#,
-        r#"async-begin B "spans" "poll""#,
-        r#"async-end B "spans" "poll""#,
+        r#"begin B "spans" "instrumented" {n=1i64, poll-of=N}"#,
         r#"end B "spans" "instrumented""#,
-        r#"begin C "spans" "instrumented" {n=1i64}"#,
-        r#"async-begin C "spans" "poll""#,
-        r#"async-end C "spans" "poll""#,
+        r#"begin C "spans" "instrumented" {n=1i64, poll-of=N}"#,
         r#"end C "spans" "instrumented""#,
-        r#"begin C "spans" "instrumented" {n=1i64}"#,
-        r#"async-begin C "spans" "poll""#,
-        r#"async-end C "spans" "poll""#,
+        r#"begin C "spans" "instrumented" {n=1i64, poll-of=N}"#,
         r#"end C "spans" "instrumented""#,
         r#"async-end C "spans" "instrumented""#,
     ];
     let traced = [
         r#"async-begin D "app" "traced" {n=1i32}"#,
-        r#"begin D "app" "traced" {n=1i32}"#,
+        r#"begin D "app" "traced" {poll-of=N, n=1i32}"#,
         r#"flow-begin D "app" "traced""#,
         r#"end D "app" "traced" {poll-state="pending", poll-count=1u64}"#,
-        r#"begin E "app" "traced" {n=1i32}"#,
+        r#"begin E "app" "traced" {poll-of=N, n=1i32}"#,
         r#"flow-end E "app" "traced""#,
         r#"end E "app" "traced" {poll-state="ready", poll-count=2u64}"#,
         r#"async-end E "app" "traced" {poll-state="ready", poll-count=2u64}"#,
@@ -247,8 +261,9 @@ fn perfetto_finds_parents_arrows_and_counters() {
     record(&sandbox, "layer");
     let trace = sandbox.file("layer.fxt");
     let ask = |sql: &str| query("perfetto_finds_parents", &trace, sql);
-    let sql = "select c.name, p.name as parent from slice c left join slice p on c.parent_id = p.id \
-               where c.dur > 0 and c.name in ('request', 'read', 'inner') order by c.ts";
+    let sql = "select c.name, p.name as parent from slice c join thread_track on c.track_id = thread_track.id \
+               left join slice p on c.parent_id = p.id where c.dur > 0 \
+               and c.name in ('request', 'read', 'inner') order by c.ts";
     let Some(rows) = ask(sql) else { return };
     let expected = [("request", None), ("read", Some("request")), ("read", Some("request"))];
     let expected = expected.into_iter().chain([("inner", Some("outer")), ("inner", None)]);

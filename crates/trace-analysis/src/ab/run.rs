@@ -3,11 +3,12 @@
 use crate::names::Whats;
 use crate::pattern::Pattern;
 use crate::quantiles::Budget;
-use crate::spans::{Shape, Span, Unfinished};
+use crate::spans::{Span, Unfinished};
 use crate::stats::Spread;
 use crate::walk::{Sample, Visitor, walk};
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
+use trace_model::Shape;
 use trace_reader::{Disorder, ReadError};
 
 /// Durations of a thread that wait for what encloses them. Beyond that, the older half counts as outside.
@@ -147,7 +148,9 @@ impl Visitor for Summing {
     /// Durations of a thread come in the order of their ends, so that those inside another have come before.
     fn span(&mut self, span: &Span, _whats: &Whats) {
         let is_operation = span.shape == Shape::Operation;
-        self.spreads.entry((span.what, is_operation)).or_default().push(span, &mut self.budget);
+        if span.shape != Shape::Poll {
+            self.spreads.entry((span.what, is_operation)).or_default().push(span, &mut self.budget);
+        }
         if is_operation {
             return;
         }
@@ -167,7 +170,9 @@ impl Visitor for Summing {
     }
 
     fn unfinished(&mut self, open: &Unfinished, _whats: &Whats) {
-        self.spreads.entry((open.what, open.is_operation)).or_default().unfinished += 1;
+        if open.shape != Shape::Poll {
+            self.spreads.entry((open.what, open.shape == Shape::Operation)).or_default().unfinished += 1;
+        }
     }
 
     fn instant(&mut self, _what: u32, _thread: u32, _at: u64, _whats: &Whats) {}

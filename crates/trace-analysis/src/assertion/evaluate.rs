@@ -5,15 +5,16 @@
 //! `Values::bounds` says where the true value lies.
 //= docs/stats.md#verdicts
 
-use super::{Assertion, Comparison, Function, Operator, Selector, Source, Value};
+use super::{Assertion, Comparison, Function, Kind, Mixed, Operator, Selector, Source, Value};
 use crate::names::Whats;
 use crate::pattern::Pattern;
 use crate::quantiles::{Budget, Quantiles};
-use crate::spans::{Shape, Span, Unfinished};
+use crate::spans::{Span, Unfinished};
 use crate::walk::{Sample, Visitor, Walked, walk};
 use std::collections::HashMap;
 use std::io::{self, Read};
 use trace_format::units::Offset;
+use trace_model::Shape;
 use trace_reader::sorter::Sorter;
 use trace_reader::{Disorder, ReadError};
 
@@ -117,6 +118,8 @@ struct Values {
     quantiles: Quantiles,
     /// Of durations that one event has recorded: a missing event does not change them.
     certain: Option<Certain>,
+    /// If a selected name is that of operations and of durations.
+    mixed: Option<Mixed>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -220,12 +223,14 @@ impl Evaluation {
             if !kept.iter().any(|kept| kept.source == *source) {
                 let is_gap = matches!(source, Source::Gap(_));
                 let starts = is_gap.then(Sorter::default);
-                kept.push(Kept { source: source.clone(), values: Values::default(), starts });
+                let (values, counts) = (Values::default(), HashMap::new());
+                kept.push(Kept { source: source.clone(), values, starts, counts });
             }
         }
         let mut collecting = Collecting { kept, matching: Vec::new(), budget: Budget::default() };
         let walked = walk(input, disorder, &mut collecting)?;
-        let sources = collecting.finish().map_err(|source| ReadError::Io { offset: Offset(0), source })?;
+        let sources =
+            collecting.finish(&walked.whats).map_err(|source| ReadError::Io { offset: Offset(0), source })?;
         Ok(Self { sources, walked, missing: Vec::new(), errors: 0 })
     }
 
@@ -286,6 +291,9 @@ impl Evaluation {
         let none = Values::default();
         let values =
             self.sources.iter().find(|(known, _)| known == source).map_or(&none, |(_, values)| values);
+        if let Some(mixed) = &values.mixed {
+            return (None, Bounds::ANY, vec![mixed.with_choice()], false);
+        }
         let value = values.of(function, self.walked.seconds());
         let mut why: Vec<String> =
             self.walked.losses.reasons().into_iter().chain(self.missing.clone()).collect();
@@ -341,6 +349,30 @@ struct Kept {
     values: Values,
     /// For gaps, what begins and ends, by its begin.
     starts: Option<Sorter>,
+    /// Without a wanted kind, how many operations and durations each selected name has.
+    counts: HashMap<u32, [u64; 2]>,
+}
+
+impl Kept {
+    /// Whether what lasted is selected, whose category and name are.
+    #[inline]
+    fn selects(&mut self, what: u32, shape: Shape) -> bool {
+        let (kind, selector) = (Kind::of(shape), self.source.selector());
+        if !selector.is_for(kind) {
+            return false;
+        }
+        if selector.kind.is_none() {
+            self.counts.entry(what).or_default()[usize::from(kind == Kind::Slice)] += 1;
+        }
+        true
+    }
+
+    /// The first name that is that of operations and of durations.
+    fn mixed(&self, whats: &Whats) -> Option<Mixed> {
+        let mixed = self.counts.iter().filter(|(_, counts)| !counts.contains(&0));
+        let (what, [operations, slices]) = mixed.min_by_key(|(what, _)| **what)?;
+        Some(Mixed { name: whats.name(*what).to_owned(), operations: *operations, slices: *slices })
+    }
 }
 
 struct Collecting {
@@ -380,10 +412,13 @@ impl Collecting {
 
     /// Gaps, in the order of begins.
     //= docs/stats.md#gaps
-    fn finish(self) -> io::Result<Vec<(Source, Values)>> {
+    fn finish(self, whats: &Whats) -> io::Result<Vec<(Source, Values)>> {
         let mut budget = self.budget;
         let mut sources = Vec::new();
-        for Kept { source, mut values, starts } in self.kept {
+        for kept in self.kept {
+            let mixed = kept.mixed(whats);
+            let Kept { source, mut values, starts, .. } = kept;
+            values.mixed = mixed;
             if let Some(starts) = starts {
                 let mut ends: HashMap<u64, u64> = HashMap::new();
                 starts.finish(|bytes| {
@@ -412,6 +447,9 @@ impl Visitor for Collecting {
         let Self { kept, matching, budget } = self;
         for place in &matching[span.what as usize] {
             let kept = &mut kept[*place as usize];
+            if !kept.selects(span.what, span.shape) {
+                continue;
+            }
             let is_complete = span.shape == Shape::Complete;
             kept.values.selected += 1;
             match &kept.source {
@@ -432,7 +470,7 @@ impl Visitor for Collecting {
         for place in &self.matching[open.what as usize] {
             let kept = &mut self.kept[*place as usize];
             let is_gap = matches!(kept.source, Source::Gap(_));
-            if !matches!(kept.source, Source::Counter(..)) {
+            if !matches!(kept.source, Source::Counter(..)) && kept.selects(open.what, open.shape) {
                 kept.values.selected += 1;
                 kept.values.without += u64::from(!is_gap);
                 kept.values.unfinished += 1;
@@ -444,6 +482,9 @@ impl Visitor for Collecting {
         self.select(what, whats);
         for place in &self.matching[what as usize] {
             let kept = &mut self.kept[*place as usize];
+            if kept.source.selector().kind.is_some() {
+                continue;
+            }
             kept.values.selected += 1;
             match &kept.source {
                 Source::Events(_) => kept.values.without += 1,

@@ -1,6 +1,8 @@
 //! Texts become assertions.
 
-use super::{Assertion, Comparison, Dimension, Function, Limit, Operator, Selector, Source, Unit, Value};
+use super::{
+    Assertion, Comparison, Dimension, Function, Kind, Limit, Operator, Selector, Source, Unit, Value,
+};
 use crate::pattern::{Pattern, Piece};
 
 /// How deep parentheses may be nested.
@@ -246,13 +248,13 @@ impl Parser {
         let is_call = ["self", "gap", "counter"].contains(&&*word)
             && self.chars.get(self.at + word.len()) == Some(&'(');
         if !is_call {
-            return Ok(Source::Events(self.selector()?));
+            return Ok(Source::Events(self.selector_of_kind()?));
         }
         self.at += word.len() + 1;
         self.blank();
         let source = match &*word {
-            "self" => Source::SelfTime(self.selector()?),
-            "gap" => Source::Gap(self.selector()?),
+            "self" => Source::SelfTime(self.selector_of_kind()?),
+            "gap" => Source::Gap(self.selector_of_kind()?),
             _ => self.counter()?,
         };
         self.need(")")?;
@@ -296,6 +298,20 @@ impl Parser {
         }
     }
 
+    /// A selector, or one in parentheses behind a kind.
+    fn selector_of_kind(&mut self) -> Result<Selector, Fail> {
+        let word = self.word();
+        let kind = Kind::ALL.into_iter().find(|kind| kind.text() == word);
+        let Some(kind) = kind.filter(|_| self.chars.get(self.at + word.len()) == Some(&'(')) else {
+            return self.selector();
+        };
+        self.at += word.len() + 1;
+        self.blank();
+        let selector = self.selector()?;
+        self.need(")")?;
+        Ok(Selector { kind: Some(kind), ..selector })
+    }
+
     fn selector(&mut self) -> Result<Selector, Fail> {
         let start = self.at;
         let atoms = self.atoms("a name")?;
@@ -309,7 +325,7 @@ impl Parser {
             is_colon(*place) && !is_colon(place + 1) && !place.checked_sub(1).is_some_and(is_colon)
         };
         let Some(place) = (0..atoms.len()).rfind(separates) else {
-            return Ok(Selector { category: None, name: pattern(atoms) });
+            return Ok(Selector { kind: None, category: None, name: pattern(atoms) });
         };
         let (category, name) = (&atoms[..place], &atoms[place + 1..]);
         // What is empty in quotes is no mistake, but then a quote stands there.
@@ -321,7 +337,7 @@ impl Parser {
         if name.is_empty() && end > 0 && self.chars.get(end - 1) == Some(&':') {
             return self.fail("a name behind the colon");
         }
-        Ok(Selector { category: Some(pattern(category)), name: pattern(name) })
+        Ok(Selector { kind: None, category: Some(pattern(category)), name: pattern(name) })
     }
 
     /// The last full stop is between the counter's name and that of the value.

@@ -111,15 +111,19 @@ fn names() -> impl Strategy<Value = Pattern> {
     vec(piece, 0..4).prop_map(Pattern::new)
 }
 
+fn kinds() -> impl Strategy<Value = Option<Kind>> {
+    prop_oneof![Just(None), proptest::sample::select(&Kind::ALL).prop_map(Some)]
+}
+
 fn sources() -> impl Strategy<Value = Source> {
     let selector = (proptest::option::of(names()), names());
-    let selector = selector.prop_map(|(category, name)| Selector { category, name });
+    let selector = (kinds(), selector).prop_map(|(kind, (category, name))| Selector { kind, category, name });
     (selector, 0..5, names()).prop_map(|(selector, kind, series)| match kind {
         0 => Source::Events(selector),
         1 => Source::SelfTime(selector),
         2 => Source::Gap(selector),
-        3 => Source::Counter(selector, None),
-        _ => Source::Counter(selector, Some(series)),
+        3 => Source::Counter(Selector { kind: None, ..selector }, None),
+        _ => Source::Counter(Selector { kind: None, ..selector }, Some(series)),
     })
 }
 
@@ -244,6 +248,39 @@ fn values_are_those_of_the_trace() {
     assert_eq!(verdict(&frames(), "p99(fame) < 1s").2, "no such event");
     let rate = verdict(&frames(), "rate(frame) > 100000000");
     assert_eq!((rate.0, rate.1), (Verdict::Passed, Some(5.0 / 48e-9)));
+}
+
+//= docs/meaning.md#polls
+#[test]
+fn a_name_means_operations_or_durations_and_never_polls() {
+    use Verdict::{Failed, Incomplete, Passed};
+    let archive = Archive::new().operation(7).operation(8);
+    for (text, expected, value) in [
+        ("count(job) == 2", Passed, 2.0),
+        ("max(job) == 3000ns", Passed, 3000.0),
+        ("p50(job) < 1us", Failed, 3000.0),
+        ("count(operation(job)) == 2", Passed, 2.0),
+        ("count(slice(job)) == 0", Passed, 0.0),
+        ("count(poll(job)) == 6", Passed, 6.0),
+        ("sum(poll(c:job)) == 1200ns", Passed, 1200.0),
+        ("sum(self(poll(*))) == 600ns", Passed, 600.0),
+        ("count(gap(operation(job))) == 0", Passed, 0.0),
+    ] {
+        let (found, of, why) = verdict(&archive, text);
+        assert_eq!((found, of.unwrap_or(0.0)), (expected, value), "{text}: {why}");
+    }
+    let mixed = archive.complete(1, "job", 5000, 5010).event(1, "job", INSTANT, 5020);
+    let why = "job is the name of operations (2) and of durations (1): write operation(job) or slice(job)";
+    for text in ["p50(job) < 1us", "count(job) == 3", "max(gap(c:job)) < 1s", "sum(*) > 1s"] {
+        assert_eq!(verdict(&mixed, text), (Incomplete, None, why.to_owned()), "{text}");
+    }
+    assert_eq!(verdict(&mixed, "max(slice(job)) == 10ns").0, Passed);
+    assert_eq!(verdict(&mixed, "count(operation(job)) == 2 and count(poll(job)) == 6").0, Passed);
+    // What has not ended is counted, too.
+    let open = Archive::new().operation(7).event(5, "job", EventKind::DurationBegin, 5000);
+    assert_eq!(verdict(&open, "max(job) < 1s").0, Incomplete);
+    let open = Archive::new().with(5, "job", EventKind::DurationBegin, 5000, ("poll-of", 9)).operation(7);
+    assert_eq!(verdict(&open, "max(job) < 1s").0, Passed);
 }
 
 /// The table of the page.

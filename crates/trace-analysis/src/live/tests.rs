@@ -51,7 +51,7 @@ fn values_of_selected_durations_are_those_of_the_window() {
         let assertion::Value::Of(function, Source::Events(selector)) = comparison.value else {
             panic!("{text}")
         };
-        live.value_of(function, &selector, now * MS)
+        live.value_of(function, &selector, now * MS).unwrap()
     };
     assert_eq!(value("count(c:frame) > 1", 2100), Some(100.0));
     assert_eq!(value("count(*) > 1", 2100), Some(200.0));
@@ -155,4 +155,36 @@ fn memory_is_bounded() {
     let [x] = &self::live(&archive).snapshot(1100 * MS, 1).spans[..] else { panic!() };
     let p50 = x.p50_ns.unwrap();
     assert!((p50 - 6000.0).abs() <= 6.0, "{p50}");
+}
+
+//= docs/meaning.md#polls
+#[test]
+fn polls_are_taken_out_again_when_their_operation_says_so() {
+    let value = |live: &mut Live, text: &str| {
+        let Ok(Assertion::Comparison(comparison)) = Assertion::parse(text) else { panic!("{text}") };
+        let assertion::Value::Of(function, Source::Events(selector)) = comparison.value else {
+            panic!("{text}")
+        };
+        live.value_of(function, &selector, 10 * MS)
+    };
+    let mut live = live(&Archive::new().operation(7).operation(8));
+    assert_eq!(value(&mut live, "count(job) > 1"), Ok(Some(2.0)));
+    assert_eq!(value(&mut live, "p50(job) > 1s"), Ok(Some(3000.0)));
+    assert_eq!(value(&mut live, "sum(poll(job)) > 1s"), Ok(Some(1200.0)));
+    assert_eq!(value(&mut live, "count(slice(job)) > 1"), Ok(Some(0.0)));
+    let names = live.snapshot(10 * MS, 5).spans;
+    assert_eq!(names.iter().map(|span| (span.kind, span.count)).collect::<Vec<_>>(), [(Kind::Operation, 2)]);
+    // One that is open when its operation says so, and one that is none.
+    let (begin, end) = (EventKind::DurationBegin, EventKind::DurationEnd);
+    let archive = Archive::new()
+        .event(1, "job", begin, 1000)
+        .with(1, "job", EventKind::AsyncBegin { id: 7 }, 1000, ("first-poll", 1000))
+        .event(1, "job", end, 1100)
+        .event(1, "job", EventKind::AsyncEnd { id: 7 }, 1200);
+    let mut live = super::tests::live(&archive);
+    assert_eq!(value(&mut live, "max(job) > 1s"), Ok(Some(200.0)));
+    let archive = archive.complete(1, "job", 2000, 2001);
+    let mut live = super::tests::live(&archive);
+    let mixed = value(&mut live, "max(job) > 1s").unwrap_err();
+    assert_eq!(mixed.to_string(), "job is the name of operations (1) and of durations (1)");
 }

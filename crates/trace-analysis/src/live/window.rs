@@ -1,7 +1,7 @@
 //! The last seconds, in buckets.
 
 use super::{BUCKET_NS, LiveSpan, WINDOW_BUCKETS};
-use crate::assertion::Function;
+use crate::assertion::{Function, Kind, Mixed, Selector};
 use crate::names::Whats;
 use crate::quantiles::{Budget, Quantiles};
 use crate::spans::Span;
@@ -9,6 +9,10 @@ use foldhash::fast::RandomState;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use trace_format::units::ProviderId;
+use trace_model::Shape;
+
+/// A provider's category and name, and what has it.
+type Key = (ProviderId, u32, Kind);
 
 /// Names of durations that a bucket distinguishes.
 const MAX_NAMES: usize = 1000;
@@ -32,7 +36,7 @@ pub(super) struct Window {
 #[derive(Debug)]
 struct Bucket {
     events: HashMap<ProviderId, u64, RandomState>,
-    spans: HashMap<(ProviderId, u32), Sum, RandomState>,
+    spans: HashMap<Key, Sum, RandomState>,
     others: u64,
     budget: Budget,
 }
@@ -83,7 +87,7 @@ impl Window {
         let Some(bucket) = self.bucket(span.end) else {
             return;
         };
-        let key = (provider, span.what);
+        let key = (provider, span.what, Kind::of(span.shape));
         if bucket.spans.len() >= MAX_NAMES && !bucket.spans.contains_key(&key) {
             bucket.others += 1;
             return;
@@ -94,6 +98,23 @@ impl Window {
         sum.total_ns = sum.total_ns.saturating_add(length);
         sum.max_ns = sum.max_ns.max(length);
         sum.lengths.push(length as f64, &mut bucket.budget);
+    }
+
+    /// A duration turns out to be a poll.
+    pub fn becomes_poll(&mut self, provider: ProviderId, span: &Span) {
+        let Some(bucket) = self.bucket(span.end) else { return };
+        let Some(sum) = bucket.spans.get_mut(&(provider, span.what, Kind::Slice)) else { return };
+        let length = span.duration();
+        sum.count = sum.count.saturating_sub(1);
+        sum.total_ns = sum.total_ns.saturating_sub(length);
+        sum.lengths.remove(length as f64);
+        if length == sum.max_ns {
+            sum.max_ns = sum.lengths.percentile(100.0).unwrap_or(0.0) as u64;
+        }
+        if sum.count == 0 {
+            bucket.spans.remove(&(provider, span.what, Kind::Slice));
+        }
+        self.span(provider, &Span { shape: Shape::Poll, ..*span });
     }
 
     /// Forgets what is not in the window that ends at a time.
@@ -122,21 +143,35 @@ impl Window {
         events
     }
 
-    /// A value of the durations whose category and name are wanted; none if there is none.
-    pub fn value_of(&self, function: Function, is_wanted: impl Fn(u32) -> bool) -> Option<f64> {
+    /// A value of what is selected; none if there is none.
+    pub fn value_of(
+        &self,
+        function: Function,
+        selector: &Selector,
+        whats: &Whats,
+    ) -> Result<Option<f64>, Mixed> {
         let mut budget = Budget::of_bytes(SUM_BYTES);
         let mut all = Sum::default();
-        let mut were_wanted: HashMap<u32, bool, RandomState> = HashMap::default();
-        for ((_, what), sum) in self.buckets.iter().flat_map(|bucket| &bucket.spans) {
-            if *were_wanted.entry(*what).or_insert_with(|| is_wanted(*what)) {
-                all.count += sum.count;
-                all.total_ns = all.total_ns.saturating_add(sum.total_ns);
-                all.max_ns = all.max_ns.max(sum.max_ns);
-                all.lengths.merge(&sum.lengths, &mut budget);
-            }
+        // How many operations and durations each selected name has; none of a name that is not selected.
+        let mut counts: HashMap<u32, Option<[u64; 2]>, RandomState> = HashMap::default();
+        for ((_, what, kind), sum) in self.buckets.iter().flat_map(|bucket| &bucket.spans) {
+            let count = counts.entry(*what).or_insert_with(|| {
+                selector.matches(whats.category(*what), whats.name(*what)).then_some([0; 2])
+            });
+            let Some(count) = count.as_mut().filter(|_| selector.is_for(*kind)) else { continue };
+            count[usize::from(*kind == Kind::Slice)] += sum.count;
+            all.count += sum.count;
+            all.total_ns = all.total_ns.saturating_add(sum.total_ns);
+            all.max_ns = all.max_ns.max(sum.max_ns);
+            all.lengths.merge(&sum.lengths, &mut budget);
+        }
+        let selected = counts.into_iter().filter_map(|(what, count)| Some((what, count?)));
+        let mixed = selected.filter(|(_, count)| selector.kind.is_none() && !count.contains(&0));
+        if let Some((what, [operations, slices])) = mixed.min_by_key(|(what, _)| *what) {
+            return Err(Mixed { name: whats.name(what).to_owned(), operations, slices });
         }
         let is_there = all.count > 0;
-        match function {
+        Ok(match function {
             Function::Count => Some(all.count as f64),
             Function::Sum => is_there.then_some(all.total_ns as f64),
             Function::Max => is_there.then_some(all.max_ns as f64),
@@ -146,13 +181,14 @@ impl Window {
             }
             // The window has neither.
             Function::Rate | Function::Min => None,
-        }
+        })
     }
 
-    /// The names with most time, and how many durations have none.
+    /// The names with most time, polls left out, and how many durations have none.
     pub fn top(&self, most: usize, whats: &Whats) -> (Vec<LiveSpan>, u64) {
-        let mut sums: HashMap<(ProviderId, u32), (u64, u64, u64), RandomState> = HashMap::default();
-        for (key, sum) in self.buckets.iter().flat_map(|bucket| &bucket.spans) {
+        let mut sums: HashMap<Key, (u64, u64, u64), RandomState> = HashMap::default();
+        let spans = self.buckets.iter().flat_map(|bucket| &bucket.spans);
+        for (key, sum) in spans.filter(|(key, _)| key.2 != Kind::Poll) {
             let (count, total, max) = sums.entry(*key).or_default();
             *count += sum.count;
             *total = total.saturating_add(sum.total_ns);
@@ -162,7 +198,7 @@ impl Window {
         keys.sort_by_key(|(key, (_, total, _))| (Reverse(*total), *key));
         keys.truncate(most);
         let mut budget = Budget::of_bytes(SUM_BYTES);
-        let span = |(key, (count, total_ns, max_ns)): ((ProviderId, u32), _)| {
+        let span = |(key, (count, total_ns, max_ns)): (Key, _)| {
             let mut lengths = Quantiles::default();
             for sum in self.buckets.iter().filter_map(|bucket| bucket.spans.get(&key)) {
                 lengths.merge(&sum.lengths, &mut budget);
@@ -171,6 +207,7 @@ impl Window {
                 provider: key.0,
                 category: whats.category(key.1).to_owned(),
                 name: whats.name(key.1).to_owned(),
+                kind: key.2,
                 count,
                 total_ns,
                 max_ns,

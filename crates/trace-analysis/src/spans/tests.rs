@@ -91,7 +91,7 @@ fn so_many_durations_are_kept_apart() {
     let mut spans = Spans::new(&disorder);
     let thread = spans.thread(thread(1, 1));
     let mut put = |begin, end| {
-        let span = spans.complete(Open { at: begin, what: 0, thread }, end);
+        let span = spans.complete(Open { at: begin, what: 0, thread, is_poll: false }, end);
         (span.unwrap().own, spans.threads[0].roots.len())
     };
     let most = MAX_WAITING_OF_THREAD as u64;
@@ -131,7 +131,7 @@ fn threads_and_processes_are_numbered_as_they_come() {
 
 /// A begin or an end.
 fn part((what, thread): (u32, u32), at: u64, is_end: bool, id: Option<u64>) -> Part {
-    Part { open: Open { at, what, thread }, is_end, id }
+    Part { open: Open { at, what, thread, is_poll: false }, is_end, id }
 }
 
 //= docs/meaning.md#which-begin-an-end-belongs-to
@@ -207,7 +207,7 @@ fn what_comes_late_is_sorted_and_keeps_all_that_it_says() {
         assert_eq!(spans.part(part(who, at, is_end, id), &whats), None);
     }
     for (begin, end) in [(12, 14), (0, 20)] {
-        assert_eq!(spans.complete(Open { at: begin, what: a, thread: late }, end), None);
+        assert_eq!(spans.complete(Open { at: begin, what: a, thread: late, is_poll: false }, end), None);
     }
     let (mut ended, mut unfinished) = (Vec::new(), Vec::new());
     spans.finish(&whats, |span| ended.push(*span), |open| unfinished.push(*open)).unwrap();
@@ -220,9 +220,8 @@ fn what_comes_late_is_sorted_and_keeps_all_that_it_says() {
         span(a, late, Shape::Complete, 0, 20, 10),
     ];
     assert_eq!(ended, expected);
-    let open =
-        |what, thread, begin, is_operation| Unfinished { what, thread, process: 0, begin, is_operation };
-    assert_eq!(unfinished, [open(b, late, 40, false), open(b, in_order, 50, true)]);
+    let open = |what, thread, begin, shape| Unfinished { what, thread, process: 0, begin, shape };
+    assert_eq!(unfinished, [open(b, late, 40, Shape::Pair), open(b, in_order, 50, Shape::Operation)]);
 }
 
 //= docs/tables.md#tables

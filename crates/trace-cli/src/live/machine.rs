@@ -42,6 +42,7 @@ pub fn line(picture: &Picture) -> Value {
             "pid": pid,
             "category": span.category,
             "name": span.name,
+            "kind": span.kind.text(),
             "count": span.count,
             "per_second": rate(span.count, snapshot.seconds),
             "total_ns": span.total_ns,

@@ -20,19 +20,27 @@ const INTERVAL: Duration = Duration::from_millis(500);
 pub struct Watched {
     limit: DurationLimit,
     is_exceeded: bool,
+    /// Its name was that of operations and of durations.
+    is_mixed: bool,
     /// Set each time that it begins to be exceeded.
     has_come: Arc<AtomicBool>,
 }
 
 impl Watched {
     pub fn new(limit: DurationLimit, has_come: Arc<AtomicBool>) -> Self {
-        Self { limit, is_exceeded: false, has_come }
+        Self { limit, is_exceeded: false, is_mixed: false, has_come }
     }
 
-    /// Whether it begins to be exceeded.
-    fn look(&mut self, live: &mut Live, now_ns: u64) -> bool {
+    /// Whether it begins to be exceeded. A message says once why it cannot be.
+    fn look(&mut self, live: &mut Live, now_ns: u64, say: &Sender<String>) -> bool {
         let DurationLimit { function, selector, limit, .. } = &self.limit;
-        let value = live.value_of(*function, selector, now_ns);
+        let value = live.value_of(*function, selector, now_ns).unwrap_or_else(|mixed| {
+            if !std::mem::replace(&mut self.is_mixed, true) {
+                let _ = say
+                    .send(format!("trace: the trigger on {selector} does not fire: {}", mixed.with_choice()));
+            }
+            None
+        });
         let was_exceeded =
             std::mem::replace(&mut self.is_exceeded, value.is_some_and(|value| value > *limit));
         let begins = self.is_exceeded && !was_exceeded;
@@ -57,7 +65,8 @@ pub fn begin(
             let now_ns = time_of(&counts);
             let mut begins = false;
             for limit in &mut limits {
-                begins |= limit.look(live, now_ns);
+                let was_mixed = limit.is_mixed;
+                begins |= limit.look(live, now_ns, &say) | (limit.is_mixed != was_mixed);
             }
             if begins {
                 // When it is full, the other side has enough to read.

@@ -29,7 +29,7 @@ use std::io::{self, Read};
 use trace_format::event::{EventKind, Scope};
 use trace_format::kernel_object::{TYPE_CHANNEL, TYPE_PROCESS, TYPE_THREAD};
 use trace_format::units::{Koid, ProviderId, Ticks};
-use trace_model::Ended;
+use trace_model::{Ended, parent_operation_of, poll_of};
 use trace_reader::{
     Disorder, DisorderFinder, Event, Item, MANAGER, Names, Resolved, Text, Thread, Time, Value,
 };
@@ -86,6 +86,8 @@ struct Filler<'a, R> {
     /// By table: whether names of threads, and whether arguments are wanted.
     has_names: [bool; KINDS],
     has_args: [bool; KINDS],
+    /// Whether it is wanted which operations slices belong to.
+    has_operations: bool,
     /// By table: whether categories and names of events are wanted.
     has_category: [bool; KINDS],
     has_name: [bool; KINDS],
@@ -133,11 +135,16 @@ fn text_if(is_wanted: bool, text: Text<'_>) -> Cow<'_, str> {
 }
 
 /// An event that is a part of a slice, by whose category and name it is paired.
-fn part_of(event: &Event<'_>, async_id: Option<u64>, provider: ProviderId, args: Option<&str>) -> Open {
+fn part_of(
+    event: &Event<'_>,
+    [async_id, of]: [Option<u64>; 2],
+    provider: ProviderId,
+    args: Option<&str>,
+) -> Open {
     let Event { time, thread, category, name, .. } = *event;
     let [category, name] = [category, name].map(|text| text.to_str().into());
     let args = args.unwrap_or_default().into();
-    Open { at: time.nanos().0, rows: 0, thread, provider, category, name, async_id, args }
+    Open { at: time.nanos().0, rows: 0, thread, provider, category, name, async_id, of, args }
 }
 
 /// The table in which an event has its row.
@@ -166,6 +173,7 @@ impl<'a, R: Rows> Filler<'a, R> {
             wanted,
             has_names: has(&["process", "thread"]),
             has_args: has(&["args"]),
+            has_operations: wanted.has_any_of(Kind::Slices, &["kind", "operation_id", "parent_operation_id"]),
             has_category: has(&["category"]),
             has_name: has(&["name"]),
             rows,
@@ -324,6 +332,20 @@ impl<'a, R: Rows> Filler<'a, R> {
         added
     }
 
+    /// The id of the operation of which a duration is a poll, if that is wanted.
+    #[inline]
+    fn poll_of(&self, event: &Event<'_>) -> Option<u64> {
+        if !self.has_operations {
+            return None;
+        }
+        poll_of(event).or_else(|| self.late.first_poll(event.thread, event.time.nanos()))
+    }
+
+    /// The id of the operation in which one began, if that is wanted.
+    fn parent_of(&self, event: &Event<'_>) -> Option<u64> {
+        if self.has_operations { parent_operation_of(event) } else { None }
+    }
+
     /// A duration whose begin and end are one event.
     #[inline]
     fn complete(
@@ -337,7 +359,8 @@ impl<'a, R: Rows> Filler<'a, R> {
         let kind = Kind::Slices;
         if self.late.has_thread(event.thread) {
             let end = Time { ticks: end, ..event.time }.nanos().0;
-            self.late.push(&part_of(event, None, provider, args), Role::Complete(end));
+            let ids = [None, self.poll_of(event)];
+            self.late.push(&part_of(event, ids, provider, args), Role::Complete(end));
             return Ok(());
         }
         self.slices += 1;
@@ -345,6 +368,7 @@ impl<'a, R: Rows> Filler<'a, R> {
             return self.rows.row(kind, &[]);
         }
         let whose = self.whose(kind, event.thread, names);
+        let poll_of = self.poll_of(event);
         let Self { rows, session, slices, categories, event_names, last_thread, .. } = self;
         let (has_category, has_name) = (self.has_category[kind as usize], self.has_name[kind as usize]);
         let slice = Slice {
@@ -356,6 +380,7 @@ impl<'a, R: Rows> Filler<'a, R> {
             category: if has_category { &categories.shown(event.category, event.keys.0) } else { "" },
             name: if has_name { &event_names.shown(event.name, event.keys.1) } else { "" },
             async_id: None,
+            of: poll_of,
             args,
         };
         slice.add(*rows, session, whose.cells(), *slices, last_thread.1)
@@ -370,15 +395,19 @@ impl<'a, R: Rows> Filler<'a, R> {
         args: Option<&str>,
         names: &Names,
     ) -> io::Result<()> {
-        let open = |async_id: Option<u64>| part_of(event, async_id, provider, args);
+        let open = |async_id, of| part_of(event, [async_id, of], provider, args);
         let at = event.time.nanos().0;
         let category = text_if(self.has_category[table as usize], event.category);
         let name = text_if(self.has_name[table as usize], event.name);
         let phase = match event.kind {
-            EventKind::DurationBegin => return self.part(open(None), Role::Begin, names),
-            EventKind::AsyncBegin { id } => return self.part(open(Some(id)), Role::Begin, names),
-            EventKind::DurationEnd => return self.part(open(None), Role::End, names),
-            EventKind::AsyncEnd { id } => return self.part(open(Some(id)), Role::End, names),
+            EventKind::DurationBegin => {
+                return self.part(open(None, self.poll_of(event)), Role::Begin, names);
+            }
+            EventKind::AsyncBegin { id } => {
+                return self.part(open(Some(id), self.parent_of(event)), Role::Begin, names);
+            }
+            EventKind::DurationEnd => return self.part(open(None, None), Role::End, names),
+            EventKind::AsyncEnd { id } => return self.part(open(Some(id), None), Role::End, names),
             EventKind::Counter { id } => return self.counter(event, id, [&category, &name], names),
             EventKind::FlowBegin { .. } => "begin",
             EventKind::FlowStep { .. } => "step",

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering::Equal;
 use std::io;
-use trace_format::units::{Koid, ProviderId};
+use trace_format::units::{Koid, Nanos, ProviderId};
 use trace_model::{Begin, Ended, Pairing, token};
 use trace_reader::sorter::Sorter;
 use trace_reader::{Disorder, OperationKey, Text, Thread, ThreadNumbers};
@@ -23,6 +23,8 @@ pub(super) struct Open {
     pub category: Box<str>,
     pub name: Box<str>,
     pub async_id: Option<u64>,
+    /// The id of the operation of which it is a poll, or in which an operation began.
+    pub of: Option<u64>,
     pub args: Box<str>,
 }
 
@@ -129,19 +131,27 @@ impl<'a> Late<'a> {
         self.disorder.has_thread(thread)
     }
 
+    /// The id of the operation whose first poll began at a time of a thread.
+    #[inline]
+    pub fn first_poll(&self, thread: Thread, at: Nanos) -> Option<u64> {
+        self.disorder.first_poll(thread, at)
+    }
+
     pub fn push(&mut self, part: &Open, role: Role) {
         self.encoded.clear();
-        let Open { at, thread, provider, category, name, async_id, args, rows: _ } = part;
+        let Open { at, thread, provider, category, name, async_id, of, args, rows: _ } = part;
         let (role, end) = match role {
             Role::Begin => (BEGIN, 0),
             Role::End => (END, 0),
             Role::Complete(end) => (COMPLETE, end),
         };
-        let flags = role | if async_id.is_some() { HAS_ID } else { 0 } | u64::from(provider.0) << 32;
+        let has_id = if async_id.is_some() { HAS_ID } else { 0 };
+        let has_of = if of.is_some() { HAS_OF } else { 0 };
+        let flags = role | has_id | has_of | u64::from(provider.0) << 32;
         let (process, thread) = (thread.process.0, thread.thread.0);
         let [category_bytes, name_bytes] = [category, name].map(|text| text.len() as u64);
-        let id = async_id.unwrap_or(0);
-        let words: [u64; WORDS] = [*at, flags, process, thread, id, end, category_bytes, name_bytes];
+        let [id, of] = [async_id, of].map(|id| id.unwrap_or(0));
+        let words: [u64; WORDS] = [*at, flags, process, thread, id, of, end, category_bytes, name_bytes];
         self.encoded.extend(words.iter().flat_map(|word| word.to_le_bytes()));
         self.encoded.extend([category, name, args].iter().flat_map(|text| text.bytes()));
         self.sorter.get_or_insert_default().push(*at, &self.encoded);
@@ -162,17 +172,18 @@ impl<'a> Late<'a> {
     }
 }
 
-const WORDS: usize = 8;
+const WORDS: usize = 9;
 /// Bits of the second word.
 const BEGIN: u64 = 0;
 const END: u64 = 1;
 const COMPLETE: u64 = 2;
 const ROLE: u64 = 3;
 const HAS_ID: u64 = 4;
+const HAS_OF: u64 = 8;
 
 fn decode(bytes: &[u8]) -> Option<(Open, Role)> {
     let words = bytes.as_chunks::<8>().0.first_chunk::<WORDS>()?;
-    let [at, flags, process, thread, id, end, category, name] = words.map(u64::from_le_bytes);
+    let [at, flags, process, thread, id, of, end, category, name] = words.map(u64::from_le_bytes);
     let role = match flags & ROLE {
         BEGIN => Role::Begin,
         END => Role::End,
@@ -189,6 +200,7 @@ fn decode(bytes: &[u8]) -> Option<(Open, Role)> {
         category: category.into(),
         name: name.into(),
         async_id: (flags & HAS_ID != 0).then_some(id),
+        of: (flags & HAS_OF != 0).then_some(of),
         args: args.into(),
     };
     Some((part, role))

@@ -1,5 +1,6 @@
 //! Futures that are recorded as a bar from the first poll to the last, in which each poll is a duration.
 
+use crate::api::current::{Within, current_operation};
 use crate::api::id::Id;
 use crate::record::arguments::{IntoValue, Literal, Values};
 use crate::record::event::Event;
@@ -14,6 +15,10 @@ use trace_format::event::EventType;
 #[derive(Clone, Copy, Debug)]
 pub struct TraceFutureArgs<V: Values> {
     begin: &'static Site,
+    /// The begin of an operation in another one, whose id is the first of its arguments.
+    child: &'static Site,
+    /// The first of its arguments is the id of the operation.
+    poll: &'static Site,
     end: &'static Site,
     flow: &'static Site,
     id: Id,
@@ -23,14 +28,8 @@ pub struct TraceFutureArgs<V: Values> {
 impl<V: Values> TraceFutureArgs<V> {
     /// For [`trace_future_args!`](crate::trace_future_args).
     #[doc(hidden)]
-    pub const fn new(
-        begin: &'static Site,
-        end: &'static Site,
-        flow: &'static Site,
-        id: Id,
-        values: V,
-    ) -> Self {
-        Self { begin, end, flow, id, values }
+    pub const fn new([begin, child, poll, end, flow]: [&'static Site; 5], id: Id, values: V) -> Self {
+        Self { begin, child, poll, end, flow, id, values }
     }
 }
 
@@ -38,10 +37,11 @@ impl<V: Values> TraceFutureArgs<V> {
 pub trait TraceFutureExt: Future + Sized {
     /// Records the operation as an async event, from the beginning of the first poll until the future is
     /// ready or dropped, so that its latency is one bar; and each poll as a duration of the thread that
-    /// polls. The end of each has `poll-state`, `pending`, `ready` or `dropped`, and `poll-count`, the polls
-    /// so far. A flow connects the polls of a future that was not ready immediately; it ends with the last
-    /// poll, or, if the future is dropped, in a duration of length 0. The id in the arguments is that of bar
-    /// and flow: futures of the same name that run at the same time need different ids.
+    /// polls, whose argument `poll-of` is the operation's id. The end of each has `poll-state`, `pending`,
+    /// `ready` or `dropped`, and `poll-count`, the polls so far. A flow connects the polls of a future that
+    /// was not ready immediately; it ends with the last poll, or, if the future is dropped, in a duration of
+    /// length 0. The id in the arguments is that of bar and flow: futures of the same name that run at the
+    /// same time need different ids.
     ///
     /// A future that was polled before the recording began has no bar, since its beginning is not known.
     ///
@@ -76,14 +76,14 @@ pin_project_lite::pin_project! {
     impl<F, V: Values> PinnedDrop for TraceFuture<F, V> {
         fn drop(this: Pin<&mut Self>) {
             let this = this.project();
-            let TraceFutureArgs { end, flow, id, .. } = *this.arguments;
+            let TraceFutureArgs { poll, end, flow, id, .. } = *this.arguments;
             if !end.is_on() {
                 return;
             }
             let (now, values) = (Some(stamp()), ending("dropped", *this.polls));
             if *this.is_flowing {
                 // A flow ends in a duration.
-                write_event_at(flow, of_thread(EventType::DurationBegin), &(), now);
+                write_event_at(poll, of_thread(EventType::DurationBegin), &(id.0.into_value(), ()), now);
                 write_event_at(flow, of_operation(EventType::FlowEnd, id), &(), now);
                 write_event_at(end, of_thread(EventType::DurationEnd), &values, now);
             }
@@ -114,17 +114,24 @@ impl<F: Future, V: Values> Future for TraceFuture<F, V> {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
-        let TraceFutureArgs { begin, end, flow, id, ref values } = *this.arguments;
+        let TraceFutureArgs { begin, child, poll, end, flow, id, ref values } = *this.arguments;
         *this.polls += 1;
         let start = begin.is_on().then(stamp);
         if start.is_some() {
             if *this.polls == 1 {
-                write_event_at(begin, of_operation(EventType::AsyncBegin, id), values, start);
+                let begins = of_operation(EventType::AsyncBegin, id);
+                match current_operation() {
+                    None => write_event_at(begin, begins, values, start),
+                    Some(of) => write_event_at(child, begins, &(of.into_value(), values), start),
+                }
                 *this.is_open = true;
             }
-            write_event_at(begin, of_thread(EventType::DurationBegin), values, start);
+            let values = (id.0.into_value(), values);
+            write_event_at(poll, of_thread(EventType::DurationBegin), &values, start);
         }
+        let within = start.map(|_| Within::new(id.0));
         let result = this.inner.poll(context);
+        drop(within);
         if start.is_some() {
             let step = match (&result, *this.is_flowing) {
                 (Poll::Pending, false) => Some(EventType::FlowBegin),

@@ -477,6 +477,29 @@ impl Values for () {
     fn write_redacted(&self, _first: usize, _names: &impl Names, _record: &mut RecordWriter) {}
 }
 
+impl<R: Values> sealed::Sealed for &R {}
+
+impl<R: Values> Values for &R {
+    #[inline(always)]
+    fn count(&self) -> usize {
+        R::count(self)
+    }
+    #[inline(always)]
+    fn words(&self) -> usize {
+        R::words(self)
+    }
+    #[inline(always)]
+    fn write(&self, first: usize, names: &impl Names, record: &mut RecordWriter) {
+        R::write(self, first, names, record);
+    }
+    fn redacted_words(&self) -> usize {
+        R::redacted_words(self)
+    }
+    fn write_redacted(&self, first: usize, names: &impl Names, record: &mut RecordWriter) {
+        R::write_redacted(self, first, names, record);
+    }
+}
+
 impl<V: Value, R: Values> sealed::Sealed for (V, R) {}
 
 impl<V: Value, R: Values> Values for (V, R) {

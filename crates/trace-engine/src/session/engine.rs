@@ -9,7 +9,7 @@ pub use crate::session::config::Disposition;
 use crate::session::context::Context;
 pub use crate::session::fork::{call_at_first_event_of_children, is_new_child, without_forks};
 use crate::session::lease::{self, Lease, Unlinked};
-pub use crate::session::observer::{Observer, epoch, is_start_pending, observe};
+pub use crate::session::observer::{Observer, epoch, is_start_pending, observe, turn};
 use crate::session::observer::{advance_epoch, report_state};
 pub use crate::session::state::{Error, State, state};
 use crate::session::state::{begin_change, begin_change_to, end_change};

@@ -3,6 +3,7 @@
 use crate::session::state::{State, state};
 use crate::sync::{AtomicU32, Ordering};
 use std::sync::OnceLock;
+use std::time::Duration;
 
 /// Is called when recording starts and stops.
 #[derive(Clone, Copy, Debug)]
@@ -12,6 +13,17 @@ pub struct Observer {
     pub on_change: fn(State),
     /// Whether the observer has not handled a start yet: the start is reported to the manager after that.
     pub is_start_pending: fn() -> bool,
+    /// Called on the provider's thread while recording, and a last time, which the argument says, before it
+    /// stops: may still write records. Returns when to call it again.
+    pub on_turn: fn(bool) -> Option<Duration>,
+    /// The id of the operation that the calling thread works on, as far as the observer knows it.
+    pub operation: fn() -> Option<u64>,
+}
+
+impl Observer {
+    /// Takes no notice.
+    pub const NONE: Self =
+        Self { on_change: |_| (), is_start_pending: || false, on_turn: |_| None, operation: || None };
 }
 
 /// Observers of a process at most.
@@ -35,6 +47,16 @@ fn observers() -> impl Iterator<Item = &'static Observer> {
 #[must_use]
 pub fn is_start_pending() -> bool {
     observers().any(|observer| (observer.is_start_pending)())
+}
+
+/// Lets the observers do what is due while recording: see [`Observer::on_turn`]. When to call it again.
+pub fn turn(is_last: bool) -> Option<Duration> {
+    observers().filter_map(|observer| (observer.on_turn)(is_last)).min()
+}
+
+/// The operation of the calling thread that an observer knows.
+pub(crate) fn observed_operation() -> Option<u64> {
+    observers().find_map(|observer| (observer.operation)())
 }
 
 /// Calls the observers.

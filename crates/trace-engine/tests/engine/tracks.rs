@@ -107,7 +107,7 @@ fn a_future_is_a_bar_of_polls_that_a_flow_connects() {
     let trace = Trace::start(1 << 20, &[]);
     finish(Pending(2).trace(trace_future_args!("app", "task", 9, "n" => 5_u32)));
     let read = trace.stop();
-    let begin = "begin app/task n=Uint32(5)";
+    let begin = "begin app/task poll-of=Uint64(9) n=Uint32(5)";
     let inside = "instant t app/inside";
     let end = |state, count| format!("end app/task poll-state=\"{state}\" poll-count=Uint64({count})");
     let lines = [
@@ -134,7 +134,10 @@ fn a_future_that_is_ready_at_once_has_no_flow() {
     let read = trace.stop();
     let end = "end app/task poll-state=\"ready\" poll-count=Uint64(1)";
     let (opened, closed) = ("async begin 9 app/task", format!("async end 9 app/task{}", &end[12..]));
-    assert_eq!(read.lines(), [opened, "begin app/task", "instant t app/inside", end, &closed]);
+    assert_eq!(
+        read.lines(),
+        [opened, "begin app/task poll-of=Uint64(9)", "instant t app/inside", end, &closed]
+    );
 }
 
 /// One that was never polled has not begun.
@@ -147,8 +150,12 @@ fn a_future_that_is_dropped_ends_there() {
     drop(dropped);
     let lines = trace.stop().lines();
     let end = "app/task poll-state=\"dropped\" poll-count=Uint64(1)";
-    let ends =
-        ["begin app/task", "flow end 2 app/task", &format!("end {end}"), &format!("async end 2 {end}")];
+    let ends = [
+        "begin app/task poll-of=Uint64(2)",
+        "flow end 2 app/task",
+        &format!("end {end}"),
+        &format!("async end 2 {end}"),
+    ];
     assert_eq!(lines[5..], ends, "{lines:?}");
 }
 
@@ -166,5 +173,5 @@ fn what_was_polled_before_the_trace_is_counted_and_has_no_end_alone() {
     assert_eq!(future.as_mut().poll(&mut context), Poll::Ready(42));
     let read = trace.stop();
     let end = "end app/task poll-state=\"ready\" poll-count=Uint64(2)";
-    assert_eq!(read.lines(), ["begin app/task", "instant t app/inside", end]);
+    assert_eq!(read.lines(), ["begin app/task poll-of=Uint64(3)", "instant t app/inside", end]);
 }

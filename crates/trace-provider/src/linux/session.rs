@@ -236,7 +236,8 @@ impl Session {
         });
         let back = self.engine.as_ref().and_then(Engine::back_ahead);
         let look = self.start_is_pending.then_some(OBSERVER_INTERVAL);
-        [resend, poll, look, back].into_iter().flatten().min().map(|delay| Instant::now() + delay)
+        let turn = if self.state == State::Started { trace_engine::engine::turn(false) } else { None };
+        [resend, poll, look, back, turn].into_iter().flatten().min().map(|delay| Instant::now() + delay)
     }
 
     /// Hands over what was recorded so far, in streaming mode.
@@ -261,6 +262,7 @@ impl Session {
         if self.state != State::Started || self.engine.is_none() {
             return;
         }
+        trace_engine::engine::turn(true);
         self.state = State::Stopped;
         atrace::want(false);
         self.start_is_pending = false;

@@ -12,6 +12,7 @@ use std::fmt::Write;
 use trace_analysis::Shape;
 use trace_analysis::live::{Live, Mark, Snapshot};
 use trace_format::units::{Koid, ProviderId};
+
 use trace_reader::{Item, Names, Resolved, Thread};
 
 /// Tracks that are drawn; what would be on further ones is only counted.
@@ -163,14 +164,17 @@ impl Drawing {
                     self.totals.slices += 1;
                     Track::new(Kind::Thread, span.thread.into())
                 };
-                let place = span.what as usize;
-                if self.sums.len() <= place {
-                    self.sums.resize(place + 1, Sum::default());
+                // A poll is no duration of that name.
+                if span.shape != Shape::Poll {
+                    let place = span.what as usize;
+                    if self.sums.len() <= place {
+                        self.sums.resize(place + 1, Sum::default());
+                    }
+                    let sum = &mut self.sums[place];
+                    sum.count += 1;
+                    sum.total = sum.total.saturating_add(span.duration());
+                    sum.longest = sum.longest.max(span.duration());
                 }
-                let sum = &mut self.sums[place];
-                sum.count += 1;
-                sum.total = sum.total.saturating_add(span.duration());
-                sum.longest = sum.longest.max(span.duration());
                 if let Some(track) = self.track(of) {
                     let slice = Slice { at: span.begin, length: span.duration(), track, what: span.what };
                     self.batch.slices.push(slice);
@@ -297,7 +301,7 @@ impl Drawer {
             if open.len() >= MAX_OPEN {
                 break;
             }
-            let track = if of.is_operation {
+            let track = if of.shape == Shape::Operation {
                 Track { what: of.what, ..Track::new(Kind::Operations, of.process.into()) }
             } else {
                 Track::new(Kind::Thread, of.thread.into())

@@ -140,6 +140,20 @@ impl<D: Default, const BLOCKS: usize, const BLOCK_SLOTS: usize> Slots<D, BLOCKS,
         self.slot_of(id).map(|(slot, _)| &slot.data)
     }
 
+    /// How many slots were ever used.
+    pub fn used(&self) -> usize {
+        self.unused.load(Ordering::Relaxed) as usize
+    }
+
+    /// The span of a slot, if one is open.
+    pub fn open(&self, number: u32) -> Option<(u64, &D)> {
+        let slot = self.slot(number)?;
+        // Acquire: pairs with the Release in `begin`.
+        let state = slot.state.load(Ordering::Acquire);
+        let id = ID | (state >> 32) << NUMBER_BITS | u64::from(number);
+        (state as u32 > 0).then_some((id, &slot.data))
+    }
+
     /// One more reference, for a caller that has one.
     #[inline]
     pub fn reference(&self, id: u64) {

@@ -165,3 +165,24 @@ fn a_span_ends_once_and_last() {
         });
     }
 }
+
+/// A thread that looks at all slots finds the id of the span that has a slot, or none.
+#[test]
+fn what_is_open_is_found_by_its_slot() {
+    let two_spans = |world: &World| {
+        for _ in 0..2 {
+            let id = begin(world);
+            assert_eq!(world.open(number_of(id)).map(|(open, _)| open), Some(id));
+            assert!(release(world, id));
+            assert!(world.open(number_of(id)).is_none_or(|(open, _)| open != id), "it has ended");
+        }
+    };
+    let looks = |world: &World| {
+        for number in 0..world.used() as u32 {
+            if let Some((id, _)) = world.open(number) {
+                assert_eq!(number_of(id), number);
+            }
+        }
+    };
+    check(two_spans, looks, |_| ());
+}

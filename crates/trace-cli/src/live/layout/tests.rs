@@ -34,6 +34,7 @@ fn picture() -> Picture {
         provider: ProviderId(provider),
         category: "net".to_owned(),
         name: name.to_owned(),
+        kind: trace_analysis::assertion::Kind::Slice,
         count,
         total_ns: 2_500_000_000,
         max_ns: 12_000_000,

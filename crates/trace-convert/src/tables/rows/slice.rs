@@ -18,6 +18,8 @@ pub(super) struct Slice<'a, T> {
     pub category: &'a str,
     pub name: &'a str,
     pub async_id: Option<u64>,
+    /// The id of the operation of which it is a poll, or in which an operation began.
+    pub of: Option<u64>,
     pub args: Option<&'a str>,
 }
 
@@ -41,10 +43,10 @@ impl Moment for u64 {
 
 impl<'a> Slice<'a, u64> {
     pub fn of(open: &'a Open, end: Option<u64>) -> Self {
-        let Open { at, rows, thread, provider, category, name, async_id, args } = open;
+        let Open { at, rows, thread, provider, category, name, async_id, of, args } = open;
         let args = (!args.is_empty()).then_some(&**args);
-        let (thread, provider, async_id) = (*thread, *provider, *async_id);
-        Self { at: *at, end, begun_at: Some(*rows), thread, provider, category, name, async_id, args }
+        let (thread, provider, async_id, of) = (*thread, *provider, *async_id, *of);
+        Self { at: *at, end, begun_at: Some(*rows), thread, provider, category, name, async_id, of, args }
     }
 }
 
@@ -63,6 +65,14 @@ impl<T: Moment> Slice<'_, T> {
         let args = self.args.map_or(Cell::Null, Cell::Text);
         let async_id = self.async_id.map_or(Cell::Null, Cell::Unsigned);
         let provider = Cell::Integer(self.provider.0.into());
+        let kind = Cell::Text(match (self.async_id, self.of) {
+            (Some(_), _) => "operation",
+            (None, Some(_)) => "poll",
+            (None, None) => "slice",
+        });
+        let unsigned = |id: Option<u64>| id.map_or(Cell::Null, Cell::Unsigned);
+        let operation = unsigned(self.async_id.or(self.of));
+        let parent_operation = unsigned(self.of.filter(|_| self.async_id.is_some()));
         if rows.takes_all() {
             let at = self.at.nanos();
             let dur = self.end.map_or(Cell::Null, dur);
@@ -87,6 +97,9 @@ impl<T: Moment> Slice<'_, T> {
                 number,
                 provider,
                 utc,
+                kind,
+                operation,
+                parent_operation,
             ];
             return rows.row(Kind::Slices, &cells);
         }
@@ -105,6 +118,9 @@ impl<T: Moment> Slice<'_, T> {
             14 => Cell::Integer(number),
             15 => provider,
             16 => session.utc(self.at.nanos()),
+            17 => kind,
+            18 => operation,
+            19 => parent_operation,
             // Another pass adds the others.
             _ => Cell::Null,
         })

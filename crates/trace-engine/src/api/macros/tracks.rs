@@ -166,8 +166,8 @@ macro_rules! track_duration {
 /// What [`TraceFutureExt::trace`](crate::TraceFutureExt::trace) takes: `trace_future_args!(category, name,
 /// flow_id, "key" => value, …)`; the flow's id and the arguments may be left out.
 ///
-/// The begin of each poll has the arguments. They are evaluated once, immediately, and stored in the future:
-/// they must be numbers, or text that lives as long as the future.
+/// The begin of the operation and that of each poll have the arguments, at most 14. They are evaluated once,
+/// immediately, and stored in the future: they must be numbers, or text that lives as long as the future.
 #[macro_export]
 macro_rules! trace_future_args {
     ($category:expr, $name:expr $(, $key:expr => $value:expr)* $(,)?) => {
@@ -177,10 +177,14 @@ macro_rules! trace_future_args {
         $crate::TraceFutureArgs::new(
             {
                 $crate::__no_text!($flow, "trace_future_args!(category, name, [flow], \"key\" => value, …)");
-                $crate::__site!($category, $name $(, $key)*)
+                [
+                    $crate::__site!($category, $name $(, $key)*),
+                    $crate::__site!($category, $name, "parent-operation" $(, $key)*),
+                    $crate::__site!($category, $name, "poll-of" $(, $key)*),
+                    $crate::__site!($category, $name, "poll-state", "poll-count"),
+                    $crate::__site!($category, $name),
+                ]
             },
-            $crate::__site!($category, $name, "poll-state", "poll-count"),
-            $crate::__site!($category, $name),
             $crate::Id::from($flow),
             $crate::__values!($($value),*),
         )

@@ -1,0 +1,165 @@
+//! Futures have one shape in the trace, however they are recorded.
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use trace_tests::{Sandbox, json};
+
+/// The ways, and the categories of what they record.
+const WAYS: [(&str, &str); 7] = [
+    ("trace", "jobs"),
+    ("attribute", "jobs"),
+    ("tokio", "tokio"),
+    ("tracing", "jobs"),
+    ("layer", "jobs"),
+    ("lifetimes", "jobs"),
+    ("enter", "jobs"),
+];
+const JOBS: usize = 50;
+
+/// The rows that a query of a trace has.
+fn rows(sandbox: &Sandbox, trace: &str, sql: &str) -> Vec<Value> {
+    let output = sandbox.trace(["query", "--output", "json", sql, trace]);
+    assert!(output.status.success(), "{output:?}");
+    json::<Value>(&output).as_array().unwrap().clone()
+}
+
+/// How many slices of each kind have a name.
+fn kinds(sandbox: &Sandbox, trace: &str, name: &str) -> BTreeMap<String, u64> {
+    let sql = format!("SELECT kind, count(*) AS n FROM slices WHERE name = '{name}' GROUP BY kind");
+    let rows = rows(sandbox, trace, &sql);
+    rows.iter().map(|row| (row["kind"].as_str().unwrap().to_owned(), row["n"].as_u64().unwrap())).collect()
+}
+
+fn succeeds(sandbox: &Sandbox, arguments: &[&str]) -> Value {
+    let output = sandbox.trace(arguments);
+    assert!(output.status.success(), "{arguments:?}: {output:?}");
+    json(&output)
+}
+
+//= docs/rust.md#asynchronous-code
+#[test]
+fn each_way_records_the_same_operations() {
+    let sandbox = Sandbox::new();
+    for (way, category) in WAYS {
+        let trace = format!("{way}.fxt");
+        let output = sandbox.record(&["-o", &trace], "asynchronous", &[way, &JOBS.to_string()]);
+        assert!(output.status.success(), "{way}: {output:?}");
+        // By the program's own clock.
+        let text = String::from_utf8(output.stdout).unwrap();
+        let mut own: Vec<u64> = text.lines().map(|line| line.parse().unwrap()).collect();
+        own.sort_unstable();
+        assert_eq!(own.len(), JOBS, "{way}");
+        let kinds = kinds(&sandbox, &trace, "job");
+        assert_eq!((kinds["operation"], kinds.get("slice")), (JOBS as u64, None), "{way}: {kinds:?}");
+        let polls = if way == "enter" { 0 } else { JOBS as u64 };
+        assert!(kinds.get("poll").copied().unwrap_or(0) >= polls, "{way}: {kinds:?}");
+        let sql = "SELECT dur FROM slices WHERE name = 'job' AND kind = 'operation' ORDER BY dur";
+        let lengths = rows(&sandbox, &trace, sql);
+        for (length, own) in lengths.iter().zip(&own) {
+            let length = length["dur"].as_u64().unwrap();
+            // Both clocks are read around the same work.
+            assert!(length + 100_000 >= *own, "{way}: {length} of {own}");
+        }
+        // Each poll is in its operation, with the same id, and on the threads that worked on it.
+        let sql = "SELECT count(*) AS n FROM slices p JOIN slices o ON o.kind = 'operation' \
+                   AND o.async_id = p.operation_id AND o.pid = p.pid AND o.category = p.category \
+                   WHERE p.kind = 'poll' AND p.ts >= o.ts - 1 AND p.ts + p.dur <= o.ts + o.dur + 1";
+        let inside = rows(&sandbox, &trace, sql)[0]["n"].as_u64().unwrap();
+        assert_eq!(inside, kinds.get("poll").copied().unwrap_or(0), "{way}");
+        let least = lengths[0]["dur"].as_u64().unwrap();
+        assert!(least >= 2_000_000, "{way}: {least}");
+        let assertion = format!("count({category}:job) == {JOBS} and min(job) == {least}ns");
+        succeeds(&sandbox, &["assert", "--json", &trace, &assertion]);
+        let stats = succeeds(&sandbox, &["stats", "--json", "--name", "job", &trace]);
+        let count = |table: &str| {
+            stats[table]["rows"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|row| row["count"].as_u64().unwrap())
+                .sum::<u64>()
+        };
+        assert_eq!((count("durations"), count("operations")), (0, JOBS as u64), "{way}");
+        assert_eq!(count("polls"), inside, "{way}");
+        let measure = json!({"measure": [{
+            "type": "duration", "event_name": "job", "event_category": category,
+            "expected_sample_count": JOBS,
+        }]});
+        std::fs::write(sandbox.file("spec.json"), measure.to_string()).unwrap();
+        succeeds(&sandbox, &["measure", "--json", "--spec-file", "spec.json", &trace]);
+    }
+}
+
+/// A job that never wakes is there as an open operation, when the recording stops and when everything is
+/// killed.
+//= docs/rust.md#asynchronous-code
+#[test]
+fn what_waits_forever_is_an_open_operation() {
+    for way in ["trace", "tokio", "tracing", "layer", "lifetimes"] {
+        for is_killed in [false, true] {
+            let sandbox = Sandbox::new();
+            let _manager = sandbox.spawn("trace", &["manager"]);
+            trace_tests::wait_for("the manager", || sandbox.manager_pid());
+            let output = sandbox.trace(["start", "--buffering-mode", "circular", "-o", "hang.fxt"]);
+            assert!(output.status.success(), "{output:?}");
+            let mut program = sandbox.spawn("asynchronous", &[way, "hang"]);
+            assert_eq!(program.line(), "waiting");
+            if is_killed {
+                trace_tests::wait_for("the operation", || {
+                    let _ = std::fs::remove_file(sandbox.file("soon.fxt"));
+                    let output = sandbox.trace(["snapshot", "-o", "soon.fxt"]);
+                    assert!(output.status.success(), "{output:?}");
+                    kinds(&sandbox, "soon.fxt", "job").contains_key("operation").then_some(())
+                });
+                program.signal(Signal::KILL);
+            }
+            let output = sandbox.trace(["stop"]);
+            assert!(output.status.success(), "{output:?}");
+            if !is_killed {
+                program.close_stdin();
+                program.succeed();
+            }
+            let sql = "SELECT kind, dur FROM slices WHERE name = 'job' ORDER BY kind";
+            let found = rows(&sandbox, "hang.fxt", sql);
+            let open: Vec<_> = found.iter().filter(|row| row["dur"].is_null()).collect();
+            assert_eq!(open, [&json!({"kind": "operation", "dur": null})], "{way}, {is_killed}: {found:?}");
+            assert!(found.iter().all(|row| row["kind"] != "slice"), "{way}, {is_killed}: {found:?}");
+        }
+    }
+}
+
+/// The slow step of a request is the longest of those whose parent the request is.
+//= docs/rust.md#asynchronous-code
+#[test]
+fn steps_have_their_request_as_parent() {
+    let sandbox = Sandbox::new();
+    for way in ["tracing", "layer", "lifetimes"] {
+        let trace = format!("{way}.fxt");
+        let output = sandbox.record(&["-o", &trace], "asynchronous", &[way, "steps", "8"]);
+        assert!(output.status.success(), "{way}: {output:?}");
+        let sql = "SELECT r.async_id AS request, s.name AS step, s.dur / 1000000 AS ms FROM slices r \
+                   JOIN slices s ON s.parent_operation_id = r.operation_id AND s.pid = r.pid \
+                   WHERE r.kind = 'operation' AND r.name = 'request' ORDER BY 1, 3 DESC";
+        let found = rows(&sandbox, &trace, sql);
+        let steps: Vec<_> = found.iter().map(|row| row["step"].as_str().unwrap()).collect();
+        assert_eq!(steps, ["fetch", "parse"].repeat(8), "{way}: {found:?}");
+        assert!(found.iter().step_by(2).all(|row| row["ms"].as_u64().unwrap() >= 10), "{way}: {found:?}");
+    }
+}
+
+//= docs/rust.md#asynchronous-code
+#[test]
+fn parents_are_known_across_libraries() {
+    let sandbox = Sandbox::new();
+    let output = sandbox.record(&["-o", "mixed.fxt"], "asynchronous", &["mixed"]);
+    assert!(output.status.success(), "{output:?}");
+    let sql = "SELECT c.name AS child, p.name AS parent FROM slices c LEFT JOIN slices p \
+               ON p.kind = 'operation' AND p.operation_id = c.parent_operation_id AND p.pid = c.pid \
+               WHERE c.kind = 'operation' ORDER BY c.ts";
+    let found = rows(&sandbox, "mixed.fxt", sql);
+    let expected =
+        [("request", None), ("task", Some("request")), ("step", Some("task")), ("job", Some("step"))];
+    let expected: Vec<_> = expected.map(|(child, parent)| json!({"child": child, "parent": parent})).into();
+    assert_eq!(found, expected);
+}
