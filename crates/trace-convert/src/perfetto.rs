@@ -66,6 +66,9 @@ const ZERO_NUMBERS: &str =
 const LOGS_WITHOUT_CLOCK: &str =
     "log entries were written as instants, because the trace does not have the wall clock";
 
+/// The remark about parts of flows on lanes.
+const LANE_FLOWS: &str = "parts of flows are in slices that overlap others, where Perfetto shows no arrows";
+
 /// Converts an archive in memory.
 ///
 /// # Errors
@@ -105,6 +108,7 @@ fn write(input: &mut dyn Read, output: &mut dyn Write, options: Options) -> Resu
         clock: None,
         logs_without_clock: 0,
         unmatched: 0,
+        lane_flows: 0,
         last: None,
         early: Vec::new(),
         early_bytes: 0,
@@ -124,6 +128,7 @@ fn write(input: &mut dyn Read, output: &mut dyn Write, options: Options) -> Resu
         (ZERO_NUMBERS, zero_numbers),
         (LOGS_WITHOUT_CLOCK, exporter.logs_without_clock),
         (UNMATCHED, exporter.unmatched),
+        (LANE_FLOWS, exporter.lane_flows),
     ] {
         summary.remarks.extend((count > 0).then(|| (remark.to_owned(), count)));
     }
@@ -151,6 +156,8 @@ struct Exporter<W> {
     logs_without_clock: u64,
     /// Ends without a begin among odd slices.
     unmatched: u64,
+    /// Parts of flows on lanes that are not the thread's own track.
+    lane_flows: u64,
     /// The time of the last event, for records without one.
     last: Option<u64>,
     /// Objects before the first event, whose time they get.

@@ -71,6 +71,24 @@ fn what_overlaps_is_on_a_lane() {
     assert_eq!(summary, Summary { events: 3, ..Summary::default() });
 }
 
+/// Perfetto shows no arrow where the part of the flow is on a further lane; Chrome's readers do.
+//= docs/meaning.md#flows
+#[test]
+fn a_remark_counts_parts_of_flows_on_lanes() {
+    let lines = [
+        complete(0, "A", 20_000),
+        (5_000, "f", EventKind::FlowBegin { id: 1 }, &[][..]),
+        complete(10_000, "B", 40_000),
+        (25_000, "f", EventKind::FlowStep { id: 1 }, &[]),
+        (30_000, "f", EventKind::FlowEnd { id: 1 }, &[]),
+    ];
+    let (steps, summary) = steps(&lines);
+    assert_eq!(steps, ["2 0 A", "2 5000 f", "3 10000 B", "3 25000 f", "3 30000 f", "2 20000", "3 40000"]);
+    let said = "parts of flows are in slices that overlap others, where Perfetto shows no arrows";
+    assert_eq!(summary.remarks, [(said.to_owned(), 2)]);
+    assert_eq!(document(&lines).1.remarks, []);
+}
+
 //= docs/meaning.md#overlap
 #[test]
 fn of_what_begins_together_the_outer_one_comes_first() {

@@ -138,6 +138,7 @@ impl<W: Write> WriteOdd for Writer<'_, W> {
     }
 
     fn flow(&mut self, lane: Lane, at: u64, bytes: &[u8]) -> io::Result<()> {
+        self.exporter.lane_flows += u64::from(lane.number > 0);
         let track = self.lane(lane);
         self.step(None, track, at, bytes)
     }

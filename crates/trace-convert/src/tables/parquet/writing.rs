@@ -13,18 +13,50 @@ use ::parquet::file::writer::{SerializedFileWriter, SerializedPageWriter, Tracke
 use ::parquet::schema::parser::parse_message_type;
 use bytes::Bytes;
 use std::io::{self, Write};
-use std::sync::Arc;
 use std::sync::mpsc::Receiver;
+use std::sync::{Arc, Mutex, PoisonError};
 use zstd::bulk::Compressor;
 
 /// The outputs of all tables.
 pub struct Writing<W: Write + Send> {
     tables: Vec<TableWriter<W>>,
     compressor: Compressor<'static>,
+    failure: Failure,
+}
+
+/// Why an output could not be written: the library forgets some errors.
+type Failure = Arc<Mutex<Option<io::Error>>>;
+
+/// An output that remembers why it could not be written.
+struct Remembering<W> {
+    output: W,
+    failure: Failure,
+}
+
+impl<W> Remembering<W> {
+    fn noted<T>(&self, result: io::Result<T>) -> io::Result<T> {
+        result.map_err(|error| {
+            let copy = io::Error::new(error.kind(), error.to_string());
+            *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+            copy
+        })
+    }
+}
+
+impl<W: Write> Write for Remembering<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.output.write(bytes);
+        self.noted(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let flushed = self.output.flush();
+        self.noted(flushed)
+    }
 }
 
 struct TableWriter<W: Write + Send> {
-    file: SerializedFileWriter<W>,
+    file: SerializedFileWriter<Remembering<W>>,
     /// The columns of the group that is not complete.
     chunks: Vec<Chunk>,
 }
@@ -40,19 +72,28 @@ struct Chunk {
 impl<W: Write + Send> Writing<W> {
     /// Begins all tables, in the order of [`Kind`].
     pub fn new(outputs: Vec<W>) -> io::Result<Self> {
-        let mut tables = Vec::new();
+        let (mut tables, failure) = (Vec::new(), Failure::default());
         for (kind, output) in Kind::ALL.into_iter().zip(outputs) {
             let schema = Arc::new(parse_message_type(&schema(kind.table())).map_err(other)?);
+            let output = Remembering { output, failure: failure.clone() };
             let file = SerializedFileWriter::new(output, schema, Arc::new(properties(kind)));
             let chunks = kind.table().columns.iter().map(|_| Chunk::new()).collect();
             tables.push(TableWriter { file: file.map_err(other)?, chunks });
         }
-        Ok(Self { tables, compressor: Compressor::new(COMPRESSION_LEVEL)? })
+        Ok(Self { tables, compressor: Compressor::new(COMPRESSION_LEVEL)?, failure })
     }
 
     /// Writes what comes, until there is no more; completes the files if the thread before has come to its
     /// end.
-    pub fn run(mut self, encoded: &Receiver<Encoded>) -> io::Result<()> {
+    pub fn run(self, encoded: &Receiver<Encoded>) -> io::Result<()> {
+        let failure = self.failure.clone();
+        self.write(encoded).map_err(|error| {
+            let failure = failure.lock().unwrap_or_else(PoisonError::into_inner).take();
+            failure.unwrap_or(error)
+        })
+    }
+
+    fn write(mut self, encoded: &Receiver<Encoded>) -> io::Result<()> {
         for encoded in encoded {
             match encoded {
                 Encoded::Page(kind, place, page) => {
