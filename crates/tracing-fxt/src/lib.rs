@@ -22,7 +22,8 @@
 //! |---|---|
 //! | target | category: `trace record --categories 'my_app*'` selects |
 //! | span that is entered once | a duration of the thread, with the fields of the span |
-//! | span that is entered again, or waits | an asynchronous operation from its first entry to its end, with each `enter` as a poll |
+//! | span that is entered again, or waits | an asynchronous operation from its first entry to its end |
+//! | each time that it is entered | a poll of the operation |
 //! | fields recorded later | arguments of the next end |
 //! | a span, with [`Options::lifetimes`] | an asynchronous operation, from creation to last drop |
 //! | `follows_from` | an arrow to the first time that the span is entered |

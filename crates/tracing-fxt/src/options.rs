@@ -41,9 +41,9 @@ impl Options {
         self
     }
 
-    /// Records each span as an asynchronous operation, from its creation until its last handle is dropped, and
-    /// the times in which it is entered as its polls. By default, only spans that are entered more than once
-    /// are operations, from their first entry on.
+    /// Records each span as an asynchronous operation, from its creation until its last handle is dropped,
+    /// and the times in which it is entered as its polls. By default, only spans that are entered more than
+    /// once are operations, from their first entry on.
     #[must_use]
     pub const fn lifetimes(mut self) -> Self {
         self.has_lifetimes = true;
