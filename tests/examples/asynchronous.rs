@@ -1,7 +1,7 @@
 //! One program, written in each of the ways in which a future can be recorded.
 //!
-//! `asynchronous WAY COUNT`: so many jobs at a time, each of which waits twice for 1 ms. Prints the nanoseconds
-//! that each took by the program's own clock.
+//! `asynchronous WAY COUNT`: so many jobs at a time, each of which waits twice for 1 ms. Prints the
+//! nanoseconds that each took by the program's own clock.
 //! `asynchronous WAY hang`: a job that waits forever. Prints "waiting", and ends with stdin.
 //! `asynchronous WAY steps COUNT`: requests, each with two steps, of which the second one is slow.
 //! `asynchronous mixed`: a task of tokio in a span, in which a traced future awaits a traced function.

@@ -132,7 +132,8 @@ fn nanos(event: &Event<'_>) -> u64 {
 
 impl Exactly {
     fn matches(&self, category: &[u8], name: &[u8]) -> bool {
-        self.category.as_bytes() == category && self.name.as_bytes() == name
+        // As everywhere, what is no UTF-8 is replaced.
+        Text(category).to_str() == self.category && Text(name).to_str() == self.name
     }
 }
 

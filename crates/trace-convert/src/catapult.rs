@@ -20,8 +20,8 @@ use crate::flows::{Begin, Flows, Part as FlowPart};
 use crate::jobs::{Batch, Collector, Crew, Jobs};
 use crate::json::Json;
 use crate::losses::Losses;
-use crate::numbers::{LONG_NUMBERS, is_long};
-use crate::odd::{OddSlices, UNMATCHED};
+use crate::numbers::{LONG_NUMBERS, TAKEN_NUMBERS, ZERO_NUMBERS, is_long, is_taken};
+use crate::odd::OddSlices;
 use crate::output::Output;
 use crate::{ConvertError, Summary, source};
 use event::{Events, Tally};
@@ -137,8 +137,7 @@ fn write(
         has_written: false,
         events: Events::new(dialect),
         selection: Selection::new(filter),
-        long_threads: HashSet::new(),
-        unmatched: 0,
+        unusual_threads: HashSet::new(),
         odd: odd.filter(|odd| is_chrome && !odd.is_empty()).map(|odd| Box::new(OddSlices::new(odd))),
         sharing: (jobs.threads > 1).then(|| Sharing::new(jobs, dialect)),
         dialect,
@@ -159,10 +158,14 @@ fn write(
         exporter.system.spill_if_full()
     })?;
     exporter.write_odd().map_err(ConvertError::Write)?;
+    let threads = |has: fn(Thread) -> bool| {
+        exporter.unusual_threads.iter().filter(|thread| has(**thread)).count() as u64
+    };
     let counts = [
         (FURTHER_ENDS, exporter.further_ends),
-        (LONG_NUMBERS, exporter.long_threads.len() as u64),
-        (UNMATCHED, exporter.unmatched),
+        (LONG_NUMBERS, threads(is_long)),
+        (ZERO_NUMBERS, threads(|thread| thread.thread.0 == 0)),
+        (TAKEN_NUMBERS, threads(is_taken)),
     ];
     let remarks = counts.into_iter().filter(|(_, count)| *count > 0);
     let remarks: Vec<_> = remarks.map(|(remark, count)| (remark.to_owned(), count)).collect();
@@ -195,10 +198,8 @@ struct Exporter<W> {
     /// What this thread writes, behind all that was written or given to other threads.
     events: Events,
     selection: Selection,
-    /// Threads whose numbers are replaced, in Chrome's dialect.
-    long_threads: HashSet<Thread>,
-    /// Ends without a begin among odd slices.
-    unmatched: u64,
+    /// Threads with numbers that are replaced, or may be those of lanes, in Chrome's dialect.
+    unusual_threads: HashSet<Thread>,
     /// Slices that are written last, in Chrome's dialect.
     odd: Option<Box<OddSlices>>,
     /// Other threads that make the text of events.
@@ -339,8 +340,8 @@ impl<W: Write> Exporter<W> {
         if !matches!(event.kind, EventKind::Unknown { .. }) && !self.selection.keeps(event) {
             return Ok(());
         }
-        if is_long(event.thread) && self.events.is_chrome() {
-            self.long_threads.insert(event.thread);
+        if odd::is_unusual(event.thread) && self.events.is_chrome() {
+            self.unusual_threads.insert(event.thread);
         }
         if self.odd.as_ref().is_some_and(|odd| odd.has(event)) {
             self.keep_odd(event);

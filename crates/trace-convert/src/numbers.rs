@@ -10,10 +10,29 @@ const FIRST_OF_LONG: u32 = 1 << 30;
 /// The remark about threads whose numbers are longer.
 pub(crate) const LONG_NUMBERS: &str = "threads with numbers of more than 32 bits, which are replaced";
 
+/// The remark about threads with the number of the idle thread.
+pub(crate) const ZERO_NUMBERS: &str =
+    "threads with the number 0, which readers reserve for the idle thread; another number replaces it";
+
+/// The remark about threads with numbers that stand for others.
+pub(crate) const TAKEN_NUMBERS: &str = "threads with numbers that stand for longer ones; others replace them";
+
 /// Whether a number of a thread is longer.
 #[inline]
 pub(crate) const fn is_long(thread: Thread) -> bool {
     (thread.process.0 | thread.thread.0) >> 32 != 0
+}
+
+/// Whether the number of a thread is one of those that stand for longer ones.
+#[inline]
+pub(crate) const fn is_taken(thread: Thread) -> bool {
+    thread.thread.0 >> FIRST_OF_LONG.trailing_zeros() == 1
+}
+
+/// Whether a thread has another number for readers.
+#[inline]
+pub(crate) const fn is_replaced(thread: Thread) -> bool {
+    is_long(thread) || is_taken(thread) || thread.thread.0 == 0
 }
 
 /// The number for a koid: itself, or one that depends on all bits of a longer one, so that two that differ
@@ -22,10 +41,12 @@ pub(crate) fn short(koid: Koid) -> u32 {
     u32::try_from(koid.0).unwrap_or_else(|_| other(koid.0))
 }
 
-/// The 32-bit number of a thread. Readers reserve 0 for the idle thread, so another number replaces it.
+/// The 32-bit number of a thread. Readers reserve 0 for the idle thread, and some numbers stand for longer
+/// ones: others replace these.
 pub(crate) fn thread_number(thread: Thread) -> u32 {
     match thread.thread.0 {
         0 => other(!thread.process.0),
+        number if is_taken(thread) => other(number),
         _ => short(thread.thread),
     }
 }

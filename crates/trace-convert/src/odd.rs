@@ -22,8 +22,8 @@ const MAX_THREADS: usize = 1 << 20;
 const TOO_MANY_THREADS: &str = "events of threads beyond a million";
 /// What waits in memory; a file holds the rest.
 const RUN_BYTES: usize = 16 << 20;
-/// The remark about ends for which nothing is open.
-pub(crate) const UNMATCHED: &str = "ends without a begin were left out";
+/// What ends for which nothing is open are called.
+const UNMATCHED: &str = "ends without a beginning";
 /// The remark about slices for which there were no lanes.
 const LEFT_OUT: &str = "slices beyond 1000 that overlap, or 500 000 that are open";
 const HEAD_WORDS: usize = 7;
@@ -103,14 +103,8 @@ pub(crate) trait WriteOdd {
     ) -> io::Result<()>;
 }
 
-/// What could not be written as it is.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Counts {
-    /// Kinds of what the format cannot express.
-    pub skipped: [(&'static str, u64); 3],
-    /// Ends of threads' slices for which nothing was open.
-    pub unmatched: u64,
-}
+/// Kinds of what could not be written, with their counts.
+pub(crate) type Skipped = [(&'static str, u64); 4];
 
 /// A begin without an end so far.
 struct Begun {
@@ -215,7 +209,7 @@ impl OddSlices {
     }
 
     /// Writes all slices.
-    pub fn finish(self, writer: &mut impl WriteOdd) -> io::Result<Counts> {
+    pub fn finish(self, writer: &mut impl WriteOdd) -> io::Result<Skipped> {
         let Self { parts, threads, unnumbered, .. } = self;
         let mut pairs = Pairs::default();
         let mut operations = Operations::default();
@@ -257,8 +251,8 @@ impl OddSlices {
             writer.begin(lane, &interval, begin, end)
         })?;
         let too_many = pairing.refused() + operations.pairing.refused();
-        let skipped = [(TOO_MANY, too_many), (TOO_MANY_THREADS, unnumbered), (LEFT_OUT, left_out)];
-        Ok(Counts { skipped, unmatched: pairing.unmatched() })
+        let unmatched = (UNMATCHED, pairing.unmatched());
+        Ok([(TOO_MANY, too_many), (TOO_MANY_THREADS, unnumbered), (LEFT_OUT, left_out), unmatched])
     }
 }
 

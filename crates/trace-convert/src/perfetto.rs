@@ -20,8 +20,8 @@ use crate::filter::{Filter, Selection};
 use crate::flows::Flows;
 use crate::jobs::Jobs;
 use crate::losses::Losses;
-use crate::numbers::{LONG_NUMBERS, short, thread_number};
-use crate::odd::{OddSlices, UNMATCHED};
+use crate::numbers::{LONG_NUMBERS, TAKEN_NUMBERS, ZERO_NUMBERS, short, thread_number};
+use crate::odd::OddSlices;
 use crate::output::Output;
 use crate::{ConvertError, Summary, source};
 use interned::Interned;
@@ -59,15 +59,9 @@ pub struct Options {
     pub odd: Option<Odd>,
 }
 
-/// The remark about threads with the number of the idle thread.
-const ZERO_NUMBERS: &str =
-    "threads with the number 0, which readers reserve for the idle thread; another number replaces it";
 /// The remark about log entries.
 const LOGS_WITHOUT_CLOCK: &str =
     "log entries were written as instants, because the trace does not have the wall clock";
-
-/// The remark about parts of flows on lanes.
-const LANE_FLOWS: &str = "parts of flows are in slices that overlap others, where Perfetto shows no arrows";
 
 /// Converts an archive in memory.
 ///
@@ -107,7 +101,6 @@ fn write(input: &mut dyn Read, output: &mut dyn Write, options: Options) -> Resu
         samples: profile::Samples::default(),
         clock: None,
         logs_without_clock: 0,
-        unmatched: 0,
         lane_flows: 0,
         last: None,
         early: Vec::new(),
@@ -122,13 +115,12 @@ fn write(input: &mut dyn Read, output: &mut dyn Write, options: Options) -> Resu
     exporter.release(0);
     exporter.write_odd().and_then(|()| exporter.finish()).map_err(ConvertError::Write)?;
     let mut summary = end.summary(exporter.events, exporter.skipped);
-    let Tracks { long_numbers, zero_numbers, .. } = exporter.tracks;
+    let Tracks { long_numbers, zero_numbers, taken_numbers, .. } = exporter.tracks;
     for (remark, count) in [
         (LONG_NUMBERS, long_numbers),
         (ZERO_NUMBERS, zero_numbers),
+        (TAKEN_NUMBERS, taken_numbers),
         (LOGS_WITHOUT_CLOCK, exporter.logs_without_clock),
-        (UNMATCHED, exporter.unmatched),
-        (LANE_FLOWS, exporter.lane_flows),
     ] {
         summary.remarks.extend((count > 0).then(|| (remark.to_owned(), count)));
     }
@@ -154,8 +146,6 @@ struct Exporter<W> {
     /// A time of the trace, and the wall clock then.
     clock: Option<(u64, u64)>,
     logs_without_clock: u64,
-    /// Ends without a begin among odd slices.
-    unmatched: u64,
     /// Parts of flows on lanes that are not the thread's own track.
     lane_flows: u64,
     /// The time of the last event, for records without one.

@@ -119,6 +119,8 @@ pub struct OddFinder {
     ended: HashMap<OperationKey, u64, RandomState>,
     /// In which processes operations are open.
     begun: HashMap<Named, Vec<(Koid, i64)>, RandomState>,
+    /// Categories, names and ids of ends that stand before any begin: that may follow in another process.
+    early: HashSet<Named, RandomState>,
     /// Pairs that take no time are odd, too.
     are_instant_pairs_odd: bool,
     /// The number of the last record of a slice.
@@ -405,11 +407,21 @@ impl OddFinder {
         if is_end && !self.operations.contains_key(&key) {
             // It began in another process, or its begin may follow.
             self.odd.operations.insert(key);
+            if self.early.len() < MAX_KNOWN {
+                self.early.insert(named);
+            } else {
+                self.odd.is_all = true;
+            }
             for (process, _) in self.begun.get(&named).into_iter().flatten() {
                 let other = OperationKey { process: *process, ..key };
                 self.operations.remove(&other);
                 self.odd.operations.insert(other);
             }
+            return;
+        }
+        if !is_end && !self.early.is_empty() && self.early.contains(&named) {
+            self.operations.remove(&key);
+            self.odd.operations.insert(key);
             return;
         }
         let operation = self.operations.entry(key).or_insert_with(|| {

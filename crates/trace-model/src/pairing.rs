@@ -51,8 +51,11 @@ impl<B> Ended<B> {
 #[derive(Debug)]
 pub struct Pairing<B> {
     threads: Vec<Open<B>>,
-    /// By category and id.
-    operations: HashMap<(u64, u64), Open<Operation<B>>, RandomState>,
+    /// By category and id; the last one is the innermost.
+    operations: HashMap<(u64, u64), Vec<Operation<B>>, RandomState>,
+    /// How many begins of operations there was no room for, which have not ended, as far as there is room for
+    /// that.
+    refused_operations: HashMap<Refused, u64, RandomState>,
     count: usize,
     bytes: usize,
     max_count: usize,
@@ -61,7 +64,10 @@ pub struct Pairing<B> {
     unmatched: u64,
 }
 
-/// Begins of a thread, or of operations with one key.
+/// Category, id, process and name of an operation.
+type Refused = (u64, u64, u64, u64);
+
+/// Begins of a thread.
 #[derive(Debug)]
 struct Open<B> {
     /// The last one is the innermost.
@@ -88,6 +94,7 @@ impl<B> Default for Pairing<B> {
         Self {
             threads: Vec::new(),
             operations: HashMap::default(),
+            refused_operations: HashMap::default(),
             count: 0,
             bytes: 0,
             max_count: MAX_OPEN,
@@ -171,24 +178,37 @@ impl<B: Begin> Pairing<B> {
     /// An operation with a name begins. False if there is no room for it.
     pub fn begin_operation(&mut self, key: &OperationKey, name: u64, begun: B) -> bool {
         let bytes = begun.heap_bytes();
-        let has_room = self.has_room(bytes);
-        if !has_room {
-            // When its end comes, it must not end another operation with this id.
-            if let Some(open) = self.operations.get_mut(&(key.category, key.id)) {
-                open.refused += 1;
-            }
-            self.refused += 1;
+        let is_known = self.operations.get(&(key.category, key.id));
+        if !self.has_room(bytes) || is_known.is_some_and(|open| open.len() >= MAX_OPEN_OF_ID) {
+            self.refuse_operation((key.category, key.id, key.process.0, name));
             return false;
         }
         let open = self.operations.entry((key.category, key.id)).or_default();
-        if open.begun.len() >= MAX_OPEN_OF_ID {
-            open.refused += 1;
-            self.refused += 1;
-            return false;
-        }
-        open.begun.push(Operation { process: key.process.0, name, begun });
+        open.push(Operation { process: key.process.0, name, begun });
         self.count += 1;
         self.bytes += bytes;
+        true
+    }
+
+    /// When its end comes, it must not end another operation with this id.
+    #[cold]
+    fn refuse_operation(&mut self, operation: Refused) {
+        self.refused += 1;
+        if self.refused_operations.len() < MAX_OPEN || self.refused_operations.contains_key(&operation) {
+            *self.refused_operations.entry(operation).or_default() += 1;
+        }
+    }
+
+    /// Whether an end is that of a begin that there was no room for: the last one with its name.
+    fn ends_refused(&mut self, operation: Refused) -> bool {
+        if self.refused_operations.is_empty() {
+            return false;
+        }
+        let Some(count) = self.refused_operations.get_mut(&operation) else { return false };
+        *count -= 1;
+        if *count == 0 {
+            self.refused_operations.remove(&operation);
+        }
         true
     }
 
@@ -197,17 +217,16 @@ impl<B: Begin> Pairing<B> {
     //= docs/meaning.md#operations
     pub fn end_operation(&mut self, key: &OperationKey, name: u64) -> Ended<B> {
         let of = (key.category, key.id);
-        let found = self.operations.get_mut(&of).and_then(|open| Some((open.place(key, name)?, open)));
+        if self.ends_refused((key.category, key.id, key.process.0, name)) {
+            return Ended::Refused;
+        }
+        let found = self.operations.get_mut(&of).and_then(|open| Some((place(open, key, name)?, open)));
         let Some((place, open)) = found else {
             self.unmatched += 1;
             return Ended::Nothing;
         };
-        if open.refused > 0 {
-            open.refused -= 1;
-            return Ended::Refused;
-        }
-        let Operation { process, name: begun_as, begun } = open.begun.remove(place);
-        if open.begun.is_empty() {
+        let Operation { process, name: begun_as, begun } = open.remove(place);
+        if open.is_empty() {
             self.operations.remove(&of);
         }
         self.count -= 1;
@@ -223,7 +242,7 @@ impl<B: Begin> Pairing<B> {
     #[must_use]
     pub fn operation(&self, key: &OperationKey, name: u64) -> Option<&B> {
         let open = self.operations.get(&(key.category, key.id))?;
-        open.begun.get(open.place(key, name)?).map(|operation| &operation.begun)
+        open.get(place(open, key, name)?).map(|operation| &operation.begun)
     }
 
     const fn has_room(&self, bytes: usize) -> bool {
@@ -240,7 +259,7 @@ impl<B> Pairing<B> {
 
     /// The operations that are open.
     pub fn operations(&self) -> impl Iterator<Item = &B> {
-        self.operations.values().flat_map(|open| &open.begun).map(|operation| &operation.begun)
+        self.operations.values().flatten().map(|operation| &operation.begun)
     }
 
     /// Removes what is open on threads, and returns it as [`Pairing::on_threads`] does.
@@ -252,21 +271,18 @@ impl<B> Pairing<B> {
     /// Removes the operations that are open, and returns them.
     pub fn take_operations(&mut self) -> impl Iterator<Item = B> + use<B> {
         let operations = std::mem::take(&mut self.operations);
-        operations.into_values().flat_map(|open| open.begun).map(|operation| operation.begun)
+        operations.into_values().flatten().map(|operation| operation.begun)
     }
 }
 
-impl<B> Open<Operation<B>> {
-    fn place(&self, key: &OperationKey, name: u64) -> Option<usize> {
-        let is_here = |operation: &Operation<B>| operation.process == key.process.0;
-        let is_named = |operation: &Operation<B>| operation.name == name;
-        let begun = &self.begun;
-        begun
-            .iter()
-            .rposition(|operation| is_here(operation) && is_named(operation))
-            .or_else(|| begun.iter().rposition(is_here))
-            .or_else(|| begun.iter().rposition(is_named))
-    }
+/// The place of the operation that an end ends.
+fn place<B>(open: &[Operation<B>], key: &OperationKey, name: u64) -> Option<usize> {
+    let is_here = |operation: &Operation<B>| operation.process == key.process.0;
+    let is_named = |operation: &Operation<B>| operation.name == name;
+    open.iter()
+        .rposition(|operation| is_here(operation) && is_named(operation))
+        .or_else(|| open.iter().rposition(is_here))
+        .or_else(|| open.iter().rposition(is_named))
 }
 
 #[cfg(test)]
@@ -374,5 +390,20 @@ mod tests {
     fn what_an_end_ends_is_there_whatever_its_name() {
         let all = [Ended::Begun(1), Ended::Misnamed(2), Ended::Crossing(3), Ended::Refused, Ended::Nothing];
         assert_eq!(all.map(Ended::begun), [Some(1), Some(2), Some(3), None, None]);
+    }
+
+    //= docs/meaning.md#bounds
+    #[test]
+    fn the_end_of_a_refused_operation_ends_no_other() {
+        let mut pairing = Pairing::default();
+        for name in 0..=MAX_OPEN_OF_ID as u64 {
+            assert_eq!(pairing.begin_operation(&key(1), name, "a"), name < MAX_OPEN_OF_ID as u64);
+        }
+        for name in 0..MAX_OPEN_OF_ID as u64 {
+            assert_eq!(pairing.end_operation(&key(1), name), Ended::Begun("a"), "{name}");
+        }
+        assert_eq!(pairing.end_operation(&key(1), MAX_OPEN_OF_ID as u64), Ended::Refused);
+        assert_eq!(pairing.end_operation(&key(1), MAX_OPEN_OF_ID as u64), Ended::Nothing);
+        assert_eq!((pairing.refused(), pairing.unmatched()), (1, 1));
     }
 }

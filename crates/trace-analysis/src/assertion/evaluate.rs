@@ -358,7 +358,9 @@ impl Kept {
     #[inline]
     fn selects(&mut self, what: u32, shape: Shape) -> bool {
         let (kind, selector) = (Kind::of(shape), self.source.selector());
-        if !selector.is_for(kind) {
+        // Operations have no time of their own.
+        let is_without = kind == Kind::Operation && matches!(self.source, Source::SelfTime(_));
+        if !selector.is_for(kind) || is_without {
             return false;
         }
         if selector.kind.is_none() {

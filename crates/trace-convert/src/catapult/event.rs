@@ -6,7 +6,7 @@ use super::{Dialect, FlowPart};
 use crate::flows::{Begin, Names};
 use crate::jobs::{Batch, Work};
 use crate::json::Json;
-use crate::numbers::{is_long, short};
+use crate::numbers::{is_replaced, short, thread_number};
 use crate::{THREAD_DUR, THREAD_TS};
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{Sink, Write, sink};
@@ -16,6 +16,8 @@ use trace_reader::{Arguments, Event, Item, Text, TextKey, Thread, Time, Value};
 
 /// Category of log records in Chrome's dialect, where events have one.
 const LOG_CATEGORY: &str = "log";
+/// What arguments of counters are called that are no samples.
+const NO_NUMBERS: &str = "counter arguments that are no numbers";
 /// Blocks of text that are kept, of each kind.
 const TEXTS: usize = 1024;
 const THREADS: usize = 256;
@@ -147,6 +149,14 @@ impl Events {
         if let EventKind::Unknown { .. } = event.kind {
             return self.tally.skip("events of unknown type");
         }
+        if let EventKind::Counter { .. } = event.kind
+            && self.is_chrome()
+            && !event.arguments.iter().any(|(_, value)| is_number(&value))
+        {
+            // Readers take it for damage.
+            event.arguments.iter().for_each(|_| self.tally.skip(NO_NUMBERS));
+            return;
+        }
         match part {
             Some(FlowPart { number, names, again }) => {
                 let named = named(event, names.as_deref());
@@ -197,10 +207,12 @@ impl Events {
     #[inline]
     pub fn thread(&mut self, thread: Thread) {
         let place = (thread.thread.0 ^ thread.process.0 << 5) as usize;
-        let is_replaced = is_long(thread) && self.is_chrome();
+        let is_replaced = self.is_chrome() && is_replaced(thread);
         self.threads.write(&mut self.json, place, thread, |json| {
-            let [process, number] = [thread.process, thread.thread]
-                .map(|koid| if is_replaced { short(koid).into() } else { koid.0 });
+            let [process, number] = match is_replaced {
+                true => [short(thread.process), thread_number(thread)].map(u64::from),
+                false => [thread.process.0, thread.thread.0],
+            };
             json.raw(",\"pid\":");
             json.integer(process);
             json.raw(",\"tid\":");
@@ -328,17 +340,21 @@ impl Events {
                 continue;
             }
             are_all_unknown = false;
-            if value == Value::Null {
+            if is_series && !is_number(&value) {
+                self.tally.skip(NO_NUMBERS);
                 continue;
             }
-            if is_series && !is_number(&value) {
-                self.tally.skip("counter arguments that are no numbers");
+            if value == Value::Null {
                 continue;
             }
             self.json.raw(if std::mem::take(&mut is_first) { begin } else { "," });
             self.member(name, name_key);
             match value {
                 Value::String(value) => self.text(value, value_key),
+                // Readers of Chrome's format have 64 bits with a sign.
+                Value::Uint64(value) if is_series && i64::try_from(value).is_err() => {
+                    self.json.double(value as f64);
+                }
                 value => self.json.value(&value),
             }
         }

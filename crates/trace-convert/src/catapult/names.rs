@@ -2,9 +2,10 @@
 
 use super::Exporter;
 use crate::json::Json;
-use crate::numbers::short;
+use crate::numbers::{short, thread_number};
 use std::io::{Sink, Write};
 use trace_format::units::Koid;
+use trace_reader::Thread;
 
 impl<W: Write> Exporter<W> {
     /// Writes them, after the events.
@@ -21,7 +22,8 @@ impl<W: Write> Exporter<W> {
             json.integer(short(Koid(pid)));
             if let Some(tid) = tid {
                 json.raw(",\"tid\":");
-                json.integer(short(Koid(tid)));
+                let thread = Thread { process: Koid(pid), thread: Koid(tid) };
+                json.integer(thread_number(thread));
             }
             json.raw(",\"args\":{\"name\":");
             json.string(name);
@@ -34,7 +36,7 @@ impl<W: Write> Exporter<W> {
                 json.raw(",{\"name\":\"thread_sort_index\",\"ph\":\"M\",\"pid\":");
                 json.integer(short(pid));
                 json.raw(",\"tid\":");
-                json.integer(short(tid));
+                json.integer(thread_number(Thread { process: pid, thread: tid }));
                 json.raw(",\"args\":{\"sort_index\":0}}");
             }
         }

@@ -5,6 +5,7 @@
 
 use super::event::named;
 use super::{Exporter, FlowPart};
+use crate::numbers::is_replaced;
 use crate::odd::{Lane, WriteOdd};
 use foldhash::HashMap;
 use std::io::{self, Write};
@@ -15,6 +16,12 @@ use trace_reader::{Event, Text, Thread};
 
 /// The numbers of threads that are lanes begin here. No thread of Linux has one of them.
 const FIRST_LANE: u64 = 1 << 31;
+
+/// Whether the number of a thread is replaced, or may be that of a lane.
+#[inline]
+pub(super) const fn is_unusual(thread: Thread) -> bool {
+    is_replaced(thread) || thread.thread.0 >= FIRST_LANE
+}
 
 /// What is written of an event: texts, arguments, and what stands behind these.
 struct Parts<'a> {
@@ -45,6 +52,8 @@ impl<'a> Parts<'a> {
 struct Writer<'a, W> {
     exporter: &'a mut Exporter<W>,
     lanes: HashMap<Lane, Thread>,
+    /// Lanes that are new have numbers from here on.
+    next: u64,
     /// Open operations: their threads, texts and ids.
     operations: HashMap<u64, (Thread, Vec<u8>, u64)>,
 }
@@ -93,8 +102,9 @@ impl<W: Write> Exporter<W> {
     pub(super) fn write_odd(&mut self) -> io::Result<()> {
         let Some(odd) = self.odd.take() else { return Ok(()) };
         self.in_order()?;
-        let mut writer = Writer { exporter: self, lanes: HashMap::default(), operations: HashMap::default() };
-        let counts = odd.finish(&mut writer)?;
+        let (lanes, operations) = (HashMap::default(), HashMap::default());
+        let mut writer = Writer { exporter: self, lanes, next: FIRST_LANE, operations };
+        let skipped = odd.finish(&mut writer)?;
         let mut lanes: Vec<(Lane, Thread)> = writer.lanes.into_iter().collect();
         lanes.sort_unstable_by_key(|(_, thread)| (thread.process, thread.thread));
         for (Lane { thread, .. }, lane) in lanes {
@@ -104,10 +114,9 @@ impl<W: Write> Exporter<W> {
                 self.system.name_thread(lane.process, lane.thread, &name);
             }
         }
-        for (kind, count) in counts.skipped.into_iter().filter(|(_, count)| *count > 0) {
+        for (kind, count) in skipped.into_iter().filter(|(_, count)| *count > 0) {
             *self.tally.skipped.entry(kind).or_default() += count;
         }
-        self.unmatched = counts.unmatched;
         Ok(())
     }
 }
@@ -117,9 +126,16 @@ impl<W: Write> Writer<'_, W> {
         if lane.number == 0 {
             return lane.thread;
         }
-        let next = self.lanes.len() as u64;
-        let new = Thread { thread: Koid(FIRST_LANE + next), ..lane.thread };
-        *self.lanes.entry(lane).or_insert(new)
+        if let Some(known) = self.lanes.get(&lane) {
+            return *known;
+        }
+        // A thread of the trace may have the number.
+        let numbers = (self.next..).map(|number| Thread { thread: Koid(number), ..lane.thread });
+        let is_free = |new: &Thread| !self.exporter.unusual_threads.contains(new);
+        let new = numbers.into_iter().find(is_free).unwrap_or(lane.thread);
+        self.next = new.thread.0 + 1;
+        self.lanes.insert(lane, new);
+        new
     }
 
     /// An event with its texts and arguments.

@@ -2,7 +2,7 @@
 //= docs/catapult.md#samples
 
 use crate::json::Json;
-use crate::numbers::short;
+use crate::numbers::{short, thread_number};
 use crate::profile::Profile;
 use foldhash::HashMap;
 use std::collections::BTreeSet;
@@ -100,7 +100,7 @@ impl Samples {
         json.raw("{\"name\":\"sample\",\"pid\":");
         json.integer(short(thread.process));
         json.raw(",\"tid\":");
-        json.integer(short(thread.thread));
+        json.integer(thread_number(thread));
         json.raw(",\"ts\":");
         json.thousandths(time.nanos().0);
         json.raw(",\"sf\":\"");

@@ -31,7 +31,7 @@ struct Open {
 
 #[derive(Default)]
 pub(super) struct Timeline {
-    /// By the thread's number, which is one in the whole system.
+    /// By the thread's number, which on Linux is one in the whole system.
     spans: HashMap<u64, Vec<Open>>,
     open_spans: usize,
     operations: HashMap<u64, Vec<Open>>,
@@ -55,11 +55,13 @@ impl Timeline {
                 self.begin(record);
             }
             Some(EventType::DurationEnd) => {
-                let spans = self.spans.get_mut(&thread(record));
-                let Some((spans, open)) = spans.and_then(|spans| spans.pop().map(|open| (spans, open)))
-                else {
-                    return Outcome::Dropped(END_WITHOUT_BEGIN);
-                };
+                let process = part(record, 16);
+                let spans = self.spans.get_mut(&thread(record)).filter(|spans| !spans.is_empty());
+                let Some(spans) = spans else { return Outcome::Dropped(END_WITHOUT_BEGIN) };
+                // Not every end has the process of its begin. In some traces, processes have threads of one
+                // number.
+                let own = spans.iter().rposition(|open| open.process == process);
+                let open = spans.remove(own.unwrap_or(spans.len() - 1));
                 self.open_spans -= 1;
                 if spans.is_empty() && spans.capacity() > KEPT_DEPTH {
                     *spans = Vec::new();

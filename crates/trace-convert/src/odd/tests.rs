@@ -1,7 +1,7 @@
 //! What readers with stacks get: packets and documents. What they see in them is compared in the scenarios.
 
 use crate::catapult::{self, Container, Dialect, Options};
-use crate::perfetto::tests::{archive, decoded};
+use crate::perfetto::tests::{archive, archive_on, decoded};
 use crate::{ConvertError, Filter, Summary, perfetto};
 use std::collections::HashMap;
 use std::io;
@@ -71,10 +71,29 @@ fn what_overlaps_is_on_a_lane() {
     assert_eq!(summary, Summary { events: 3, ..Summary::default() });
 }
 
+/// Numbers that readers or lanes need for something else are replaced; lanes take none of the trace's.
+//= docs/meaning.md#overlap
+#[test]
+fn threads_have_numbers_of_their_own() {
+    let lines = [(0, 100, 200), (5, 150, 250), (1 << 30, 100, 200), (1 << 31, 100, 200), (7, 100, 200)];
+    let lines = lines.into_iter().chain([(7, 150, 250)]);
+    let lines: Vec<_> = lines.map(|(thread, begin, end)| (thread, complete(begin, "e", end))).collect();
+    let archive = archive_on(&lines);
+    let mut json = Vec::new();
+    let options = Options { dialect: Dialect::Chrome(Container::Array), ..Options::default() };
+    let summary = catapult::convert_in_memory(&archive, &mut json, options).unwrap();
+    let events: Vec<serde_json::Value> = serde_json::from_slice(&json).unwrap();
+    let numbers: Vec<u64> = events.iter().map(|event| event["tid"].as_u64().unwrap()).collect();
+    let [zero, five, taken, high, seven, lane] = numbers[..] else { panic!("{numbers:?}") };
+    assert_eq!([five, high, seven, lane], [5, 1 << 31, 7, (1 << 31) + 1]);
+    assert!([zero, taken].iter().all(|number| number >> 30 == 1 && *number != 1 << 30), "{numbers:?}");
+    assert_eq!(summary.remarks.iter().map(|(_, count)| *count).collect::<Vec<_>>(), [1, 1]);
+}
+
 /// Perfetto shows no arrow where the part of the flow is on a further lane; Chrome's readers do.
 //= docs/meaning.md#flows
 #[test]
-fn a_remark_counts_parts_of_flows_on_lanes() {
+fn parts_of_flows_on_lanes_are_counted() {
     let lines = [
         complete(0, "A", 20_000),
         (5_000, "f", EventKind::FlowBegin { id: 1 }, &[][..]),
@@ -84,9 +103,9 @@ fn a_remark_counts_parts_of_flows_on_lanes() {
     ];
     let (steps, summary) = steps(&lines);
     assert_eq!(steps, ["2 0 A", "2 5000 f", "3 10000 B", "3 25000 f", "3 30000 f", "2 20000", "3 40000"]);
-    let said = "parts of flows are in slices that overlap others, where Perfetto shows no arrows";
-    assert_eq!(summary.remarks, [(said.to_owned(), 2)]);
-    assert_eq!(document(&lines).1.remarks, []);
+    let said = "parts of flows in slices that overlap others, where Perfetto shows no arrows";
+    assert_eq!(summary.skipped, [(said.to_owned(), 2)]);
+    assert_eq!(document(&lines).1.skipped, []);
 }
 
 //= docs/meaning.md#overlap
@@ -103,8 +122,8 @@ fn of_what_begins_together_the_outer_one_comes_first() {
     ];
     let (steps, summary) = steps(&lines);
     assert_eq!(steps, ["2 0 outer", "2 0 inner", "2 50", "2 200", "2 300 pair a", "2 310"]);
-    let remarks = [("ends without a begin were left out".to_owned(), 1)];
-    assert_eq!((summary.events, &summary.remarks[..]), (5, &remarks[..]));
+    let skipped = [("ends without a beginning".to_owned(), 1)];
+    assert_eq!((summary.events, &summary.skipped[..]), (5, &skipped[..]));
     let (events, summary) = document(&lines);
     assert_eq!(
         events,
@@ -114,7 +133,7 @@ fn of_what_begins_together_the_outer_one_comes_first() {
             r#"{"args":{" a":true},"dur":0.01,"name":"pair","ph":"X","tid":6,"ts":0.3}"#,
         ]
     );
-    assert_eq!((summary.events, &summary.remarks[..]), (5, &remarks[..]));
+    assert_eq!((summary.events, &summary.skipped[..]), (5, &skipped[..]));
 }
 
 /// A pair becomes one complete event, with the arguments of its begin and of its end.

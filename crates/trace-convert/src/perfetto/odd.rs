@@ -14,6 +14,9 @@ use trace_format::units::Koid;
 use trace_model::Interval;
 use trace_reader::{Event, Names, Text, Thread};
 
+/// What parts of flows on lanes are called.
+const LANE_FLOWS: &str = "parts of flows in slices that overlap others, where Perfetto shows no arrows";
+
 /// Writes what was kept.
 struct Writer<'a, W> {
     exporter: &'a mut Exporter<W>,
@@ -80,11 +83,11 @@ impl<W: Write> Exporter<W> {
         let Some(odd) = self.odd.take() else { return Ok(()) };
         let odd: OddSlices = *odd;
         let mut writer = Writer { exporter: self, lanes: HashMap::default(), operations: HashMap::default() };
-        let counts = odd.finish(&mut writer)?;
-        for (kind, count) in counts.skipped.into_iter().filter(|(_, count)| *count > 0) {
+        let skipped = odd.finish(&mut writer)?;
+        let lane_flows = (LANE_FLOWS, std::mem::take(&mut self.lane_flows));
+        for (kind, count) in skipped.into_iter().chain([lane_flows]).filter(|(_, count)| *count > 0) {
             *self.skipped.entry(kind).or_default() += count;
         }
-        self.unmatched = counts.unmatched;
         Ok(())
     }
 }

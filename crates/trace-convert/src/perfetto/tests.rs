@@ -23,12 +23,20 @@ impl Sink for Bytes {
     }
 }
 
-pub(crate) fn archive(lines: &[(u64, &str, EventKind, &[Argument<'_>])]) -> Vec<u8> {
+pub(crate) fn archive(lines: &[Line<'_>]) -> Vec<u8> {
+    archive_on(&lines.iter().map(|line| (6, *line)).collect::<Vec<_>>())
+}
+
+/// Time, name, kind and arguments.
+pub(crate) type Line<'a> = (u64, &'a str, EventKind, &'a [Argument<'a>]);
+
+/// Events of the threads with these numbers.
+pub(crate) fn archive_on(lines: &[(u64, Line<'_>)]) -> Vec<u8> {
     let mut archive = Bytes(MAGIC_WORD.to_le_bytes().to_vec());
-    for (at, name, kind, arguments) in lines {
+    for (thread, (at, name, kind, arguments)) in lines {
         let event = Encoded {
             timestamp: Ticks(*at),
-            thread: ThreadRef::Inline { process: ProcessKoid(Koid(5)), thread: ThreadKoid(Koid(6)) },
+            thread: ThreadRef::Inline { process: ProcessKoid(Koid(5)), thread: ThreadKoid(Koid(*thread)) },
             category: StringRef::Inline(b"c"),
             name: StringRef::Inline(name.as_bytes()),
             kind: *kind,

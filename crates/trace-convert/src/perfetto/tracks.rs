@@ -4,7 +4,7 @@
 use super::messages::{
     CounterDescriptor, ProcessDescriptor, TYPE_SLICE_BEGIN, TYPE_SLICE_END, ThreadDescriptor, TrackDescriptor,
 };
-use crate::numbers::{is_long, short, thread_number};
+use crate::numbers::{is_long, is_taken, short, thread_number};
 use foldhash::HashMap;
 use std::hash::{BuildHasher, Hash, RandomState};
 use trace_format::units::Koid;
@@ -54,6 +54,8 @@ pub(super) struct Tracks {
     pub long_numbers: u64,
     /// Descriptions of threads with the number 0.
     pub zero_numbers: u64,
+    /// Descriptions of threads with numbers that stand for longer ones.
+    pub taken_numbers: u64,
     /// Different in each run.
     hashing: [RandomState; 2],
     processes: Remembered<Koid>,
@@ -76,6 +78,7 @@ impl Default for Tracks {
             last: 0,
             long_numbers: 0,
             zero_numbers: 0,
+            taken_numbers: 0,
             hashing: <_>::default(),
             processes: Remembered::default(),
             threads: Remembered::default(),
@@ -180,6 +183,7 @@ impl Tracks {
         let mut new = Vec::new();
         self.long_numbers += u64::from(is_long(thread));
         self.zero_numbers += u64::from(thread.thread.0 == 0);
+        self.taken_numbers += u64::from(is_taken(thread));
         let parent = match self.processes.get(&thread.process) {
             Some(parent) => *parent,
             None => {

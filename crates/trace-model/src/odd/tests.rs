@@ -257,6 +257,9 @@ mod operations {
     fn parts_that_overlap_or_come_late_are_odd() {
         assert_eq!(odd(&[(1, "a", 1, false), (1, "b", 2, false), (1, "a", 3, true)]), [true, false]);
         assert_eq!(odd(&[(2, "a", 4, true), (2, "a", 2, false)]), [false, true]);
+        // The end stands before the begin, which is in another process.
+        assert_eq!(odd(&[(2, "a", 4, true), (1, "a", 2, false)]), [true, true]);
+        assert_eq!(odd(&[(2, "a", 4, true), (1, "b", 2, false), (1, "b", 3, true)]), [false, true]);
         assert_eq!(odd(&[(1, "a", 5, false), (1, "b", 4, false)]), [true, false]);
         // One that was over.
         assert_eq!(odd(&[(1, "a", 1, false), (1, "a", 5, true), (1, "a", 3, false)]), [true, false]);

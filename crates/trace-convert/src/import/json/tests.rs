@@ -86,7 +86,12 @@ fn a_document_of_ours_comes_back() {
         catapult::convert_in_memory(&first[..], &mut json, Options { dialect, ..Options::default() })
             .unwrap();
         let (again, _) = imported(std::str::from_utf8(&json).unwrap());
-        assert_eq!(lines(&again), lines(&first), "{dialect:?}");
+        let mut expected = lines(&first);
+        if dialect != Dialect::Fuchsia {
+            // Beyond 64 bits with a sign.
+            expected[1] = expected[1].replace("18446744073709551615u64", "1.8446744073709552e19");
+        }
+        assert_eq!(lines(&again), expected, "{dialect:?}");
     }
 }
 

@@ -92,6 +92,32 @@ fn slices_come_in_the_order_of_their_times_with_names_at_both_ends() {
     assert_eq!(summary.skipped, [("ends of spans that began before the trace".to_owned(), 1)]);
 }
 
+/// Two processes have a thread of one number, as in exports of Fuchsia's traces.
+//= docs/import.md#names-of-ends
+#[test]
+fn an_end_ends_a_slice_of_its_process() {
+    let end =
+        |track| TrackEvent { kind: Some(TYPE_SLICE_END), track_uuid: Some(track), ..TrackEvent::default() };
+    let (found, summary) = imported(&trace(&[
+        thread(1, 5, 7, "one"),
+        thread(2, 6, 7, "two"),
+        event(10, slice(TYPE_SLICE_BEGIN, 1, "first")),
+        event(20, slice(TYPE_SLICE_BEGIN, 2, "second")),
+        event(30, end(1)),
+        event(40, end(2)),
+    ]));
+    assert_eq!(
+        found[2..],
+        [
+            r#"0.000000010 begin 5/7 "a,b" "first""#,
+            r#"0.000000020 begin 6/7 "a,b" "second""#,
+            r#"0.000000030 end 5/7 "a,b" "first""#,
+            r#"0.000000040 end 6/7 "a,b" "second""#,
+        ]
+    );
+    assert_eq!(summary.skipped, []);
+}
+
 //= docs/import.md#tracks-of-perfetto
 //= docs/import.md#track-events
 #[test]
