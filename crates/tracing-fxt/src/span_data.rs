@@ -39,7 +39,8 @@ pub struct SpanData {
     origin: Moment,
     /// The thread that is in the span.
     inside: Moment,
-    /// Where the span was entered first; thread 0 before that.
+    /// Where the span was entered first; thread 0 before that, and a thread that there is not in a span that is
+    /// an operation from its creation on.
     first: Moment,
     /// In the upper half what stands for the span's id, in the lower one the epoch in which the begin of its
     /// operation was written; 0 if it was not, [`CLOSED`] once the span has ended.
@@ -63,8 +64,14 @@ struct Moment {
 impl Moment {
     #[inline]
     fn store(&self, moment: ThreadMoment) {
+        self.store_in(engine::epoch(), moment);
+    }
+
+    /// The same, in the recording with this number.
+    #[inline]
+    fn store_in(&self, epoch: u32, moment: ThreadMoment) {
         self.at.store(moment.at, Ordering::Relaxed);
-        self.epoch.store(engine::epoch(), Ordering::Relaxed);
+        self.epoch.store(epoch, Ordering::Relaxed);
         self.thread.store(moment.thread, Ordering::Release);
     }
 
@@ -145,13 +152,13 @@ impl SpanData {
         self.origin.clear();
         self.inside.clear();
         self.first.clear();
-        self.operation.store(CLOSED, Ordering::Relaxed);
         self.parent.store(0, Ordering::Relaxed);
         self.fields.clear();
         self.late.clear();
     }
 
-    /// The span has this id. It is not known to another thread yet.
+    /// The span has this id. It is not known to another thread yet, and what is kept of the operation of the
+    /// one before has another id.
     pub fn identify(&self, id: u64) {
         self.operation.store(tag(id), Ordering::Relaxed);
     }
@@ -166,18 +173,23 @@ impl SpanData {
         Some(self.parent.load(Ordering::Relaxed)).filter(|id| *id != 0)
     }
 
-    /// Whether no thread was in it yet, nor is it an operation.
+    /// Whether no thread was in it yet, and it is no operation from its creation on.
     #[inline]
     pub fn is_new(&self) -> bool {
-        self.first.is_clear() && self.operation.load(Ordering::Relaxed) as u32 == 0
+        self.first.is_clear()
     }
 
     /// The calling thread enters the span, as the first one.
     #[inline]
     pub fn enter_first(&self) {
-        let moment = ThreadMoment::last();
-        self.first.store(moment);
-        self.inside.store(moment);
+        let (epoch, moment) = (engine::epoch(), ThreadMoment::last());
+        self.first.store_in(epoch, moment);
+        self.inside.store_in(epoch, moment);
+    }
+
+    /// It is an operation from its creation on.
+    pub fn begin_life(&self) {
+        self.first.thread.store(u32::MAX, Ordering::Relaxed);
     }
 
     /// Where it was entered first, if that was in the present recording.
@@ -209,13 +221,12 @@ impl SpanData {
     #[inline]
     pub fn close(&self) -> bool {
         // Who could claim it now is the provider's thread, which looks at spans that are older.
-        let is_young = self.first.at.load(Ordering::Relaxed).wrapping_add(YOUNG.load(Ordering::Relaxed))
-            > ThreadMoment::last().at;
-        let known = match is_young {
+        let age = ThreadMoment::last().at.wrapping_sub(self.first.at.load(Ordering::Relaxed));
+        let known = match age < YOUNG.load(Ordering::Relaxed) {
             true => self.operation.load(Ordering::Relaxed),
             false => self.operation.swap(CLOSED, Ordering::AcqRel),
         };
-        known != CLOSED && known as u32 != 0 && known as u32 == engine::epoch()
+        known as u32 != 0 && known != CLOSED && known as u32 == engine::epoch()
     }
     /// The number of its callsite.
     pub fn callsite(&self) -> u32 {

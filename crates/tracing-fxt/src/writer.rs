@@ -8,7 +8,7 @@ use crate::thread_state::{Entered, with_entered, with_scratch};
 use std::sync::OnceLock;
 use trace_engine::args::{IntoValue, Values};
 use trace_engine::{
-    ArgumentBuffer, Event, EventType, Number, Site, ThreadMoment, current_operation, stamp, write_event,
+    ArgumentBuffer, Event, EventType, Number, Site, ThreadMoment, current_poll, stamp, write_event,
     write_event_at, write_event_of, write_log,
 };
 use tracing_core::span::{Attributes, Record};
@@ -270,7 +270,7 @@ pub fn note_origin(data: &SpanData, parent: Option<(u64, Option<&SpanData>)>) {
         }
         None => {
             let innermost = with_entered(innermost).flatten();
-            if let Some(operation) = innermost.map(life_of).or_else(current_operation) {
+            if let Some(operation) = innermost.map(life_of).or_else(current_poll) {
                 data.set_parent(operation);
             }
             innermost.map(|_| ThreadMoment::last())
@@ -349,6 +349,7 @@ fn life_of(id: u64) -> u64 {
 /// A span is an operation from its creation on.
 pub fn begin_life(id: u64, callsite: &Callsite, data: &SpanData) {
     if callsite.is_on() && data.claim_operation(id) {
+        data.begin_life();
         write_operation(id, callsite, data, None, false);
     }
 }

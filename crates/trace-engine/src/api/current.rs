@@ -16,7 +16,15 @@ pub const PARENT_OPERATION: &str = "parent-operation";
 #[doc(hidden)]
 #[must_use]
 pub fn current_operation() -> Option<u64> {
-    observed_operation().or_else(|| CURRENT.try_with(Cell::get).ok().filter(|id| *id != 0))
+    observed_operation().or_else(current_poll)
+}
+
+/// The same, without what observers know.
+#[doc(hidden)]
+#[inline]
+#[must_use]
+pub fn current_poll() -> Option<u64> {
+    CURRENT.try_with(Cell::get).ok().filter(|id| *id != 0)
 }
 
 /// The calling thread works on an operation until this is dropped.
