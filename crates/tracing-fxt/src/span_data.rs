@@ -39,8 +39,8 @@ pub struct SpanData {
     origin: Moment,
     /// The thread that is in the span.
     inside: Moment,
-    /// Where the span was entered first; thread 0 before that, and a thread that there is not in a span that is
-    /// an operation from its creation on.
+    /// Where the span was entered first; thread 0 before that, and a thread that there is not in a span that
+    /// is an operation from its creation on.
     first: Moment,
     /// In the upper half what stands for the span's id, in the lower one the epoch in which the begin of its
     /// operation was written; 0 if it was not, [`CLOSED`] once the span has ended.

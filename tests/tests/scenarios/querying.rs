@@ -248,6 +248,24 @@ fn tables_are_files_of_a_directory() {
     assert!(files.iter().all(|file| fs::read(file).unwrap().starts_with(b"PAR1")));
 }
 
+/// Each statement fills other tables, and what is skipped is said at the end.
+//= docs/tables.md#tables
+#[test]
+fn what_one_statement_skips_is_said_behind_all() {
+    let sandbox = Sandbox::new();
+    let end = r#"[{"ph":"X","ts":1,"dur":1,"pid":1,"tid":2,"name":"a"},{"ph":"C","ts":5,"pid":1,"tid":2,"name":"c","args":{"n":"x"}}]"#;
+    fs::write(sandbox.file("skipped.json"), end).unwrap();
+    let counted = "SELECT count(*) FROM counters";
+    for sql in [counted, &format!("{counted}; SELECT count(*) FROM threads")] {
+        let output = sandbox.trace(["query", sql, "skipped.json"]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            output.status.success() && said.contains("counter argument that is no number"),
+            "{sql}: {said}"
+        );
+    }
+}
+
 /// What cannot be read, or cannot be expressed and must be, leaves no directory behind.
 //= docs/tables.md#csv
 #[test]

@@ -111,10 +111,27 @@ pub(super) struct Store {
     data: Arc<Data>,
     wanted: ColumnSet,
     filled: ColumnSet,
-    /// What the passes so far have found; that of each trace is the same each time.
+    /// What the passes so far have found: each says what is skipped of the tables that it fills.
     summaries: Vec<Summary>,
     /// Why the last pass failed, and on which trace.
     pub error: Option<(String, ConvertError)>,
+}
+
+/// Adds what a pass has found to what the ones before have.
+fn merge(known: &mut Vec<Summary>, found: Vec<Summary>) {
+    let before = std::mem::replace(known, found);
+    for (summary, before) in known.iter_mut().zip(before) {
+        let lists = [(&mut summary.skipped, before.skipped), (&mut summary.remarks, before.remarks)];
+        for (counts, before) in lists {
+            for (kind, count) in before {
+                match counts.iter_mut().find(|(known, _)| *known == kind) {
+                    Some((_, known)) => *known = count.max(*known),
+                    None => counts.push((kind, count)),
+                }
+            }
+            counts.sort();
+        }
+    }
 }
 
 /// How the values of a column are stored.
@@ -229,7 +246,7 @@ impl Store {
         let Self { traces, filter, data, .. } = self;
         let data = Arc::get_mut(data).ok_or_else(in_use)?;
         let filled = fill_all(traces, filter, data, missing, Keep::WhatFits, Some(watcher))?;
-        self.summaries = filled.summaries;
+        merge(&mut self.summaries, filled.summaries);
         if filled.is_kept {
             self.fill_with(missing);
         }
@@ -259,7 +276,7 @@ impl Store {
         let mut nesting = is_watched.then(WatchedNesting::default);
         let watcher = nesting.as_mut().map(|nesting| nesting as &mut dyn Watcher);
         let filled = fill_all(&mut self.traces, &self.filter, data, missing, Keep::All, watcher)?;
-        self.summaries = filled.summaries;
+        merge(&mut self.summaries, filled.summaries);
         if missing_of_slices & NESTED != 0 {
             nest(data, nesting).map_err(failed)?;
             if let Some(pairs) = data.tables[Kind::Slices as usize].columns[slices::PAIR].take() {
