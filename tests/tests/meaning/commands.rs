@@ -255,7 +255,7 @@ fn stats(sandbox: &Sandbox, file: &str) -> Result<Answer, String> {
     let report = run(sandbox, &["stats", "--json", file], &[0])?;
     let report = report.first().ok_or("stats prints nothing")?;
     let (mut sums, mut self_sums) = (Rows::default(), Rows::default());
-    for (kind, table) in [("slice", "durations"), ("operation", "operations")] {
+    for (kind, table) in [("slice", "durations"), ("operation", "operations"), ("poll", "polls")] {
         for row in list(&report[table], "rows") {
             let name = format!("{kind} {}:{}", text(row, "category"), text(row, "name"));
             let lengths = Lengths {
@@ -267,7 +267,7 @@ fn stats(sandbox: &Sandbox, file: &str) -> Result<Answer, String> {
             };
             if lengths.ended > 0 {
                 sums.add(lengths.row(&name));
-                if kind == "slice" {
+                if kind != "operation" {
                     self_sums.add(lengths.self_row(&name));
                 }
             }

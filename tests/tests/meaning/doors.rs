@@ -197,8 +197,16 @@ fn length(slice: &Slice) -> Option<u64> {
 
 impl Meaning {
     pub fn lengths_of_slices(&self) -> BTreeMap<Name, Lengths> {
+        self.lengths_of(|slice| !slice.is_poll)
+    }
+
+    pub fn lengths_of_polls(&self) -> BTreeMap<Name, Lengths> {
+        self.lengths_of(|slice| slice.is_poll)
+    }
+
+    fn lengths_of(&self, is_wanted: impl Fn(&&Slice) -> bool) -> BTreeMap<Name, Lengths> {
         let mut lengths: BTreeMap<Name, Lengths> = BTreeMap::new();
-        for slice in &self.slices {
+        for slice in self.slices.iter().filter(is_wanted) {
             let name = (slice.category.clone(), slice.name.clone());
             lengths.entry(name).or_default().add(length(slice), slice.own);
         }
@@ -257,14 +265,16 @@ pub fn expected(door: Door, meaning: &Meaning) -> Expected {
             }
         }
         Door::Stats => {
-            for (kind, names) in
-                [("slice", meaning.lengths_of_slices()), ("operation", meaning.lengths_of_operations())]
-            {
+            for (kind, names) in [
+                ("slice", meaning.lengths_of_slices()),
+                ("operation", meaning.lengths_of_operations()),
+                ("poll", meaning.lengths_of_polls()),
+            ] {
                 for (name, lengths) in names {
                     let text = format!("{kind} {}", name_text(&name));
                     if lengths.ended > 0 {
                         expected.add(Class::Sums, lengths.row(&text));
-                        if kind == "slice" {
+                        if kind != "operation" {
                             expected.add(Class::SelfSums, lengths.self_row(&text));
                         }
                     }

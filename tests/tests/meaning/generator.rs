@@ -32,6 +32,8 @@ struct Features {
     other_ends: bool,
     /// Records of a thread in another order than their times.
     disorder: bool,
+    /// Slices that are polls of an operation.
+    polls: bool,
 }
 
 struct Generator<'a> {
@@ -57,6 +59,7 @@ pub fn trace(random: &mut Random) -> Vec<Record> {
         open: is(),
         other_ends: is(),
         disorder: is(),
+        polls: is(),
     };
     if !(features.pairs || features.completes || features.operations) {
         features.pairs = true;
@@ -131,7 +134,8 @@ impl Generator<'_> {
             } else if stack.is_empty() || (stack.len() < 4 && self.one_in(2)) {
                 let (category, name) = (self.category(), self.pick(&SLICES));
                 stack.push((category, name));
-                self.push(at, thread, category, name, Kind::Begin);
+                let kind = if self.is_poll() { Kind::PollBegin { of: 1 } } else { Kind::Begin };
+                self.push(at, thread, category, name, kind);
             } else {
                 let begun = stack.pop().expect("it is not empty");
                 self.end(at, thread, begun);
@@ -159,11 +163,16 @@ impl Generator<'_> {
         self.push(at, thread, of_end, named, Kind::End);
     }
 
+    fn is_poll(&mut self) -> bool {
+        self.features.polls && self.one_in(4)
+    }
+
     fn complete(&mut self) {
         let (thread, category, name) = (self.thread(), self.category(), self.pick(&SLICES));
         let begin = self.random.below(self.span);
         let end = begin + self.random.below(6);
-        let kind = Kind::Complete { end: self.at(end) };
+        let end = self.at(end);
+        let kind = if self.is_poll() { Kind::Poll { of: 1, end } } else { Kind::Complete { end } };
         self.push(self.at(begin), thread, category, name, kind);
     }
 
@@ -203,7 +212,7 @@ impl Generator<'_> {
     fn order(&mut self) {
         let by_begin = self.one_in(2);
         self.records.sort_by_key(|record| match record.kind {
-            Kind::Complete { end } if !by_begin => end,
+            Kind::Complete { end } | Kind::Poll { end, .. } if !by_begin => end,
             _ => record.at,
         });
         if !self.features.disorder || self.records.len() < 2 {

@@ -17,6 +17,8 @@ pub struct Slice {
     pub parent: Option<usize>,
     /// Its length without the times of the slices directly inside it.
     pub own: Option<u64>,
+    /// It is a poll of an operation, and no duration of its own.
+    pub is_poll: bool,
     /// It begins in another slice of its thread and ends after it.
     pub overlaps: bool,
     /// The place of its begin among the records, in the order of their times.
@@ -80,7 +82,10 @@ impl Meaning {
     /// Slices: an end ends the innermost open begin of its thread, whatever its name.
     fn pair(&mut self) {
         let mut stacks: BTreeMap<Thread, Vec<usize>> = BTreeMap::new();
-        let is_wanted = |kind: &Kind| matches!(kind, Kind::Begin | Kind::End | Kind::Complete { .. });
+        let is_wanted = |kind: &Kind| {
+            let is_poll = matches!(kind, Kind::PollBegin { .. } | Kind::Poll { .. });
+            is_poll || matches!(kind, Kind::Begin | Kind::End | Kind::Complete { .. })
+        };
         for (step, record) in self.in_order(is_wanted).into_iter().enumerate() {
             let Record { at, thread, category, name, kind } = record;
             let stack = stacks.entry(thread).or_default();
@@ -100,15 +105,17 @@ impl Meaning {
                 continue;
             }
             let (end, ended) = match kind {
-                Kind::Complete { end } => (Some(end), None),
+                Kind::Complete { end } | Kind::Poll { end, .. } => (Some(end), None),
                 _ => (None, Some(usize::MAX)),
             };
             if ended.is_some() {
                 stack.push(self.slices.len());
             }
+            let is_poll = matches!(kind, Kind::PollBegin { .. } | Kind::Poll { .. });
             let (parent, own, overlaps) = (None, None, false);
+            let (begin, begun) = (at, step);
             let slice =
-                Slice { thread, category, name, begin: at, end, parent, own, overlaps, begun: step, ended };
+                Slice { thread, category, name, begin, end, parent, own, is_poll, overlaps, begun, ended };
             self.slices.push(slice);
         }
         let open = self.slices.iter().filter(|slice| slice.end.is_none()).count();

@@ -39,6 +39,15 @@ pub enum Kind {
     Complete {
         end: u64,
     },
+    /// The begin of a poll of an operation.
+    PollBegin {
+        of: u64,
+    },
+    /// A whole poll.
+    Poll {
+        of: u64,
+        end: u64,
+    },
     Instant,
     OperationBegin {
         id: u64,
@@ -80,6 +89,8 @@ impl Display for Record {
             Kind::Begin => write!(f, "begin {category}:{name}"),
             Kind::End => write!(f, "end {category}:{name}"),
             Kind::Complete { end } => write!(f, "complete {category}:{name} to {end}"),
+            Kind::PollBegin { of } => write!(f, "begin {category}:{name} poll of {of}"),
+            Kind::Poll { of, end } => write!(f, "complete {category}:{name} to {end} poll of {of}"),
             Kind::Instant => write!(f, "instant {category}:{name}"),
             Kind::OperationBegin { id } => write!(f, "operation-begin {category}:{name} id {id}"),
             Kind::OperationInstant { id } => write!(f, "operation-instant {category}:{name} id {id}"),
@@ -148,12 +159,17 @@ pub fn archive(records: &[Record]) -> Vec<u8> {
                     value: ArgumentValue::Int64(*value),
                 })
                 .collect(),
+            Kind::PollBegin { of } | Kind::Poll { of, .. } => {
+                vec![Argument { name: StringRef::inline("poll-of"), value: ArgumentValue::Uint64(*of) }]
+            }
             _ => Vec::new(),
         };
         let kind = match record.kind {
-            Kind::Begin => EventKind::DurationBegin,
+            Kind::Begin | Kind::PollBegin { .. } => EventKind::DurationBegin,
             Kind::End => EventKind::DurationEnd,
-            Kind::Complete { end } => EventKind::DurationComplete { end: Ticks(end) },
+            Kind::Complete { end } | Kind::Poll { end, .. } => {
+                EventKind::DurationComplete { end: Ticks(end) }
+            }
             Kind::Instant => EventKind::Instant { scope: Scope::Thread },
             Kind::OperationBegin { id } => EventKind::AsyncBegin { id },
             Kind::OperationInstant { id } => EventKind::AsyncInstant { id },
