@@ -4,6 +4,7 @@
 use rustix::process::Signal;
 use serde_json::Value;
 use std::fs;
+use std::path::PathBuf;
 use std::process::Output;
 use trace_tests::sandbox::{Process, kill};
 use trace_tests::scene::wait_for_death;
@@ -348,18 +349,27 @@ fn refused_recordings_leave_nothing_in_the_manager() {
     let sandbox = Sandbox::new();
     assert!(sandbox.trace(["start", "-o", "emit.fxt", "--program", "emit"]).status.success());
     let manager = sandbox.manager_pid().unwrap();
-    let count = |what: &str| fs::read_dir(format!("/proc/{manager}/{what}")).unwrap().count();
+    // Threads and descriptors, with what they are.
+    let list = || {
+        let names = |what: &str, of: fn(PathBuf) -> Option<String>| -> Vec<String> {
+            let entries = fs::read_dir(format!("/proc/{manager}/{what}")).unwrap();
+            let mut names: Vec<_> = entries.filter_map(|entry| of(entry.unwrap().path())).collect();
+            names.sort();
+            names
+        };
+        let target = |path: PathBuf| Some(fs::read_link(path).ok()?.to_string_lossy().into_owned());
+        [names("task", |path| fs::read_to_string(path.join("comm")).ok()), names("fd", target)]
+    };
     let refused = || {
         let output = sandbox.trace(["start", "-o", "x.fxt", "--program", "emit"]);
         assert_eq!(output.status.code(), Some(1), "{output:?}");
     };
     // The recording has all its threads by then. Some end soon, and connections a moment after their clients.
     (0..20).for_each(|_| refused());
-    let most = ["task", "fd"].map(count);
+    let most = list();
     (0..20).for_each(|_| refused());
-    wait_for("what was made for them to go", || {
-        ["task", "fd"].map(count).iter().zip(most).all(|(now, most)| *now <= most).then_some(())
-    });
+    let is_gone = || list().iter().zip(&most).all(|(now, most)| now.len() <= most.len()).then_some(());
+    trace_tests::sandbox::in_time(is_gone).unwrap_or_else(|| panic!("before: {most:#?}\nnow: {:#?}", list()));
     assert!(sandbox.trace(["stop"]).status.success());
     assert_eq!(sandbox.files(), ["emit.fxt"]);
     // Not even a number.

@@ -18,7 +18,7 @@ use trace_format::refs::{StringRef, ThreadRef};
 use trace_format::sink::Sink;
 use trace_format::string::StringRecord;
 use trace_format::units::{Koid, ProcessKoid, ProviderId, StringIndex, ThreadKoid, Ticks, TicksPerSecond};
-use trace_linux::{Records, inline};
+use trace_linux::{MAX_STRING_BYTES, Records, inline};
 use trace_reader::Thread;
 use trace_reader::sorter::Sorter;
 
@@ -36,6 +36,8 @@ const MAX_KIND_BYTES: usize = 200;
 const OTHER_KINDS: &str = "records of other kinds";
 /// Only strings that may come again are worth an index.
 const MAX_INDEXED_BYTES: usize = 200;
+/// What names are called that are cut.
+const LONG_NAMES: &str = "ends of names and categories beyond 32 000 bytes";
 /// How many strings are found without the table; a power of two.
 const RECENT: usize = 64;
 /// Only strings that are not longer.
@@ -282,6 +284,9 @@ impl<W: Write> Records for Writer<W> {
             return StringRef::Empty;
         }
         if text.len() > MAX_INDEXED_BYTES {
+            if text.len() > MAX_STRING_BYTES {
+                self.skip(LONG_NAMES);
+            }
             return inline(text);
         }
         let recent = (text.len() <= MAX_RECENT_BYTES).then(|| Recent::place_of(text));

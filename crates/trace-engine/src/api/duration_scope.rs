@@ -7,12 +7,15 @@ use crate::record::processor_time;
 use crate::site::{Site, SiteState};
 use crate::thread::registry;
 use core::marker::PhantomData;
+use core::panic::{RefUnwindSafe, UnwindSafe};
 use trace_format::event::EventType;
 
-/// Marks what belongs to its thread: a duration that is held across an `.await` would end on another thread,
-/// or enclose what other tasks do meanwhile. The name is what the compiler shows where a task holds one.
-#[derive(Clone, Copy, Debug)]
-pub struct UseTraceFutureAcrossAwait(PhantomData<*const ()>);
+/// What the compiler says that a task lacks where it holds a duration across an `.await`: the duration would
+/// end on another thread, or enclose what other tasks do meanwhile. The name says what to use.
+pub trait UseTraceFutureAcrossAwait {}
+
+/// Marks what belongs to its thread. The compiler names the type that cannot be sent: this one has a name.
+type OfThisThread = PhantomData<dyn UseTraceFutureAcrossAwait + Unpin + UnwindSafe + RefUnwindSafe>;
 
 /// Writes a complete duration when it is dropped, if the site is still on. It stays on its thread:
 ///
@@ -26,7 +29,7 @@ pub struct UseTraceFutureAcrossAwait(PhantomData<*const ()>);
 /// ```
 #[derive(Debug)]
 #[must_use = "the duration ends when this is dropped"]
-pub struct DurationScope<V: Values>(Option<Begun<V>>, UseTraceFutureAcrossAwait);
+pub struct DurationScope<V: Values>(Option<Begun<V>>, OfThisThread);
 
 /// A duration of a site that was on.
 #[derive(Debug)]
@@ -44,13 +47,13 @@ impl<V: Values> DurationScope<V> {
             true => registry::current().stamp(),
             false => processor_time::begin_scope(site),
         };
-        Self(Some(Begun { site, start, values }), UseTraceFutureAcrossAwait(PhantomData))
+        Self(Some(Begun { site, start, values }), PhantomData)
     }
 
     /// Of a site that is off.
     #[inline(always)]
     pub const fn off() -> Self {
-        Self(None, UseTraceFutureAcrossAwait(PhantomData))
+        Self(None, PhantomData)
     }
 }
 

@@ -17,8 +17,8 @@ struct Message {
     text: String,
 }
 
-/// The messages of a library with this source, in the order of their places.
-fn compile(sandbox: &Sandbox, source: &str) -> Vec<Message> {
+/// All that the compiler says of a library with this source, and whether it compiles.
+fn said(sandbox: &Sandbox, source: &str) -> (Vec<Value>, bool) {
     let files = libraries();
     let is_provider = |file: &&PathBuf| file.ends_with("libtrace_provider.rlib");
     let provider = files.iter().find(is_provider).expect("the provider is built");
@@ -36,9 +36,16 @@ fn compile(sandbox: &Sandbox, source: &str) -> Vec<Message> {
         .current_dir(sandbox.work_dir())
         .output()
         .expect("the compiler runs");
+    let text = String::from_utf8(output.stderr).unwrap();
+    let messages = text.lines().map(|line| serde_json::from_str(line).expect("a message"));
+    (messages.collect(), output.status.success())
+}
+
+/// The messages of a library with this source, in the order of their places.
+fn compile(sandbox: &Sandbox, source: &str) -> Vec<Message> {
+    let (said, is_right) = said(sandbox, source);
     let mut messages = Vec::new();
-    for line in String::from_utf8(output.stderr).unwrap().lines() {
-        let found: Value = serde_json::from_str(line).expect("a message");
+    for found in said {
         let spans = found["spans"].as_array().into_iter().flatten();
         // The last message only counts the others.
         if let Some(span) = spans.clone().find(|span| span["is_primary"] == true) {
@@ -47,7 +54,7 @@ fn compile(sandbox: &Sandbox, source: &str) -> Vec<Message> {
             messages.push(Message { at: byte("byte_start")..byte("byte_end"), text });
         }
     }
-    assert!(output.status.success() || !messages.is_empty(), "{source}");
+    assert!(is_right || !messages.is_empty(), "{source}");
     messages.sort_by_key(|message| (message.at.start, message.at.end));
     messages
 }
@@ -64,6 +71,25 @@ fn unmarked(source: &str) -> (String, Vec<Range<usize>>) {
         }
     }
     (text, places)
+}
+
+/// A duration that a task holds across an `.await`: the type that cannot be sent says what to use.
+//= docs/rust.md#futures
+#[test]
+fn a_duration_across_an_await_is_named() {
+    let sandbox = Sandbox::new();
+    let source = |body: &str| {
+        format!(
+            "pub fn spawn(_: impl Future<Output = ()> + Send) {{}}\n\
+             pub fn f() {{ spawn(async {{ {body} std::future::ready(()).await; }}) }}"
+        )
+    };
+    let (messages, is_right) = said(&sandbox, &source("{ trace_provider::duration!(\"a\", \"b\"); }"));
+    assert!(is_right, "{messages:?}");
+    let (messages, is_right) = said(&sandbox, &source("trace_provider::duration!(\"a\", \"b\");"));
+    let shown: String = messages.iter().filter_map(|message| message["rendered"].as_str()).collect();
+    assert!(!is_right && shown.contains("`dyn UseTraceFutureAcrossAwait + "), "{shown}");
+    assert!(!shown.contains("*const ()"), "{shown}");
 }
 
 /// Sources whose errors are shown between the marks, and what they say.

@@ -97,6 +97,18 @@ fn a_document_of_ours_comes_back() {
 
 //= docs/import.md#events
 #[test]
+fn what_is_cut_from_a_name_is_counted() {
+    let name = "x".repeat(32_001);
+    let (archive, summary) = imported(&format!(r#"[{{"ph":"i","ts":1,"pid":5,"tid":6,"name":"{name}"}}]"#));
+    let cut = format!("{:?}", &name[1..]);
+    assert!(lines(&archive)[0].contains(&cut));
+    assert_eq!(summary.skipped, [("ends of names and categories beyond 32 000 bytes".to_owned(), 1)]);
+    let (_, summary) = imported(&format!(r#"[{{"ph":"i","ts":1,"pid":5,"tid":6,"name":{cut}}}]"#));
+    assert_eq!(summary.skipped, []);
+}
+
+//= docs/import.md#events
+#[test]
 fn an_end_of_a_flow_goes_to_the_next_slice_unless_it_says_otherwise() {
     let flow =
         |members: &str| format!(r#"{{"ph":"f","pid":5,"tid":6,"cat":"c","name":"go","id":"9",{members}}}"#);
