@@ -2,16 +2,17 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use trace_engine::args::{IntoValue, Values};
+use trace_engine::trace_format::operation::{PARENT_OPERATION, POLL_OF};
 use trace_engine::{
-    ArgumentBuffer, Event, EventType, Number, PARENT_OPERATION, Site, Within, current_operation, engine, now,
-    stamp, write_event, write_event_at,
+    ArgumentBuffer, Event, EventType, Number, Site, Within, current_operation, engine, now, stamp,
+    write_event, write_event_at,
 };
 
 const CATEGORY: &str = "tokio";
 /// The name of tasks whose own names find no room.
 const OTHERS: &str = "task";
 /// The first one makes a duration a poll of the bar with that id.
-const ARGUMENTS: [&str; 5] = ["poll-of", "delay-ns", "polls", "end", PARENT_OPERATION];
+const ARGUMENTS: [&str; 5] = [POLL_OF, "delay-ns", "polls", "end", PARENT_OPERATION];
 /// Places in [`ARGUMENTS`].
 const POLLS: u8 = 2;
 const END: u8 = 3;

@@ -127,7 +127,7 @@ impl Kind {
     }
 }
 
-/// A name that is that of operations and of durations, so that a value of both means nothing.
+/// A name that both operations and durations have. A percentile of both together would mean nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mixed {
     /// The name.
@@ -139,7 +139,7 @@ pub struct Mixed {
 }
 
 impl Mixed {
-    /// The same, and how an assertion says which it means.
+    /// The message with the way out: how an assertion says which kind it means.
     #[must_use]
     pub fn with_choice(&self) -> String {
         let name = Pattern::new([Piece::Text(self.name.clone())]);

@@ -15,7 +15,7 @@ use std::sync::LazyLock;
 use trace_format::event::EventKind;
 use trace_format::units::ProviderId;
 use trace_model::{Shape, poll_of};
-use trace_reader::{Disorder, Event, Item, Resolved, Text, Thread, Value, first_poll_of};
+use trace_reader::{Disorder, Event, Item, Resolved, Text, Thread, Value, has_first_poll};
 use window::Window;
 
 /// Width of a bucket.
@@ -26,6 +26,9 @@ pub const WINDOW_BUCKETS: u64 = 10;
 pub const HISTORY: usize = 60;
 /// Counters that are distinguished; the others are counted.
 const MAX_COUNTERS: usize = 2000;
+/// Threads of which ended durations are remembered: 12 MiB at most. Of others, a first poll counts as a
+/// duration.
+const MAX_RECENT_THREADS: usize = 4096;
 /// Ended durations of a thread that are remembered.
 const MAX_RECENT: usize = 64;
 /// Polls that are known before they end.
@@ -51,8 +54,8 @@ pub struct Live {
     events: BTreeMap<ProviderId, u64>,
     /// By thread, the last pairs that have ended, which may turn out to be polls.
     recent: Vec<VecDeque<Span>>,
-    /// Threads and begins of durations that have not ended and turned out to be polls.
-    first_polls: HashSet<(u32, u64)>,
+    /// Durations that have not ended and turned out to be polls: threads, categories with names, begins.
+    first_polls: HashSet<(u32, u32, u64)>,
 }
 
 /// The last values of a counter.
@@ -227,10 +230,9 @@ impl Live {
             EventKind::Unknown { .. } => None,
         };
         if let EventKind::AsyncBegin { .. } = event.kind
-            && let Some((thread, begin)) = first_poll_of(event)
+            && has_first_poll(event)
         {
-            let thread = self.spans.thread(thread);
-            self.poll_began(provider, thread, begin.0);
+            self.poll_began(provider, point);
         }
         if let Some(mut span) = span {
             self.remember(&mut span);
@@ -239,16 +241,20 @@ impl Live {
         }
     }
 
-    /// The duration of a thread that began at a time is the first poll of an operation.
-    fn poll_began(&mut self, provider: ProviderId, thread: u32, begin: u64) {
+    /// The duration of a thread that began at a time, with a category and name, is the first poll of an
+    /// operation.
+    fn poll_began(&mut self, provider: ProviderId, begun: Point) {
+        let Point { at: begin, what, thread, .. } = begun;
         let recent = self.recent.get_mut(thread as usize);
         let found = recent.and_then(|recent| {
-            let place = recent.iter().position(|span| span.begin == begin)?;
+            let place = recent.iter().position(|span| (span.begin, span.what) == (begin, what))?;
             recent.remove(place)
         });
         match found {
             Some(span) => self.window.becomes_poll(provider, &span),
-            None if self.first_polls.len() < MAX_FIRST_POLLS => _ = self.first_polls.insert((thread, begin)),
+            None if self.first_polls.len() < MAX_FIRST_POLLS => {
+                self.first_polls.insert((thread, what, begin));
+            }
             None => {}
         }
     }
@@ -259,11 +265,14 @@ impl Live {
         if span.shape != Shape::Pair {
             return;
         }
-        if !self.first_polls.is_empty() && self.first_polls.remove(&(span.thread, span.begin)) {
+        if !self.first_polls.is_empty() && self.first_polls.remove(&(span.thread, span.what, span.begin)) {
             span.shape = Shape::Poll;
             return;
         }
         let thread = span.thread as usize;
+        if thread >= MAX_RECENT_THREADS {
+            return;
+        }
         if self.recent.len() <= thread {
             self.recent.resize_with(thread + 1, VecDeque::new);
         }
@@ -359,7 +368,7 @@ impl Live {
     /// none if there is none. Lengths are in nanoseconds. What is older than the window is forgotten.
     ///
     /// # Errors
-    /// A selected name is that of operations and of durations.
+    /// Both operations and durations have a selected name.
     pub fn value_of(
         &mut self,
         function: Function,

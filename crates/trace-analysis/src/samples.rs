@@ -9,8 +9,8 @@ use serde::Deserialize;
 use std::collections::{HashMap, HashSet};
 use std::io::Read;
 use trace_model::{Begin, OperationKey, Pairing, poll_of, token};
-use trace_reader::item::{Event, EventKind, Value};
-use trace_reader::{Item, ReadError, Reader, Text, Thread, ThreadNumbers, first_poll_of};
+use trace_reader::item::{Event, EventKind, Koid, Value};
+use trace_reader::{Item, ReadError, Reader, Text, Thread, ThreadNumbers, has_first_poll};
 
 /// The measured quantity.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,7 +50,7 @@ pub enum Anchor {
 pub struct Measured {
     /// The samples of each measurement.
     pub samples: Vec<Vec<f64>>,
-    /// The measurements of durations whose name is that of operations and of durations, by their places.
+    /// Measurements whose name both operations and durations have, by their places.
     pub mixed: Vec<(usize, Mixed)>,
     /// Why the rest of the trace could not be read.
     pub stopped: Option<ReadError>,
@@ -122,8 +122,9 @@ struct Samples<'a> {
     /// By number of category and name: whether some measurement names it.
     is_named: Vec<bool>,
     kept: Vec<Kept>,
-    /// Where durations began of which operations say later that they are polls.
-    first_polls: HashSet<(Thread, u64)>,
+    /// Durations of which operations say later that they are polls: processes, categories with names, and
+    /// begins.
+    first_polls: HashSet<(Koid, u32, u64)>,
 }
 
 fn nanos(event: &Event<'_>) -> u64 {
@@ -173,9 +174,9 @@ impl<'a> Samples<'a> {
     fn push(&mut self, event: &Event<'_>) {
         let what = self.what(event);
         if let EventKind::AsyncBegin { .. } = event.kind
-            && let Some((thread, at)) = first_poll_of(event)
+            && has_first_poll(event)
         {
-            self.first_polls.insert((thread, at.0));
+            self.first_polls.insert((event.thread.process, what, nanos(event)));
         }
         let shape = match event.kind {
             EventKind::Instant { .. } => Shape::Instant,
@@ -274,10 +275,10 @@ struct Begun {
 impl Begin for Begun {}
 
 /// Marks polls of which operations say so later, and the ends of all polls: they are none of durations.
-fn mark_polls(kept: &mut [Kept], first: &HashSet<(Thread, u64)>) {
+fn mark_polls(kept: &mut [Kept], first: &HashSet<(Koid, u32, u64)>) {
     if !first.is_empty() {
         for kept in kept.iter_mut().filter(|kept| kept.shape == Shape::Begin) {
-            kept.is_poll |= first.contains(&(kept.thread, kept.at));
+            kept.is_poll |= first.contains(&(kept.thread.process, kept.what, kept.at));
         }
     }
     if !kept.iter().any(|kept| kept.is_poll) {

@@ -158,7 +158,7 @@ impl<'a> Spans<'a> {
     /// Whether a duration that begins here is a poll.
     #[inline]
     pub fn is_poll(&self, event: &Event<'_>) -> bool {
-        poll_of(event).is_some() || self.disorder.first_poll(event.thread, event.time.nanos()).is_some()
+        poll_of(event).is_some() || self.disorder.first_poll(event).is_some()
     }
 
     /// A thread's number.

@@ -41,10 +41,15 @@ impl Archive {
         self
     }
 
-    /// An event with an argument that is a number.
-    pub fn with(mut self, thread: u64, name: &str, kind: EventKind, at: u64, argument: (&str, u64)) -> Self {
-        let (name_of, value) = argument;
-        let value = ArgumentValue::Uint64(value);
+    /// An event with an argument.
+    pub fn with(
+        mut self,
+        thread: u64,
+        name: &str,
+        kind: EventKind,
+        at: u64,
+        (name_of, value): (&str, ArgumentValue<'_>),
+    ) -> Self {
         self.push(thread, name, kind, at, &[Argument { name: StringRef::Inline(name_of.as_bytes()), value }]);
         self
     }
@@ -53,12 +58,13 @@ impl Archive {
     /// the first one was recorded as if it were a duration.
     pub fn operation(self, id: u64) -> Self {
         let (begin, end) = (EventKind::DurationBegin, EventKind::DurationEnd);
+        let of = ArgumentValue::Uint64(id);
         self.event(1, "job", begin, 1000)
             .event(1, "job", end, 1100)
-            .with(1, "job", EventKind::AsyncBegin { id }, 1000, ("first-poll", 1000))
-            .with(2, "job", begin, 2000, ("poll-of", id))
+            .with(1, "job", EventKind::AsyncBegin { id }, 1000, ("first-poll", ArgumentValue::Bool(true)))
+            .with(2, "job", begin, 2000, ("poll-of", of))
             .event(2, "job", end, 2200)
-            .with(2, "job", EventKind::DurationComplete { end: Ticks(4000) }, 3700, ("poll-of", id))
+            .with(2, "job", EventKind::DurationComplete { end: Ticks(4000) }, 3700, ("poll-of", of))
             .event(2, "job", EventKind::AsyncEnd { id }, 4000)
     }
 

@@ -369,8 +369,7 @@ pub fn again(file: File, path: &Path, what: &'static str) -> Result<(Trace, Impo
         let end = end.clone().map(|end| io::Error::new(end.kind(), AgainError(end)));
         Ok(Box::new(copy.chain(Failing(end))) as Box<dyn Read>)
     });
-    let disorder = foreign.is_some_and(Foreign::is_sorted).then(Disorder::default);
-    Ok((Trace { name: name(path), open, disorder, bytes: Some(bytes) }, report))
+    Ok((Trace { name: name(path), open, disorder: None, bytes: Some(bytes) }, report))
 }
 
 /// An error that is met each time that a copy is read.

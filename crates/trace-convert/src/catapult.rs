@@ -198,7 +198,7 @@ struct Exporter<W> {
     /// What this thread writes, behind all that was written or given to other threads.
     events: Events,
     selection: Selection,
-    /// Threads with numbers that are replaced, or may be those of lanes, in Chrome's dialect.
+    /// In Chrome's dialect: threads whose numbers the exporter replaces, or could give to a lane.
     unusual_threads: HashSet<Thread>,
     /// Slices that are written last, in Chrome's dialect.
     odd: Option<Box<OddSlices>>,

@@ -23,6 +23,7 @@ pub mod large;
 pub mod log;
 pub mod loss;
 pub mod metadata;
+pub mod operation;
 pub mod profiler;
 pub mod program_info;
 pub mod record;

@@ -26,7 +26,7 @@ pub use nesting::{Nested, Nesting};
 pub use odd::{Odd, OddFinder, OperationKey, token};
 pub use pairing::{Begin, Ended, MAX_OPEN, MAX_OPEN_OF_ID, Pairing};
 pub use roots::{Added, OutOfOrder, Root, Roots};
-pub use shape::{PARENT_OPERATION, POLL_OF, Shape, parent_operation_of, poll_of};
+pub use shape::{Shape, parent_operation_of, poll_of};
 
 #[cfg(test)]
 mod page;

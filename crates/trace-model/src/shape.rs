@@ -1,5 +1,6 @@
 //! How slices are recorded, and which durations are polls of an operation.
 
+use trace_reader::operation::{PARENT_OPERATION, POLL_OF};
 use trace_reader::{Event, Value};
 
 /// How a slice was recorded.
@@ -14,12 +15,6 @@ pub enum Shape {
     /// As a duration of a thread that works on an operation: one of its polls.
     Poll,
 }
-
-/// The argument of a poll: the id of its operation, a whole number.
-pub const POLL_OF: &str = "poll-of";
-
-/// The argument of an operation: the id of the one in which it began, a whole number.
-pub const PARENT_OPERATION: &str = "parent-operation";
 
 /// The id of the operation in which one began.
 //= docs/meaning.md#polls

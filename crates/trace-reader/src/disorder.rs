@@ -5,7 +5,7 @@
 //! times, which for most threads is that of the file. A first pass finds the threads for which it is not:
 //! only their begins and ends have to be sorted.
 
-use crate::item::{Event, Item, Text, Thread, Time};
+use crate::item::{Event, Item, Text, Thread, Value};
 use crate::reader::Reader;
 use crate::records::ReadError;
 use crate::thread_numbers::ThreadNumbers;
@@ -13,7 +13,8 @@ use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Read;
 use trace_format::event::EventKind;
-use trace_format::units::{Nanos, Ticks};
+use trace_format::operation::FIRST_POLL;
+use trace_format::units::{Koid, Nanos};
 
 /// Threads and operations whose times are known; with more, none is taken to be in order.
 const MAX_KNOWN: usize = 1_000_000;
@@ -34,9 +35,6 @@ impl OperationKey {
     }
 }
 
-/// The argument of the begin of an operation that was found to be one late: the time of its thread, in ticks,
-/// at which its first poll began.
-pub const FIRST_POLL: &str = "first-poll";
 /// First polls that are known.
 const MAX_FIRST_POLLS: usize = 1 << 20;
 
@@ -44,8 +42,8 @@ const MAX_FIRST_POLLS: usize = 1 << 20;
 /// only a later record says that they are polls.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Disorder {
-    /// By thread and begin, the ids of their operations.
-    first_polls: HashMap<(Thread, Nanos), u64>,
+    /// The ids of their operations.
+    first_polls: HashMap<FirstPoll, u64>,
     threads: Keys<Thread>,
     /// Threads whose durations do not end in the order of the file.
     ends: Keys<Thread>,
@@ -248,15 +246,15 @@ impl Disorder {
         self.threads.is_empty() && self.operations.is_empty() && self.first_polls.is_empty()
     }
 
-    /// The id of the operation whose first poll began at a time of a thread.
+    /// The id of the operation whose first poll a duration is that begins here.
     //= docs/meaning.md#polls
     #[inline]
     #[must_use]
-    pub fn first_poll(&self, thread: Thread, at: Nanos) -> Option<u64> {
+    pub fn first_poll(&self, event: &Event<'_>) -> Option<u64> {
         if self.first_polls.is_empty() {
             return None;
         }
-        self.first_polls.get(&(thread, at)).copied()
+        self.first_polls.get(&FirstPoll::of(event)).copied()
     }
 
     /// Whether begins and ends of durations on a thread are out of order.
@@ -278,14 +276,25 @@ impl Disorder {
     }
 }
 
-/// The thread of an operation's first poll, and when that began, if an operation says so at its begin.
-#[must_use]
-pub fn first_poll_of(event: &Event<'_>) -> Option<(Thread, Nanos)> {
-    if event.arguments.is_empty() {
-        return None;
+/// What an operation and its first poll have in common: process, time, and a number for category and name.
+/// Not the thread: formats of others have operations of processes alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FirstPoll(Koid, Nanos, u64);
+
+impl FirstPoll {
+    /// Of a duration that begins, or of the begin of an operation that [has](has_first_poll) one.
+    #[must_use]
+    pub fn of(event: &Event<'_>) -> Self {
+        let mut hasher = DefaultHasher::new();
+        (event.category, event.name).hash(&mut hasher);
+        Self(event.thread.process, event.time.nanos(), hasher.finish())
     }
-    let ticks = u64::try_from(event.arguments.integer(FIRST_POLL)?).ok()?;
-    Some((event.thread, Time { ticks: Ticks(ticks), ..event.time }.nanos()))
+}
+
+/// Whether an operation says at its begin that a duration is its first poll.
+#[must_use]
+pub fn has_first_poll(event: &Event<'_>) -> bool {
+    !event.arguments.is_empty() && event.arguments.find(FIRST_POLL) == Some(Value::Bool(true))
 }
 
 /// Finds disorder while another one reads the archive.
@@ -322,10 +331,10 @@ impl Finder {
             }
             EventKind::AsyncBegin { id } | EventKind::AsyncEnd { id } => {
                 if let EventKind::AsyncBegin { .. } = event.kind
-                    && let Some((thread, at)) = first_poll_of(event)
+                    && has_first_poll(event)
                     && disorder.first_polls.len() < MAX_FIRST_POLLS
                 {
-                    disorder.first_polls.insert((thread, at), id);
+                    disorder.first_polls.insert(FirstPoll::of(event), id);
                 }
                 let key = OperationKey::new(event.category, id);
                 if operations.part(key, nanos, matches!(event.kind, EventKind::AsyncEnd { .. })) {

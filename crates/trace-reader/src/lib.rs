@@ -44,7 +44,8 @@ pub mod warning;
 pub use balance::Balance;
 pub use compressed::{Plain, is_suspicious};
 pub use definitions::Definitions;
-pub use disorder::{Disorder, FIRST_POLL, Finder as DisorderFinder, OperationKey, first_poll_of};
+
+pub use disorder::{Disorder, Finder as DisorderFinder, FirstPoll, OperationKey, has_first_poll};
 pub use file_kind::FileKind;
 pub use input::{Input, Slice, Stream};
 pub use item::{Arguments, Event, Item, Resolved, Text, TextKey, Thread, Time, Value};
@@ -54,6 +55,7 @@ pub use recordings::{MANAGER, Recordings};
 pub use records::{Gap, Leftover, RawRecord, ReadError, Records};
 pub use thread_numbers::ThreadNumbers;
 pub use trace_format::buffer::BUFFER_VERSION;
+pub use trace_format::operation;
 pub use truncate::{complete_records, complete_records_end};
 pub use warning::{Warning, WarningKind, Warnings};
 

@@ -130,7 +130,8 @@ impl Findings<'_> {
                 json!([costs.total(&stats.walked.costly), costs.instant, costs.duration, costs.counter])
             }),
             "losses": self.losses(),
-            "slices": rows(&stats.durations),
+            // The work of an asynchronous program is in polls.
+            "slices": rows(&[&stats.durations[..], &stats.polls].concat()),
             "operations": rows(&stats.operations),
             "instants": stats.instants.iter().map(|of| of.count).sum::<u64>(),
             "counters": self.counters(),

@@ -4,7 +4,8 @@ use crate::callsites::Callsite;
 use core::fmt::{self, Debug, Write};
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::error::Error;
-use trace_engine::{ArgumentBuffer, Number, PARENT_OPERATION};
+use trace_engine::trace_format::operation::{FIRST_POLL, PARENT_OPERATION, POLL_OF};
+use trace_engine::{ArgumentBuffer, Number};
 use tracing_core::field::Visit;
 use tracing_core::{Field as TracingField, Metadata};
 
@@ -21,11 +22,7 @@ pub const MAX_MESSAGE_BYTES: usize = 4096;
 const MESSAGE: &str = "message";
 /// The argument of a span's part that was begun anew, as a span outside of it has ended first.
 const RESUMED: &str = "resumed";
-/// The argument of a time in which a span is entered: the id of the span as an operation.
-const POLL_OF: &str = "poll-of";
-/// Arguments of a span as an operation: when its first poll began, in ticks, and that it had begun before the
-/// recording.
-const FIRST_POLL: &str = "first-poll";
+/// The argument of a span as an operation that had begun before the recording.
 const BEGAN_BEFORE: &str = "began-before";
 /// The prefix of fields that are counters.
 const COUNTER: &str = "counter.";

@@ -205,11 +205,10 @@ fn enter_operation(id: u64, callsite: &Callsite, data: &SpanData) {
     data.enter();
 }
 
-/// Writes the begin of a span as an operation, if it has none in this recording: before it was entered first.
+/// Writes the begin of a span as an operation, if it has none in this recording: when it was entered first.
 pub fn become_operation(id: u64, callsite: &Callsite, data: &SpanData) {
     if data.claim_operation(id) {
-        // A thread's moments are further apart.
-        let first = data.first().map(|first| ThreadMoment { at: first.at - 1, ..first });
+        let first = data.first();
         write_operation(id, callsite, data, first, first.is_none());
     }
 }
@@ -228,8 +227,8 @@ fn write_operation(
             data.fields(&mut scratch.arguments);
         }
         let added = callsite.fields.added();
-        if let Some(first) = first {
-            scratch.arguments.push(added, Number::Uint64(first.at + 1));
+        if first.is_some() {
+            scratch.arguments.push(added, Number::Bool(true));
         }
         if let Some(parent) = data.parent() {
             scratch.arguments.push(added + 1, Number::Uint64(parent));

@@ -61,6 +61,13 @@ fn each_way_records_the_same_operations() {
             // Both clocks are read around the same work.
             assert!(length + 100_000 >= *own, "{way}: {length} of {own}");
         }
+        // So it is in the formats of others.
+        for (format, suffix) in [("chrome", "json"), ("perfetto", "pftrace")] {
+            let there = format!("{way}.{suffix}");
+            let output = sandbox.trace(["convert", "--to", format, &trace, &there]);
+            assert!(output.status.success(), "{way}, {format}: {output:?}");
+            assert_eq!(self::kinds(&sandbox, &there, "job"), kinds, "{way}, {format}");
+        }
         // Each poll is in its operation, with the same id, and on the threads that worked on it.
         let sql = "SELECT count(*) AS n FROM slices p JOIN slices o ON o.kind = 'operation' \
                    AND o.async_id = p.operation_id AND o.pid = p.pid AND o.category = p.category \

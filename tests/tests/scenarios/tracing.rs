@@ -41,7 +41,7 @@ fn lines(sandbox: &Sandbox, trace: &str) -> Vec<String> {
 
 /// A word of an event, but for ids and ticks in arguments.
 fn masked(word: &str) -> String {
-    for name in ["poll-of=", "first-poll=", "parent-operation="] {
+    for name in ["poll-of=", "parent-operation="] {
         let number =
             word.split_once(name).and_then(|(before, rest)| Some((before, rest.split_once("u64")?.1)));
         if let Some((before, rest)) = number {
@@ -74,7 +74,7 @@ fn spans_and_events_of_each_kind() {
 
 const EACH_KIND: &[&str] = &[
     r#"begin A "spans" "request" {id=7i64, path="/index", ratio=0.5, big=18446744073709551615u64}"#,
-    r#"async-begin A "spans" "read" {state="Shape(3)", first-poll=N, parent-operation=N}"#,
+    r#"async-begin A "spans" "read" {state="Shape(3)", first-poll=true, parent-operation=N}"#,
     r#"begin A "spans" "read" {state="Shape(3)"}"#,
     r#"end A "spans" "read" {bytes=4096i64}"#,
     r#"begin A "spans" "read" {state="Shape(3)", poll-of=N}"#,
@@ -110,14 +110,14 @@ const EACH_KIND: &[&str] = &[
     r#"begin A "spans" "cause""#,
     r#"flow-begin A "spans" "effect""#,
     r#"end A "spans" "cause""#,
-    r#"async-begin A "spans" "effect" {first-poll=N}"#,
+    r#"async-begin A "spans" "effect" {first-poll=true}"#,
     r#"begin A "spans" "effect""#,
     r#"flow-end A "spans" "effect""#,
     r#"end A "spans" "effect""#,
     r#"begin A "spans" "effect" {poll-of=N}"#,
     r#"end A "spans" "effect""#,
     r#"async-end A "spans" "effect""#,
-    r#"async-begin B "spans" "task" {number=1i64, first-poll=N}"#,
+    r#"async-begin B "spans" "task" {number=1i64, first-poll=true}"#,
     r#"begin B "spans" "task" {number=1i64}"#,
     r#"end B "spans" "task""#,
     r#"begin C "spans" "task" {number=1i64, poll-of=N}"#,
@@ -126,7 +126,7 @@ const EACH_KIND: &[&str] = &[
     r#"begin A "spans" "parent""#,
     r#"flow-begin A "spans" "child""#,
     r#"flow-begin A "spans" "named child""#,
-    r#"async-begin D "spans" "child" {first-poll=N, parent-operation=N}"#,
+    r#"async-begin D "spans" "child" {first-poll=true, parent-operation=N}"#,
     r#"begin D "spans" "child""#,
     r#"flow-end D "spans" "child""#,
     r#"end D "spans" "child""#,

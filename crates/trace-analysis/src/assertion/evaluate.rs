@@ -118,7 +118,7 @@ struct Values {
     quantiles: Quantiles,
     /// Of durations that one event has recorded: a missing event does not change them.
     certain: Option<Certain>,
-    /// If a selected name is that of operations and of durations.
+    /// A selected name that both operations and durations have.
     mixed: Option<Mixed>,
 }
 
@@ -369,7 +369,7 @@ impl Kept {
         true
     }
 
-    /// The first name that is that of operations and of durations.
+    /// The first selected name that both operations and durations have.
     fn mixed(&self, whats: &Whats) -> Option<Mixed> {
         let mixed = self.counts.iter().filter(|(_, counts)| !counts.contains(&0));
         let (what, [operations, slices]) = mixed.min_by_key(|(what, _)| **what)?;

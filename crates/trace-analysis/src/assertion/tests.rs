@@ -3,6 +3,7 @@ use super::*;
 use crate::testing::{Archive, INSTANT};
 use proptest::collection::vec;
 use proptest::prelude::*;
+use trace_format::argument::ArgumentValue;
 use trace_format::event::EventKind;
 use trace_reader::Disorder;
 
@@ -280,7 +281,9 @@ fn a_name_means_operations_or_durations_and_never_polls() {
     // What has not ended is counted, too.
     let open = Archive::new().operation(7).event(5, "job", EventKind::DurationBegin, 5000);
     assert_eq!(verdict(&open, "max(job) < 1s").0, Incomplete);
-    let open = Archive::new().with(5, "job", EventKind::DurationBegin, 5000, ("poll-of", 9)).operation(7);
+    let open = Archive::new()
+        .with(5, "job", EventKind::DurationBegin, 5000, ("poll-of", ArgumentValue::Uint64(9)))
+        .operation(7);
     assert_eq!(verdict(&open, "max(job) < 1s").0, Passed);
 }
 

@@ -3,6 +3,7 @@
 use super::*;
 use crate::assertion::{self, Assertion, Source};
 use crate::testing::{Archive, INSTANT};
+use trace_format::argument::ArgumentValue;
 use trace_reader::Reader;
 
 const PROVIDER: ProviderId = ProviderId(1);
@@ -178,7 +179,7 @@ fn polls_are_taken_out_again_when_their_operation_says_so() {
     let (begin, end) = (EventKind::DurationBegin, EventKind::DurationEnd);
     let archive = Archive::new()
         .event(1, "job", begin, 1000)
-        .with(1, "job", EventKind::AsyncBegin { id: 7 }, 1000, ("first-poll", 1000))
+        .with(1, "job", EventKind::AsyncBegin { id: 7 }, 1000, ("first-poll", ArgumentValue::Bool(true)))
         .event(1, "job", end, 1100)
         .event(1, "job", EventKind::AsyncEnd { id: 7 }, 1200);
     let mut live = super::tests::live(&archive);

@@ -20,7 +20,7 @@ const INTERVAL: Duration = Duration::from_millis(500);
 pub struct Watched {
     limit: DurationLimit,
     is_exceeded: bool,
-    /// Its name was that of operations and of durations.
+    /// The message was sent that both operations and durations have its name.
     is_mixed: bool,
     /// Set each time that it begins to be exceeded.
     has_come: Arc<AtomicBool>,

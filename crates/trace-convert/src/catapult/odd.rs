@@ -17,7 +17,7 @@ use trace_reader::{Event, Text, Thread};
 /// The numbers of threads that are lanes begin here. No thread of Linux has one of them.
 const FIRST_LANE: u64 = 1 << 31;
 
-/// Whether the number of a thread is replaced, or may be that of a lane.
+/// Whether the exporter replaces the number of a thread, or could give it to a lane.
 #[inline]
 pub(super) const fn is_unusual(thread: Thread) -> bool {
     is_replaced(thread) || thread.thread.0 >= FIRST_LANE

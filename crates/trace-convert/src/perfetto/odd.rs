@@ -129,7 +129,7 @@ impl<W: Write> Writer<'_, W> {
 }
 
 impl<W: Write> WriteOdd for Writer<'_, W> {
-    /// Writes the arguments of the end with those of the begin: an end in Perfetto's format has none.
+    /// Writes the arguments of begin and end together: an end has none in Perfetto's format.
     fn begin(&mut self, lane: Lane, interval: &Interval, begin: &[u8], end: &[u8]) -> io::Result<()> {
         let track = self.lane(lane);
         self.step(TYPE_SLICE_BEGIN, track, interval.begin, &[begin, end].concat())

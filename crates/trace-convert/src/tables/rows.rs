@@ -338,7 +338,7 @@ impl<'a, R: Rows> Filler<'a, R> {
         if !self.has_operations {
             return None;
         }
-        poll_of(event).or_else(|| self.late.first_poll(event.thread, event.time.nanos()))
+        poll_of(event).or_else(|| self.late.first_poll(event))
     }
 
     /// The id of the operation in which one began, if that is wanted.

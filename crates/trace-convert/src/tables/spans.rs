@@ -2,10 +2,10 @@
 
 use std::cmp::Ordering::Equal;
 use std::io;
-use trace_format::units::{Koid, Nanos, ProviderId};
+use trace_format::units::{Koid, ProviderId};
 use trace_model::{Begin, Ended, Pairing, token};
 use trace_reader::sorter::Sorter;
-use trace_reader::{Disorder, OperationKey, Text, Thread, ThreadNumbers};
+use trace_reader::{Disorder, Event, OperationKey, Text, Thread, ThreadNumbers};
 
 /// Bytes of the names and arguments of those that are open.
 const MAX_OPEN_BYTES: usize = 64 << 20;
@@ -131,10 +131,10 @@ impl<'a> Late<'a> {
         self.disorder.has_thread(thread)
     }
 
-    /// The id of the operation whose first poll began at a time of a thread.
+    /// The id of the operation whose first poll a duration is that begins here.
     #[inline]
-    pub fn first_poll(&self, thread: Thread, at: Nanos) -> Option<u64> {
-        self.disorder.first_poll(thread, at)
+    pub fn first_poll(&self, event: &Event<'_>) -> Option<u64> {
+        self.disorder.first_poll(event)
     }
 
     pub fn push(&mut self, part: &Open, role: Role) {

@@ -8,10 +8,6 @@ thread_local! {
     static CURRENT: Cell<u64> = const { Cell::new(0) };
 }
 
-/// The name of the argument of an operation's begin: the id of the operation in which it began.
-#[doc(hidden)]
-pub const PARENT_OPERATION: &str = "parent-operation";
-
 /// The id of the innermost operation that the calling thread works on, as far as it is recorded.
 #[doc(hidden)]
 #[must_use]
@@ -19,7 +15,7 @@ pub fn current_operation() -> Option<u64> {
     observed_operation().or_else(current_poll)
 }
 
-/// The same, without what observers know.
+/// The id of the operation whose poll the calling thread is in; no observer is asked.
 #[doc(hidden)]
 #[inline]
 #[must_use]

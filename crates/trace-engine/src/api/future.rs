@@ -40,8 +40,8 @@ pub trait TraceFutureExt: Future + Sized {
     /// polls, whose argument `poll-of` is the operation's id. The end of each has `poll-state`, `pending`,
     /// `ready` or `dropped`, and `poll-count`, the polls so far. A flow connects the polls of a future that
     /// was not ready immediately; it ends with the last poll, or, if the future is dropped, in a duration of
-    /// length 0. The id in the arguments is that of bar and flow: futures of the same name that run at the
-    /// same time need different ids.
+    /// length 0. Bar and flow have the id in the arguments: futures of the same name that run at the same
+    /// time need different ids.
     ///
     /// A future that was polled before the recording began has no bar, since its beginning is not known.
     ///

@@ -150,6 +150,9 @@ impl Engine {
     /// # Errors
     /// The engine is not started.
     pub fn begin_stop(&self) -> Result<(), Error> {
+        if state() == State::Started {
+            turn(true);
+        }
         begin_change_to(State::Stopping, State::Started)?;
         report_state();
         Ok(())

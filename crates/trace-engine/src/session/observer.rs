@@ -13,8 +13,8 @@ pub struct Observer {
     pub on_change: fn(State),
     /// Whether the observer has not handled a start yet: the start is reported to the manager after that.
     pub is_start_pending: fn() -> bool,
-    /// Called on the provider's thread while recording, and a last time, which the argument says, before it
-    /// stops: may still write records. Returns when to call it again.
+    /// Called on the provider's thread while recording, and on the thread that ends the recording right
+    /// before that, which the argument says. May write records. Returns when to call it again.
     pub on_turn: fn(bool) -> Option<Duration>,
     /// The id of the operation that the calling thread works on, as far as the observer knows it.
     pub operation: fn() -> Option<u64>,

@@ -262,7 +262,6 @@ impl Session {
         if self.state != State::Started || self.engine.is_none() {
             return;
         }
-        trace_engine::engine::turn(true);
         self.state = State::Stopped;
         atrace::want(false);
         self.start_is_pending = false;

@@ -24,7 +24,7 @@ pub fn call(open: &mut Open, arguments: &Arguments<'_>) -> Result<String, String
         conditions.push(format!("ts <= {} AND ts_end >= {}", window.to, window.from));
     }
     let sql = format!(
-        "SELECT CASE WHEN async_id IS NULL THEN 'duration' ELSE 'operation' END AS kind, category, name, \
+        "SELECT iif(kind = 'slice', 'duration', kind) AS kind, category, name, \
          count(*) AS count, sum(dur) AS total_ns, sum(self_dur) AS self_ns, \
          CAST(percentile(dur, 50) AS INTEGER) AS p50_ns, CAST(percentile(dur, 99) AS INTEGER) AS p99_ns, \
          max(dur) AS max_ns FROM slices WHERE {} GROUP BY 1, 2, 3 ORDER BY {sort} DESC, 2, 3, 1{limit}",

@@ -33,7 +33,7 @@ pub fn call(open: &mut Open, arguments: &Arguments<'_>) -> Result<String, String
     let long = least.map(|least| format!("(dur >= {least} OR dur IS NULL)"));
     let whose = "pid, tid, process, thread";
     let mut parts = vec![format!(
-        "SELECT {whose}, iif(async_id IS NULL, 'slice', 'operation') AS what, ts, dur, depth, category, name, \
+        "SELECT {whose}, kind AS what, ts, dur, depth, category, name, \
          args AS detail FROM slices WHERE {}",
         during(long.clone())
     )];

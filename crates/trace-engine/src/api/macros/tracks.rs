@@ -179,8 +179,8 @@ macro_rules! trace_future_args {
                 $crate::__no_text!($flow, "trace_future_args!(category, name, [flow], \"key\" => value, …)");
                 [
                     $crate::__site!($category, $name $(, $key)*),
-                    $crate::__site!($category, $name, "parent-operation" $(, $key)*),
-                    $crate::__site!($category, $name, "poll-of" $(, $key)*),
+                    $crate::__site!($category, $name, $crate::trace_format::operation::PARENT_OPERATION $(, $key)*),
+                    $crate::__site!($category, $name, $crate::trace_format::operation::POLL_OF $(, $key)*),
                     $crate::__site!($category, $name, "poll-state", "poll-count"),
                     $crate::__site!($category, $name),
                 ]
