@@ -81,7 +81,7 @@ impl KnownCategories {
         let mut all: Vec<KnownCategory> = categories.into_iter().collect();
         all.retain(|category| !category.name.is_empty());
         // Two that differ in their descriptions are both kept.
-        all.sort();
+        all.sort_unstable();
         all.dedup();
         let mut known = Self::default();
         for KnownCategory { name, description } in all {

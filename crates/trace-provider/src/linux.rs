@@ -16,6 +16,7 @@ mod manager;
 mod memory_dump;
 mod polled;
 mod provider;
+mod queue;
 mod session;
 pub mod startup;
 mod thread;

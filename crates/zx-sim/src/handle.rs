@@ -193,32 +193,38 @@ pub(crate) fn receive_handles(
 /// Closes descriptors whose closing may take long.
 mod closer {
     use std::os::fd::OwnedFd;
-    use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::sync::mpsc::{Receiver, Sender, channel};
-    use std::sync::{LazyLock, Mutex, PoisonError};
+    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::sync::{Condvar, Mutex, PoisonError};
 
     /// Maximum number of threads that wait in a close at a time; beyond it, descriptors stay open meanwhile.
     const MAX_THREADS: usize = 32;
 
-    static QUEUE: LazyLock<(Sender<OwnedFd>, Mutex<Receiver<OwnedFd>>)> = LazyLock::new(|| {
-        let (sender, receiver) = channel();
-        (sender, Mutex::new(receiver))
-    });
-    static THREADS: AtomicUsize = AtomicUsize::new(0);
-    /// Descriptors that no thread has closed yet.
-    static WAITING: AtomicUsize = AtomicUsize::new(0);
+    struct Pool {
+        /// Descriptors that no thread has taken.
+        waiting: Vec<OwnedFd>,
+        threads: usize,
+        /// Those that are in a close.
+        closing: usize,
+    }
 
-    /// A child by fork has no such thread: its descriptors stay open until it ends.
+    static POOL: Mutex<Pool> = Mutex::new(Pool { waiting: Vec::new(), threads: 0, closing: 0 });
+    static CHANGED: Condvar = Condvar::new();
+    /// The process that has these threads. In a child by fork the lock may be held for ever.
+    static OWNER: AtomicU32 = AtomicU32::new(0);
+
     pub fn close(descriptor: OwnedFd) {
-        let waiting = WAITING.fetch_add(1, Ordering::SeqCst) + 1;
-        let _ = QUEUE.0.send(descriptor);
-        let threads = THREADS.load(Ordering::SeqCst);
-        if waiting > threads && threads < MAX_THREADS {
-            let thread = std::thread::Builder::new().name("zx-closer".to_owned());
-            if thread.spawn(run).is_ok() {
-                THREADS.fetch_add(1, Ordering::SeqCst);
-            }
+        let pid = std::process::id();
+        let owner = OWNER.compare_exchange(0, pid, Ordering::Relaxed, Ordering::Relaxed);
+        if owner.is_err_and(|owner| owner != pid) {
+            return close_beside(descriptor);
         }
+        let mut pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);
+        pool.waiting.push(descriptor);
+        if pool.waiting.len() > pool.threads - pool.closing && pool.threads < MAX_THREADS {
+            pool.threads += usize::from(spawn(Box::new(run)));
+        }
+        drop(pool);
+        CHANGED.notify_one();
     }
 
     /// Bytes of the stack of a thread that only closes.
@@ -227,17 +233,27 @@ mod closer {
     /// Closes a descriptor of a table that only the calling thread has, and threads that it makes: the number
     /// is another file's for the threads above.
     pub fn close_beside(descriptor: OwnedFd) {
-        let thread = std::thread::Builder::new().name("zx-closer".to_owned()).stack_size(STACK_BYTES);
         // If there can be no thread, it is closed here.
-        let _ = thread.spawn(move || drop(descriptor));
+        spawn(Box::new(move || drop(descriptor)));
+    }
+
+    fn spawn(body: Box<dyn FnOnce() + Send>) -> bool {
+        let thread = std::thread::Builder::new().name("zx-closer".to_owned()).stack_size(STACK_BYTES);
+        thread.spawn(body).is_ok()
     }
 
     fn run() {
+        let mut pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
-            let descriptor = QUEUE.1.lock().unwrap_or_else(PoisonError::into_inner).recv();
-            let Ok(descriptor) = descriptor else { return };
+            let Some(descriptor) = pool.waiting.pop() else {
+                pool = CHANGED.wait(pool).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            };
+            pool.closing += 1;
+            drop(pool);
             drop(descriptor);
-            WAITING.fetch_sub(1, Ordering::SeqCst);
+            pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);
+            pool.closing -= 1;
         }
     }
 }

@@ -4,6 +4,7 @@ use crate::buffer::Buffer;
 use crate::buffer::record_writer::with_payload;
 use crate::record::arguments::{Inline, Values};
 use crate::record::event::Event;
+use crate::record::redacting::bytes_of;
 use crate::session::lease::{self, Lease};
 use crate::session::{fork, hook};
 use crate::site::{ON, Site};
@@ -68,7 +69,7 @@ pub(super) fn passes<V: Values>(
 #[cold]
 #[inline(never)]
 pub(super) fn passes_record(words: &[u64]) -> bool {
-    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let bytes = bytes_of(words);
     let Some(Ok(event)) = event::Event::of_record(&bytes) else {
         return true;
     };

@@ -17,7 +17,7 @@ use trace_format::string::StringRecord;
 /// What a private recording has of a record: texts that stand in it are replaced, and those that have an
 /// index are constants or were replaced before. None of a record of which it has nothing.
 pub(super) fn redact_record(words: &[u64]) -> Option<Vec<u64>> {
-    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let bytes = bytes_of(words);
     let mut known = Vec::new();
     let redacted = match Record::decode(&bytes).ok()? {
         Record::Initialization(_) | Record::Thread(_) => return Some(words.to_vec()),
@@ -61,6 +61,13 @@ pub(super) fn redact_record(words: &[u64]) -> Option<Vec<u64>> {
         _ => return None,
     };
     encode(&redacted).ok()
+}
+
+/// A record's bytes.
+pub(super) fn bytes_of(words: &[u64]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(size_of_val(words));
+    words.iter().for_each(|word| bytes.extend_from_slice(&word.to_le_bytes()));
+    bytes
 }
 
 fn replaced(text: StringRef<'_>) -> StringRef<'_> {

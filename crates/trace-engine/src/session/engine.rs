@@ -315,7 +315,7 @@ pub fn set_category_source(source: CategorySource) {
 /// [`set_category_source`]: sorted, each once. Of a site that is in several categories, each of them.
 #[must_use]
 pub fn known_categories() -> Vec<String> {
-    let mut categories = std::collections::BTreeSet::new();
+    let mut categories = Vec::new();
     let mut add = |category: &[u8]| {
         let each = category.split(|byte| *byte == b',');
         categories.extend(each.map(|one| String::from_utf8_lossy(one).into_owned()));
@@ -324,7 +324,9 @@ pub fn known_categories() -> Vec<String> {
     if let Some(source) = CATEGORY_SOURCE.get() {
         source(&mut add);
     }
-    categories.into_iter().collect()
+    categories.sort_unstable();
+    categories.dedup();
+    categories
 }
 
 #[cfg(test)]

@@ -4,11 +4,11 @@
 //! A thread for that exists from when the first such function was registered.
 
 use crate::linux::lock::Mutex;
+use crate::linux::queue::{Sender, queue};
 use crate::linux::thread;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
 type Job = Box<dyn FnOnce() + Send>;
@@ -68,11 +68,16 @@ pub(crate) fn prepare() {
     if runner.as_ref().is_some_and(|runner| runner.pid == pid) {
         return;
     }
-    let (jobs, received) = channel::<Job>();
-    let thread = thread::spawn_blocked("trace-callbacks", move || {
-        // A function that panics, which its thread reports, ends alone.
-        received.iter().for_each(|job| drop(catch_unwind(AssertUnwindSafe(job))));
+    let (jobs, received) = queue::<Job>();
+    let run = Box::new(move || {
+        while let Ok(job) = received.receive(None) {
+            // A function that panics, which its thread reports, ends alone.
+            drop(catch_unwind(AssertUnwindSafe(job)));
+        }
     });
+    let thread = thread::spawn_blocked("trace-callbacks", run);
+    // Of a parent, whose thread may have held the queue when it forked.
+    core::mem::forget(runner.take());
     *runner = thread.map(|_| Runner { pid, jobs });
 }
 
@@ -81,13 +86,15 @@ pub(crate) fn run<T: Send + 'static>(job: impl FnOnce() -> T + Send + 'static) -
     if RUNS_HERE.get() {
         return Some(job());
     }
-    let (done, is_done) = channel();
+    let (done, is_done) = queue();
     let runner = RUNNER.try_lock_for(LOCK_WAIT)?;
     let own = runner.as_ref().filter(|runner| runner.pid == std::process::id())?;
-    own.jobs.send(Box::new(move || drop(done.send(job())))).ok()?;
+    if !own.jobs.send(Box::new(move || _ = done.send(job()))) {
+        return None;
+    }
     // The function may register another.
     drop(runner);
-    is_done.recv().ok()
+    is_done.receive(None).ok()
 }
 
 #[cfg(test)]

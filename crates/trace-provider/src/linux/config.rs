@@ -43,14 +43,13 @@ pub(crate) fn set_describe(describe: Describe) {
 /// The categories that the application describes, each once.
 pub(crate) fn described_categories() -> Vec<KnownCategory> {
     let describe = DESCRIBE.lock().clone();
-    let mut described: Vec<_> = describe
-        .and_then(|describe| callbacks::run(move || describe()))
-        .unwrap_or_default()
-        .into_iter()
-        .map(|(name, description)| KnownCategory { name, description })
-        .collect();
-    described.sort_by(|one, other| one.name.cmp(&other.name));
-    described.dedup_by(|one, other| one.name == other.name);
+    let all = describe.and_then(|describe| callbacks::run(move || describe())).unwrap_or_default();
+    let mut described: Vec<KnownCategory> = Vec::new();
+    for (name, description) in all {
+        if let Err(place) = described.binary_search_by(|known| known.name.cmp(&name)) {
+            described.insert(place, KnownCategory { name, description });
+        }
+    }
     described
 }
 

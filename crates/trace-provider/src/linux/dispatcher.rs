@@ -6,6 +6,7 @@ mod requests;
 
 use crate::linux::fork::ClosedInChildren;
 use crate::linux::manager::{self, Found, Line};
+use crate::linux::queue::Sender;
 use crate::linux::session::Session;
 use crate::linux::startup;
 use crate::linux::watch::Watch;
@@ -16,7 +17,6 @@ use std::cell::{Cell, RefCell};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 use trace_engine::engine;
 use trace_format::shown::Shown;
@@ -318,7 +318,7 @@ impl Dispatcher {
             let is_watched = self.watch();
             found = self.register();
             if matches!(found, Found::NoManager) {
-                let _ = self.progress.send(Progress::NoManager);
+                self.progress.send(Progress::NoManager);
                 let now = Instant::now();
                 let deadline = match is_watched {
                     _ if now < search.retry_until => Some(now + RETRY_INTERVAL),
@@ -348,7 +348,7 @@ impl Dispatcher {
             None => manager::register(&self.directories, &self.name, self.is_answer_wanted),
         };
         if matches!(&found, Found::Manager(line) if line.answer.is_none()) {
-            let _ = self.progress.send(Progress::NotRecording);
+            self.progress.send(Progress::NotRecording);
         }
         found
     }
@@ -394,7 +394,7 @@ impl Dispatcher {
         if let Some(answer) = answer {
             let _ = self.waits.remove(&answer);
             // The channel reports that a manager is gone.
-            manager::read_answer(&answer).into_iter().for_each(|progress| drop(self.progress.send(progress)));
+            manager::read_answer(&answer).into_iter().for_each(|progress| _ = self.progress.send(progress));
         }
         if keys.contains(&KEY_CHANNEL) && self.serve(&line.channel, session).is_none() {
             return self.lose(following);
@@ -440,7 +440,7 @@ impl Dispatcher {
             if let Some(answer) = line.answer.take() {
                 let _ = self.waits.remove(&answer);
             }
-            let _ = self.progress.send(Progress::GoneOn);
+            self.progress.send(Progress::GoneOn);
         }
     }
 
@@ -456,7 +456,7 @@ impl Dispatcher {
             Phase::Following(following) => following.session.as_mut(),
             Phase::Pausing(_) | Phase::Looking(_) => None,
         };
-        for command in self.received.commands.try_iter() {
+        for command in self.received.take() {
             match (command, session.as_mut()) {
                 (Command::Flush, Some(session)) => session.flush(),
                 (Command::Alert(name), Some(session)) => session.alert(name),

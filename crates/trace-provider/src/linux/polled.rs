@@ -7,12 +7,12 @@ use crate::linux::echo;
 use crate::linux::fork::{self, ClosedInChildren};
 use crate::linux::memory_dump::{self, MemoryDump};
 use crate::linux::provider::{self, FIRST_SIGN_WAIT, LATE, START_WAIT};
+use crate::linux::queue::{Receiver, queue};
 use crate::linux::{callbacks, manager, startup};
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 use trace_engine::engine;
 use trace_format::shown::Shown;
@@ -57,7 +57,6 @@ pub struct PolledProvider {
 
 struct Running {
     dispatcher: Dispatcher,
-    progress: Receiver<Progress>,
     commands: Commands,
     timer: OwnedFd,
     /// Before what it names, so that it is dropped first.
@@ -92,24 +91,18 @@ impl PolledProvider {
         let closed_in_children = ClosedInChildren::new(&waker);
         let waker = Arc::new(waker);
         let (commands, received) = Commands::new(&waker);
-        let (sender, progress) = channel();
+        let (sender, progress) = queue();
         let way = (commands.clone(), received);
         let dispatcher = Dispatcher::new(name.clone(), is_below_record, sender, way, wakes, inherited, true);
         let dispatcher = dispatcher.ok_or_else(|| io::Error::other("the process has no descriptors left"))?;
         let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
         let timer = rustix::time::timerfd_create(TimerfdClockId::Monotonic, flags)?;
         dispatcher.waits().add(&timer, KEY_TIMER, Signals::READABLE).map_err(failed)?;
-        let mut running = Running {
-            dispatcher,
-            progress,
-            commands,
-            timer,
-            _closed_in_children: closed_in_children,
-            _waker: waker,
-        };
+        let mut running =
+            Running { dispatcher, commands, timer, _closed_in_children: closed_in_children, _waker: waker };
         running.dispatch();
         if let Some(first_wait) = first_wait {
-            running.wait_for_start(&name, first_wait);
+            running.wait_for_start(&name, &progress, first_wait);
         }
         Ok(Self { running: Some(running), pid: std::process::id() })
     }
@@ -171,11 +164,11 @@ impl Running {
         let _ = rustix::time::timerfd_settime(&self.timer, TimerfdTimerFlags::empty(), &value);
     }
 
-    fn wait_for_start(&mut self, name: &str, first_wait: Duration) {
+    fn wait_for_start(&mut self, name: &str, progress: &Receiver<Progress>, first_wait: Duration) {
         let begin = Instant::now();
         let mut deadline = begin + first_wait;
         loop {
-            for progress in self.progress.try_iter() {
+            while let Ok(progress) = progress.receive(Some(begin)) {
                 match progress {
                     Progress::Initializing | Progress::Registered { already_started: true } => {
                         deadline = Instant::now() + START_WAIT;

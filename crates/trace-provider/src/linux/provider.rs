@@ -7,9 +7,9 @@ use crate::linux::echo;
 use crate::linux::fork::ClosedInChildren;
 use crate::linux::lock::Mutex;
 use crate::linux::memory_dump::{self, MemoryDump};
+use crate::linux::queue::{Missing, Receiver, Sender, queue};
 use crate::linux::{callbacks, fork, manager, startup, thread};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use trace_engine::engine;
@@ -148,7 +148,7 @@ impl TraceProvider {
     }
 
     fn spawn(name: &str, is_answer_wanted: bool, inherited: Option<Channel>) -> (Self, Receiver<Progress>) {
-        let (sender, progress) = channel();
+        let (sender, progress) = queue();
         let name = provider_name(name);
         fork::register_children_as(&name);
         startup::begin_by_environment_as(Some(&name));
@@ -169,7 +169,7 @@ impl TraceProvider {
         let begin = Instant::now();
         let mut deadline = begin + first_wait;
         loop {
-            match receive_until(progress, deadline) {
+            match progress.receive(Some(deadline)) {
                 Ok(Progress::Initializing | Progress::Registered { already_started: true }) => {
                     deadline = Instant::now() + START_WAIT;
                 }
@@ -181,12 +181,12 @@ impl TraceProvider {
                     | Progress::Refused { .. }
                     | Progress::GoneOn,
                 )
-                | Err(RecvTimeoutError::Disconnected) => return,
+                | Err(Missing::Closed) => return,
                 // A manager that is only busy responds sooner or later.
-                Err(RecvTimeoutError::Timeout) if deadline < begin + START_WAIT && !manager::is_stopped() => {
+                Err(Missing::Late) if deadline < begin + START_WAIT && !manager::is_stopped() => {
                     deadline = begin + START_WAIT;
                 }
-                Err(RecvTimeoutError::Timeout) => break,
+                Err(Missing::Late) => break,
             }
         }
         if let Some(running) = &self.running {
@@ -194,7 +194,7 @@ impl TraceProvider {
             // Else a manager that reads the registration right now would count the program as one that waits,
             // and not report what it does from here on as missing.
             let deadline = Instant::now() + GO_ON_WAIT;
-            while receive_until(progress, deadline).is_ok_and(|progress| progress != Progress::GoneOn) {}
+            while progress.receive(Some(deadline)).is_ok_and(|progress| progress != Progress::GoneOn) {}
         }
         if startup::is_recording() {
             // It is recorded all the same, and handed over when the manager answers.
@@ -225,7 +225,7 @@ impl Running {
         let closed_in_children = ClosedInChildren::new(&waker);
         let waker = Arc::new(waker);
         let (commands, received) = Commands::new(&waker);
-        let (end, is_ended) = channel();
+        let (end, is_ended) = queue();
         let way = (commands.clone(), received);
         let thread = thread::spawn_apart("trace-dispatch", wakes, inherited, move |wakes, inherited| {
             let dispatcher = Dispatcher::new(name, is_answer_wanted, progress, way, wakes, inherited, false);
@@ -253,14 +253,10 @@ impl Drop for TraceProvider {
         let Some((thread, is_ended)) = running.thread.lock().take() else {
             return;
         };
-        if is_ended.recv_timeout(END_WAIT) == Err(RecvTimeoutError::Disconnected) {
+        if is_ended.receive(Some(Instant::now() + END_WAIT)) == Err(Missing::Closed) {
             let _ = thread.join();
         }
     }
-}
-
-fn receive_until(progress: &Receiver<Progress>, deadline: Instant) -> Result<Progress, RecvTimeoutError> {
-    progress.recv_timeout(deadline.saturating_duration_since(Instant::now()))
 }
 
 /// Whether this program, or an ancestor of it, was started by `trace record`.
@@ -271,7 +267,7 @@ pub(crate) fn is_below_record() -> bool {
 fn wait_for_registration(progress: &Receiver<Progress>) -> Registration {
     let deadline = Instant::now() + REGISTRATION_WAIT;
     loop {
-        match receive_until(progress, deadline) {
+        match progress.receive(Some(deadline)) {
             Ok(Progress::Registered { already_started }) => {
                 return Registration::Registered { already_started };
             }

@@ -7,6 +7,7 @@
 //!   of the program.
 #![allow(unsafe_code)]
 
+use crate::linux::queue::queue;
 use core::mem::MaybeUninit;
 use std::os::fd::AsRawFd;
 use std::thread::{Builder, JoinHandle};
@@ -17,7 +18,7 @@ const STACK_BYTES: usize = 2 << 20;
 
 /// Spawns a named thread that never runs the program's signal handlers. None when the process can have no
 /// more threads.
-pub(crate) fn spawn_blocked(name: &str, body: impl FnOnce() + Send + 'static) -> Option<JoinHandle<()>> {
+pub(crate) fn spawn_blocked(name: &str, body: Box<dyn FnOnce() + Send>) -> Option<JoinHandle<()>> {
     let mut all = MaybeUninit::uninit();
     let mut before = MaybeUninit::uninit();
     // SAFETY: `sigfillset` initializes `all`; `pthread_sigmask` reads it and initializes `before` (S1).
@@ -48,8 +49,8 @@ pub(crate) fn spawn_apart(
     let channel = channel.map(|channel| Guarded::new(channel).ok_or("its descriptors were closed"));
     let channel = channel.transpose()?;
     let other = channel.as_ref().map(|channel| std::os::fd::AsFd::as_fd(channel).as_raw_fd());
-    let (done, is_done) = std::sync::mpsc::channel();
-    let thread = spawn_blocked(name, move || {
+    let (done, is_done) = queue();
+    let separated = Box::new(move || {
         // SAFETY: the thread has nothing but these descriptors, which are open in the program's table until
         // it has reported that it is done (S2).
         let separated = match other {
@@ -61,13 +62,13 @@ pub(crate) fn spawn_apart(
         };
         match separated {
             Ok((receiver, channel)) => {
-                let _ = done.send(Ok(()));
+                done.send(Ok(()));
                 body(WakeReceiver::from_fd(receiver), channel);
             }
-            Err(error) => drop(done.send(Err(error.to_string()))),
+            Err(error) => _ = done.send(Err(error.to_string())),
         }
     });
-    let thread = thread.ok_or("the process can have no more threads")?;
-    is_done.recv().map_err(|_| "its thread has ended".to_owned())??;
+    let thread = spawn_blocked(name, separated).ok_or("the process can have no more threads")?;
+    is_done.receive(None).map_err(|_| "its thread has ended".to_owned())??;
     Ok(thread)
 }

@@ -1,7 +1,8 @@
 //! Commands of the application, on their way to the dispatcher.
 
+use crate::linux::lock::Mutex;
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Weak};
 use zx_sim::WakeSender;
 
@@ -19,10 +20,10 @@ pub(crate) enum Command {
     GoOn,
 }
 
-/// The application's side of the queue. No function here blocks.
+/// The application's side of the queue. No function here waits for the dispatcher's work.
 #[derive(Clone, Debug)]
 pub(crate) struct Commands {
-    sender: SyncSender<Command>,
+    waiting: Arc<Mutex<VecDeque<Command>>>,
     /// The provider is no longer wanted.
     is_over: Arc<AtomicBool>,
     /// A descriptor of the application's table, which only the application's threads drop.
@@ -31,22 +32,26 @@ pub(crate) struct Commands {
 
 /// The other end of [`Commands`].
 pub(crate) struct CommandReceiver {
-    pub(super) commands: Receiver<Command>,
+    waiting: Arc<Mutex<VecDeque<Command>>>,
     is_over: Arc<AtomicBool>,
 }
 
 impl Commands {
     /// Both ends.
     pub fn new(waker: &Arc<WakeSender>) -> (Self, CommandReceiver) {
-        let (sender, commands) = sync_channel(MAX_COMMANDS);
+        let waiting = Arc::new(Mutex::new(VecDeque::new()));
         let is_over = Arc::new(AtomicBool::new(false));
-        let sender = Self { sender, is_over: is_over.clone(), waker: Arc::downgrade(waker) };
-        (sender, CommandReceiver { commands, is_over })
+        let received = CommandReceiver { waiting: waiting.clone(), is_over: is_over.clone() };
+        (Self { waiting, is_over, waker: Arc::downgrade(waker) }, received)
     }
 
     /// Queues a command. If the queue is full, because the dispatcher does not run, the command is dropped.
     pub fn send(&self, command: Command) {
-        let _ = self.sender.try_send(command);
+        let mut waiting = self.waiting.lock();
+        if waiting.len() < MAX_COMMANDS {
+            waiting.push_back(command);
+        }
+        drop(waiting);
         self.wake();
     }
 
@@ -66,6 +71,11 @@ impl Commands {
 }
 
 impl CommandReceiver {
+    /// The commands that were sent since the last call.
+    pub fn take(&self) -> VecDeque<Command> {
+        std::mem::take(&mut *self.waiting.lock())
+    }
+
     /// The provider is no longer wanted.
     pub fn is_over(&self) -> bool {
         self.is_over.load(Ordering::SeqCst)

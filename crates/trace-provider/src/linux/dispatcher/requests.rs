@@ -26,11 +26,11 @@ impl Dispatcher {
                         Some(Ok(())) => {
                             #[cfg(feature = "local")]
                             self.echo_session(session.as_ref());
-                            drop(self.progress.send(Progress::Started));
+                            self.progress.send(Progress::Started);
                         }
                         Some(Err(reason)) => {
                             self.print(&format!("not started: {reason}"));
-                            let _ = self.progress.send(Progress::NotRecording);
+                            self.progress.send(Progress::NotRecording);
                         }
                         None => {}
                     }
@@ -40,7 +40,7 @@ impl Dispatcher {
                         session.stop();
                     }
                     // It may have been answered that a recording is started, which is over now.
-                    let _ = self.progress.send(Progress::NotRecording);
+                    self.progress.send(Progress::NotRecording);
                 }
                 ProviderRequest::Flush => {
                     if let Some(session) = session {
@@ -55,13 +55,13 @@ impl Dispatcher {
                 }
                 ProviderRequest::Terminate => {
                     self.end_session(session);
-                    let _ = self.progress.send(Progress::NotRecording);
+                    self.progress.send(Progress::NotRecording);
                 }
                 ProviderRequest::GetKnownCategories => answer_categories(channel, txid)?,
                 ProviderRequest::Refused { reason } => {
                     self.report(&reason);
                     self.is_refused.set(true);
-                    let _ = self.progress.send(Progress::Refused { reason });
+                    self.progress.send(Progress::Refused { reason });
                 }
             }
         }
@@ -122,7 +122,7 @@ impl Dispatcher {
         if session.is_some() {
             return;
         }
-        let _ = self.progress.send(Progress::Initializing);
+        self.progress.send(Progress::Initializing);
         let commands = self.commands.clone();
         let alert = AlertHandler::new(move |name| commands.send(Command::Alert(name.to_owned())));
         let commands = self.commands.clone();
@@ -136,7 +136,7 @@ impl Dispatcher {
             }
             Err(reason) => {
                 self.report(&reason);
-                let _ = self.progress.send(Progress::NotRecording);
+                self.progress.send(Progress::NotRecording);
             }
         }
     }
