@@ -1,10 +1,12 @@
 //! Work on the threads of rayon: `parallel flat` hands it out in the main thread, `parallel nested` in those
-//! threads.
+//! threads, and `parallel request` in an asynchronous operation.
 
 use rayon::prelude::*;
 use rayon_fxt::{Parent, ScopeExt, in_parent, join, spawn};
+use std::pin::pin;
 use std::sync::mpsc;
-use trace_provider::{TraceProvider, duration};
+use std::task::{Context, Waker};
+use trace_provider::{TraceFutureExt, TraceProvider, duration, trace_future_args};
 
 fn flat() {
     duration!("app", "submit");
@@ -48,11 +50,34 @@ fn nested() {
     });
 }
 
+/// Polls a future that is ready at once.
+fn now<T>(future: impl Future<Output = T>) -> T {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        std::task::Poll::Ready(value) => value,
+        std::task::Poll::Pending => panic!("it waits for nothing"),
+    }
+}
+
+fn request() {
+    let (sender, receiver) = mpsc::channel();
+    let part = || now(async { 1 }.trace(trace_future_args!("app", "part")));
+    let work = async {
+        assert_eq!(join("joined", part, || 2), (1, 2));
+        spawn("spawned", move || sender.send(part()).expect("a receiver"));
+        assert_eq!(receiver.recv(), Ok(1));
+    };
+    now(work.trace(trace_future_args!("app", "request")));
+    assert_eq!(join("outside", || 1, || 2), (1, 2));
+}
+
 fn main() {
     std::panic::set_hook(Box::new(|_| ()));
     let _provider = TraceProvider::new("parallel");
     rayon::ThreadPoolBuilder::new().num_threads(4).build_global().expect("the first pool");
-    let is_nested = std::env::args().nth(1).is_some_and(|mode| mode == "nested");
-    let body = if is_nested { nested } else { flat };
+    let body = match std::env::args().nth(1).as_deref() {
+        Some("nested") => nested,
+        Some("request") => request,
+        _ => flat,
+    };
     println!("{}", if std::panic::catch_unwind(body).is_ok() { "as expected" } else { "wrong" });
 }

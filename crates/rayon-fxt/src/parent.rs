@@ -1,8 +1,10 @@
 //! The place from which work is handed to other threads.
 
+use trace_engine::args::IntoValue;
+use trace_engine::trace_format::operation::PARENT_OPERATION;
 use trace_engine::{
-    DurationScope, Event, EventType, Site, ThreadMoment, engine, ffi, is_enabled, nonce, stamp, write_event,
-    write_event_of,
+    DurationScope, Event, EventType, Site, ThreadMoment, Within, current_operation, engine, ffi, is_enabled,
+    nonce, stamp, write_event, write_event_of,
 };
 
 const CATEGORY: &str = "rayon";
@@ -17,6 +19,8 @@ struct CallerMoment {
     moment: ThreadMoment,
     /// The recording that runs.
     epoch: u32,
+    /// The operation that the caller works on.
+    of: Option<u64>,
     /// The caller is in its duration until what runs has ended.
     waits: bool,
 }
@@ -28,7 +32,7 @@ impl Parent {
         if !is_enabled() {
             return Self(None);
         }
-        let site = Site::of_texts(CATEGORY, name, &[]).filter(|site| site.is_on());
+        let site = Site::of_texts(CATEGORY, name, &[PARENT_OPERATION]).filter(|site| site.is_on());
         Self(site.map(|site| {
             let epoch = engine::epoch();
             if ThreadMoment::last().thread == 0 {
@@ -36,7 +40,8 @@ impl Parent {
                 let _ = ffi::current_thread();
             }
             let _ = stamp();
-            CallerMoment { site, moment: ThreadMoment::last(), epoch, waits: false }
+            let of = current_operation();
+            CallerMoment { site, moment: ThreadMoment::last(), epoch, of, waits: false }
         }))
     }
 
@@ -48,8 +53,10 @@ impl Parent {
     /// Runs a closure, on whatever thread this is: a duration, and an arrow to it.
     pub fn run<R>(&self, closure: impl FnOnce() -> R) -> R {
         let place = self.0.filter(|place| place.site.is_on() && place.epoch == engine::epoch());
-        let Some(CallerMoment { site, moment, waits, .. }) = place else { return closure() };
-        let _duration = DurationScope::begin(site, site.state(), ());
+        let Some(CallerMoment { site, moment, of, waits, .. }) = place else { return closure() };
+        let _duration = of.is_none().then(|| DurationScope::begin(site, site.state(), ()));
+        let _part = of.map(|of| DurationScope::begin(site, site.state(), (of.into_value(), ())));
+        let _within = of.map(Within::new);
         if !waits || ThreadMoment::last().thread != moment.thread {
             let id = nonce();
             let flow = |event_type| Event { event_type, start: None, extra: Some(id) };

@@ -523,7 +523,7 @@ pub enum Answers {
 /// Help of `query`: examples, and the tables with their columns.
 #[cfg(feature = "query")]
 fn query_help() -> String {
-    use trace_convert::tables::TABLES;
+    use trace_convert::tables::{TABLES, sqlite::VIEWS};
     let examples = "Examples:
   trace query 'SELECT name, count(*), sum(dur) / 1e6 AS ms FROM slices GROUP BY name' trace.fxt
   trace query --output csv 'SELECT * FROM sched WHERE cpu = 0' trace.fxt > cpu0.csv
@@ -538,7 +538,11 @@ Tables, with times in nanoseconds:
         let columns: Vec<&str> = table.columns.iter().map(|(name, _)| *name).collect();
         format!("  {:9} {}\n", table.name, columns.join(" "))
     };
-    format!("{examples}{}\ndocs/tables.md describes their rows.", TABLES.map(table).concat())
+    let view = |view: trace_convert::tables::sqlite::View| {
+        format!("  {:10} {}\n", view.name, view.columns.join(" "))
+    };
+    let (tables, views) = (TABLES.map(table).concat(), VIEWS.map(view).concat());
+    format!("{examples}{tables}\nViews:\n{views}\ndocs/tables.md describes their rows.")
 }
 
 /// Options of `recover`.

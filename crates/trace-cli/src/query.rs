@@ -14,7 +14,7 @@ use std::fs;
 use std::io::{self, Read, Write};
 use std::path::Path;
 use trace_convert::Summary;
-use trace_convert::tables::sqlite::{Answers, AskError, Database, QueryError, schema};
+use trace_convert::tables::sqlite::{Answers, AskError, Database, QueryError, VIEWS, schema};
 use trace_convert::tables::{Cell, TABLES, csv_text};
 use trace_format::shown::Shown;
 
@@ -155,7 +155,8 @@ fn tables_hint(error: &str) -> String {
     }
     let Some((_, table)) = error.split_once("no such table: ") else { return String::new() };
     let table = table.split_whitespace().next().unwrap_or_default();
-    let near = near::nearest(table, TABLES.iter().map(|table| table.name), 3, str::to_owned);
+    let names = TABLES.iter().map(|table| table.name).chain(VIEWS.iter().map(|view| view.name));
+    let near = near::nearest(table, names, 3, str::to_owned);
     let meant = near.map_or_else(String::new, |near| format!("did you mean {near}? "));
     format!("; {meant}See trace query --schema")
 }

@@ -152,6 +152,11 @@ fn steps_have_their_request_as_parent() {
         let steps: Vec<_> = found.iter().map(|row| row["step"].as_str().unwrap()).collect();
         assert_eq!(steps, ["fetch", "parse"].repeat(8), "{way}: {found:?}");
         assert!(found.iter().step_by(2).all(|row| row["ms"].as_u64().unwrap() >= 10), "{way}: {found:?}");
+        // The steps and the time in none of them are all of the request.
+        let sql = "SELECT sum(steps.dur) = max(operations.dur) AS is_all FROM steps JOIN operations USING (id) \
+                   WHERE steps.name = 'request' GROUP BY id";
+        let found = rows(&sandbox, &trace, sql);
+        assert_eq!(found, vec![json!({"is_all": 1}); 8], "{way}");
     }
 }
 
@@ -161,12 +166,12 @@ fn parents_are_known_across_libraries() {
     let sandbox = Sandbox::new();
     let output = sandbox.record(&["-o", "mixed.fxt"], "asynchronous", &["mixed"]);
     assert!(output.status.success(), "{output:?}");
-    let sql = "SELECT c.name AS child, p.name AS parent FROM slices c LEFT JOIN slices p \
-               ON p.kind = 'operation' AND p.operation_id = c.parent_operation_id AND p.pid = c.pid \
-               WHERE c.kind = 'operation' ORDER BY c.ts";
+    let sql = "SELECT c.name AS child, p.name AS parent, r.name AS root, c.depth FROM operations c \
+               LEFT JOIN operations p ON p.id = c.parent_id JOIN operations r ON r.id = c.root_id ORDER BY c.ts";
     let found = rows(&sandbox, "mixed.fxt", sql);
     let expected =
         [("request", None), ("task", Some("request")), ("step", Some("task")), ("job", Some("step"))];
-    let expected: Vec<_> = expected.map(|(child, parent)| json!({"child": child, "parent": parent})).into();
+    let row = |(depth, (child, parent)): (usize, (&str, Option<&str>))| json!({"child": child, "parent": parent, "root": "request", "depth": depth});
+    let expected: Vec<_> = expected.into_iter().enumerate().map(row).collect();
     assert_eq!(found, expected);
 }

@@ -113,6 +113,26 @@ fn every_closure_is_inside_of_its_caller_or_has_an_arrow_from_there() {
     assert_eq!(arrows, work.arrows.len());
 }
 
+/// What they record begins in the operation from which they were handed out.
+//= docs/rust.md#programs-that-use-rayon
+#[test]
+fn closures_belong_to_the_operation_that_hands_them_out() {
+    let sandbox = Sandbox::new();
+    let output = sandbox.record(&["-o", "work.fxt"], "parallel", &["request"]);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "as expected\n", "{output:?}");
+    let sql = "SELECT c.name, c.kind, p.name AS parent, count(*) AS times FROM slices c \
+               LEFT JOIN slices p ON p.kind = 'operation' AND p.operation_id = c.parent_operation_id \
+               WHERE c.kind <> 'poll' GROUP BY 1, 2, 3";
+    let output = sandbox.trace(["query", "--output", "csv", sql, "work.fxt"]);
+    let expected = "name,kind,parent,times\njoined,slice,request,2\noutside,slice,,2\n\
+                    part,operation,request,2\nrequest,operation,,1\nspawned,slice,request,1\n";
+    assert_eq!(String::from_utf8_lossy(&output.stdout), expected, "{output:?}");
+    let sql =
+        "SELECT step, count(*) AS times FROM steps WHERE name = 'request' AND step IS NOT NULL GROUP BY 1";
+    let output = sandbox.trace(["query", "--output", "csv", sql, "work.fxt"]);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "step,times\njoined,2\npart,2\nspawned,1\n");
+}
+
 #[test]
 fn without_their_category_closures_are_not_recorded() {
     let sandbox = Sandbox::new();

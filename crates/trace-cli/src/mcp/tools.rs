@@ -13,7 +13,7 @@ use super::cursor::{ARGUMENT, Call};
 use crate::near;
 use serde_json::{Map, Value, json};
 use std::io;
-use trace_convert::tables::sqlite::{Answers, AskError};
+use trace_convert::tables::sqlite::{Answers, AskError, VIEWS};
 use trace_convert::tables::{Cell, TABLES};
 
 /// The tool that only a permission offers.
@@ -69,12 +69,14 @@ fn query_description() -> String {
         format!("{}({})", table.name, columns.join(" "))
     };
     let tables: Vec<String> = TABLES.iter().map(table).collect();
+    let views = VIEWS.map(|view| format!("{}({})", view.name, view.columns.join(" ")));
     format!(
         "Answer one SELECT (SQLite's SQL) over the tables of a trace. Times and dur are ns. slices and sched also have \
          ts_end. dur is NULL if something had not ended. args is JSON: json_extract(args, '$.size'). slices have id, \
          parent_id, depth, self_dur (without children); async_id is set for asynchronous operations. Functions: \
-         percentile(x, p), hist(x). Texts of a row are cut after 400 bytes: use substr(). Tables: {}",
-        tables.join("; ")
+         percentile(x, p), hist(x). Texts of a row are cut after 400 bytes: use substr(). Tables: {}. Views: {}",
+        tables.join("; "),
+        views.join("; ")
     )
 }
 

@@ -10,7 +10,7 @@ mod session;
 mod slice;
 mod whose;
 
-use super::spans::{Late, Open, Role, Spans};
+use super::spans::{Late, Of, Open, Role, Spans};
 use super::{Cell, ColumnSet, KINDS, Kind, Rows};
 use crate::filter::{Filter, Selection};
 use crate::filtered::process_of;
@@ -137,7 +137,8 @@ fn text_if(is_wanted: bool, text: Text<'_>) -> Cow<'_, str> {
 /// An event that is a part of a slice, by whose category and name it is paired.
 fn part_of(
     event: &Event<'_>,
-    [async_id, of]: [Option<u64>; 2],
+    async_id: Option<u64>,
+    of: Option<Of>,
     provider: ProviderId,
     args: Option<&str>,
 ) -> Open {
@@ -332,18 +333,19 @@ impl<'a, R: Rows> Filler<'a, R> {
         added
     }
 
-    /// The id of the operation of which a duration is a poll, if that is wanted.
+    /// The operation that a duration belongs to, if that is wanted.
     #[inline]
-    fn poll_of(&self, event: &Event<'_>) -> Option<u64> {
+    fn of(&self, event: &Event<'_>) -> Option<Of> {
         if !self.has_operations {
             return None;
         }
-        poll_of(event).or_else(|| self.late.first_poll(event))
+        let poll = poll_of(event).or_else(|| self.late.first_poll(event)).map(Of::Poll);
+        poll.or_else(|| self.within(event))
     }
 
-    /// The id of the operation in which one began, if that is wanted.
-    fn parent_of(&self, event: &Event<'_>) -> Option<u64> {
-        if self.has_operations { parent_operation_of(event) } else { None }
+    /// The operation in which one began, if that is wanted.
+    fn within(&self, event: &Event<'_>) -> Option<Of> {
+        if self.has_operations { parent_operation_of(event).map(Of::Within) } else { None }
     }
 
     /// A duration whose begin and end are one event.
@@ -359,8 +361,8 @@ impl<'a, R: Rows> Filler<'a, R> {
         let kind = Kind::Slices;
         if self.late.has_thread(event.thread) {
             let end = Time { ticks: end, ..event.time }.nanos().0;
-            let ids = [None, self.poll_of(event)];
-            self.late.push(&part_of(event, ids, provider, args), Role::Complete(end));
+            let part = part_of(event, None, self.of(event), provider, args);
+            self.late.push(&part, Role::Complete(end));
             return Ok(());
         }
         self.slices += 1;
@@ -368,7 +370,7 @@ impl<'a, R: Rows> Filler<'a, R> {
             return self.rows.row(kind, &[]);
         }
         let whose = self.whose(kind, event.thread, names);
-        let poll_of = self.poll_of(event);
+        let of = self.of(event);
         let Self { rows, session, slices, categories, event_names, last_thread, .. } = self;
         let (has_category, has_name) = (self.has_category[kind as usize], self.has_name[kind as usize]);
         let slice = Slice {
@@ -380,7 +382,7 @@ impl<'a, R: Rows> Filler<'a, R> {
             category: if has_category { &categories.shown(event.category, event.keys.0) } else { "" },
             name: if has_name { &event_names.shown(event.name, event.keys.1) } else { "" },
             async_id: None,
-            of: poll_of,
+            of,
             args,
         };
         slice.add(*rows, session, whose.cells(), *slices, last_thread.1)
@@ -395,16 +397,16 @@ impl<'a, R: Rows> Filler<'a, R> {
         args: Option<&str>,
         names: &Names,
     ) -> io::Result<()> {
-        let open = |async_id, of| part_of(event, [async_id, of], provider, args);
+        let open = |async_id, of| part_of(event, async_id, of, provider, args);
         let at = event.time.nanos().0;
         let category = text_if(self.has_category[table as usize], event.category);
         let name = text_if(self.has_name[table as usize], event.name);
         let phase = match event.kind {
             EventKind::DurationBegin => {
-                return self.part(open(None, self.poll_of(event)), Role::Begin, names);
+                return self.part(open(None, self.of(event)), Role::Begin, names);
             }
             EventKind::AsyncBegin { id } => {
-                return self.part(open(Some(id), self.parent_of(event)), Role::Begin, names);
+                return self.part(open(Some(id), self.within(event)), Role::Begin, names);
             }
             EventKind::DurationEnd => return self.part(open(None, None), Role::End, names),
             EventKind::AsyncEnd { id } => return self.part(open(Some(id), None), Role::End, names),

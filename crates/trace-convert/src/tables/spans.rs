@@ -12,6 +12,15 @@ const MAX_OPEN_BYTES: usize = 64 << 20;
 /// Threads that are distinguished.
 const MAX_THREADS: usize = 1 << 20;
 
+/// The operation that a span belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Of {
+    /// It is a poll of the one with this id.
+    Poll(u64),
+    /// It began in the one with this id.
+    Within(u64),
+}
+
 /// A span's beginning, or its end.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Open {
@@ -23,8 +32,7 @@ pub(super) struct Open {
     pub category: Box<str>,
     pub name: Box<str>,
     pub async_id: Option<u64>,
-    /// The id of the operation of which it is a poll, or in which an operation began.
-    pub of: Option<u64>,
+    pub of: Option<Of>,
     pub args: Box<str>,
 }
 
@@ -146,11 +154,15 @@ impl<'a> Late<'a> {
             Role::Complete(end) => (COMPLETE, end),
         };
         let has_id = if async_id.is_some() { HAS_ID } else { 0 };
-        let has_of = if of.is_some() { HAS_OF } else { 0 };
-        let flags = role | has_id | has_of | u64::from(provider.0) << 32;
+        let (is_of, of) = match *of {
+            None => (0, 0),
+            Some(Of::Poll(id)) => (IS_POLL, id),
+            Some(Of::Within(id)) => (IS_WITHIN, id),
+        };
+        let flags = role | has_id | is_of | u64::from(provider.0) << 32;
         let (process, thread) = (thread.process.0, thread.thread.0);
         let [category_bytes, name_bytes] = [category, name].map(|text| text.len() as u64);
-        let [id, of] = [async_id, of].map(|id| id.unwrap_or(0));
+        let id = async_id.unwrap_or(0);
         let words: [u64; WORDS] = [*at, flags, process, thread, id, of, end, category_bytes, name_bytes];
         self.encoded.extend(words.iter().flat_map(|word| word.to_le_bytes()));
         self.encoded.extend([category, name, args].iter().flat_map(|text| text.bytes()));
@@ -179,7 +191,8 @@ const END: u64 = 1;
 const COMPLETE: u64 = 2;
 const ROLE: u64 = 3;
 const HAS_ID: u64 = 4;
-const HAS_OF: u64 = 8;
+const IS_POLL: u64 = 8;
+const IS_WITHIN: u64 = 16;
 
 fn decode(bytes: &[u8]) -> Option<(Open, Role)> {
     let words = bytes.as_chunks::<8>().0.first_chunk::<WORDS>()?;
@@ -200,7 +213,11 @@ fn decode(bytes: &[u8]) -> Option<(Open, Role)> {
         category: category.into(),
         name: name.into(),
         async_id: (flags & HAS_ID != 0).then_some(id),
-        of: (flags & HAS_OF != 0).then_some(of),
+        of: match flags & (IS_POLL | IS_WITHIN) {
+            0 => None,
+            IS_POLL => Some(Of::Poll(of)),
+            _ => Some(Of::Within(of)),
+        },
         args: args.into(),
     };
     Some((part, role))

@@ -11,6 +11,7 @@ mod guard;
 mod index;
 mod plan;
 mod scan;
+mod views;
 mod virtual_table;
 
 use super::store::{Limits, Store};
@@ -27,6 +28,7 @@ use scan::Shared;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+pub use views::{VIEWS, View};
 use virtual_table::Parts;
 
 /// Memory that the database may use as a cache, for temporary tables and for what SQLite sorts.
@@ -138,10 +140,13 @@ fn definition(table: &Table, has_traces: bool) -> String {
     columns.chain(trace).collect::<Vec<String>>().join(", ")
 }
 
-/// The statements that would create the tables.
+/// The statements that would create the tables, and the columns of the views.
 #[must_use]
 pub fn schema() -> String {
-    TABLES.map(|table| format!("CREATE TABLE {} ({});\n", table.name, definition(&table, false))).concat()
+    let tables =
+        TABLES.map(|table| format!("CREATE TABLE {} ({});\n", table.name, definition(&table, false)));
+    let views = VIEWS.map(|view| format!("-- the view {} ({})\n", view.name, view.columns.join(", ")));
+    tables.concat() + &views.concat()
 }
 
 impl Database {
@@ -166,6 +171,7 @@ impl Database {
         let parts = |kind| Parts { shared: shared.clone(), kind, has_traces, rows };
         virtual_table::load(&connection, parts)?;
         aggregates::load(&connection)?;
+        connection.execute_batch(&views::definitions("main", has_traces))?;
         let guard = Guard::watch(&mut connection)?;
         Ok(Self { connection, guard, shared })
     }
@@ -208,6 +214,7 @@ impl Database {
                 table.name
             ))?;
         }
+        self.connection.execute_batch(&views::definitions("saved", self.has_traces()))?;
         self.connection.execute_batch("DETACH saved")
     }
 

@@ -236,6 +236,8 @@ mod meaning;
 #[cfg(feature = "sqlite")]
 mod questions;
 #[cfg(feature = "sqlite")]
+mod views;
+#[cfg(feature = "sqlite")]
 pub(super) use questions::random_trace;
 
 #[cfg(feature = "parquet")]

@@ -478,8 +478,11 @@ fn is_number(text: &str) -> bool {
 }
 
 /// Parses `{"local":"0x7"}`, the form in which exports write ids. The number is used as it is, because
-/// archives pair operations within a process.
+/// archives pair operations within a process. Other programs may have put blanks into it.
 fn local_id(id2: &str) -> Option<u64> {
-    let digits = id2.strip_prefix("{\"local\":\"0x")?.strip_suffix("\"}")?;
-    u64::from_str_radix(digits, 16).ok().filter(|_| digits == "0" || !digits.starts_with(['+', '0']))
+    let number = |id2: &str| {
+        let digits = id2.strip_prefix("{\"local\":\"0x")?.strip_suffix("\"}")?;
+        u64::from_str_radix(digits, 16).ok().filter(|_| digits == "0" || !digits.starts_with(['+', '0']))
+    };
+    number(id2).or_else(|| number(&id2.split_ascii_whitespace().collect::<String>()))
 }

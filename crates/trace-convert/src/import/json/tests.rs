@@ -30,6 +30,10 @@ fn every_phase_becomes_its_record() {
             r#"0.000001500 counter 5/6 "c" "n" id=0xff {a=1i32}"#,
         ),
         (r#""ph":"b","name":"n","cat":"c","id":9"#, r#"0.000001500 async-begin 5/6 "c" "n" id=0x9"#),
+        (
+            r#""ph":"e","name":"n","cat":"c","id2":{ "local": "0x9" }"#,
+            r#"0.000001500 async-end 5/6 "c" "n" id=0x9"#,
+        ),
         (r#""ph":"n","name":"n","cat":"c","id":9"#, r#"0.000001500 async-instant 5/6 "c" "n" id=0x9"#),
         (r#""ph":"F","name":"n","cat":"c","id":9"#, r#"0.000001500 async-end 5/6 "c" "n" id=0x9"#),
         (r#""ph":"s","name":"n","cat":"c","id":"7""#, r#"0.000001500 flow-begin 5/6 "c" "n" id=0x7"#),

@@ -1,7 +1,7 @@
 //! Rows of slices.
 
 use super::session::Session;
-use super::{Kind, Open, integer};
+use super::{Kind, Of, Open, integer};
 use crate::tables::{Cell, Rows};
 use std::io;
 use trace_format::units::ProviderId;
@@ -18,8 +18,7 @@ pub(super) struct Slice<'a, T> {
     pub category: &'a str,
     pub name: &'a str,
     pub async_id: Option<u64>,
-    /// The id of the operation of which it is a poll, or in which an operation began.
-    pub of: Option<u64>,
+    pub of: Option<Of>,
     pub args: Option<&'a str>,
 }
 
@@ -65,14 +64,16 @@ impl<T: Moment> Slice<'_, T> {
         let args = self.args.map_or(Cell::Null, Cell::Text);
         let async_id = self.async_id.map_or(Cell::Null, Cell::Unsigned);
         let provider = Cell::Integer(self.provider.0.into());
-        let kind = Cell::Text(match (self.async_id, self.of) {
-            (Some(_), _) => "operation",
-            (None, Some(_)) => "poll",
-            (None, None) => "slice",
-        });
-        let unsigned = |id: Option<u64>| id.map_or(Cell::Null, Cell::Unsigned);
-        let operation = unsigned(self.async_id.or(self.of));
-        let parent_operation = unsigned(self.of.filter(|_| self.async_id.is_some()));
+        let (kind, operation, parent_operation) = match (self.async_id, self.of) {
+            (Some(id), Some(Of::Poll(of) | Of::Within(of))) => ("operation", Some(id), Some(of)),
+            (Some(id), None) => ("operation", Some(id), None),
+            (None, Some(Of::Poll(of))) => ("poll", Some(of), None),
+            (None, Some(Of::Within(of))) => ("slice", None, Some(of)),
+            (None, None) => ("slice", None, None),
+        };
+        let kind = Cell::Text(kind);
+        let [operation, parent_operation] =
+            [operation, parent_operation].map(|id| id.map_or(Cell::Null, Cell::Unsigned));
         if rows.takes_all() {
             let at = self.at.nanos();
             let dur = self.end.map_or(Cell::Null, dur);

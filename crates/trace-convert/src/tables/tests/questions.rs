@@ -27,7 +27,7 @@ impl Answers for Found {
     }
 }
 
-fn asked(database: &Database, sql: &str) -> Vec<String> {
+pub(super) fn asked(database: &Database, sql: &str) -> Vec<String> {
     let mut found = Found::default();
     database.ask(sql, &mut found).unwrap_or_else(|error| panic!("{sql}: {error}"));
     found.0
@@ -55,7 +55,7 @@ pub(super) fn slices_asked(archive: Vec<u8>) -> Vec<Vec<String>> {
 }
 
 /// The same as [`asked`] of a saved database.
-fn asked_of_saved(connection: &rusqlite::Connection, sql: &str) -> Vec<String> {
+pub(super) fn asked_of_saved(connection: &rusqlite::Connection, sql: &str) -> Vec<String> {
     use rusqlite::types::ValueRef;
     let mut statement = connection.prepare(sql).unwrap();
     let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
