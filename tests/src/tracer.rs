@@ -82,9 +82,11 @@ impl Tracer {
     /// when the process has ended; it is asked again and again.
     ///
     /// # Panics
-    /// If it takes too long.
+    /// If nothing moves for too long.
     pub fn run_to(&mut self, call: u64, side: Side, mut is_over: impl FnMut() -> bool) -> Option<u64> {
-        let deadline = Instant::now() + DEADLINE;
+        // Each of some thousand stops waits for its turn twice, on a busy machine.
+        let end = Instant::now() + 10 * DEADLINE;
+        let mut deadline = Instant::now() + DEADLINE;
         while !is_over() && !self.threads.is_empty() {
             assert!(Instant::now() < deadline, "the program neither comes to the call nor ends");
             let threads: Vec<Pid> = self.threads.keys().copied().collect();
@@ -104,8 +106,9 @@ impl Tracer {
                     return Some(number);
                 }
             }
-            if !has_moved {
-                std::thread::park_timeout(INTERVAL);
+            match has_moved {
+                true => deadline = end.min(Instant::now() + DEADLINE),
+                false => std::thread::park_timeout(INTERVAL),
             }
         }
         None
@@ -165,7 +168,8 @@ impl Tracer {
             // waited for, the process is not over.
             let others = tasks(self.process).into_iter().filter(|thread| *thread != self.process);
             self.threads.extend(others.map(|thread| (thread, 0)));
-            self.threads.is_empty().then_some(())
+            // While threads end, the list may leave out others.
+            (self.threads.is_empty() && number_of_threads(self.process) <= 1).then_some(())
         });
     }
 }
@@ -174,6 +178,13 @@ impl Tracer {
 fn tasks(process: Pid) -> Vec<Pid> {
     let entries = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).map(Pid::from_raw).collect()
+}
+
+/// How many threads a process has that have not been waited for, its first one among them.
+fn number_of_threads(process: Pid) -> usize {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let count = status.lines().find_map(|line| line.strip_prefix("Threads:"));
+    count.and_then(|count| count.trim().parse().ok()).unwrap_or(0)
 }
 
 /// The number of the system call that a thread stands at.
