@@ -28,31 +28,33 @@ pub async fn run(address: SocketAddr, requests: u32) -> Result<(), Box<dyn Error
         let numbers = (first..requests).step_by(CONNECTIONS as usize);
         connections.spawn(ask_for_all(address, numbers));
     }
-    let mut slowest = Duration::ZERO;
+    let mut times = Vec::new();
     while let Some(ended) = connections.join_next().await {
-        slowest = slowest.max(ended?.map_err(|error| -> Box<dyn Error> { error })?);
+        times.extend(ended?.map_err(|error| -> Box<dyn Error> { error })?);
     }
-    let millis = |time: Duration| time.as_secs_f64() * 1e3;
+    let elapsed = begin.elapsed();
+    times.sort_unstable();
+    let [median, slowest] = [times.len() / 2, times.len().saturating_sub(1)]
+        .map(|place| times.get(place).map_or(0.0, |time: &Duration| time.as_secs_f64() * 1e3));
     println!(
-        "{requests} requests in {:.1} ms, the slowest in {:.1} ms",
-        millis(begin.elapsed()),
-        millis(slowest)
+        "{requests} requests in {:.1} ms, the median in {median:.2} ms, the slowest in {slowest:.1} ms",
+        elapsed.as_secs_f64() * 1e3
     );
     Ok(())
 }
 
-/// Asks for some thumbnails on one connection. Returns the longest time that one took.
-async fn ask_for_all(address: SocketAddr, numbers: impl Iterator<Item = u32>) -> Fallible<Duration> {
+/// Asks for some thumbnails on one connection. Returns the time that each one took.
+async fn ask_for_all(address: SocketAddr, numbers: impl Iterator<Item = u32>) -> Fallible<Vec<Duration>> {
     let stream = TcpStream::connect(address).await?;
     let (mut sender, connection) = handshake(TokioIo::new(stream)).await?;
     tokio::spawn(connection);
-    let mut slowest = Duration::ZERO;
+    let mut times = Vec::new();
     for number in numbers {
         let begin = Instant::now();
         get(&mut sender, number).await?;
-        slowest = slowest.max(begin.elapsed());
+        times.push(begin.elapsed());
     }
-    Ok(slowest)
+    Ok(times)
 }
 
 #[instrument(skip(sender), fields(bytes = Empty))]

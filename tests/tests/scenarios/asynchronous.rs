@@ -3,6 +3,7 @@
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use trace_tests::build::program;
 use trace_tests::{Sandbox, json};
 
 /// The ways, and the categories of what they record.
@@ -96,6 +97,67 @@ fn each_way_records_the_same_operations() {
         std::fs::write(sandbox.file("spec.json"), measure.to_string()).unwrap();
         succeeds(&sandbox, &["measure", "--json", "--spec-file", "spec.json", &trace]);
     }
+}
+
+/// The name of the requests of the server, and less than each of them takes.
+const REQUEST: &str = "axum_server::server:request";
+const READING: u64 = 1_000_000;
+
+/// A request is in the client's, so that its median is below what the client has measured.
+//= docs/rust.md#asynchronous-code
+#[test]
+fn each_command_knows_how_long_requests_of_a_server_take() {
+    let sandbox = Sandbox::new();
+    let server = program("axum-server").to_str().unwrap();
+    let live = ["live", "--json", "--interval", "100ms", "-o", "web.fxt", "--", server, "demo", "800"];
+    let output = sandbox.trace(live);
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let is_request = |row: &&Value| row["name"] == "request" && row["count"].as_u64() >= Some(20);
+    let rows_of = |line: &Value| line["durations"].as_array().cloned().unwrap_or_default();
+    let seen: Vec<Value> = lines.iter().flat_map(rows_of).filter(|row| is_request(&row)).collect();
+    assert!(!seen.is_empty(), "{text}");
+    assert!(seen.iter().all(|row| row["p50_ns"].as_f64() >= Some(READING as f64)), "{seen:?}");
+
+    let sql = "SELECT dur FROM slices WHERE name = 'request' AND kind = 'operation' ORDER BY dur";
+    let lengths: Vec<u64> =
+        rows(&sandbox, "web.fxt", sql).iter().map(|row| row["dur"].as_u64().unwrap()).collect();
+    assert_eq!(lengths.len(), 800);
+    let median = lengths[399];
+    assert!(median >= READING, "{median}");
+    // Of many values percentiles are kept to a fraction of them.
+    let (least, most) = (median - median / 50, median + median / 50);
+    let is_close = |value: &Value| value.as_f64().is_some_and(|ns| (least as f64..most as f64).contains(&ns));
+    let assertion =
+        format!("count({REQUEST}) == 800 and p50({REQUEST}) > {least}ns and p50({REQUEST}) < {most}ns");
+    succeeds(&sandbox, &["assert", "--json", "web.fxt", &assertion]);
+    let stats = succeeds(&sandbox, &["stats", "--json", "--name", "request", "web.fxt"]);
+    let row = &stats["operations"]["rows"][0];
+    assert!(row["count"] == 800 && is_close(&row["p50_ns"]), "{median}: {row}");
+    let measure = json!({"measure": [{"type": "duration", "event_name": "request",
+        "event_category": "axum_server::server", "expected_sample_count": 800}]});
+    std::fs::write(sandbox.file("spec.json"), measure.to_string()).unwrap();
+    let measured = succeeds(&sandbox, &["measure", "--json", "--spec-file", "spec.json", "web.fxt"]);
+    let values = measured["results"][0]["values"].as_array().unwrap();
+    let mut values: Vec<u64> = values.iter().map(|ms| (ms.as_f64().unwrap() * 1e6).round() as u64).collect();
+    values.sort_unstable();
+    assert_eq!(values, lengths);
+
+    // Polls are shorter by far, and would make it wait.
+    let trigger = format!("p50({REQUEST})>1ms:stop");
+    let output =
+        sandbox.trace(["record", "--trigger", &trigger, "-o", "stopped.fxt", "--", server, "demo", "40000"]);
+    let said = trace_tests::scene::stderr(&output);
+    assert!(said.contains("p50(\"axum_server::server\":request) > 1ms: stopping"), "{said}");
+
+    let output = sandbox.trace(["record", "-o", "own.fxt", "--", server, "demo", "400"]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    let own = text.split("the median in ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
+    let stats = succeeds(&sandbox, &["stats", "--json", "--name", "request", "own.fxt"]);
+    let median = stats["operations"]["rows"][0]["p50_ns"].as_f64().unwrap() / 1e6;
+    let own: f64 = own.parse().unwrap();
+    assert!(0.5 * own < median && median < 1.02 * own, "{median} ms of {own} ms");
 }
 
 /// A job that never wakes is there as an open operation, when the recording stops and when everything is
