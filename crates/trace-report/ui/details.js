@@ -189,6 +189,7 @@ export function rangeOf(app, from, to) {
         shown(of.name, 120) || '(no name)',
       ),
       shown(of.category, 60),
+      of.kind,
       count(of.count),
       time(of.sum),
       time(of.sum / of.count),
@@ -223,7 +224,12 @@ export function rangeOf(app, from, to) {
         'div',
         {class: 'grow'},
         sums.length > 0
-          ? table('Slices in the range', ['name', 'category', 'count', 'time in range', 'mean', 'longest'], 2, rows)
+          ? table(
+              'Slices in the range',
+              ['name', 'category', 'of', 'count', 'time in range', 'mean', 'longest'],
+              3,
+              rows,
+            )
           : h('p', {class: 'dim'}, 'No slices in this range.'),
       ),
       values.length > 0 &&

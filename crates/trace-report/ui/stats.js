@@ -3,7 +3,8 @@ import {KIND} from './decode.js';
 
 /** @typedef {import('./model.js').Model} Model */
 /** @typedef {import('./model.js').Track} Track */
-/** @typedef {{category: string, name: string, count: number, sum: number, longest: number, at: [Track, number]}} Sum */
+/** @typedef {{category: string, name: string, kind: string, count: number, sum: number, longest: number,
+ * at: [Track, number]}} Sum */
 
 /** A part of the time around something, that shows what is beside it. @param {number} at @param {number} length
  * @returns {[number, number]} */
@@ -12,7 +13,8 @@ export function around(at, length) {
   return [at - margin, at + length + margin];
 }
 
-/** Sums of slices by name: how many lie in a range at least partly, and how much of their time is in it.
+/** Sums of slices by name: how many lie in a range at least partly, and how much of their time is in it. Operations are
+ * apart from what threads did, which may be their polls.
  * @param {Model} model @param {Track[]} tracks @param {number} from @param {number} to @returns {Sum[]} */
 export function sumsOf(model, tracks, from, to) {
   /** @type {Map<number, Sum>} */
@@ -22,20 +24,23 @@ export function sumsOf(model, tracks, from, to) {
     const {data} = track;
     if (!data) continue;
     const {ts, end, what, n} = data;
+    const isOperation = track.kind === KIND.operations;
     for (let i = 0; i < n && ts[i] < to; i++) {
       if (!(end[i] > from)) continue;
       const inside = Math.min(end[i], to, model.length) - Math.max(ts[i], from);
-      let sum = sums.get(what[i]);
+      const key = what[i] * 2 + (isOperation ? 1 : 0);
+      let sum = sums.get(key);
       if (!sum) {
         sum = {
           category: model.categoryOf(what[i]),
           name: model.nameOf(what[i]),
+          kind: isOperation ? 'operation' : 'thread',
           count: 0,
           sum: 0,
           longest: -1,
           at: [track, i],
         };
-        sums.set(what[i], sum);
+        sums.set(key, sum);
       }
       sum.count++;
       sum.sum += inside;
@@ -59,6 +64,7 @@ function foldedIn(tracks, from, to) {
       sum ??= {
         category: '',
         name: 'short slices that are drawn together',
+        kind: '',
         count: 0,
         sum: 0,
         longest: 0,
@@ -127,8 +133,8 @@ export function sqlOfRange(model, from, to) {
   const [a, b] = [model.absolute(from), model.absolute(to)];
   const end = `coalesce(ts + dur, ${model.absolute(model.length)})`;
   return (
-    `SELECT category, name, count(*) AS n, sum(min(${end}, ${b}) - max(ts, ${a})) AS ns FROM slices ` +
-    `WHERE ts < ${b} AND (dur IS NULL OR ts + dur > ${a}) GROUP BY category, name ORDER BY ns DESC`
+    `SELECT category, name, iif(kind = 'operation', kind, 'thread') AS kind, count(*) AS n, sum(min(${end}, ${b}) - max(ts, ${a})) AS ns FROM slices ` +
+    `WHERE ts < ${b} AND (dur IS NULL OR ts + dur > ${a}) GROUP BY 1, 2, 3 ORDER BY ns DESC`
   );
 }
 

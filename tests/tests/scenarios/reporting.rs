@@ -125,22 +125,22 @@ fn compare(sandbox: &Sandbox, trace: &str, found: &Value) {
     assert_eq!(copied, rows, "{trace}");
 }
 
-/// Compares the rows of the table of a range with what its question answers: by name and category how many
-/// slices there are, and how much of their time is in the range, to the digits that are shown.
+/// Compares the rows of the table of a range with what its question answers: by name, category and kind how
+/// many slices there are, and how much of their time is in the range, to the digits that are shown.
 fn compare_rows(trace: &str, shown: &[Value], rows: &[Value]) {
     let text = |row: &Value, place: usize| row[place].as_str().unwrap().to_owned();
-    let seen: BTreeMap<(String, String), (u64, String)> = shown
+    let seen: BTreeMap<(String, String, String), (u64, String)> = shown
         .iter()
         .map(|row| {
-            let count = text(row, 2).replace('\u{202f}', "").parse().unwrap();
-            ((text(row, 1), text(row, 0)), (count, text(row, 3)))
+            let count = text(row, 3).replace('\u{202f}', "").parse().unwrap();
+            ((text(row, 1), text(row, 0), text(row, 2)), (count, text(row, 4)))
         })
         .collect();
     assert_eq!(seen.len(), shown.len(), "{trace}");
     for row in rows {
-        let key = ["category", "name"].map(|member| row[member].as_str().unwrap().to_owned());
+        let key = ["category", "name", "kind"].map(|member| row[member].as_str().unwrap().to_owned());
         let name = if key[1].is_empty() { "(no name)".to_owned() } else { escaped(&key[1], 120) };
-        let key = (escaped(&key[0], 60), name);
+        let key = (escaped(&key[0], 60), name, key[2].clone());
         let (count, time) = seen.get(&key).unwrap_or_else(|| panic!("{trace}: no row of {key:?}"));
         assert_eq!(Some(*count), row["n"].as_u64(), "{trace}: {key:?}");
         let expected = row["ns"].as_f64().unwrap();
