@@ -1,6 +1,7 @@
 //! Selection of events.
 
 use regex::bytes::Regex;
+use std::borrow::Cow;
 use trace_format::event::EventKind;
 use trace_model::{OperationKey, Pairing, token};
 use trace_reader::{Event, ThreadNumbers};
@@ -30,11 +31,18 @@ impl Filter {
         Ok(Self { patterns, categories: categories.to_vec() })
     }
 
-    /// Whether an event is kept.
+    /// Whether an event is kept: by its names, or by them as they are shown where they are no UTF-8.
     pub(crate) fn keeps(&self, category: &[u8], name: &[u8]) -> bool {
+        self.keeps_all() || self.matches(category, name) || {
+            let [category, name] = [category, name].map(String::from_utf8_lossy);
+            let is_shown_otherwise = matches!(category, Cow::Owned(_)) || matches!(name, Cow::Owned(_));
+            is_shown_otherwise && self.matches(category.as_bytes(), name.as_bytes())
+        }
+    }
+
+    fn matches(&self, category: &[u8], name: &[u8]) -> bool {
         let is_wanted = |category: &[u8]| self.categories.iter().any(|wanted| wanted.as_bytes() == category);
-        self.keeps_all()
-            || is_wanted(category)
+        is_wanted(category)
             || category.contains(&b',') && category.split(|byte| *byte == b',').any(is_wanted)
             || self.patterns.iter().any(|pattern| pattern.is_match(name))
     }
@@ -125,6 +133,13 @@ mod tests {
             assert_eq!(filter.keeps(category.as_bytes(), name.as_bytes()), expected, "{category} {name}");
         }
         assert!(Filter::default().keeps(b"x", b"y"));
+        // Names that are no UTF-8 have what is shown of them, too.
+        let shown = Filter::new(&["a.b".to_owned()], &["n\u{fffd}".to_owned()]).unwrap();
+        assert!(
+            shown.keeps(b"app", b"a\xffb") && shown.keeps(b"n\xff", b"x") && shown.keeps(b"m,n\xff", b"x")
+        );
+        assert!(!shown.keeps(b"app", b"a\xff") && !shown.keeps(b"n", b"x"));
+        assert!(Filter::new(&[r"a(?-u:\xff)b".to_owned()], &[]).unwrap().keeps(b"app", b"a\xffb"));
         assert!(Filter::new(&["(".to_owned()], &[]).unwrap_err().contains("unclosed"));
     }
 }
