@@ -4,13 +4,18 @@
 //! nanoseconds that each took by the program's own clock.
 //! `asynchronous WAY hang`: a job that waits forever. Prints "waiting", and ends with stdin.
 //! `asynchronous WAY steps COUNT`: requests, each with two steps, of which the second one is slow.
-//! `asynchronous mixed`: a task of tokio in a span, in which a traced future awaits a traced function.
+//! `asynchronous mixed`: in a span, a traced future that awaits a span, and a task of tokio, in which a traced
+//! future awaits a traced function.
+//! `asynchronous panics`: traced futures that panic in their first poll, in a duration.
 
 use std::future::Future;
 use std::io::Read;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
 use tokio::time::timeout;
-use trace_provider::{Id, TraceFutureExt, TraceProvider, async_enter, trace, trace_future_args};
+use trace_provider::{Id, TraceFutureExt, TraceProvider, async_enter, duration, trace, trace_future_args};
 use tracing::{Instrument, info_span};
 use tracing_fxt::Options;
 use tracing_subscriber::prelude::*;
@@ -46,7 +51,7 @@ fn job(way: &str) -> tokio::task::JoinHandle<u64> {
         "trace" => tokio::spawn(work().trace(trace_future_args!("jobs", "job"))),
         "attribute" => tokio::spawn(attributed()),
         "tokio" => tokio_fxt::spawn("job", work()),
-        "tracing" | "layer" | "lifetimes" => tokio::spawn(instrumented()),
+        "tracing" | "layer" | "always" | "lifetimes" => tokio::spawn(instrumented()),
         "enter" => tokio::spawn(async {
             let _job = async_enter!(Id::new(), "jobs", "job");
             work().await
@@ -79,7 +84,8 @@ async fn request(number: u32) {
 /// Each in the one before, by another library.
 async fn mixed() {
     async {
-        wait(MS).await;
+        let outer = async { wait(MS).instrument(info_span!(target: "jobs", "inner")).await };
+        outer.trace(trace_future_args!("jobs", "outer")).await;
         let task = tokio_fxt::spawn("task", async {
             let step = async { attributed().await };
             step.trace(trace_future_args!("jobs", "step")).await
@@ -88,6 +94,25 @@ async fn mixed() {
     }
     .instrument(info_span!(target: "jobs", "request"))
     .await;
+}
+
+#[trace(category = "jobs", name = "job")]
+async fn panicking() {
+    panic!("as it should");
+}
+
+fn panics() {
+    std::panic::set_hook(Box::new(|_| ()));
+    duration!("jobs", "handler");
+    for way in ["trace", "attribute"] {
+        let mut context = Context::from_waker(Waker::noop());
+        let result = catch_unwind(AssertUnwindSafe(|| match way {
+            "trace" => pin!(async { panic!("as it should") }.trace(trace_future_args!("jobs", "job")))
+                .poll(&mut context),
+            _ => pin!(panicking()).poll(&mut context),
+        }));
+        assert!(result.is_err(), "{way}");
+    }
 }
 
 fn main() {
@@ -101,6 +126,10 @@ fn main() {
             tracing_subscriber::registry().with(tracing_fxt::layer()).init();
             TraceProvider::new("asynchronous")
         }
+        "always" => {
+            tracing_subscriber::registry().with(Options::new().always().layer()).init();
+            TraceProvider::new("asynchronous")
+        }
         _ => TraceProvider::new("asynchronous"),
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(3).enable_all().build().unwrap();
@@ -108,6 +137,7 @@ fn main() {
         match task {
             "hang" => hang(way).await,
             "mixed" => mixed().await,
+            "panics" => panics(),
             "steps" => {
                 let count = arguments[2].parse().unwrap();
                 join((0..count).map(|number| tokio::spawn(request(number))).collect()).await;

@@ -12,7 +12,7 @@ mod track;
 
 pub use self::async_scope::AsyncScope;
 #[doc(hidden)]
-pub use self::current::{Within, current_operation, current_poll};
+pub use self::current::{Within, current_operation, innermost_operation};
 pub use self::duration_scope::{DurationScope, UseTraceFutureAcrossAwait};
 pub use self::dynamic_site::{ArgumentTuple, DynamicSite};
 pub use self::future::{TraceFuture, TraceFutureArgs, TraceFutureExt};

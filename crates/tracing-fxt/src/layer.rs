@@ -36,6 +36,7 @@ impl Always {
     /// The layer.
     #[must_use]
     pub fn layer(self) -> FxtLayer {
+        runs::follow();
         FxtLayer { options: self.0, is_always_on: true }
     }
 }

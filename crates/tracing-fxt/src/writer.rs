@@ -8,7 +8,7 @@ use crate::thread_state::{Entered, with_entered, with_scratch};
 use std::sync::OnceLock;
 use trace_engine::args::{IntoValue, Values};
 use trace_engine::{
-    ArgumentBuffer, Event, EventType, Number, Site, ThreadMoment, current_poll, stamp, write_event,
+    ArgumentBuffer, Event, EventType, Number, Site, ThreadMoment, innermost_operation, stamp, write_event,
     write_event_at, write_event_of, write_log,
 };
 use tracing_core::span::{Attributes, Record};
@@ -269,7 +269,7 @@ pub fn note_origin(data: &SpanData, parent: Option<(u64, Option<&SpanData>)>) {
         }
         None => {
             let innermost = with_entered(innermost).flatten();
-            if let Some(operation) = innermost.map(life_of).or_else(current_poll) {
+            if let Some(operation) = innermost_operation(innermost.map(life_of)) {
                 data.set_parent(operation);
             }
             innermost.map(|_| ThreadMoment::last())

@@ -7,12 +7,13 @@ use trace_tests::build::program;
 use trace_tests::{Sandbox, json};
 
 /// The ways, and the categories of what they record.
-const WAYS: [(&str, &str); 7] = [
+const WAYS: [(&str, &str); 8] = [
     ("trace", "jobs"),
     ("attribute", "jobs"),
     ("tokio", "tokio"),
     ("tracing", "jobs"),
     ("layer", "jobs"),
+    ("always", "jobs"),
     ("lifetimes", "jobs"),
     ("enter", "jobs"),
 ];
@@ -165,7 +166,7 @@ fn each_command_knows_how_long_requests_of_a_server_take() {
 //= docs/rust.md#asynchronous-code
 #[test]
 fn what_waits_forever_is_an_open_operation() {
-    for way in ["trace", "tokio", "tracing", "layer", "lifetimes"] {
+    for way in ["trace", "tokio", "tracing", "layer", "always", "lifetimes"] {
         for is_killed in [false, true] {
             let sandbox = Sandbox::new();
             let _manager = sandbox.spawn("trace", &["manager"]);
@@ -231,9 +232,69 @@ fn parents_are_known_across_libraries() {
     let sql = "SELECT c.name AS child, p.name AS parent, r.name AS root, c.depth FROM operations c \
                LEFT JOIN operations p ON p.id = c.parent_id JOIN operations r ON r.id = c.root_id ORDER BY c.ts";
     let found = rows(&sandbox, "mixed.fxt", sql);
-    let expected =
-        [("request", None), ("task", Some("request")), ("step", Some("task")), ("job", Some("step"))];
-    let row = |(depth, (child, parent)): (usize, (&str, Option<&str>))| json!({"child": child, "parent": parent, "root": "request", "depth": depth});
-    let expected: Vec<_> = expected.into_iter().enumerate().map(row).collect();
+    let expected = [
+        ("request", None, 0),
+        ("outer", Some("request"), 1),
+        ("inner", Some("outer"), 2),
+        ("task", Some("request"), 1),
+        ("step", Some("task"), 2),
+        ("job", Some("step"), 3),
+    ];
+    let row = |(child, parent, depth): (&str, Option<&str>, u64)| json!({"child": child, "parent": parent, "root": "request", "depth": depth});
+    let expected: Vec<_> = expected.map(row).into();
     assert_eq!(found, expected);
+}
+
+/// A poll ends where it panics, so that what is around it has its own end.
+//= docs/rust.md#futures
+#[test]
+fn a_poll_that_panics_ends() {
+    let sandbox = Sandbox::new();
+    let output = sandbox.record(&["-o", "panics.fxt"], "asynchronous", &["panics"]);
+    assert!(output.status.success(), "{output:?}");
+    let output = sandbox.trace(["check", "panics.fxt"]);
+    assert!(
+        output.status.success() && String::from_utf8_lossy(&output.stdout).contains("\nclean"),
+        "{output:?}"
+    );
+    let sql = "SELECT kind, dur IS NULL AS is_open, count(*) AS n FROM slices WHERE category = 'jobs' GROUP BY 1, 2";
+    let row = |kind: &str, n: u64| json!({"kind": kind, "is_open": 0, "n": n});
+    assert_eq!(rows(&sandbox, "panics.fxt", sql), [row("operation", 2), row("poll", 2), row("slice", 1)]);
+}
+
+/// An operation whose begin was written behind its end, by another thread, with a step and a poll.
+const LATE: &str = r#"[
+    {"ph":"M","pid":1,"tid":1,"name":"thread_name","args":{"name":"main"}},
+    {"ph":"e","ts":90,"pid":1,"tid":1,"cat":"c","name":"request","id2":{"local":"0x6"}},
+    {"ph":"b","ts":10,"pid":1,"tid":2,"cat":"c","name":"request","id2":{"local":"0x6"}},
+    {"ph":"X","ts":20,"dur":5,"pid":1,"tid":1,"cat":"c","name":"request","args":{"poll-of":6,"text":"x"}},
+    {"ph":"b","ts":30,"pid":1,"tid":2,"cat":"c","name":"step","id2":{"local":"0x7"},"args":{"parent-operation":6,"n":1}},
+    {"ph":"e","ts":40,"pid":1,"tid":2,"cat":"c","name":"step","id2":{"local":"0x7"}}
+]"#;
+
+/// Ids by which polls and steps refer to their operation stay, also without other arguments.
+//= docs/meaning.md#polls
+//= docs/filter.md#arguments
+#[test]
+fn polls_and_steps_keep_their_operation() {
+    let sandbox = Sandbox::new();
+    std::fs::write(sandbox.file("late.json"), LATE).unwrap();
+    for arguments in [
+        &["convert", "--strict", "--to", "fxt", "late.json", "late.fxt"][..],
+        &["convert", "--strict", "--to", "chrome", "late.fxt", "chrome.json"],
+        &["filter", "--strip-args", "late.fxt", "bare.fxt"],
+        &["filter", "--keep-args", "n", "late.fxt", "kept.fxt"],
+    ] {
+        let output = sandbox.trace(arguments);
+        assert!(output.status.success(), "{output:?}");
+    }
+    let sql = "SELECT name, kind, operation_id AS id, parent_operation_id AS parent FROM slices ORDER BY ts";
+    let expected = [
+        json!({"name": "request", "kind": "operation", "id": 6, "parent": null}),
+        json!({"name": "request", "kind": "poll", "id": 6, "parent": null}),
+        json!({"name": "step", "kind": "operation", "id": 7, "parent": 6}),
+    ];
+    for trace in ["late.fxt", "chrome.json", "bare.fxt", "kept.fxt"] {
+        assert_eq!(rows(&sandbox, trace, sql), expected, "{trace}");
+    }
 }

@@ -3,24 +3,38 @@
 use crate::session::observer::observed_operation;
 use core::cell::Cell;
 
-thread_local! {
+#[derive(Clone, Copy, Debug)]
+struct Current {
     /// 0 for none.
-    static CURRENT: Cell<u64> = const { Cell::new(0) };
+    id: u64,
+    /// What the observers knew when the thread began to work on it: 0 for nothing. While that is so, nothing
+    /// of theirs is inside of it.
+    around: u64,
+}
+
+const NONE: Current = Current { id: 0, around: 0 };
+
+thread_local! {
+    static CURRENT: Cell<Current> = const { Cell::new(NONE) };
 }
 
 /// The id of the innermost operation that the calling thread works on, as far as it is recorded.
 #[doc(hidden)]
 #[must_use]
 pub fn current_operation() -> Option<u64> {
-    observed_operation().or_else(current_poll)
+    innermost_operation(observed_operation())
 }
 
-/// The id of the operation whose poll the calling thread is in; no observer is asked.
+/// The same, for an observer, of which this is the innermost one that it knows.
 #[doc(hidden)]
 #[inline]
 #[must_use]
-pub fn current_poll() -> Option<u64> {
-    CURRENT.try_with(Cell::get).ok().filter(|id| *id != 0)
+pub fn innermost_operation(observed: Option<u64>) -> Option<u64> {
+    let Current { id, around } = CURRENT.try_with(Cell::get).unwrap_or(NONE);
+    match observed {
+        Some(observed) if id == 0 || observed != around => Some(observed),
+        _ => Some(id).filter(|id| *id != 0),
+    }
 }
 
 /// The calling thread works on an operation until this is dropped.
@@ -28,14 +42,15 @@ pub fn current_poll() -> Option<u64> {
 #[derive(Debug)]
 #[must_use = "the thread works on the operation until this is dropped"]
 pub struct Within {
-    before: u64,
+    before: Current,
 }
 
 impl Within {
     /// From now on.
     #[inline]
     pub fn new(id: u64) -> Self {
-        Self { before: CURRENT.try_with(|current| current.replace(id)).unwrap_or(0) }
+        let now = Current { id, around: observed_operation().unwrap_or(0) };
+        Self { before: CURRENT.try_with(|current| current.replace(now)).unwrap_or(NONE) }
     }
 }
 

@@ -38,7 +38,7 @@ pub trait TraceFutureExt: Future + Sized {
     /// Records the operation as an async event, from the beginning of the first poll until the future is
     /// ready or dropped, so that its latency is one bar; and each poll as a duration of the thread that
     /// polls, whose argument `poll-of` is the operation's id. The end of each has `poll-state`, `pending`,
-    /// `ready` or `dropped`, and `poll-count`, the polls so far. A flow connects the polls of a future that
+    /// `ready`, `dropped` or `panicked`, and `poll-count`, the polls so far. A flow connects the polls of a future that
     /// was not ready immediately; it ends with the last poll, or, if the future is dropped, in a duration of
     /// length 0. Bar and flow have the id in the arguments: futures of the same name that run at the same
     /// time need different ids.
@@ -94,6 +94,22 @@ pin_project_lite::pin_project! {
     }
 }
 
+/// Ends a poll that panics. Otherwise it is forgotten.
+struct Unwinding {
+    end: &'static Site,
+    polls: u64,
+}
+
+impl Drop for Unwinding {
+    #[cold]
+    fn drop(&mut self) {
+        if self.end.is_on() {
+            let values = ending("panicked", self.polls);
+            write_event_at(self.end, of_thread(EventType::DurationEnd), &values, Some(stamp()));
+        }
+    }
+}
+
 /// The beginning or end of a poll.
 const fn of_thread(event_type: EventType) -> Event {
     Event { event_type, start: None, extra: None }
@@ -130,7 +146,9 @@ impl<F: Future, V: Values> Future for TraceFuture<F, V> {
             write_event_at(poll, of_thread(EventType::DurationBegin), &values, start);
         }
         let within = start.map(|_| Within::new(id.0));
+        let unwinding = start.map(|_| Unwinding { end, polls: *this.polls });
         let result = this.inner.poll(context);
+        core::mem::forget(unwinding);
         drop(within);
         if start.is_some() {
             let step = match (&result, *this.is_flowing) {
