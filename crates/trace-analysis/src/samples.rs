@@ -243,8 +243,8 @@ impl<'a> Samples<'a> {
                 between(&self.kept, first, second)
             }
             Quantity::ArgumentValue { .. } => {
-                let values = self.kept.iter().filter_map(|kept| kept.argument);
-                values.filter(|(of, _)| *of == index).map(|(_, value)| value as f64).collect()
+                let own = self.kept.iter().filter(|kept| !kept.is_poll).filter_map(|kept| kept.argument);
+                own.filter(|(of, _)| *of == index).map(|(_, value)| value as f64).collect()
             }
         };
         let samples = (0..).zip(self.quantities).map(measure).collect();

@@ -83,8 +83,8 @@ pub(crate) trait WriteOdd {
     fn end(&mut self, lane: Lane, at: u64) -> io::Result<()>;
     /// A part of a flow, which belongs to the innermost slice of a lane.
     fn flow(&mut self, lane: Lane, at: u64, bytes: &[u8]) -> io::Result<()>;
-    /// An operation begins, which is numbered.
-    fn operation_begin(&mut self, number: u64, thread: Thread, at: u64, begin: &[u8]) -> io::Result<()>;
+    /// An operation begins, which is numbered: its thread and its id.
+    fn operation_begin(&mut self, number: u64, of: (Thread, u64), at: u64, begin: &[u8]) -> io::Result<()>;
     /// A moment of an operation; without a number, of one that has not begun.
     fn operation_instant(
         &mut self,
@@ -361,7 +361,7 @@ impl Operations {
                     return Ok(());
                 }
                 self.next += 1;
-                writer.operation_begin(number, thread, at, bytes)
+                writer.operation_begin(number, (thread, key.id), at, bytes)
             }
             Role::OperationEnd => match self.pairing.end_operation(key, name) {
                 Ended::Refused => Ok(()),

@@ -1,13 +1,13 @@
 //! Slices that are written last in Chrome's dialect, on lanes: complete events, the outer ones first.
 //!
-//! A lane is a further thread. Operations have ids of their own.
+//! A lane is a further thread. Operations that overlap others of their id have ids of their own.
 //= docs/meaning.md#overlap
 
 use super::event::named;
 use super::{Exporter, FlowPart};
 use crate::numbers::is_replaced;
 use crate::odd::{Lane, WriteOdd};
-use foldhash::HashMap;
+use foldhash::{HashMap, HashSet};
 use std::io::{self, Write};
 use trace_format::event::EventKind;
 use trace_format::units::Koid;
@@ -56,6 +56,8 @@ struct Writer<'a, W> {
     next: u64,
     /// Open operations: their threads, texts and ids.
     operations: HashMap<u64, (Thread, Vec<u8>, u64)>,
+    /// Their processes and ids.
+    open: HashSet<(Koid, u64)>,
 }
 
 impl<W: Write> Exporter<W> {
@@ -102,8 +104,8 @@ impl<W: Write> Exporter<W> {
     pub(super) fn write_odd(&mut self) -> io::Result<()> {
         let Some(odd) = self.odd.take() else { return Ok(()) };
         self.in_order()?;
-        let (lanes, operations) = (HashMap::default(), HashMap::default());
-        let mut writer = Writer { exporter: self, lanes, next: FIRST_LANE, operations };
+        let (lanes, operations, open) = <_>::default();
+        let mut writer = Writer { exporter: self, lanes, next: FIRST_LANE, operations, open };
         let skipped = odd.finish(&mut writer)?;
         let mut lanes: Vec<(Lane, Thread)> = writer.lanes.into_iter().collect();
         lanes.sort_unstable_by_key(|(_, thread)| (thread.process, thread.thread));
@@ -200,10 +202,19 @@ impl<W: Write> WriteOdd for Writer<'_, W> {
         self.event(thread, at, bytes, |_| (), [&Parts::NONE; 2])
     }
 
-    fn operation_begin(&mut self, number: u64, thread: Thread, at: u64, begin: &[u8]) -> io::Result<()> {
+    fn operation_begin(
+        &mut self,
+        number: u64,
+        (thread, id): (Thread, u64),
+        at: u64,
+        begin: &[u8],
+    ) -> io::Result<()> {
         let parts = Parts::decode(begin).ok_or_else(changed)?;
-        // No other operation of the file is likely to have it.
-        let id = token(Text(&[&number.to_le_bytes()[..], parts.texts].concat()));
+        // Polls and steps refer to it by its id. Another one is unlikely to be that of an operation.
+        let id = match self.open.insert((thread.process, id)) {
+            true => id,
+            false => token(Text(&[&number.to_le_bytes()[..], parts.texts].concat())),
+        };
         self.operations.insert(number, (thread, parts.texts.to_vec(), id));
         self.event(thread, at, parts.texts, |events| events.async_id("b", id), [&parts, &Parts::NONE])
     }
@@ -235,6 +246,7 @@ impl<W: Write> WriteOdd for Writer<'_, W> {
         let parts = Parts::decode(end).ok_or_else(changed)?;
         let begun = number.and_then(|number| self.operations.remove(&number));
         let (thread, texts, id) = begun.unwrap_or_else(|| (thread, parts.texts.to_vec(), id));
+        self.open.remove(&(thread.process, id));
         // Under the name of its begin, by which readers pair.
         self.event(thread, at, &texts, |events| events.async_id("e", id), [&parts, &Parts::NONE])
     }

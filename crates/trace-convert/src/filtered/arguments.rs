@@ -6,6 +6,7 @@ use super::texts::Texts;
 use smallvec::SmallVec;
 use std::io::Write;
 use trace_format::argument::{Argument, ArgumentValue};
+use trace_format::operation::{FIRST_POLL, PARENT_OPERATION, POLL_OF};
 use trace_format::refs::StringRef;
 use trace_format::units::ProviderId;
 use trace_reader::{Text, TextKey, Value};
@@ -21,6 +22,9 @@ pub(super) enum Holder {
     Other,
 }
 
+/// Without these, polls would be durations, and operations have no parents.
+const RELATIONS: [&str; 3] = [POLL_OF, FIRST_POLL, PARENT_OPERATION];
+
 /// Arguments of the manager's events that may name what was removed.
 const TELLTALE: [&str; 2] = ["categories", "command_line"];
 
@@ -35,7 +39,8 @@ impl Holder {
             return false;
         }
         let is_number = !matches!(value, Value::String(_) | Value::Blob(_));
-        !options.strips_arguments || self == Self::Other && is_number
+        !options.strips_arguments
+            || is_number && (self == Self::Other || RELATIONS.iter().any(|one| name == *one))
     }
 
     /// Whether all samples of a counter are removed, without which it has no meaning.

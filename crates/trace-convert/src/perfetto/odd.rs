@@ -146,7 +146,13 @@ impl<W: Write> WriteOdd for Writer<'_, W> {
         self.step(None, track, at, bytes)
     }
 
-    fn operation_begin(&mut self, number: u64, thread: Thread, at: u64, begin: &[u8]) -> io::Result<()> {
+    fn operation_begin(
+        &mut self,
+        number: u64,
+        (thread, _): (Thread, u64),
+        at: u64,
+        begin: &[u8],
+    ) -> io::Result<()> {
         let (track, begin) = self.operation(thread.process, begin);
         self.operations.insert(number, track);
         self.step(TYPE_SLICE_BEGIN, track, at, begin)
