@@ -1,10 +1,11 @@
 //! Writes events as fast as it can from four threads until it is killed, and counts in a file, shared with
 //! the process that kills it, what each thread has written.
 //!
-//! `burst FILE [LIMIT [PAUSE [tracing]]]`: the file holds a counter of 8 bytes for each thread; an event's
+//! `burst FILE [LIMIT [PAUSE [BY]]]`: the file holds a counter of 8 bytes for each thread; an event's
 //! number is stored there after its macro has returned. Behind them is a word that says whether it was being
-//! recorded when it began. Between two events of a thread is a pause of so many microseconds. With `tracing`,
-//! they are events of the crate of this name, each in a span.
+//! recorded when it began. Between two events of a thread is a pause of so many microseconds. By
+//! `tracing`, they are events of the crate of this name, each in a span; by `operations`, each is a span that
+//! is entered twice.
 
 use std::fs::OpenOptions;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,12 +20,13 @@ fn main() {
     let path = arguments.next().expect("the name of a file");
     let limit: u64 = arguments.next().and_then(|text| text.parse().ok()).unwrap_or(u64::MAX);
     let pause = arguments.next().map(|text| Duration::from_micros(text.parse().expect("microseconds")));
-    let is_tracing = arguments.next().is_some_and(|word| word == "tracing");
+    let by = arguments.next().unwrap_or_default();
     let file = OpenOptions::new().read(true).write(true).open(path).expect("the file");
-    let _provider = match is_tracing {
-        true => tracing_fxt::Options::new().init("burst"),
-        false => TraceProvider::new("burst"),
+    let _provider = match &*by {
+        "tracing" | "operations" => tracing_fxt::Options::new().init("burst"),
+        _ => TraceProvider::new("burst"),
     };
+    let by = &*by;
     let page = zx_sim::Vmo::from_handle(zx_sim::Handle::new(file.into())).and_then(|vmo| vmo.map());
     let page = page.expect("the file can be mapped");
     let (counters, is_recorded) = words(&page).split_at(THREADS);
@@ -34,11 +36,17 @@ fn main() {
         for (thread, counter) in counters.iter().enumerate() {
             scope.spawn(move || {
                 for number in 0..limit {
-                    if is_tracing {
-                        let _step = tracing::info_span!(target: "burst", "step").entered();
-                        tracing::info!(name: "event", target: "burst", n = number, thread = thread as u64);
-                    } else {
-                        instant!("burst", "event", Scope::Thread, "n" => number, "thread" => thread);
+                    let id = thread as u64;
+                    match by {
+                        "tracing" => {
+                            let _step = tracing::info_span!(target: "burst", "step").entered();
+                            tracing::info!(name: "event", target: "burst", n = number, thread = id);
+                        }
+                        "operations" => {
+                            let span = tracing::info_span!(target: "burst", "event", n = number, thread = id);
+                            (0..2).for_each(|_| span.in_scope(|| ()));
+                        }
+                        _ => instant!("burst", "event", Scope::Thread, "n" => number, "thread" => thread),
                     }
                     counter.store(number + 1, Ordering::Release);
                     pause.into_iter().for_each(std::thread::sleep);

@@ -1,5 +1,6 @@
 //! A recording of `burst` that is killed in the middle, and what must be found of it.
 
+use crate::archive::Event;
 use crate::sandbox::{Process, kill};
 use crate::{Archive, Sandbox, build, wait_for};
 use rustix::process::Signal;
@@ -7,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Output;
+use trace_format::event::EventKind;
 use trace_format::loss::LossCode;
 use trace_format::slab::LossReason;
 
@@ -199,9 +201,13 @@ pub fn check_share(
     let archive = file.map(|file| Archive::read_prefix(&sandbox.file(file)));
     let mut found: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
     let mut providers = BTreeSet::new();
-    // Others are the spans that these stand in.
-    let events = archive.iter().flat_map(|archive| &archive.events).filter(|event| event.name() == "event");
-    for event in events.filter(|event| event.event.process.0 == u64::from(share.pid)) {
+    // Others are the spans that these stand in, and the parts of an operation behind its begin.
+    let is_own = |event: &&Event| {
+        event.name() == "event"
+            && event.event.process.0 == u64::from(share.pid)
+            && matches!(event.event.kind, EventKind::Instant { .. } | EventKind::AsyncBegin { .. })
+    };
+    for event in archive.iter().flat_map(|archive| &archive.events).filter(is_own) {
         let (thread, number) = (event.u64("thread"), event.u64("n"));
         let is_new = found.entry(thread).or_default().insert(number);
         assert!(is_new, "{what}: thread {thread}, event {number} twice");

@@ -77,7 +77,7 @@ impl Trial {
         }
         let is_compressed = by == By::Client && random.below(2) == 0;
         let output = if is_compressed { "trace.fxt.zst" } else { "trace.fxt" };
-        let events_by = if random.below(2) == 0 { "macros" } else { "tracing" };
+        let events_by = ["macros", "tracing", "operations"][random.below(3) as usize];
         Self { mode, by, output, events_by, when, victims: order }
     }
 
