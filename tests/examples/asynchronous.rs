@@ -4,8 +4,8 @@
 //! nanoseconds that each took by the program's own clock.
 //! `asynchronous WAY hang`: a job that waits forever. Prints "waiting", and ends with stdin.
 //! `asynchronous WAY steps COUNT`: requests, each with two steps, of which the second one is slow.
-//! `asynchronous mixed`: in a span, a traced future that awaits a span, and a task of tokio, in which a traced
-//! future awaits a traced function.
+//! `asynchronous mixed`: in a span, a traced future that awaits a span, and a task of tokio, in which a
+//! traced future awaits a traced function.
 //! `asynchronous panics`: traced futures that panic in their first poll, in a duration.
 
 use std::future::Future;

@@ -33,6 +33,11 @@ const MAX_RECENT_THREADS: usize = 4096;
 const MAX_RECENT: usize = 64;
 /// Polls that are known before they end.
 const MAX_FIRST_POLLS: usize = 4096;
+/// How long a duration waits, in nanoseconds, whose name is that of operations with a first poll: one that
+/// waits for something is recorded as an operation within less than that.
+const FIRST_POLL_WAIT_NS: u64 = 150_000_000;
+/// Durations that wait for that, and names that have such operations.
+const MAX_WAITING: usize = 65_536;
 /// Bytes of a series' name that are kept.
 const MAX_SERIES_BYTES: usize = 200;
 
@@ -56,6 +61,10 @@ pub struct Live {
     recent: Vec<VecDeque<Span>>,
     /// Durations that have not ended and turned out to be polls: threads, categories with names, begins.
     first_polls: HashSet<(u32, u32, u64)>,
+    /// Names of operations with a first poll.
+    polled: HashSet<(ProviderId, u32)>,
+    /// Durations of these names, in the order of their ends: they may still turn out to be first polls.
+    waiting: VecDeque<(ProviderId, Span)>,
 }
 
 /// The last values of a counter.
@@ -176,6 +185,8 @@ impl Default for Live {
             events: BTreeMap::new(),
             recent: Vec::new(),
             first_polls: HashSet::new(),
+            polled: HashSet::new(),
+            waiting: VecDeque::new(),
         }
     }
 }
@@ -235,8 +246,11 @@ impl Live {
             self.poll_began(provider, point);
         }
         if let Some(mut span) = span {
-            self.remember(&mut span);
-            self.window.span(provider, &span);
+            if span.shape == Shape::Pair {
+                self.ended(provider, &mut span);
+            } else {
+                self.window.span(provider, &span);
+            }
             take(Mark::Span(span));
         }
     }
@@ -245,6 +259,17 @@ impl Live {
     /// operation.
     fn poll_began(&mut self, provider: ProviderId, begun: Point) {
         let Point { at: begin, what, thread, .. } = begun;
+        if self.polled.len() < MAX_WAITING && self.polled.insert((provider, what)) {
+            self.recall(provider, begun);
+        }
+        let is_it = |span: &Span| (span.begin, span.what, span.thread) == (begin, what, thread);
+        if let Some(place) = self.waiting.iter().rposition(|(_, span)| is_it(span)) {
+            let waiting = self.waiting.remove(place);
+            waiting
+                .iter()
+                .for_each(|(of, span)| self.window.span(*of, &Span { shape: Shape::Poll, ..*span }));
+            return;
+        }
         let recent = self.recent.get_mut(thread as usize);
         let found = recent.and_then(|recent| {
             let place = recent.iter().position(|span| (span.begin, span.what) == (begin, what))?;
@@ -259,16 +284,58 @@ impl Live {
         }
     }
 
-    /// Keeps a duration that may turn out to be a poll, or has done so before it ended.
+    /// A pair has ended, which may turn out to be a poll, or has done so before.
     #[inline]
-    fn remember(&mut self, span: &mut Span) {
-        if span.shape != Shape::Pair {
-            return;
-        }
+    fn ended(&mut self, provider: ProviderId, span: &mut Span) {
         if !self.first_polls.is_empty() && self.first_polls.remove(&(span.thread, span.what, span.begin)) {
             span.shape = Shape::Poll;
-            return;
+        } else if !self.polled.is_empty() && self.polled.contains(&(provider, span.what)) {
+            if self.waiting.len() == MAX_WAITING {
+                self.wait_until(0);
+            }
+            return self.waiting.push_back((provider, *span));
+        } else {
+            self.remember(span);
         }
+        self.window.span(provider, span);
+    }
+
+    /// Durations that have waited long enough at a time are durations; the first one is, whatever the time.
+    fn wait_until(&mut self, now_ns: u64) {
+        let mut is_over = now_ns == 0;
+        while let Some((provider, span)) = self.waiting.front().copied() {
+            if !std::mem::take(&mut is_over) && span.end.saturating_add(FIRST_POLL_WAIT_NS) > now_ns {
+                break;
+            }
+            self.waiting.pop_front();
+            self.remember(&span);
+            self.window.span(provider, &span);
+        }
+    }
+
+    /// The name of what begins here is one of operations with first polls: durations of it that have ended
+    /// not long ago, in the same process, wait as those do that end from now on.
+    #[cold]
+    fn recall(&mut self, provider: ProviderId, begun: Point) {
+        let processes: Vec<u32> = self.spans.threads_with_processes().map(|(_, process)| process).collect();
+        let of = |thread: usize| processes.get(thread);
+        let since = begun.at.saturating_sub(FIRST_POLL_WAIT_NS);
+        let mut recalled: Vec<Span> = Vec::new();
+        for (thread, recent) in self.recent.iter_mut().enumerate() {
+            if of(thread) == of(begun.thread as usize) {
+                let is_recalled = |span: &Span| span.what == begun.what && span.end >= since;
+                recalled.extend(recent.iter().filter(|span| is_recalled(span)));
+                recent.retain(|span| !is_recalled(span));
+            }
+        }
+        recalled.sort_by_key(|span| span.end);
+        for span in recalled {
+            self.window.take_back(provider, &span);
+            self.waiting.push_back((provider, span));
+        }
+    }
+
+    fn remember(&mut self, span: &Span) {
         let thread = span.thread as usize;
         if thread >= MAX_RECENT_THREADS {
             return;
@@ -342,6 +409,7 @@ impl Live {
     /// The statistics at a time in nanoseconds, with the first `most` names. What is older than the window is
     /// forgotten.
     pub fn snapshot(&mut self, now_ns: u64, most: usize) -> Snapshot {
+        self.wait_until(now_ns);
         self.window.forget_before(now_ns);
         let (spans, other_spans) = self.window.top(most, &self.whats);
         let now = now_ns / BUCKET_NS;
@@ -375,6 +443,7 @@ impl Live {
         selector: &Selector,
         now_ns: u64,
     ) -> Result<Option<f64>, Mixed> {
+        self.wait_until(now_ns);
         self.window.forget_before(now_ns);
         self.window.value_of(function, selector, &self.whats)
     }

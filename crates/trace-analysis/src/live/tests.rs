@@ -189,3 +189,24 @@ fn polls_are_taken_out_again_when_their_operation_says_so() {
     let mixed = value(&mut live, "max(job) > 1s").unwrap_err();
     assert_eq!(mixed.to_string(), "job is the name of operations (1) and of durations (1)");
 }
+
+/// A span that waits for something is recorded as an operation some time after its first poll.
+//= docs/meaning.md#polls
+#[test]
+fn what_may_still_turn_out_to_be_a_poll_waits() {
+    let value = |live: &mut Live, now: u64| {
+        let Ok(Assertion::Comparison(comparison)) = Assertion::parse("count(job) > 1") else { panic!() };
+        let assertion::Value::Of(function, Source::Events(selector)) = comparison.value else { panic!() };
+        live.value_of(function, &selector, now).map_err(|mixed| mixed.to_string())
+    };
+    let (begin, end) = (EventKind::DurationBegin, EventKind::DurationEnd);
+    let pair = |archive: Archive, at: u64| archive.event(1, "job", begin, at).event(1, "job", end, at + 100);
+    // One before the first operation of the name, and one behind it.
+    for archive in [pair(Archive::new(), 1000).operation(7), pair(Archive::new().operation(7), 9000)] {
+        let mut live = live(&archive);
+        assert_eq!(value(&mut live, MS), Ok(Some(1.0)));
+        assert_eq!(value(&mut live, 140 * MS), Ok(Some(1.0)));
+        let mixed = "job is the name of operations (1) and of durations (1)";
+        assert_eq!(value(&mut live, 170 * MS), Err(mixed.to_owned()));
+    }
+}

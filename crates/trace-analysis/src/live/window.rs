@@ -102,8 +102,15 @@ impl Window {
 
     /// A duration turns out to be a poll.
     pub fn becomes_poll(&mut self, provider: ProviderId, span: &Span) {
-        let Some(bucket) = self.bucket(span.end) else { return };
-        let Some(sum) = bucket.spans.get_mut(&(provider, span.what, Kind::Slice)) else { return };
+        if self.take_back(provider, span) {
+            self.span(provider, &Span { shape: Shape::Poll, ..*span });
+        }
+    }
+
+    /// A duration is none, or not yet. Whether it was in the window.
+    pub fn take_back(&mut self, provider: ProviderId, span: &Span) -> bool {
+        let Some(bucket) = self.bucket(span.end) else { return false };
+        let Some(sum) = bucket.spans.get_mut(&(provider, span.what, Kind::Slice)) else { return false };
         let length = span.duration();
         sum.count = sum.count.saturating_sub(1);
         sum.total_ns = sum.total_ns.saturating_sub(length);
@@ -114,7 +121,7 @@ impl Window {
         if sum.count == 0 {
             bucket.spans.remove(&(provider, span.what, Kind::Slice));
         }
-        self.span(provider, &Span { shape: Shape::Poll, ..*span });
+        true
     }
 
     /// Forgets what is not in the window that ends at a time.

@@ -38,10 +38,10 @@ pub trait TraceFutureExt: Future + Sized {
     /// Records the operation as an async event, from the beginning of the first poll until the future is
     /// ready or dropped, so that its latency is one bar; and each poll as a duration of the thread that
     /// polls, whose argument `poll-of` is the operation's id. The end of each has `poll-state`, `pending`,
-    /// `ready`, `dropped` or `panicked`, and `poll-count`, the polls so far. A flow connects the polls of a future that
-    /// was not ready immediately; it ends with the last poll, or, if the future is dropped, in a duration of
-    /// length 0. Bar and flow have the id in the arguments: futures of the same name that run at the same
-    /// time need different ids.
+    /// `ready`, `dropped` or `panicked`, and `poll-count`, the polls so far. A flow connects the polls of a
+    /// future that was not ready immediately; it ends with the last poll, or, if the future is dropped, in a
+    /// duration of length 0. Bar and flow have the id in the arguments: futures of the same name that run at
+    /// the same time need different ids.
     ///
     /// A future that was polled before the recording began has no bar, since its beginning is not known.
     ///
