@@ -33,11 +33,13 @@ const MAX_RECENT_THREADS: usize = 4096;
 const MAX_RECENT: usize = 64;
 /// Polls that are known before they end.
 const MAX_FIRST_POLLS: usize = 4096;
-/// How long a duration waits, in nanoseconds, whose name is that of operations with a first poll: one that
-/// waits for something is recorded as an operation within less than that.
+/// Nanoseconds after the end of a duration until it counts, if operations of its name have first polls.
+/// Programs say within 120 ms that a duration was a first poll.
 const FIRST_POLL_WAIT_NS: u64 = 150_000_000;
-/// Durations that wait for that, and names that have such operations.
-const MAX_WAITING: usize = 65_536;
+/// Durations that wait; with more, the oldest one counts at once.
+const MAX_WAITING: usize = 4096;
+/// Names of operations with first polls.
+const MAX_POLLED: usize = 65_536;
 /// Bytes of a series' name that are kept.
 const MAX_SERIES_BYTES: usize = 200;
 
@@ -259,7 +261,7 @@ impl Live {
     /// operation.
     fn poll_began(&mut self, provider: ProviderId, begun: Point) {
         let Point { at: begin, what, thread, .. } = begun;
-        if self.polled.len() < MAX_WAITING && self.polled.insert((provider, what)) {
+        if self.polled.len() < MAX_POLLED && self.polled.insert((provider, what)) {
             self.recall(provider, begun);
         }
         let is_it = |span: &Span| (span.begin, span.what, span.thread) == (begin, what, thread);
@@ -290,31 +292,38 @@ impl Live {
         if !self.first_polls.is_empty() && self.first_polls.remove(&(span.thread, span.what, span.begin)) {
             span.shape = Shape::Poll;
         } else if !self.polled.is_empty() && self.polled.contains(&(provider, span.what)) {
-            if self.waiting.len() == MAX_WAITING {
-                self.wait_until(0);
-            }
-            return self.waiting.push_back((provider, *span));
+            return self.wait(provider, *span);
         } else {
             self.remember(span);
         }
         self.window.span(provider, span);
     }
 
-    /// Durations that have waited long enough at a time are durations; the first one is, whatever the time.
-    fn wait_until(&mut self, now_ns: u64) {
-        let mut is_over = now_ns == 0;
-        while let Some((provider, span)) = self.waiting.front().copied() {
-            if !std::mem::take(&mut is_over) && span.end.saturating_add(FIRST_POLL_WAIT_NS) > now_ns {
-                break;
-            }
-            self.waiting.pop_front();
+    /// A duration has ended that does not count yet.
+    fn wait(&mut self, provider: ProviderId, span: Span) {
+        if self.waiting.len() >= MAX_WAITING {
+            self.count_oldest();
+        }
+        self.waiting.push_back((provider, span));
+    }
+
+    /// Counts durations that have waited long enough at a time.
+    fn count_waiting(&mut self, now_ns: u64) {
+        let has_waited = |(_, span): &(_, Span)| span.end.saturating_add(FIRST_POLL_WAIT_NS) <= now_ns;
+        while self.waiting.front().is_some_and(has_waited) {
+            self.count_oldest();
+        }
+    }
+
+    fn count_oldest(&mut self) {
+        if let Some((provider, span)) = self.waiting.pop_front() {
             self.remember(&span);
             self.window.span(provider, &span);
         }
     }
 
-    /// The name of what begins here is one of operations with first polls: durations of it that have ended
-    /// not long ago, in the same process, wait as those do that end from now on.
+    /// The first operation of a name has a first poll: durations of this name and process that have already
+    /// counted, and could still be first polls, wait instead.
     #[cold]
     fn recall(&mut self, provider: ProviderId, begun: Point) {
         let processes: Vec<u32> = self.spans.threads_with_processes().map(|(_, process)| process).collect();
@@ -331,7 +340,7 @@ impl Live {
         recalled.sort_by_key(|span| span.end);
         for span in recalled {
             self.window.take_back(provider, &span);
-            self.waiting.push_back((provider, span));
+            self.wait(provider, span);
         }
     }
 
@@ -409,7 +418,7 @@ impl Live {
     /// The statistics at a time in nanoseconds, with the first `most` names. What is older than the window is
     /// forgotten.
     pub fn snapshot(&mut self, now_ns: u64, most: usize) -> Snapshot {
-        self.wait_until(now_ns);
+        self.count_waiting(now_ns);
         self.window.forget_before(now_ns);
         let (spans, other_spans) = self.window.top(most, &self.whats);
         let now = now_ns / BUCKET_NS;
@@ -443,7 +452,7 @@ impl Live {
         selector: &Selector,
         now_ns: u64,
     ) -> Result<Option<f64>, Mixed> {
-        self.wait_until(now_ns);
+        self.count_waiting(now_ns);
         self.window.forget_before(now_ns);
         self.window.value_of(function, selector, &self.whats)
     }

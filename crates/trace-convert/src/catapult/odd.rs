@@ -210,7 +210,8 @@ impl<W: Write> WriteOdd for Writer<'_, W> {
         begin: &[u8],
     ) -> io::Result<()> {
         let parts = Parts::decode(begin).ok_or_else(changed)?;
-        // Polls and steps refer to it by its id. Another one is unlikely to be that of an operation.
+        // Polls and steps refer to an operation by its id, so it keeps the id unless another open operation
+        // has the same. A new id is a hash, which no operation of the file is likely to have.
         let id = match self.open.insert((thread.process, id)) {
             true => id,
             false => token(Text(&[&number.to_le_bytes()[..], parts.texts].concat())),

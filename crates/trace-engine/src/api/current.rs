@@ -7,8 +7,8 @@ use core::cell::Cell;
 struct Current {
     /// 0 for none.
     id: u64,
-    /// What the observers knew when the thread began to work on it: 0 for nothing. While that is so, nothing
-    /// of theirs is inside of it.
+    /// The observers' innermost operation when the thread began to work on this one; 0 for none. As long as
+    /// they still report it, they have entered nothing inside of this one.
     around: u64,
 }
 
@@ -25,7 +25,7 @@ pub fn current_operation() -> Option<u64> {
     innermost_operation(observed_operation())
 }
 
-/// The same, for an observer, of which this is the innermost one that it knows.
+/// As [`current_operation`], for an observer that passes the innermost operation that it knows itself.
 #[doc(hidden)]
 #[inline]
 #[must_use]

@@ -6,7 +6,7 @@ use super::plan::TRACE;
 /// A view.
 #[derive(Clone, Copy, Debug)]
 pub struct View {
-    /// Its name.
+    /// The name of the view in SQL.
     pub name: &'static str,
     /// The names of its columns; of several traces there is the trace's, too.
     pub columns: &'static [&'static str],
