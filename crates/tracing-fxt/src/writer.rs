@@ -309,7 +309,8 @@ pub fn exit<'a>(id: u64, data_of: impl Fn(u64) -> Option<&'a SpanData>) {
     }
 }
 
-/// The thread leaves a span that is not the innermost one.
+/// The thread leaves a span that is not the innermost one. Those inside of it are operations from here on:
+/// what has two parts on a thread is no duration.
 #[cold]
 fn exit_outer<'a>(id: u64, data_of: impl Fn(u64) -> Option<&'a SpanData>) {
     let left = with_entered(|entered| {
@@ -329,6 +330,7 @@ fn exit_outer<'a>(id: u64, data_of: impl Fn(u64) -> Option<&'a SpanData>) {
     write_end(left.callsite, data, at);
     for Entered { id, callsite } in inner {
         let data = data_of(id);
+        data.into_iter().for_each(|data| become_operation(id, callsite, data));
         let poll_of = data.is_some_and(SpanData::is_operation).then(|| life_of(id));
         write_with_fields(callsite, data, at, Part { is_resumed: true, poll_of });
     }
@@ -365,6 +367,10 @@ pub fn close(id: u64, data: &SpanData) {
 fn end_operation(id: u64, data: &SpanData) {
     if let Some(callsite) = callsites::by_number(data.callsite()).filter(|callsite| callsite.is_on()) {
         let written = Event { extra: Some(life_of(id)), ..event(EventType::AsyncEnd) };
-        write_event(callsite.operation(), written, &());
+        // Fields that came behind the last poll.
+        with_scratch(|scratch| {
+            data.take_late(&mut scratch.arguments);
+            write_event(callsite.operation(), written, &scratch.arguments);
+        });
     }
 }

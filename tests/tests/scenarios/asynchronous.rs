@@ -301,3 +301,31 @@ fn polls_and_steps_keep_their_operation() {
         assert_eq!(rows(&sandbox, trace, sql), expected, "{trace}");
     }
 }
+
+/// A program that records itself has a thread, too, that finds what waits.
+//= docs/rust.md#programs-that-use-tracing
+#[test]
+fn what_waits_without_a_manager_is_an_operation() {
+    let sandbox = Sandbox::new();
+    let mut command = sandbox.command("asynchronous");
+    command.args(["tracing", "hang"]).env("TRACE_STARTUP", "*");
+    let mut program = Sandbox::spawn_command(command);
+    assert_eq!(program.line(), "waiting");
+    trace_tests::wait_for("the operation", || has_text(&sandbox.runtime_dir(), b"first-poll").then_some(()));
+    program.signal(Signal::KILL);
+    trace_tests::scene::wait_for_death(program.pid());
+    let output = sandbox.trace(["recover", "-o", "hang.fxt"]);
+    assert!(output.status.success(), "{output:?}");
+    let found = rows(&sandbox, "hang.fxt", "SELECT kind, dur FROM slices WHERE name = 'job' ORDER BY kind");
+    assert_eq!(found[0], json!({"kind": "operation", "dur": null}), "{found:?}");
+    assert!(found[1..].iter().all(|row| row["kind"] == "poll"), "{found:?}");
+}
+
+/// Whether a text is in any file below a directory.
+fn has_text(directory: &std::path::Path, text: &[u8]) -> bool {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).any(|path| match path.is_dir() {
+        true => has_text(&path, text),
+        false => std::fs::read(path).is_ok_and(|bytes| bytes.windows(text.len()).any(|found| found == text)),
+    })
+}

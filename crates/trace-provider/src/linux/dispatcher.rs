@@ -178,6 +178,13 @@ fn echo() -> Option<Echo> {
     Some(echo)
 }
 
+/// Lets observers do what is due in a recording that no manager has. When to do it again.
+fn observers_turn(phase: &Phase) -> Option<Instant> {
+    let has_session = matches!(phase, Phase::Following(following) if following.session.is_some());
+    let is_own = !has_session && engine::state() == engine::State::Started;
+    is_own.then(|| engine::turn(false)).flatten().map(|delay| Instant::now() + delay)
+}
+
 impl Dispatcher {
     /// On a thread with descriptors of its own, unless they are shared. None when there can be no more of
     /// them.
@@ -251,8 +258,9 @@ impl Dispatcher {
             };
             match step {
                 Step::Wait(phase, deadline) => {
+                    let turn = observers_turn(&phase);
                     self.phase = phase;
-                    return Turn::Wait(deadline.into_iter().chain(self.serve_echo()).min());
+                    return Turn::Wait([deadline, self.serve_echo(), turn].into_iter().flatten().min());
                 }
                 Step::Next(next) => phase = next,
             }
