@@ -1,8 +1,9 @@
 //! A provider that means harm: to its buffer, to the buffer's file, or to the manager's patience.
 //!
-//! `hostile scribble`, `hostile counters`, `hostile file truncate|shrink|grow|punch|unlink`, `hostile fifo
-//! flood|half|unexpected|deaf`, `hostile lingering`. It says `ready` when it has begun, and goes on until it
-//! is killed, or, with damaged counters, until its input ends.
+//! `hostile scribble`, `hostile counters`, `hostile header WORD EVENTS`, `hostile file
+//! truncate|shrink|grow|punch|unlink`, `hostile fifo flood|half|unexpected|deaf`, `hostile lingering`. It
+//! says `ready` when it has begun, and goes on until it is killed, or, with damaged counters or a damaged
+//! header, until its input ends.
 
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::net::{SendFlags, send};
@@ -24,10 +25,11 @@ fn main() {
     match arguments[..] {
         ["scribble"] => scribble(),
         ["counters"] => damage_counters(),
+        ["header", word, events] => damage_header(word, events),
         ["file", how] => spoil_file(how),
         ["fifo", how] => spoil_fifo(how),
         ["lingering"] => linger(),
-        _ => panic!("hostile scribble | counters | file HOW | fifo HOW | lingering"),
+        _ => panic!("hostile scribble | counters | header WORD EVENTS | file HOW | fifo HOW | lingering"),
     }
 }
 
@@ -119,6 +121,25 @@ fn damage_counters() {
         record += (word_at(record) >> 4 & 0xfff) * 8;
     }
     store(record + 8, word_at(record + 8) | 1 << 62);
+    say_ready();
+    let _ = std::io::stdin().read_line(&mut String::new());
+    drop(provider);
+}
+
+/// So many events, and a word of the header that has all bits inverted when half of them are recorded.
+fn damage_header(word: &str, events: &str) {
+    let provider = TraceProvider::new("hostile");
+    let path = buffer_path();
+    let (word, events): (u64, u64) = (word.parse().expect("a word"), events.parse().expect("a number"));
+    for number in 0..events {
+        if number == events / 2 {
+            let file = open(&path);
+            let mut bytes = [0; 8];
+            file.read_exact_at(&mut bytes, word * 8).expect("a word");
+            file.write_all_at(&bytes.map(|byte| !byte), word * 8).expect("a word");
+        }
+        instant!("hostile", "event", Scope::Thread, "n" => number);
+    }
     say_ready();
     let _ = std::io::stdin().read_line(&mut String::new());
     drop(provider);

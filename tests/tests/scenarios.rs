@@ -43,6 +43,7 @@ mod scenarios {
     mod manager;
     mod memory;
     mod metering;
+    mod missing;
     mod modes;
     mod names;
     mod naming;

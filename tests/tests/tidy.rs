@@ -11,6 +11,8 @@ mod layout;
 mod packages;
 #[path = "tidy/rules.rs"]
 mod rules;
+#[path = "tidy/texts.rs"]
+mod texts;
 #[path = "tidy/words.rs"]
 mod words;
 

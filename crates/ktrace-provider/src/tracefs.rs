@@ -18,12 +18,10 @@ const PREFIX: &str = "ktrace_provider_";
 #[non_exhaustive]
 pub enum Error {
     /// There is no tracefs.
-    #[error(
-        "kernel events need tracefs, which is not mounted: sudo mount -t tracefs nodev /sys/kernel/tracing"
-    )]
+    #[error("{}: {}", NOT_MOUNTED, MOUNT)]
     NotMounted,
     /// This user may not use it.
-    #[error("kernel events need the privilege to write to {}, which this user does not have: {help}", .path.display())]
+    #[error("{}: {help}", not_allowed(.path))]
     NotAllowed {
         /// The file that cannot be written.
         path: PathBuf,
@@ -44,6 +42,26 @@ pub enum Error {
     /// A file has unexpected contents.
     #[error("{}: cannot parse this file", .0.display())]
     NotUnderstood(PathBuf),
+}
+
+/// What is wrong where there is no tracefs, and the command that helps.
+const NOT_MOUNTED: &str = "kernel events need tracefs, which is not mounted";
+const MOUNT: &str = "sudo mount -t tracefs nodev /sys/kernel/tracing";
+
+fn not_allowed(path: &Path) -> String {
+    format!("kernel events need the privilege to write to {}, which this user does not have", path.display())
+}
+
+impl Error {
+    /// What is wrong, and the command that helps, if there is one. The error's text has both.
+    #[must_use]
+    pub fn with_remedy(&self) -> (String, Option<String>) {
+        match self {
+            Self::NotMounted => (NOT_MOUNTED.to_owned(), Some(MOUNT.to_owned())),
+            Self::NotAllowed { path, help } => (not_allowed(path), Some(help.clone())),
+            error => (error.to_string(), None),
+        }
+    }
 }
 
 /// A mounted tracefs.

@@ -302,7 +302,10 @@ impl<'a> Checker<'a> {
                         LossCode::DAMAGED_COUNTERS => {
                             format!("provider {provider}: {count} counters of its buffer were damaged")
                         }
-                        _ => format!("provider {provider} lost {count} records: {reason}"),
+                        code if code.has_count() => {
+                            format!("provider {provider} lost {count} records: {reason}")
+                        }
+                        _ => format!("provider {provider}: {reason}; how many records it lost is unknown"),
                     }
                 });
                 if self.report.losses.len() < MAX_LOSSES {

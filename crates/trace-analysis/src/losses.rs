@@ -21,7 +21,7 @@ pub struct Loss {
     pub name: String,
     /// Why.
     pub reason: LossCode,
-    /// How many records; for [`LossCode::DAMAGED_COUNTERS`], how many counters.
+    /// How many records, where the reason [has a number](LossCode::has_count).
     pub count: u64,
 }
 
@@ -56,7 +56,7 @@ impl Losses {
     /// How many records were lost, of the providers whose name fulfills a condition.
     #[must_use]
     pub fn lost(&self, has_name: impl Fn(&str) -> bool) -> u64 {
-        let records = self.reported.iter().filter(|loss| loss.reason != LossCode::DAMAGED_COUNTERS);
+        let records = self.reported.iter().filter(|loss| loss.reason.has_count());
         records.filter(|loss| has_name(&loss.name)).fold(0, |sum, loss| sum.saturating_add(loss.count))
     }
 
@@ -75,7 +75,7 @@ impl Losses {
             || !self.unbalanced.is_empty()
             || self.unended > 0
             || self.stopped.is_some()
-            || self.reported.iter().any(|loss| loss.reason == LossCode::DAMAGED_COUNTERS)
+            || self.reported.iter().any(|loss| !loss.reason.has_count())
     }
 
     /// What is missing, in a few words each; nothing if the trace is whole.
@@ -86,9 +86,9 @@ impl Losses {
             .iter()
             .map(|loss| {
                 let (name, count, reason) = (&loss.name, loss.count, loss.reason_text());
-                match loss.reason {
-                    LossCode::DAMAGED_COUNTERS => format!("{name} (provider {}): {reason}", loss.provider),
-                    _ => format!("{name} (provider {}) lost {count}: {reason}", loss.provider),
+                match loss.reason.has_count() {
+                    true => format!("{name} (provider {}) lost {count}: {reason}", loss.provider),
+                    false => format!("{name} (provider {}): {reason}", loss.provider),
                 }
             })
             .collect();

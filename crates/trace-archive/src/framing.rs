@@ -35,10 +35,10 @@ pub fn provider_info(id: ProviderId, name: &str, out: &mut Vec<u8>) {
     metadata(&Metadata::ProviderInfo { id, name: name.as_bytes() }, out);
 }
 
-/// Reports that records of a provider are missing, without their number.
-pub fn lost_without_number(id: ProviderId, name: &str, out: &mut Vec<u8>) {
+/// Reports that the rest of a provider's records is missing.
+pub fn rest_missing(id: ProviderId, name: &str, out: &mut Vec<u8>) {
     provider_info(id, name, out);
-    loss(id, LossCode::DAMAGED_COUNTERS, Loss { count: 1, ..Loss::default() }, out);
+    loss(id, LossCode::REST_MISSING, Loss { count: 1, ..Loss::default() }, out);
 }
 
 /// Begins a further part of a provider.
@@ -109,9 +109,9 @@ mod tests {
         let reported = [0x3_0005_0001, 7, 20, 30];
         let lost = Loss { count: 7, first: 20, last: 30 };
         assert_eq!(words(|out| loss(ID, LossCode(5), lost, out)), [&LOSS[..], &reported].concat());
-        let unknown = [0x3_0022_0001, 1, 0, 0];
+        let unknown = [0x3_0026_0001, 1, 0, 0];
         assert_eq!(
-            words(|out| lost_without_number(ID, "app", out)),
+            words(|out| rest_missing(ID, "app", out)),
             [&[MAGIC_WORD][..], &INFO, &LOSS, &unknown].concat()
         );
         let record = LedgerRecord { provider: ID, generated: 9, archived: 8, records: 10, uncertain: 1 };

@@ -9,6 +9,8 @@
 //! | [`transfer`] | moves a provider's buffer into an archive, a batch at a time |
 //! | [`losses`] | reports each record that a provider lost once, with reason and time |
 //! | [`manifest`] | the file beside the buffers that says what of them an archive has |
+//! | [`missing`] | programs of which an unknown part is missing |
+//! | [`gave_up`] | notes of programs that no manager knew of |
 //! | [`own`] | what a program has recorded by itself |
 //! | [`recovery`] | joins the client's file and the buffers into one archive |
 //! | [`confirm`] | the client's confirmations of what it has written |
@@ -20,8 +22,10 @@
 pub mod confirm;
 mod files;
 pub mod framing;
+pub mod gave_up;
 pub mod losses;
 pub mod manifest;
+pub mod missing;
 pub mod own;
 mod problem;
 pub mod program_info;

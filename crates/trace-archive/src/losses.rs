@@ -60,6 +60,8 @@ pub struct Losses {
     /// Counters that were found to be damaged, and how many of them are reported in the archive.
     damaged: u64,
     reported_damaged: u64,
+    /// The buffer could not be read to its end, and that is reported.
+    is_rest_missing: bool,
 }
 
 impl Losses {
@@ -79,8 +81,9 @@ impl Losses {
         let reported = self.by_reason.iter().map(|(reason, loss)| (LossCode::from(*reason), loss.count));
         let malformed = (LossCode::MALFORMED, self.malformed);
         let damaged = (LossCode::DAMAGED_COUNTERS, self.damaged);
-        let lost =
-            reported.chain([malformed, damaged]).map(|(reason, records)| Lost { reason: reason.0, records });
+        let rest = (LossCode::REST_MISSING, self.is_rest_missing.into());
+        let all = reported.chain([malformed, damaged, rest]);
+        let lost = all.map(|(reason, records)| Lost { reason: reason.0, records });
         let is_cleared = |lost: &Lost| lost.reason == LossCode::from(LossReason::Cleared).0;
         lost.filter(|lost| lost.records > 0 && !is_cleared(lost)).collect()
     }
@@ -103,6 +106,13 @@ impl Losses {
         if new > 0 {
             self.reported_damaged = self.damaged;
             framing::loss(provider, LossCode::DAMAGED_COUNTERS, Loss { count: new, ..Loss::default() }, out);
+        }
+    }
+
+    /// Reports that the rest of the buffer could not be read, once.
+    pub fn report_rest_missing(&mut self, provider: ProviderId, out: &mut Vec<u8>) {
+        if !std::mem::replace(&mut self.is_rest_missing, true) {
+            framing::loss(provider, LossCode::REST_MISSING, Loss { count: 1, ..Loss::default() }, out);
         }
     }
 

@@ -5,6 +5,7 @@
 //! line unfinished. Readers skip lines and fields they do not know.
 
 use crate::files;
+use crate::missing::Missing;
 use crate::program_info::ProgramInfo;
 use crate::transfer::SoFar;
 use serde::{Deserialize, Serialize};
@@ -215,6 +216,15 @@ pub enum Entry {
         /// Its provider.
         provider: u32,
     },
+    /// An unknown number of a program's records is missing.
+    Missing(Missing),
+    /// The archive has the first ones of these.
+    MissingWritten {
+        /// How many.
+        programs: usize,
+        /// Where the last of them ends in the archive, in bytes.
+        end: u64,
+    },
     /// The manager has finished the session, and not all of it is in the client's archive.
     Ended,
     /// An archive was recovered from the session.
@@ -399,6 +409,10 @@ pub struct Manifest {
     pub output: Option<OutputFile>,
     /// The buffers, by number.
     pub buffers: BTreeMap<u32, Buffer>,
+    /// Programs of which something is missing.
+    pub missing: Vec<Missing>,
+    /// How many of them the archive has when it has this many bytes.
+    missing_written: Vec<(usize, u64)>,
     /// The session is over.
     pub is_ended: bool,
     /// Archives that were recovered from them.
@@ -447,8 +461,15 @@ impl Manifest {
         if session.version != VERSION {
             return Err(ManifestError::Version { found: session.version });
         }
-        let mut manifest =
-            Self { session, output: None, buffers: BTreeMap::new(), is_ended: false, recovered: Vec::new() };
+        let mut manifest = Self {
+            session,
+            output: None,
+            buffers: BTreeMap::new(),
+            missing: Vec::new(),
+            missing_written: Vec::new(),
+            is_ended: false,
+            recovered: Vec::new(),
+        };
         entries.for_each(|entry| manifest.apply(entry));
         Ok(manifest)
     }
@@ -458,9 +479,20 @@ impl Manifest {
         let mut entries = vec![Entry::Session(self.session.clone())];
         entries.extend(self.output.clone().map(Entry::Output));
         entries.extend(self.buffers.values().flat_map(Buffer::entries));
+        entries.extend(self.missing.iter().cloned().map(Entry::Missing));
+        let written = self.missing_written.iter();
+        entries.extend(written.map(|&(programs, end)| Entry::MissingWritten { programs, end }));
         entries.extend(self.is_ended.then_some(Entry::Ended));
         entries.extend(self.recovered.iter().map(|file| Entry::Recovered { file: file.clone() }));
         entries
+    }
+
+    /// Programs of which something is missing that an archive of this size does not have.
+    #[must_use]
+    pub fn missing_after(&self, archive_bytes: u64) -> &[Missing] {
+        let has = self.missing_written.iter().filter(|(_, end)| *end <= archive_bytes);
+        let written = has.map(|(programs, _)| *programs).max().unwrap_or(0);
+        self.missing.get(written..).unwrap_or_default()
     }
 
     /// Whether the archive holds data of a program.
@@ -539,6 +571,8 @@ impl Manifest {
                 buffer.is_archived = true;
                 buffer.forget_before(None);
             }),
+            Entry::Missing(missing) => self.missing.push(missing),
+            Entry::MissingWritten { programs, end } => self.missing_written.push((programs, end)),
             Entry::Ended => self.is_ended = true,
             Entry::Recovered { file } => self.recovered.push(file),
         }

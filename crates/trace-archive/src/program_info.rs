@@ -68,14 +68,19 @@ pub fn ended(ends: &[ProviderEnd], out: &mut Vec<u8>) {
     }
     framing::provider_section(OWN_ID, out);
     for ProviderEnd { id, process, at, how } in ends {
-        let mut arguments = vec![
-            argument(PROVIDER_ARGUMENT, ArgumentValue::Uint32(id.0)),
-            argument(PROCESS_ARGUMENT, ArgumentValue::Koid(*process)),
-        ];
-        arguments.extend(at.map(|at| argument(ENDED_ARGUMENT, ArgumentValue::Uint64(at.0))));
-        arguments.push(argument(END_ARGUMENT, text(how)));
-        object(TYPE_CHANNEL, Koid(0), "", &arguments, out);
+        end(*id, *process, *at, how, out);
     }
+}
+
+/// Appends how a provider ended, to the manager's own section.
+pub(crate) fn end(id: ProviderId, process: Koid, at: Option<Ticks>, how: &str, out: &mut Vec<u8>) {
+    let mut arguments = vec![
+        argument(PROVIDER_ARGUMENT, ArgumentValue::Uint32(id.0)),
+        argument(PROCESS_ARGUMENT, ArgumentValue::Koid(process)),
+    ];
+    arguments.extend(at.map(|at| argument(ENDED_ARGUMENT, ArgumentValue::Uint64(at.0))));
+    arguments.push(argument(END_ARGUMENT, text(how)));
+    object(TYPE_CHANNEL, Koid(0), "", &arguments, out);
 }
 
 #[cfg(test)]

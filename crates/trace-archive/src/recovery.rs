@@ -10,7 +10,9 @@ mod retention;
 mod startups;
 
 use crate::files;
+use crate::gave_up::{self, Note};
 use crate::manifest::{Buffer, Entry, FILE as MANIFEST_FILE, Manifest, ManifestError, Writer};
+use crate::missing::Missing;
 pub use join::ClientFile;
 pub use retention::delete_expired;
 pub use startups::recover_startups;
@@ -258,13 +260,36 @@ impl Session {
     #[must_use]
     pub fn is_recoverable(&self) -> bool {
         let has_file = || self.manifest.has_parts() && self.client_piece().is_some();
-        !self.has_manager() && (self.unsaved().next().is_some() || has_file())
+        let has_data = || self.unsaved().next().is_some() || has_file();
+        !self.has_manager() && (has_data() || !self.manifest.missing.is_empty())
     }
 
     /// Whether an archive can be recovered, and none has been.
     #[must_use]
     pub fn is_waiting(&self) -> bool {
         self.manifest.recovered.is_empty() && self.is_recoverable()
+    }
+
+    /// Programs that gave up while this was the last session that had begun: no manager has taken their
+    /// notes.
+    //= docs/protocol.md#programs-of-which-something-is-missing
+    fn gave_up(&self) -> Vec<Missing> {
+        let Some(runtime) = self.directory.parent() else {
+            return Vec::new();
+        };
+        let others = session_directories(runtime).unwrap_or_default();
+        let others = others.iter().filter(|other| **other != self.directory);
+        let begins: Vec<SystemTime> =
+            others.filter_map(|other| Session::read(other).ok()).map(|other| other.began()).collect();
+        let is_its = |note: &Note| {
+            let is_other = |other: &SystemTime| (self.began()..=note.at).contains(other);
+            self.began() <= note.at && !begins.iter().any(is_other)
+        };
+        let last =
+            self.manifest.buffers.keys().chain(self.manifest.missing.iter().map(|missing| &missing.id));
+        let next = last.max().map_or(1, |last| last.saturating_add(1));
+        let notes = gave_up::notes(runtime).into_iter().filter(is_its);
+        (next..).zip(notes).map(|(id, note)| Missing::gave_up(id, note)).collect()
     }
 
     /// A provider whose program is alive and has its buffer.

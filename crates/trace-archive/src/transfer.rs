@@ -90,6 +90,8 @@ pub struct Progress {
     source: Option<VmoSource>,
     reader: Option<BufferReader<VmoSource>>,
     losses: Losses,
+    /// The first fault that was found in the header; the rest of the buffer is read nevertheless.
+    header_fault: Option<HeaderError>,
     /// The archive has the provider's name.
     is_announced: bool,
     /// Refused records that the archive reports with an event.
@@ -252,10 +254,19 @@ impl Transfer {
         let mode = buffer.mode.into();
         let begun = match (&mut progress.reader, &progress.source) {
             (Some(reader), _) => reader.begin(part),
-            (None, Some(source)) => BufferReader::open(source.clone(), buffer.size, mode, buffer.rate, part)
-                .map(|reader| progress.reader = Some(reader)),
+            (None, Some(source)) => {
+                // The magic number is written last: without it, nothing was recorded.
+                let open = if buffer.may_be_blank { BufferReader::open } else { BufferReader::open_written };
+                open(source.clone(), buffer.size, mode, buffer.rate, part)
+                    .map(|reader| progress.reader = Some(reader))
+            }
             (None, None) => Err(BufferError::Short { offset: 0, missing: buffer.size }),
         };
+        let fault = progress.reader.as_ref().and_then(BufferReader::header_fault);
+        if fault.is_some() && progress.header_fault.is_none() {
+            progress.losses.note_damage();
+            progress.header_fault = fault;
+        }
         if let (Some(reader), Some(period)) = (&mut progress.reader, buffer.period) {
             reader.set_period(period);
         }
@@ -267,7 +278,6 @@ impl Transfer {
             Self { buffer, progress, adds_up, is_begun: false, seen_before, problem: String::new() };
         match begun {
             Ok(()) => {}
-            // The magic number is written last: nothing was recorded.
             Err(BufferError::Header(HeaderError::Magic { found: 0 })) if transfer.buffer.may_be_blank => {}
             Err(error) => transfer.fail(&error),
         }
@@ -294,6 +304,9 @@ impl Transfer {
             }
         }
         let Some(reader) = progress.reader.as_mut().filter(|_| self.problem.is_empty()) else {
+            if !self.problem.is_empty() {
+                progress.losses.report_rest_missing(self.buffer.id, out);
+            }
             return true;
         };
         let read = reader.read_batch(out).and_then(|goes_on| {
@@ -328,6 +341,7 @@ impl Transfer {
         match read {
             Ok(goes_on) => !goes_on,
             Err(error) => {
+                self.progress.losses.report_rest_missing(self.buffer.id, out);
                 self.fail(&error);
                 true
             }
@@ -412,7 +426,9 @@ impl Transfer {
         }
         if progress.losses.is_damaged() {
             let more = if stats.problem.is_empty() { "" } else { "; " };
-            stats.problem = format!("{}{more}{DAMAGED}", stats.problem);
+            let fault =
+                progress.header_fault.map(|fault| format!("the buffer's header is damaged ({fault}); "));
+            stats.problem = format!("{}{more}{}{DAMAGED}", stats.problem, fault.unwrap_or_default());
         }
         (stats, progress)
     }

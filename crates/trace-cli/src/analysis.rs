@@ -71,7 +71,7 @@ pub fn losses_json(losses: &Losses) -> serde_json::Value {
             "name": loss.name,
             "reason": loss.reason.0,
             "reason_text": loss.reason.text(),
-            "count": loss.count,
+            "count": loss.reason.has_count().then_some(loss.count),
         })
     });
     let balance = match (losses.ledgers, losses.unbalanced.is_empty()) {

@@ -20,7 +20,7 @@ const MAX_USAGE_BYTES: usize = 16 << 20;
 
 /// Checks a trace; the exit code is the result.
 pub fn run(options: &Check) -> Result<u8, Failure> {
-    let unreadable = |text: String| Failure { code: USAGE, text };
+    let unreadable = |text: String| Failure::with_code(USAGE, text);
     let limits = Limits {
         table_bytes: options.table_size.saturating_mul(1 << 20),
         open_spans: options.open_spans,
@@ -205,7 +205,7 @@ fn machine(report: &Report, options: &Check, import: &ImportReport) -> String {
                 "provider": loss.provider.0,
                 "reason": loss.reason.0,
                 "reason_text": loss.reason.text(),
-                "count": loss.count,
+                "count": loss.reason.has_count().then_some(loss.count),
                 "first_ticks": loss.first.0,
                 "last_ticks": loss.last.0,
             })

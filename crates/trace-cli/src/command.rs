@@ -60,7 +60,7 @@ impl RecordedCommand {
                 ErrorKind::NotFound => (NOT_FOUND, "command not found".to_owned()),
                 _ => (NOT_EXECUTABLE, format!("command cannot be executed: {error}")),
             };
-            Failure { code, text: format!("{program}: {what}") }
+            Failure::with_code(code, format!("{program}: {what}"))
         })?;
         drop(shared);
         match ProcessFd::open(child.id()) {

@@ -3,14 +3,18 @@
 use crate::exit::{Failure, INTERRUPTED};
 use crate::record::patience::is_no_reader;
 use rustix::fs::Access;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use trace_archive::problem;
 pub use trace_client::Connection;
 pub use trace_client::connection::{announces_recording, answers, directories, shared};
 use trace_client::{Error, Tool};
+use trace_format::shown::Shown;
+use trace_protocol::controller::Refusal;
 use trace_protocol::names::RUNTIME_VARIABLE;
+use zx_sim::Unsafe;
+use zx_sim::process::start_time;
 
 /// Directories in which a runtime directory may be made, the best first: in memory, then on disks.
 const BASES: [&str; 3] = ["/dev/shm", "/tmp", "/var/tmp"];
@@ -49,25 +53,28 @@ pub fn advice() -> String {
     )
 }
 
-/// Why no recording could begin, with the command that ends the recording that is in its way.
-pub fn with_remedy(reason: &str) -> String {
-    let owner = reason.split_once(" is in use by ").map_or("", |(_, owner)| owner);
-    let command = owner.split('"').nth(1).and_then(|line| line.split_whitespace().nth(1));
-    let pid = owner.rsplit_once("pid ").map(|(_, pid)| pid.trim_end_matches(')'));
-    match (command, pid) {
-        // That process has ended long ago: the manager records.
-        (Some("start"), _) => format!("{reason}; trace stop ends it"),
-        (_, Some(pid)) => format!("{reason}; kill -INT {pid} ends it"),
-        (_, None) => reason.to_owned(),
-    }
+/// A recording that the manager did not begin.
+pub fn not_started(refusal: Refusal) -> Failure {
+    let text = format!("unable to start trace: {}", Shown(&with_remedy(&refusal)));
+    Failure { refusal: Some(Box::new(refusal)), ..Failure::new(text) }
 }
 
-/// What is in the way, if that is why no recording could begin.
-pub fn in_use(failure: &str) -> Option<&str> {
-    let (before, owner) = failure.split_once(" is in use by ")?;
-    let begin = before.rfind(": ").map_or(0, |colon| colon + 2);
-    let end = owner.rfind("; ").unwrap_or(owner.len());
-    failure.get(begin..failure.len() - owner.len() + end)
+/// Why no recording could begin, with the command that ends the one in its way.
+fn with_remedy(refusal: &Refusal) -> String {
+    let Refusal { reason, recorder, .. } = refusal;
+    let Some(recorder) = recorder else {
+        return reason.clone();
+    };
+    // The process that has asked for a task may have ended long ago: the manager records.
+    if recorder.is_task {
+        return format!("{reason}; trace stop ends it");
+    }
+    match recorder.pid.zip(recorder.started) {
+        Some((pid, started)) if start_time(pid) == Some(started) => {
+            format!("{reason}; kill -INT {pid} ends it")
+        }
+        _ => reason.clone(),
+    }
 }
 
 /// Whether a runtime directory is root's, and this user is not: root alone can read what is left there.
@@ -105,16 +112,18 @@ impl From<&Error> for Failure {
             Error::SeveralRecordings => SEVERAL_RECORDED.to_owned(),
             Error::NotTrusted { .. } => format!("{error}; {}", advice()),
             Error::Directory { directory, source } => {
-                let why = source.to_string();
-                // A directory that others may write into is shared on purpose, as /tmp is.
-                let is_private =
-                    directory.metadata().is_ok_and(|found| found.permissions().mode() & 0o022 == 0);
-                let remedy = match why.contains("has mode") && is_private {
-                    true => format!("chmod 700 {}, or {}", directory.display(), advice()),
-                    false => advice(),
+                let remedy = match source {
+                    // A directory that others may write into is shared on purpose, as /tmp is.
+                    zx_sim::Error::Unsafe { problem: Unsafe::Mode { found, .. }, .. }
+                        if found & 0o022 == 0 =>
+                    {
+                        format!("chmod 700 {}, or {}", directory.display(), advice())
+                    }
+                    _ => advice(),
                 };
-                format!("{why}; {remedy}")
+                format!("{source}; {remedy}")
             }
+            Error::Start(refusal) => return not_started(refusal.clone()),
             error => problem(error),
         })
     }
@@ -128,22 +137,22 @@ pub fn system(error: &zx_sim::Error) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use trace_protocol::controller::Recorder;
 
     #[test]
     fn what_is_in_the_way_is_named_with_what_ends_it() {
-        let of = |owner: &str| with_remedy(&format!("the trace manager is in use by {owner}"));
-        let start = "\"/usr/bin/trace start -o a.fxt\" (pid 7)";
-        assert_eq!(of(start), format!("the trace manager is in use by {start}; trace stop ends it"));
-        assert!(of("\"trace record -- start\" (pid 7)").ends_with("(pid 7); kill -INT 7 ends it"));
-        assert!(of("pid 7").ends_with("pid 7; kill -INT 7 ends it"));
-        assert!(of("user 1000").ends_with("by user 1000"));
-        assert_eq!(with_remedy("no room"), "no room");
-        let failure = format!("unable to start trace: {}", of(start));
-        assert_eq!(in_use(&failure), Some(&*format!("the trace manager is in use by {start}")));
-        assert_eq!(
-            in_use("the trace manager is in use by user 1"),
-            Some("the trace manager is in use by user 1")
-        );
-        assert_eq!(in_use("no room"), None);
+        let reason = "the trace manager is in use by \"/a b/trace start\" (pid 7)".to_owned();
+        let by = |recorder| with_remedy(&Refusal { reason: reason.clone(), recorder, limit: None });
+        let own = u64::from(std::process::id());
+        let process =
+            |pid: u64, started: Option<u64>| Recorder { pid: Some(pid), started, ..Recorder::default() };
+        assert_eq!(by(None), reason);
+        assert_eq!(by(Some(process(own, start_time(own)))), format!("{reason}; kill -INT {own} ends it"));
+        // Another process has its number now, or that cannot be found out.
+        assert_eq!(by(Some(process(own, start_time(own).map(|time| time + 1)))), reason);
+        assert_eq!(by(Some(process(own, None))), reason);
+        assert_eq!(by(Some(Recorder::default())), reason);
+        let task = Recorder { is_task: true, ..process(own, start_time(own)) };
+        assert_eq!(by(Some(task)), format!("{reason}; trace stop ends it"));
     }
 }

@@ -17,6 +17,7 @@ use crate::stdio::say;
 use std::ops::RangeInclusive;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitCode, ExitStatus};
+use trace_protocol::controller::Refusal;
 
 /// The tool failed.
 pub const FAILURE: u8 = 1;
@@ -47,17 +48,24 @@ pub struct Failure {
     pub code: u8,
     /// What failed, why, and what to do about it.
     pub text: String,
+    /// Why the manager did not begin the recording, if that is what failed.
+    pub refusal: Option<Box<Refusal>>,
 }
 
 impl Failure {
     /// The tool failed.
     pub fn new(text: impl Into<String>) -> Self {
-        Self { code: FAILURE, text: text.into() }
+        Self::with_code(FAILURE, text)
+    }
+
+    /// A failure with an exit code of its own.
+    pub fn with_code(code: u8, text: impl Into<String>) -> Self {
+        Self { code, text: text.into(), refusal: None }
     }
 
     /// The command line is wrong.
     pub fn usage(text: impl Into<String>) -> Self {
-        Self { code: USAGE, text: text.into() }
+        Self::with_code(USAGE, text)
     }
 
     /// The same failure while recording.
@@ -96,7 +104,7 @@ mod tests {
     fn failures_while_recording_have_a_code_of_their_own() {
         assert_eq!(Failure::new("x").in_record().code, 125);
         assert_eq!(Failure::usage("x").in_record().code, 2);
-        let not_found = Failure { code: NOT_FOUND, text: "x".into() };
+        let not_found = Failure::with_code(NOT_FOUND, "x");
         assert_eq!(not_found.in_record().code, 127);
     }
 }

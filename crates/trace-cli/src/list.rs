@@ -14,6 +14,7 @@ use trace_client::Providers;
 use trace_format::shown::Shown;
 use trace_protocol::categories::Unlisted;
 use trace_protocol::controller::ProviderInfo;
+use zx_sim::process::start_time;
 
 /// Lists the programs that can be recorded.
 pub fn providers(options: &Machinery) -> Result<(), Failure> {
@@ -41,8 +42,10 @@ pub fn providers(options: &Machinery) -> Result<(), Failure> {
                     "version": json::VERSION,
                     "id": provider.id,
                     "pid": provider.pid,
+                    "started": start_time(provider.pid),
                     "name": provider.name,
                     "recorded_by": recorded_by(listed),
+                    "recorded_by_started": recorded_by(listed).and_then(start_time),
                 })
             })
             .collect();

@@ -44,7 +44,7 @@ pub fn run(options: &Manager) -> Result<(), Failure> {
         own_manager::remove(directory);
     }
     ended.map_err(|error| match error {
-        daemon::Error::AlreadyRunning { .. } => Failure { code: ALREADY_RUNNING, text: error.to_string() },
+        daemon::Error::AlreadyRunning { .. } => Failure::with_code(ALREADY_RUNNING, error.to_string()),
         error => Failure::new(error.to_string()),
     })
 }

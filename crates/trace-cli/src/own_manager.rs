@@ -53,7 +53,7 @@ pub fn record_with_one(reason: &str, was_interrupted: &AtomicBool) -> Failure {
     // The next process would not get a signal that this one has got.
     if was_interrupted.load(Ordering::Relaxed) {
         remove(&directory);
-        return Failure { code: INTERRUPTED, text: "interrupted before the recording started".to_owned() };
+        return Failure::with_code(INTERRUPTED, "interrupted before the recording started");
     }
     let mut arguments = std::env::args_os();
     let tool = std::env::current_exe();

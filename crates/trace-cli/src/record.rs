@@ -12,7 +12,7 @@ mod triggers;
 use crate::args;
 use crate::args::record::Recording as Options;
 use crate::command::RecordedCommand;
-use crate::connection::{self, Connection, in_use, recover_command, with_remedy};
+use crate::connection::{self, Connection, not_started, recover_command};
 use crate::counted::Counted;
 use crate::exit::{self, Failure};
 use crate::input::is_stdin;
@@ -30,7 +30,7 @@ use std::path::Path;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 use trace_protocol::controller::{
-    ProviderDisposition, ProviderStats, SessionRequest, SessionResponse, StartOptions, StopOptions,
+    ProviderDisposition, ProviderStats, Refusal, SessionRequest, SessionResponse, StartOptions, StopOptions,
     StopResult, TraceConfig,
 };
 use triggers::Triggers;
@@ -93,11 +93,15 @@ pub fn run(options: args::Record) -> Result<u8, Failure> {
         Err(failure) if worth.is_kept(&mut destination) => return Err(keep(destination, failure)),
         Err(failure) => {
             destination.discard();
-            let Some(reason) = in_use(&failure.text).filter(|_| may_have_own_manager) else {
-                return Err(failure);
-            };
-            drop(connection);
-            return Err(own_manager::record_with_one(reason, &was_interrupted));
+            // Another recording is in the way, or too many are. A refusal for another reason holds anywhere.
+            let is_in_use = |refusal: &Refusal| refusal.recorder.is_some() || refusal.limit.is_some();
+            match &failure.refusal {
+                Some(refusal) if may_have_own_manager && is_in_use(refusal) => {
+                    drop(connection);
+                    return Err(own_manager::record_with_one(&refusal.reason, &was_interrupted));
+                }
+                _ => return Err(failure),
+            }
         }
     };
     // The conversion may take longer than the user wants to wait.
@@ -389,9 +393,7 @@ fn start(recording: &mut Recording<'_>, timeout: Duration) -> Result<(), Failure
             Happening::Response(SessionResponse::StartTracing(Err(error))) => {
                 return Err(Failure::new(format!("unable to start trace: {error:?}")));
             }
-            Happening::Response(SessionResponse::Refused { reason }) => {
-                return Err(Failure::new(format!("unable to start trace: {}", with_remedy(&reason))));
-            }
+            Happening::Response(SessionResponse::Refused(refusal)) => return Err(not_started(refusal)),
             Happening::Response(SessionResponse::OnWaiting(names)) => {
                 report_waiting_programs(&names, "start")
             }
@@ -561,12 +563,12 @@ fn stop(
 
 /// The manager is stopped, or its machine is.
 fn frozen() -> Failure {
-    Failure { code: exit::INTERRUPTED, text: "the trace manager does not answer".to_owned() }
+    Failure::with_code(exit::INTERRUPTED, "the trace manager does not answer")
 }
 
 /// The user has pressed Ctrl-C twice.
 fn aborted() -> Failure {
-    Failure { code: exit::INTERRUPTED, text: "aborted".to_owned() }
+    Failure::with_code(exit::INTERRUPTED, "aborted")
 }
 
 fn report_waiting_programs(names: &[String], what: &str) {

@@ -29,16 +29,23 @@ pub struct Summary<'a> {
     pub buffer_size: u32,
 }
 
-/// Whether data that a program recorded is missing.
+/// Whether something of a program is missing.
 pub fn has_lost(provider: &ProviderStats) -> bool {
-    provider.records_dropped.is_some_and(|records| records > 0) || !provider.problem.is_empty()
+    provider.records_dropped.is_some_and(|records| records > 0)
+        || !provider.problem.is_empty()
+        || is_untraced(provider)
+        || provider.disposition == ProviderDisposition::BrokeProtocol
 }
 
 /// Whether a program wanted to be recorded and could not be.
 pub fn is_untraced(provider: &ProviderStats) -> bool {
-    [ProviderDisposition::NotTraced, ProviderDisposition::Refused, ProviderDisposition::DidNotStart]
-        .iter()
-        .any(|untraced| provider.disposition == *untraced)
+    let untraced = [
+        ProviderDisposition::NotTraced,
+        ProviderDisposition::Refused,
+        ProviderDisposition::GaveUp,
+        ProviderDisposition::DidNotStart,
+    ];
+    untraced.iter().any(|untraced| provider.disposition == *untraced)
 }
 
 /// Maximum number of programs that are named in a line.
@@ -55,7 +62,7 @@ impl Summary<'_> {
         }
         for (problem, with_it) in problems(self.providers) {
             // The manager's directory is the client's choice.
-            let is_full = problem.starts_with("no room in");
+            let is_full = with_it.iter().any(|provider| provider.is_out_of_space);
             let advice = if is_full { format!("; {}", connection::advice()) } else { String::new() };
             let warning = console::style("warning").for_stderr().yellow();
             let mut labels: Vec<String> =

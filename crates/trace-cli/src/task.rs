@@ -9,7 +9,7 @@ use crate::args::running::{Flush, Stop};
 use crate::args::trigger::{Action, Condition};
 use crate::args::values::Compress;
 use crate::args::{Machinery, Start};
-use crate::connection::{self, Connection, NOTHING_RECORDED, with_remedy};
+use crate::connection::{self, Connection, NOTHING_RECORDED};
 use crate::convert;
 use crate::counted::Counted;
 use crate::exit::Failure;
@@ -34,6 +34,7 @@ use trace_protocol::controller::{
 };
 use written_file::WrittenFile;
 use zx_sim::Handle;
+use zx_sim::process::start_time;
 
 /// Stands for the only task in a request that names none.
 const ONLY: u64 = 0;
@@ -128,9 +129,7 @@ fn begin(
     let request = TaskRequest::Start { config, options, file: Handle::new(file.into()) };
     match ask(&mut connection, request, Some(wait))? {
         TaskResponse::Start(Ok(task)) => Ok((connection, task)),
-        TaskResponse::Start(Err(failure)) => {
-            Err(Failure::new(format!("unable to start trace: {}", with_remedy(&failure.reason))))
-        }
+        TaskResponse::Start(Err(failure)) => Err(connection::not_started(failure.refusal)),
         _ => Err(another_answer()),
     }
 }
@@ -383,7 +382,7 @@ fn another_answer() -> Failure {
 }
 
 fn failed(what: &str, failure: &TaskFailure) -> Failure {
-    Failure::new(format!("{what}: {}", failure.reason))
+    Failure::new(format!("{what}: {}", failure.refusal))
 }
 
 /// Reports which alert has ended a recording, and when.
@@ -513,6 +512,7 @@ fn machine(status: &TaskStatus) -> serde_json::Value {
             "id": provider.id,
             "name": provider.name,
             "pid": provider.pid,
+            "started": start_time(provider.pid),
             "records": provider.records,
             "bytes": provider.bytes,
             "dropped": provider.dropped,

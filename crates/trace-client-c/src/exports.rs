@@ -193,7 +193,7 @@ unsafe fn text_of<'a>(text: *const c_char) -> Option<Cow<'a, str>> {
 /// # Safety
 /// R2
 unsafe fn config_of(config: &CConfig) -> Result<Config, Error> {
-    let refused = |why: &str| Error::Start(why.to_owned());
+    let refused = |why: &str| Error::Start(why.to_owned().into());
     if config.reserved != [0; 15] {
         return Err(refused("the configuration was not zeroed, or has fields of a later version"));
     }

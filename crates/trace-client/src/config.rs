@@ -41,13 +41,13 @@ impl Config {
         let Self { config: TraceConfig { categories, provider_specs, .. }, is_list } = self;
         if *is_list && categories.is_empty() {
             let why = "no category is named; the default configuration has all";
-            return Err(Error::Start(why.to_owned()));
+            return Err(Error::Start(why.to_owned().into()));
         }
         let all = categories.iter().chain(provider_specs.iter().flat_map(|spec| &spec.categories));
         let is_group = |entry: &&String| entry.strip_prefix('-').unwrap_or(entry).starts_with('#');
         let group = all.into_iter().find(is_group);
         let why = |group| format!("{group} is a group, which only the command knows: name its categories");
-        group.map_or(Ok(()), |group| Err(Error::Start(why(group))))
+        group.map_or(Ok(()), |group| Err(Error::Start(why(group).into())))
     }
 
     /// How buffers are used: until they are full (the default), in a circle, or as a stream.

@@ -166,7 +166,7 @@ impl Connection {
             match receive::<ProvisionerResponse>(&self.channel)? {
                 Received::Message(found, response) if found == txid => return Ok(response),
                 Received::Message(_, ProvisionerResponse::Refused { reason }) => {
-                    return Err(Error::Refused(reason));
+                    return Err(Error::Refused(reason.into()));
                 }
                 Received::Message(..) => {}
                 Received::Closed => return Err(Error::Closed),

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use trace_format::shown::Shown;
 use trace_protocol::ProtocolError;
+use trace_protocol::controller::Refusal;
 use trace_reader::ReadError;
 
 /// The result of a request.
@@ -63,8 +64,8 @@ pub enum Error {
     #[error("the trace manager is gone")]
     ManagerGone,
     /// The manager does not serve this client.
-    #[error("the trace manager refused: {}", Shown(.0))]
-    Refused(String),
+    #[error("the trace manager refused: {}", Shown(&.0.reason))]
+    Refused(Refusal),
     /// The manager answered something else than was asked.
     #[error("the trace manager sent an unexpected answer")]
     UnexpectedAnswer,
@@ -96,8 +97,8 @@ pub enum Error {
     #[error("cannot read the snapshot")]
     UnreadableSnapshot(#[source] ReadError),
     /// No recording could begin.
-    #[error("unable to start trace: {}", Shown(.0))]
-    Start(String),
+    #[error("unable to start trace: {}", Shown(&.0.reason))]
+    Start(Refusal),
     /// The recording could not be ended.
     #[error("unable to stop trace: {}", Shown(.0))]
     Stop(String),

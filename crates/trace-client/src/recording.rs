@@ -312,9 +312,9 @@ impl Work {
             match self.session.next(deadline)? {
                 Happening::Response(SessionResponse::StartTracing(Ok(()))) => return Ok(()),
                 Happening::Response(SessionResponse::StartTracing(Err(error))) => {
-                    return Err(Error::Start(format!("{error:?}")));
+                    return Err(Error::Start(format!("{error:?}").into()));
                 }
-                Happening::Response(SessionResponse::Refused { reason }) => return Err(Error::Start(reason)),
+                Happening::Response(SessionResponse::Refused(refusal)) => return Err(Error::Start(refusal)),
                 Happening::ManagerGone => return Err(self.take_failure()),
                 Happening::Timeout => return Err(Error::NoAnswer),
                 Happening::Response(_) | Happening::OutputEnded | Happening::Ready(_) => {}
@@ -404,7 +404,7 @@ impl Work {
                 self.answers.early = Some(alert);
                 self.watch_alerts()?;
             }
-            SessionResponse::Refused { reason } => return Err(Error::Refused(reason)),
+            SessionResponse::Refused(refusal) => return Err(Error::Refused(refusal)),
             _ => {}
         }
         Ok(())

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use trace_format::loss::LossRecord;
 use trace_format::units::{ProviderId, Ticks, TicksPerSecond};
-use trace_reader::{Item, Resolved, Thread};
+use trace_reader::{Item, MANAGER, Resolved, Thread};
 
 /// The name of the instants, and of the track that has the intervals.
 pub(crate) const LOST: &str = "lost";
@@ -22,7 +22,8 @@ pub(crate) struct Lost {
     /// The first thread of the provider that recorded anything; none if no thread did.
     pub thread: Option<Thread>,
     pub reason: Cow<'static, str>,
-    pub count: u64,
+    /// How many records; none if that is unknown.
+    pub count: Option<u64>,
     /// Nanoseconds of the first and the last of the missing records; none if the archive does not say when.
     pub interval: Option<(u64, u64)>,
 }
@@ -74,14 +75,17 @@ impl Losses {
     fn loss(&self, loss: &LossRecord, record: &Resolved<'_>) -> Lost {
         let LossRecord { provider, reason, count, first, last } = *loss;
         let known = self.providers.get(&provider);
-        let rate = known.and_then(|known| known.rate).unwrap_or(TicksPerSecond::NANOSECONDS);
+        // Of a program that was not recorded there is no other rate.
+        let manager = self.providers.get(&MANAGER);
+        let rate = known.and_then(|known| known.rate).or_else(|| manager.and_then(|manager| manager.rate));
+        let rate = rate.unwrap_or(TicksPerSecond::NANOSECONDS);
         let at = |ticks: Ticks| ticks.to_nanos(rate).0;
         Lost {
             provider,
             provider_name: record.provider_name.to_str().into_owned(),
             thread: known.and_then(|known| known.thread),
             reason: reason.text().map_or_else(|| format!("reason {}", reason.0).into(), Cow::Borrowed),
-            count,
+            count: reason.has_count().then_some(count),
             interval: (last.0 > 0).then(|| (at(first), at(last).max(at(first)))),
         }
     }

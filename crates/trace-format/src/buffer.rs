@@ -384,10 +384,7 @@ impl BufferHeader {
         file_bytes: u64,
         mode: BufferMode,
     ) -> Result<Self, HeaderError> {
-        let mut words = [0; HEADER_BYTES / 8];
-        for (word, chunk) in words.iter_mut().zip(bytes.chunks_exact(8)) {
-            *word = u64::from_le_bytes(chunk.try_into().expect("8 bytes"));
-        }
+        let words = Self::words(bytes);
         if words[field::MAGIC] != BUFFER_MAGIC {
             return Err(HeaderError::Magic { found: words[field::MAGIC] });
         }
@@ -421,15 +418,42 @@ impl BufferHeader {
         if durable_data_end > layout.durable_bytes || durable_data_end % 8 != 0 {
             return Err(HeaderError::DurableDataEnd { found: durable_data_end, limit: layout.durable_bytes });
         }
-        Ok(Self {
+        Ok(Self::of_words(layout, &words))
+    }
+
+    /// What a header says that [has a fault](BufferHeader::decode_untrusted): the layout follows from size
+    /// and mode, and the other fields are what they are.
+    ///
+    /// # Errors
+    /// No buffer has this size.
+    pub fn decode_damaged(
+        bytes: &[u8; HEADER_BYTES],
+        file_bytes: u64,
+        mode: BufferMode,
+    ) -> Result<Self, BadBufferSize> {
+        let layout = Layout::new(file_bytes, mode)?;
+        let header = Self::of_words(layout, &Self::words(bytes));
+        Ok(Self { durable_data_end: header.durable_data_end.min(layout.durable_bytes) & !7, ..header })
+    }
+
+    fn words(bytes: &[u8; HEADER_BYTES]) -> [u64; HEADER_BYTES / 8] {
+        let mut words = [0; HEADER_BYTES / 8];
+        for (word, chunk) in words.iter_mut().zip(bytes.chunks_exact(8)) {
+            *word = u64::from_le_bytes(chunk.try_into().expect("8 bytes"));
+        }
+        words
+    }
+
+    fn of_words(layout: Layout, words: &[u64; HEADER_BYTES / 8]) -> Self {
+        Self {
             layout,
             wrapped_count: (words[field::VERSION] >> 32) as u32,
-            durable_data_end,
+            durable_data_end: words[field::DURABLE_DATA_END],
             records_dropped: words[field::RECORDS_DROPPED],
             floor_sequence: words[field::FLOOR_SEQUENCE],
             end_ts: Some(words[field::END_TS]).filter(|ts| *ts != END_TS_NONE),
             is_final: words[field::FLAGS] & FLAG_FINAL != 0,
-        })
+        }
     }
 }
 

@@ -40,6 +40,19 @@ impl LossCode {
     pub const DAMAGED_COUNTERS: Self = Self(34);
     /// Dropped to keep the archive within its maximum size.
     pub const LEFT_OUT: Self = Self(35);
+    /// A program that wanted to be recorded was not.
+    pub const NOT_RECORDED: Self = Self(36);
+    /// A program was recorded only from a time on at which it was running already.
+    pub const JOINED_LATE: Self = Self(37);
+    /// The collector stopped recording a program, or could not read the rest of its buffer.
+    pub const REST_MISSING: Self = Self(38);
+
+    /// Whether losses of this kind have a number of records. Of the others that is unknown: their count is 1,
+    /// or that of the damaged counters.
+    #[must_use]
+    pub const fn has_count(self) -> bool {
+        !matches!(self, Self::DAMAGED_COUNTERS | Self::NOT_RECORDED | Self::JOINED_LATE | Self::REST_MISSING)
+    }
 
     /// A short description; none for a code of a newer version.
     #[must_use]
@@ -49,6 +62,9 @@ impl LossCode {
             Self::SALVAGED_GAP => Some("salvaged gap"),
             Self::DAMAGED_COUNTERS => Some("damaged counters"),
             Self::LEFT_OUT => Some("no room in the archive"),
+            Self::NOT_RECORDED => Some("not recorded"),
+            Self::JOINED_LATE => Some("joined late"),
+            Self::REST_MISSING => Some("the rest is missing"),
             Self(code) => LossReason::ALL.get(usize::from(code)).map(|reason| reason.text()),
         }
     }
@@ -67,7 +83,7 @@ pub struct LossRecord {
     pub provider: ProviderId,
     /// The reason.
     pub reason: LossCode,
-    /// The number of missing records.
+    /// The number of missing records, where the reason [has one](LossCode::has_count).
     pub count: u64,
     /// When the first of them would have been written.
     pub first: Ticks,

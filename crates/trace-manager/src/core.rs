@@ -5,13 +5,18 @@
 //! through every schedule of a trace without a process. Handles stay outside; everything is identified by
 //! number.
 
+mod action;
+mod event;
 mod observers;
 mod scope;
 mod session;
 mod sessions;
 mod stats;
 mod tracee;
+mod unmade;
 
+pub use action::Action;
+pub use event::Event;
 use scope::Scope;
 use session::Session;
 use std::collections::{BTreeMap, VecDeque};
@@ -19,14 +24,25 @@ use std::time::Duration;
 pub use trace_archive::transfer::Part;
 use trace_format::units::ProviderId;
 use trace_protocol::controller::{
-    Alert, FlushError, ObserveError, ProviderStats, SessionState, SnapshotError, StartError, StartOptions,
-    StopError, StopOptions, StopResult, TraceConfig, Untraced,
+    FlushError, ObserveError, Recorder, Refusal, SnapshotError, StartError, StopError, TraceConfig,
 };
-use trace_protocol::{BufferDisposition, BufferingMode, FifoRequest, PacketError};
+pub use unmade::Unmade;
 
 /// One client's session channel, and its session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClientId(pub u64);
+
+impl ClientId {
+    /// Tasks of the manager's own, in place of a client, have numbers from here on: those of session channels
+    /// have 32 bits.
+    pub const FIRST_TASK: u64 = 1 << 32;
+
+    /// It is a task of the manager's own.
+    #[must_use]
+    pub fn is_task(self) -> bool {
+        self.0 >= Self::FIRST_TASK
+    }
+}
 
 /// A user, as the kernel numbers them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -64,288 +80,6 @@ pub enum ProcessState {
     Alive,
     /// No descriptor reports whether it has ended.
     Unknown,
-}
-
-/// An event outside the core.
-#[derive(Debug)]
-#[cfg_attr(test, derive(Clone))]
-pub enum Event {
-    /// A provider was accepted.
-    ProviderRegistered {
-        /// Its number, new for each registration.
-        provider: ProviderId,
-        /// The name it gave itself.
-        name: String,
-        /// Its process.
-        pid: u64,
-        /// Its user.
-        uid: Uid,
-        /// The application's wait for its registration has timed out, so that it runs already.
-        is_late: bool,
-        /// The application waits for a start, as it was answered that there is a recording.
-        is_waiting: bool,
-    },
-    /// A provider wanted to register, and was refused.
-    ProviderRefused {
-        /// The name it gave itself.
-        name: String,
-        /// Its process.
-        pid: u64,
-        /// Its user.
-        uid: Uid,
-        /// The reason, for people.
-        reason: String,
-    },
-    /// A provider's channel was closed, by itself or by its death: it is no longer registered.
-    ProviderClosed {
-        /// The provider.
-        provider: ProviderId,
-        /// Its process, as it is now.
-        process: ProcessState,
-    },
-    /// A provider's FIFO was closed while its channel is open: it has left the session, and stays registered.
-    FifoClosed {
-        /// The provider.
-        provider: ProviderId,
-        /// Its process, as it is now.
-        process: ProcessState,
-    },
-    /// A watched process is dead.
-    ProcessDied {
-        /// Its provider.
-        provider: ProviderId,
-    },
-    /// The buffer or FIFO for a provider could not be made.
-    TraceeFailed {
-        /// The provider.
-        provider: ProviderId,
-        /// The reason, for people.
-        reason: String,
-    },
-    /// A packet came from a provider's FIFO.
-    Packet {
-        /// The provider.
-        provider: ProviderId,
-        /// The packet, or the error in it.
-        packet: Result<FifoRequest, PacketError>,
-    },
-    /// A provider has handed over what it had recorded before, which counts as a provider that has ended.
-    HandedOver {
-        /// Its number, which has a buffer and nothing else.
-        provider: ProviderId,
-        /// The provider.
-        from: ProviderId,
-    },
-    /// A part of a provider's buffer was read, and is on its way into the archive: the next part can be read.
-    TransferFinished {
-        /// The provider.
-        provider: ProviderId,
-        /// The findings in its buffer, in this run so far. The core fills in name, pid and disposition.
-        stats: ProviderStats,
-        /// The part was read to its end; otherwise the buffer cannot be read.
-        is_complete: bool,
-    },
-    /// A part that was read is written; parts are written in the order in which they were read.
-    PartWritten {
-        /// Its provider.
-        provider: ProviderId,
-    },
-    /// A client asks for a session.
-    Initialize {
-        /// Its session channel.
-        client: ClientId,
-        /// Its process.
-        pid: u32,
-        /// Its user.
-        uid: Uid,
-        /// The options of the session.
-        config: TraceConfig,
-    },
-    /// The client asks to start recording.
-    Start {
-        /// Its session channel.
-        client: ClientId,
-        /// The options of the start.
-        options: StartOptions,
-    },
-    /// The client asks to stop recording.
-    Stop {
-        /// Its session channel.
-        client: ClientId,
-        /// Whether the data is wanted.
-        options: StopOptions,
-    },
-    /// The client waits for an alert.
-    WatchAlert {
-        /// Its session channel.
-        client: ClientId,
-    },
-    /// The client asks for the data recorded so far, while streaming.
-    Flush {
-        /// Its session channel.
-        client: ClientId,
-    },
-    /// A client asks for a copy of what is in the buffers.
-    Snapshot {
-        /// Its provisioner channel.
-        client: ClientId,
-        /// Its user.
-        uid: Uid,
-        /// A program of the session that is meant.
-        program: Option<String>,
-    },
-    /// The copy has been handed over in full, or its recipient has gone.
-    SnapshotFinished {
-        /// The session that was copied.
-        session: ClientId,
-        /// The findings in each buffer.
-        result: Result<StopResult, SnapshotError>,
-    },
-    /// A client asks for what a running session records, while it does.
-    Observe {
-        /// Its number as an observer.
-        client: ClientId,
-        /// Its user.
-        uid: Uid,
-        /// A program of the session that is meant.
-        program: Option<String>,
-    },
-    /// An observer does not read any more.
-    ObserverClosed {
-        /// Its number.
-        client: ClientId,
-    },
-    /// The client's session channel was closed.
-    ClientClosed {
-        /// Its session channel.
-        client: ClientId,
-    },
-    /// A client's output takes no more: its reader is gone, or writing failed.
-    OutputFailed {
-        /// The client.
-        client: ClientId,
-        /// The reason, for people.
-        reason: String,
-    },
-}
-
-/// An action for the daemon, in this order.
-#[derive(Debug, PartialEq)]
-pub enum Action {
-    /// Send a client the reason for a refusal, then close its session channel.
-    RefuseClient {
-        /// Its session channel.
-        client: ClientId,
-        /// The reason, for people.
-        reason: String,
-    },
-    /// Write the head of the archive.
-    BeginArchive {
-        /// Its session.
-        client: ClientId,
-        /// The options of the session.
-        config: TraceConfig,
-        /// The user who owns the file.
-        uid: Uid,
-    },
-    /// Make a provider's buffer and FIFO and send Initialize.
-    InitializeTracee {
-        /// The session.
-        client: ClientId,
-        /// The provider.
-        provider: ProviderId,
-        /// Size of its buffer in bytes.
-        buffer_bytes: u64,
-        /// How the buffer is used.
-        mode: BufferingMode,
-        /// Its categories; none means all.
-        categories: Vec<String>,
-    },
-    /// Send GetKnownCategories, for the client of the session.
-    AskCategories(ProviderId),
-    /// Send Start.
-    StartTracee {
-        /// The provider.
-        provider: ProviderId,
-        /// How the buffer's previous data is treated.
-        disposition: BufferDisposition,
-        /// Further categories for this run.
-        additional_categories: Vec<String>,
-    },
-    /// Send Stop.
-    StopTracee(ProviderId),
-    /// Send Flush.
-    FlushTracee(ProviderId),
-    /// Send Terminate.
-    TerminateTracee(ProviderId),
-    /// Copy from a provider's buffer into the archive, then report [`Event::TransferFinished`].
-    Transfer {
-        /// The session.
-        client: ClientId,
-        /// The provider.
-        provider: ProviderId,
-        /// The part of the buffer.
-        part: Part,
-    },
-    /// Send BUFFER_SAVED.
-    SendSaved {
-        /// The recipient.
-        provider: ProviderId,
-        /// As in its request.
-        wrapped_count: u32,
-        /// As in its request.
-        durable_data_end: u64,
-    },
-    /// Report [`Event::ProcessDied`] when the process of a provider is dead.
-    WatchProcess(ProviderId),
-    /// Stop waiting for the death of its process.
-    ForgetProcess(ProviderId),
-    /// Forget a provider's buffer and FIFO, and delete the buffer.
-    DropTracee(ProviderId),
-    /// Forget them, and leave the buffer where it is: it holds data that is in no archive.
-    LeaveBuffer(ProviderId),
-    /// Answer a Start.
-    ReplyStart(ClientId, Result<(), StartError>),
-    /// Answer a Stop.
-    ReplyStop(ClientId, Result<StopResult, StopError>),
-    /// Answer a FlushBuffers.
-    ReplyFlush(ClientId, Result<(), FlushError>),
-    /// Copy the buffers of these providers, which continue, into an archive of its own for a client, and
-    /// report [`Event::SnapshotFinished`].
-    TakeSnapshot {
-        /// Its provisioner channel.
-        client: ClientId,
-        /// The session that is copied.
-        session: ClientId,
-        /// The options of that session.
-        config: TraceConfig,
-        /// The providers with data in their buffers.
-        providers: Vec<ProviderId>,
-    },
-    /// Answer a TakeSnapshot; if it was refused, close its output.
-    ReplySnapshot(ClientId, Result<StopResult, SnapshotError>),
-    /// Answer an Observe with the session; if it was refused, close its output.
-    ReplyObserve(ClientId, Result<ClientId, ObserveError>),
-    /// Send an observer what it has not received yet of its session, which is over, and close its output.
-    EndObserver(ClientId),
-    /// Answer a WatchAlert.
-    ReplyAlert(ClientId, Alert),
-    /// Report a provider that cannot be recorded to the client.
-    Untraced(ClientId, Untraced),
-    /// Send the client the names of the providers that its Start or Stop waits for.
-    Waiting(ClientId, Vec<String>),
-    /// Send the client its session's new state.
-    StateChanged(ClientId, SessionState),
-    /// Write the end of the archive, close the output when it has accepted everything, and close the client's
-    /// channel.
-    EndSession {
-        /// Its session channel.
-        client: ClientId,
-        /// The output is useless: nothing more is written.
-        is_aborted: bool,
-    },
-    /// Write a line into the manager's log.
-    Log(String),
 }
 
 /// Snapshots under way, of all users; their readers may be slow.
@@ -396,10 +130,18 @@ impl Core {
                 }
                 self.providers.insert(provider, registered);
             }
-            Event::ProviderRefused { name, pid, uid, reason } => {
+            Event::ProviderRefused { provider, name, pid, uid, reason } => {
                 let refused = Provider { name, pid, uid, is_late: false };
                 if let Some(session) = self.sessions.values_mut().find(|session| session.takes(&refused)) {
-                    session.handle_refused(refused.name, pid, reason, &mut self.actions);
+                    session.handle_refused(provider, (refused.name, pid), reason, &mut self.actions);
+                }
+            }
+            Event::ProviderGaveUp { provider, name, pid, uid, sessions } => {
+                let gone = Provider { name, pid, uid, is_late: true };
+                let mut waited_for =
+                    self.sessions.values_mut().filter(|one| sessions.contains(&one.client()));
+                if let Some(session) = waited_for.find(|session| session.takes(&gone)) {
+                    session.handle_gave_up(provider, (gone.name, pid), &mut self.actions);
                 }
             }
             Event::ProviderClosed { provider, process } => {
@@ -418,7 +160,12 @@ impl Core {
             }
             Event::TraceeFailed { provider, reason } => {
                 self.with_session(provider, |session, actions| {
-                    session.handle_failed(provider, reason, actions);
+                    session.handle_failed(provider, &reason, actions);
+                });
+            }
+            Event::BrokeProtocol { provider, problem } => {
+                self.with_session(provider, |session, actions| {
+                    session.handle_broken(provider, &problem, actions);
                 });
             }
             Event::Packet { provider, packet } => {
@@ -508,8 +255,8 @@ impl Core {
     /// Begins a session, unless a program that it asks for may be asked for by another one.
     //= docs/protocol.md#several-sessions
     fn initialize(&mut self, client: ClientId, pid: u32, uid: Uid, config: TraceConfig) {
-        if let Some(reason) = self.refusal(uid, &config) {
-            self.actions.push_back(Action::RefuseClient { client, reason });
+        if let Some(refusal) = self.refusal(uid, &config) {
+            self.actions.push_back(Action::RefuseClient { client, refusal });
             return;
         }
         let mut session = Session::new(client, pid, uid, self.owner, config);
@@ -525,10 +272,21 @@ impl Core {
 
     /// Why a session that a user asks for would be refused.
     #[must_use]
-    pub fn refusal(&self, uid: Uid, config: &TraceConfig) -> Option<String> {
+    pub fn refusal(&self, uid: Uid, config: &TraceConfig) -> Option<Refusal> {
         let scope = Scope::new(uid, self.owner, &config.programs);
         let other = self.sessions.values().find(|other| other.scope().overlaps(&scope))?;
-        Some(format!("the trace manager is in use by {}", self.shown_to(uid, other)))
+        let is_seen = uid.may_see(other.scope().uid(), self.owner);
+        Some(Refusal {
+            reason: format!("the trace manager is in use by {}", self.shown_to(uid, other)),
+            recorder: Some(Recorder {
+                pid: is_seen.then(|| other.pid().into()),
+                started: None,
+                uid: other.scope().uid().0,
+                is_task: other.client().is_task(),
+                program: other.scope().common(&scope).filter(|_| is_seen),
+            }),
+            limit: None,
+        })
     }
 
     /// One of a session at a time, and few of a user, so that clients cannot have any number of them.

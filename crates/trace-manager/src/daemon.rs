@@ -43,7 +43,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use task::{Effects, Requester, Tasks};
 use trace_format::units::{ProviderId, TicksPerSecond};
-use trace_protocol::controller::{ProviderProgress, SessionResponse, TaskRequest, TraceConfig};
+use trace_protocol::controller::{ProviderProgress, Refusal, SessionResponse, TaskRequest, TraceConfig};
 use trace_protocol::limits::MAX_SESSIONS_OF_A_USER;
 use zx_sim::ticks::Clock;
 use zx_sim::{Handle, Listener, RuntimeDir, Signals};
@@ -414,8 +414,9 @@ impl Daemon {
     }
 
     /// Why a session that a user asks for is refused.
-    fn refusal(&self, uid: Uid, config: &TraceConfig) -> Option<String> {
-        self.has_too_many(uid, None).then(too_many).or_else(|| self.core.refusal(uid, config))
+    fn refusal(&self, uid: Uid, config: &TraceConfig) -> Option<Refusal> {
+        let refusal = self.has_too_many(uid, None).then(too_many);
+        refusal.or_else(|| self.core.refusal(uid, config)).map(actions::with_start_time)
     }
 
     /// Runs an operation on the tasks, and carries out its effects.
@@ -436,7 +437,7 @@ impl Daemon {
                 // Before anything is made for it.
                 let refusal = self.refusal(requester.uid, &config);
                 self.with_tasks(|tasks, effects| match refusal {
-                    Some(reason) => tasks.refuse(requester, reason, effects),
+                    Some(refusal) => tasks.refuse(requester, refusal, effects),
                     None => started = tasks.start(requester, config, options, file, effects),
                 });
                 if let Some((task, output)) = started {
@@ -478,7 +479,7 @@ impl Daemon {
 
     /// Sends a response to a client, which may be a task of this manager.
     fn reply(&mut self, client: ClientId, response: SessionResponse) {
-        if task::is_task(client) {
+        if client.is_task() {
             self.with_tasks(|tasks, effects| tasks.handle_response(client, response, effects));
         } else {
             self.clients.reply(client, response);
@@ -492,11 +493,16 @@ impl Daemon {
             // An event counts before the time at which the daemon saw it: the daemon may have had to wait for
             // a processor.
             while let Some(event) = self.io.events.pop_front() {
+                // Its answer has programs that are known only by what they have left.
+                if matches!(event, Event::Stop { .. } | Event::ClientClosed { .. }) {
+                    for gave_up in self.providers.take_notes() {
+                        self.core.handle_event(self.now(), gave_up);
+                    }
+                }
                 match event {
                     // Not when the request is read: another session may end in between.
                     Event::Initialize { client, uid, .. } if self.has_too_many(uid, Some(client)) => {
-                        let reason = too_many();
-                        self.act(Action::RefuseClient { client, reason });
+                        self.act(Action::RefuseClient { client, refusal: too_many() });
                     }
                     event => self.core.handle_event(self.now(), event),
                 }
@@ -564,8 +570,11 @@ impl Daemon {
 }
 
 /// Why a user has no more sessions.
-fn too_many() -> String {
-    format!("the trace manager is in use by {MAX_SESSIONS_OF_A_USER} recordings of this user, the most")
+fn too_many() -> Refusal {
+    let limit = Some(MAX_SESSIONS_OF_A_USER as u64);
+    let reason =
+        format!("the trace manager is in use by {MAX_SESSIONS_OF_A_USER} recordings of this user, the most");
+    Refusal { reason, limit, ..Refusal::default() }
 }
 
 /// Raises the limit of descriptors: hundreds of providers have some each.

@@ -10,6 +10,7 @@ pub mod disposition;
 pub mod file_count;
 pub mod observer;
 pub mod progress;
+pub mod refusal;
 pub mod session;
 pub mod stats;
 pub mod task;
@@ -20,6 +21,7 @@ pub use disposition::ProviderDisposition;
 pub use file_count::FileCount;
 pub use observer::{Counts, FrameKind, ObserveError, ObserveOptions, ObservedProvider, Observing};
 pub use progress::ProviderProgress;
+pub use refusal::{Recorder, Refusal};
 pub use session::{
     FlushError, SessionRequest, SessionResponse, SessionState, StartError, StartOptions, StopError,
     StopOptions, Untraced,

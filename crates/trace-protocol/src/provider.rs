@@ -42,7 +42,7 @@ const LEVEL: Field = Field::new(2, "level");
 const ANSWERS: Field = Field::new(3, "answers");
 const IS_WRITTEN: Field = Field::new(2, "is_written");
 
-const REASON: Field = Field::new(1, "reason bytes");
+pub(crate) const REASON: Field = Field::new(1, "reason bytes");
 
 /// Manager → provider.
 #[derive(Debug, Clone, PartialEq, Eq)]

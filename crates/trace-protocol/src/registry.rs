@@ -105,6 +105,11 @@ pub fn recording_of(uid: u32) -> String {
 /// Prefix of the names of these files.
 pub const RECORDING_PREFIX: &str = "recording.";
 
+/// Prefix of the name of the file that a program leaves in its user's runtime directory when it has waited in
+/// vain for a manager that had announced a recording; its pid follows. The file has the provider's name.
+//= docs/protocol.md#programs-of-which-something-is-missing
+pub const GAVE_UP_PREFIX: &str = "gave-up.";
+
 strict_enum! {
     /// Outcome of a registration.
     RegistryStatus {

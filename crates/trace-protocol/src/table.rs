@@ -171,6 +171,12 @@ impl<'a> Table<'a> {
         self.string(field, limit)?.ok_or(self.missing(field))
     }
 
+    /// A field whose type is a table, if it is present.
+    #[cfg(feature = "controller")]
+    pub(crate) fn find_table(&self, field: Field) -> Result<Option<Table<'a>>, ProtocolError> {
+        self.bytes(field).map(|bytes| Table::decode(field.name, bytes)).transpose()
+    }
+
     /// The bytes of a field whose type is a table; an empty table if it is missing.
     #[cfg(feature = "controller")]
     pub(crate) fn table(&self, field: Field) -> Result<Table<'a>, ProtocolError> {

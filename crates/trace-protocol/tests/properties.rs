@@ -197,6 +197,7 @@ fn stats() -> impl Strategy<Value = ProviderStats> {
                 needed_record_bytes: counts[4],
                 recorded_ns: counts[5],
                 ended_ticks: counts[0],
+                is_out_of_space: id % 2 == 0,
                 disposition,
                 problem,
             }

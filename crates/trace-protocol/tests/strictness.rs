@@ -266,7 +266,7 @@ fn another_version_is_refused_by_name() {
                     | Any::RegistryResponse(_)
                     | Any::ProviderRequest(ProviderRequest::Refused { .. })
                     | Any::ProvisionerResponse(ProvisionerResponse::Refused { .. })
-                    | Any::SessionResponse(SessionResponse::Refused { .. })
+                    | Any::SessionResponse(SessionResponse::Refused(_))
             );
             if any_version {
                 assert_eq!(decoded, Ok((sample.txid, sample.message.clone())));

@@ -3,7 +3,7 @@
 
 use crate::item::{Item, Resolved};
 use std::collections::BTreeMap;
-use trace_format::loss::{LedgerRecord, LossCode, LossRecord};
+use trace_format::loss::{LedgerRecord, LossRecord};
 use trace_format::units::ProviderId;
 
 /// How many providers are distinguished.
@@ -75,7 +75,7 @@ impl Balance {
     }
 
     fn loss(&mut self, loss: &LossRecord) {
-        if loss.reason != LossCode::DAMAGED_COUNTERS
+        if loss.reason.has_count()
             && let Some(sums) = self.sums.get_mut(&loss.provider)
         {
             sums.lost = sums.lost.saturating_add(loss.count);

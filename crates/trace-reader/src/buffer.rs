@@ -215,6 +215,8 @@ pub struct Usage {
 pub struct BufferReader<S> {
     source: S,
     header: BufferHeader,
+    /// The first fault that was found in the header.
+    header_fault: Option<HeaderError>,
     part: BufferPart,
     /// Slabs of the part that begin a run, oldest first, with their words.
     slabs: Vec<(SlabWord, u32)>,
@@ -256,10 +258,14 @@ struct Read {
 }
 
 impl<S: Source> BufferReader<S> {
-    /// Checks the header and finds the slabs to read. `file_bytes` is the size the buffer was made with.
+    /// Checks the header and finds the slabs to read. `file_bytes` is the size the buffer was made with. The
+    /// layout follows from size and mode, so a header with other values hides nothing: it is a
+    /// [fault](BufferReader::header_fault).
     ///
     /// # Errors
-    /// The buffer cannot be read, or its header is not acceptable.
+    /// The buffer cannot be read; no buffer has this size; or there is no header yet, as its magic number is
+    /// 0.
+    //= docs/buffer.md#contents-that-are-checked
     pub fn open(
         source: S,
         file_bytes: u64,
@@ -268,6 +274,33 @@ impl<S: Source> BufferReader<S> {
         part: BufferPart,
     ) -> Result<Self, BufferError> {
         let header = read_header(&source, file_bytes, mode)?;
+        if let Some(blank @ HeaderError::Magic { found: 0 }) = header.1 {
+            return Err(blank.into());
+        }
+        Self::with_header(source, header, rate, part)
+    }
+
+    /// The same for a buffer whose writer has said that its header is written.
+    ///
+    /// # Errors
+    /// The buffer cannot be read, or no buffer has this size.
+    pub fn open_written(
+        source: S,
+        file_bytes: u64,
+        mode: BufferMode,
+        rate: TicksPerSecond,
+        part: BufferPart,
+    ) -> Result<Self, BufferError> {
+        let header = read_header(&source, file_bytes, mode)?;
+        Self::with_header(source, header, rate, part)
+    }
+
+    fn with_header(
+        source: S,
+        (header, header_fault): (BufferHeader, Option<HeaderError>),
+        rate: TicksPerSecond,
+        part: BufferPart,
+    ) -> Result<Self, BufferError> {
         let mut reader = Self {
             durable: Durable::new(&header.layout),
             validator: Validator::new(rate),
@@ -275,6 +308,7 @@ impl<S: Source> BufferReader<S> {
             period: None,
             source,
             header,
+            header_fault,
             part,
             slabs: Vec::new(),
             next_slab: 0,
@@ -315,7 +349,9 @@ impl<S: Source> BufferReader<S> {
     /// As [`BufferReader::open`].
     pub fn begin(&mut self, part: BufferPart) -> Result<(), BufferError> {
         let layout = self.header.layout;
-        self.header = read_header(&self.source, layout.total_bytes, layout.mode)?;
+        let (header, fault) = read_header(&self.source, layout.total_bytes, layout.mode)?;
+        self.header = header;
+        self.header_fault = self.header_fault.or(fault);
         self.part = part;
         self.find_slabs()?;
         self.next_slab = 0;
@@ -345,6 +381,11 @@ impl<S: Source> BufferReader<S> {
     /// Whether the part may be written while it is read.
     fn is_live(&self) -> bool {
         self.part == BufferPart::Rest(Activity::Live)
+    }
+
+    /// The first fault that was found in the header.
+    pub fn header_fault(&self) -> Option<HeaderError> {
+        self.header_fault
     }
 
     /// The checked header.
@@ -477,10 +518,21 @@ fn is_whole_run(layout: &Layout, slab: u32, words: &[SlabWord]) -> bool {
         && (word.sequence() + 1..).zip(rest).all(is_next)
 }
 
-fn read_header(source: &impl Source, file_bytes: u64, mode: BufferMode) -> Result<BufferHeader, BufferError> {
+/// The header, and the first fault in it.
+fn read_header(
+    source: &impl Source,
+    file_bytes: u64,
+    mode: BufferMode,
+) -> Result<(BufferHeader, Option<HeaderError>), BufferError> {
     let mut bytes = [0; HEADER_BYTES];
     read_exact(source, 0, &mut bytes)?;
-    Ok(BufferHeader::decode_untrusted(&bytes, file_bytes, mode)?)
+    match BufferHeader::decode_untrusted(&bytes, file_bytes, mode) {
+        Ok(header) => Ok((header, None)),
+        Err(fault) => match BufferHeader::decode_damaged(&bytes, file_bytes, mode) {
+            Ok(header) => Ok((header, Some(fault))),
+            Err(_) => Err(fault.into()),
+        },
+    }
 }
 
 fn read_exact(source: &impl Source, offset: u64, mut bytes: &mut [u8]) -> Result<(), BufferError> {

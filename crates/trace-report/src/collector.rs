@@ -76,7 +76,8 @@ pub struct Loss {
     pub last: Option<u64>,
     pub provider: u64,
     pub reason: String,
-    pub count: u64,
+    /// How many records; none if that is unknown.
+    pub count: Option<u64>,
 }
 
 /// What the trace says of itself: columns of the table `traces`.
@@ -356,10 +357,10 @@ impl Rows for Collector {
             Table::Losses => {
                 let [first, last, provider, reason, count] = all(cells)?;
                 let provider = number(provider).unwrap_or_default();
-                let (first, last, count) = (number(first), number(last), number(count).unwrap_or_default());
+                let (first, last, count) = (number(first), number(last), number(count));
                 if self.losses.len() >= MAX_LOSSES {
                     self.dropped_losses += 1;
-                } else if count > 0 {
+                } else if count != Some(0) {
                     self.losses.push(Loss { first, last, provider, reason: text(reason).to_owned(), count });
                 }
             }

@@ -47,7 +47,7 @@ function lossesOf(meta, app) {
             {class: 'link', onclick: () => app.zoomTo(...around(first, (last ?? first) - first))},
             `${time(first)} – ${time(last ?? first)}`,
           ),
-      count(n),
+      n === null ? 'unknown' : count(n),
     ]);
   return h(
     'section',

@@ -69,7 +69,7 @@ pub enum Error {
         /// The directory.
         path: PathBuf,
         /// The problem with it.
-        problem: String,
+        problem: Unsafe,
     },
     /// A socket that the process was started with is not the one that is needed.
     ListensElsewhere {
@@ -119,6 +119,49 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+/// Why a runtime directory is not safe to use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Unsafe {
+    /// Other users may replace a directory above it.
+    Replaceable {
+        /// That directory.
+        above: PathBuf,
+    },
+    /// It is a symbolic link.
+    Symlink,
+    /// It is something else.
+    NotDirectory,
+    /// It is another user's.
+    Owner {
+        /// Its owner.
+        found: u32,
+        /// The user of this process.
+        expected: u32,
+    },
+    /// Other users have more access to it, or less, than they may have.
+    Mode {
+        /// Its permissions.
+        found: u32,
+        /// Those that it should have.
+        expected: u32,
+    },
+}
+
+impl fmt::Display for Unsafe {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Replaceable { above } => {
+                write!(f, "is below {}, where other users may replace it", above.display())
+            }
+            Self::Symlink => f.write_str("is a symbolic link, which is not followed"),
+            Self::NotDirectory => f.write_str("is not a directory"),
+            Self::Owner { found, expected } => write!(f, "belongs to user {found}, not to user {expected}"),
+            Self::Mode { found, expected } => write!(f, "has mode {found:04o}, expected {expected:04o}"),
+        }
+    }
+}
 
 impl Error {
     /// An error of the operating system, with the operation that failed.

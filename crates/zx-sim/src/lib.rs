@@ -46,7 +46,7 @@ pub mod wake;
 
 pub use ahead::Ahead;
 pub use channel::{Channel, Listener, Message, Peer};
-pub use error::{Error, Result};
+pub use error::{Error, Result, Unsafe};
 pub use fifo::Fifo;
 pub use handle::{Handle, distrust_peers};
 pub use identity::{Guarded, Identity};

@@ -40,6 +40,17 @@ pub fn thread_name() -> String {
     rustix::thread::name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
+/// When the process of a pid was started, in clock ticks since the machine was; none if there is none.
+///
+/// Together with the pid it names one process: a pid is used again, the time is not.
+#[must_use]
+pub fn start_time(pid: u64) -> Option<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // `42 (its name) S 1 …`, with the time as the 22nd field: proc_pid_stat(5).
+    let (_, fields) = stat.rsplit_once(") ")?;
+    fields.split(' ').nth(19)?.parse().ok()
+}
+
 /// Another process, for as long as it is the same one. Readable in a wait when it has ended.
 #[derive(Debug)]
 pub struct ProcessFd(OwnedFd);

@@ -1,7 +1,7 @@
 //! The directory where a user's sockets and VMOs live.
 
 use crate::environment;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Unsafe};
 use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags};
 use std::io::{Read, Seek, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -84,9 +84,9 @@ impl RuntimeDir {
         // A slash at the end would follow a symlink.
         let path: &Path = &path.components().collect::<PathBuf>();
         let failed = |source| Error::io(format!("cannot use {}", path.display()), source);
-        let problem = |problem: String| Error::Unsafe { path: path.to_owned(), problem };
-        if let Some(open) = replaceable_ancestor(path) {
-            return Err(problem(format!("is below {}, where other users may replace it", open.display())));
+        let problem = |problem: Unsafe| Error::Unsafe { path: path.to_owned(), problem };
+        if let Some(above) = replaceable_ancestor(path) {
+            return Err(problem(Unsafe::Replaceable { above }));
         }
         let is_new = match rustix::fs::mkdir(path, expected) {
             Ok(()) => true,
@@ -96,8 +96,8 @@ impl RuntimeDir {
         let seen = rustix::fs::statat(rustix::fs::CWD, path, AtFlags::SYMLINK_NOFOLLOW).map_err(failed)?;
         match FileType::from_raw_mode(seen.st_mode) {
             FileType::Directory => {}
-            FileType::Symlink => return Err(problem("is a symbolic link, which is not followed".to_owned())),
-            _ => return Err(problem("is not a directory".to_owned())),
+            FileType::Symlink => return Err(problem(Unsafe::Symlink)),
+            _ => return Err(problem(Unsafe::NotDirectory)),
         }
         let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::RDONLY;
         let directory = rustix::fs::open(path, flags, Mode::empty()).map_err(failed)?;
@@ -105,15 +105,15 @@ impl RuntimeDir {
         let stat = rustix::fs::fstat(&directory).map_err(failed)?;
         let uid = rustix::process::geteuid().as_raw();
         if stat.st_uid != uid {
-            return Err(problem(format!("belongs to user {}, not to user {uid}", stat.st_uid)));
+            return Err(problem(Unsafe::Owner { found: stat.st_uid, expected: uid }));
         }
         if is_new {
             // Restores bits that the umask has cleared.
             rustix::fs::fchmod(&directory, expected).map_err(failed)?;
         } else {
-            let (mode, expected) = (stat.st_mode & 0o777, expected.bits());
-            if mode != expected {
-                return Err(problem(format!("has mode {mode:04o}, expected {expected:04o}")));
+            let (found, expected) = (stat.st_mode & 0o777, expected.bits());
+            if found != expected {
+                return Err(problem(Unsafe::Mode { found, expected }));
             }
         }
         Ok(Self { path: path.to_owned(), directory })

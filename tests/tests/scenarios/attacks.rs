@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use trace_protocol::controller::{
-    ProviderInfo, ProvisionerRequest, ProvisionerResponse, SessionRequest, SessionResponse, SnapshotError,
-    StartOptions, StopOptions, TraceConfig,
+    ProviderInfo, ProvisionerRequest, ProvisionerResponse, Refusal, SessionRequest, SessionResponse,
+    SnapshotError, StartOptions, StopOptions, TraceConfig,
 };
 use trace_protocol::fifo::PACKET_BYTES;
 use trace_protocol::limits::MAX_UNANSWERED;
@@ -153,7 +153,8 @@ fn endless_waits_for_alerts_are_refused() {
         session.send(SessionRequest::WatchAlert);
     }
     let reason = "16 requests for an alert wait for their answers".to_owned();
-    assert_eq!(session.answer(), SessionResponse::Refused { reason });
+    let refusal = Refusal { limit: Some(16), ..Refusal::from(reason) };
+    assert_eq!(session.answer(), SessionResponse::Refused(refusal));
     scene.assert_alive();
 }
 

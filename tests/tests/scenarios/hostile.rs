@@ -282,6 +282,37 @@ fn impossible_counters_are_reported_as_damage() {
     }
 }
 
+/// A damaged word hides nothing that is sound, while the program is recorded, when it ends, and in a stream.
+//= docs/buffer.md#contents-that-are-checked
+#[test]
+fn whatever_word_of_a_header_is_damaged_all_events_are_archived_and_the_damage_is_known() {
+    // Those that the engine does not write again.
+    const WORDS: [&str; 8] = ["0", "2", "3", "4", "11", "12", "13", "14"];
+    for (mode, events) in
+        [(BufferingMode::Oneshot, 6000), (BufferingMode::Circular, 6000), (BufferingMode::Streaming, 20_000)]
+    {
+        let scene = Scene::new();
+        let recording = scene.start(mode);
+        let rogues = WORDS.map(|word| scene.spawn_hostile(&["header", word, &events.to_string()]));
+        scene.run_honest(1);
+        let (archive, stats) = recording.stop();
+        assert_honest(&archive, 1, &format!("{mode:?}"));
+        for stats in stats.iter().filter(|stats| stats.name == "hostile") {
+            let what = format!("{mode:?}: {stats:?}");
+            assert!(stats.problem.starts_with("the buffer's header is damaged ("), "{what}");
+            assert_eq!((stats.events_archived, stats.records_generated), (Some(events), None), "{what}");
+            let id = ProviderId(stats.id);
+            let losses = archive.losses.iter().filter(|loss| loss.provider == id);
+            let losses: Vec<_> = losses.map(|loss| (loss.reason, loss.count)).collect();
+            assert_eq!(losses, [(LossCode::DAMAGED_COUNTERS, 1)], "{what}");
+            let numbers = archive.events.iter().filter(|event| event.provider == id);
+            assert!(numbers.map(|event| event.u64("n")).eq(0..events), "{what}");
+        }
+        assert_eq!(stats.len(), WORDS.len() + 1, "{mode:?}: {stats:?}");
+        drop(rogues);
+    }
+}
+
 /// The same for people: what is said after a recording, and by `trace check`.
 #[test]
 fn people_read_of_damaged_counters_and_not_what_is_in_them() {

@@ -19,9 +19,11 @@ fn running_programs_and_their_categories_are_listed() {
 
     let output = sandbox.trace(["list-providers", "--machine", "json"]);
     let list: serde_json::Value = trace_tests::json(&output);
+    let started = zx_sim::process::start_time(emit.pid().into()).expect("it runs");
     assert_eq!(
         list,
-        serde_json::json!([{"version": 1, "id": 1, "name": "emit", "pid": emit.pid(), "recorded_by": null}])
+        serde_json::json!([{"version": 1, "id": 1, "name": "emit", "pid": emit.pid(), "started": started,
+            "recorded_by": null, "recorded_by_started": null}])
     );
 
     let output = sandbox.trace(["list-categories"]);

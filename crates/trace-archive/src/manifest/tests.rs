@@ -262,3 +262,32 @@ fn nothing_and_another_version_are_said() {
     let later = lines(&[Entry::Session(SessionInfo { version: 2, ..info() })]);
     assert!(matches!(Manifest::parse(&later), Err(ManifestError::Version { found: 2 })));
 }
+
+//= docs/protocol.md#programs-of-which-something-is-missing
+#[test]
+fn what_an_archive_has_of_the_missing_programs_depends_on_its_size() {
+    let missing = |id: u32| Missing {
+        id,
+        name: format!("app {id}"),
+        pid: 7,
+        reason: Some(36),
+        at: 5,
+        disposition: "refused".to_owned(),
+        problem: "it is too old".to_owned(),
+    };
+    let entries = [
+        Entry::Session(info()),
+        Entry::Missing(missing(1)),
+        Entry::Missing(missing(2)),
+        Entry::MissingWritten { programs: 2, end: 400 },
+        Entry::Missing(missing(3)),
+        Entry::MissingWritten { programs: 3, end: 500 },
+    ];
+    let manifest = Manifest::parse(&lines(&entries)).unwrap();
+    let after = |bytes| manifest.missing_after(bytes).iter().map(|missing| missing.id).collect::<Vec<_>>();
+    assert_eq!(after(399), [1, 2, 3]);
+    assert_eq!((after(400), after(499)), (vec![3], vec![3]));
+    assert_eq!(after(500), [0; 0]);
+    // The same when it is written again.
+    assert_eq!(Manifest::parse(&lines(&manifest.entries())).unwrap(), manifest);
+}

@@ -86,7 +86,7 @@ impl Leftover {
             if client != ClientFile::Unknown && joined < certain && unread.is_none() {
                 let mut lost = Vec::new();
                 let info = &buffer.provider;
-                framing::lost_without_number(ProviderId(info.id), &info.name, &mut lost);
+                framing::rest_missing(ProviderId(info.id), &info.name, &mut lost);
                 out.write_all(&lost).map_err(failed)?;
                 // Of a file that cannot be read at all the caller knows why.
                 unread = matches!(client, ClientFile::Found { .. }).then(|| {
@@ -99,6 +99,15 @@ impl Leftover {
             report(&Recovered { stats, halves_before, unread });
         }
         let mut bytes = Vec::new();
+        let gave_up = self.session.gave_up();
+        for missing in self.session.manifest.missing_after(joined).iter().chain(&gave_up) {
+            missing.write(has_metadata || joined > 0, &mut bytes);
+        }
+        for missing in self.session.manifest.missing.iter().chain(&gave_up) {
+            if !self.session.manifest.buffers.contains_key(&missing.id) {
+                report(&Recovered { stats: missing.stats(), halves_before: (None, None), unread: None });
+            }
+        }
         if has_metadata {
             program_info::ended(&ends, &mut bytes);
             session_info::recovered(&mut bytes);
@@ -171,7 +180,7 @@ impl Leftover {
             Err(error) => {
                 let problem = crate::problem(&error);
                 let mut unknown = Vec::new();
-                framing::lost_without_number(ProviderId(id), &info.name, &mut unknown);
+                framing::rest_missing(ProviderId(id), &info.name, &mut unknown);
                 out.write_all(&unknown)?;
                 let stats = ProviderStats { problem: problem.clone(), ..ProviderStats::default() };
                 return Ok((who(ProviderDisposition::Missing, all(stats)), Some(problem)));
@@ -218,10 +227,6 @@ impl Leftover {
                 let is_complete = transfer.is_complete();
                 let stats = transfer.into_stats().0;
                 let unread = (!is_complete).then(|| stats.problem.clone());
-                if unread.is_some() {
-                    framing::lost_without_number(ProviderId(id), &info.name, &mut batch);
-                    out.write_all(&batch)?;
-                }
                 return Ok((who(disposition, all(stats)), unread));
             }
         }

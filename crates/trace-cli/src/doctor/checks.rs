@@ -231,11 +231,7 @@ fn kernel_events() -> Finding {
     if let Some(pid) = kernel::running() {
         return Finding::works(NAME, format!("process {pid} provides them"));
     }
-    let message = error.to_string();
-    let (detail, fix) = match message.rsplit_once(": ") {
-        Some((detail, fix)) => (detail, Some(fix.to_owned())),
-        None => (message.as_str(), None),
-    };
+    let (detail, fix) = error.with_remedy();
     Finding::fails(NAME, detail, fix).optional()
 }
 

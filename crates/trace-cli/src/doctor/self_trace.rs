@@ -1,6 +1,7 @@
 //! A test recording of two programs, one of which is killed: the trace must have every event of both.
 
 use super::Finding;
+use crate::connection::announces_recording;
 use std::fs::{File, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -52,8 +53,7 @@ fn record() -> Result<String, String> {
     let mut recorder = recorder.stderr(File::create(&printed).map_err(text)?).spawn().map_err(text)?;
     // As under a recorder: each waits until it is recorded.
     let provider = || command(&["doctor-provider"]).env("TRACE_RECORD", "1").spawn().map_err(text);
-    // It announces its recording when it has begun.
-    let has_begun = || std::fs::read_to_string(&printed).is_ok_and(|printed| printed.contains("Ctrl-C"));
+    let has_begun = || announces_recording(directory.path());
     let began = Instant::now();
     while !has_begun() && began.elapsed() < DEADLINE {
         std::thread::sleep(PAUSE);

@@ -16,7 +16,6 @@ use std::rc::Rc;
 use trace_analysis::stats::Stats;
 use trace_convert::tables::Cell;
 use trace_convert::tables::sqlite::{Answers, Database};
-use trace_format::loss::LossCode;
 
 /// How many traces are kept open.
 pub const MAX_OPEN: usize = 4;
@@ -73,7 +72,8 @@ struct Loss {
     last_ts: Option<i64>,
     provider: String,
     reason: String,
-    count: i64,
+    /// How many records; none if that is unknown.
+    count: Option<i64>,
 }
 
 impl Loss {
@@ -228,11 +228,9 @@ impl Archive {
     }
 }
 
-/// How many records are missing.
+/// How many records are missing, as far as that is known.
 fn count<'a>(losses: impl Iterator<Item = &'a Loss>) -> i64 {
-    // That one counts counters.
-    let records = losses.filter(|loss| LossCode::DAMAGED_COUNTERS.text() != Some(&loss.reason));
-    records.map(|loss| loss.count).fold(0, i64::saturating_add)
+    losses.filter_map(|loss| loss.count).fold(0, i64::saturating_add)
 }
 
 /// The rows of the losses.
@@ -254,8 +252,8 @@ impl Answers for Losses {
         };
         if self.0.len() < MAX_LOSSES {
             let (provider, reason) = (text(2), text(3));
-            let count = number(4).unwrap_or_default();
-            self.0.push(Loss { first_ts: number(0), last_ts: number(1), provider, reason, count });
+            let (first_ts, last_ts, count) = (number(0), number(1), number(4));
+            self.0.push(Loss { first_ts, last_ts, provider, reason, count });
         }
         Ok(())
     }

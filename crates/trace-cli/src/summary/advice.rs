@@ -24,7 +24,8 @@ const MOMENTARY: u64 = 50;
 /// Whether wanted events are missing.
 pub fn is_loss(lost: &Lost) -> bool {
     let [overwritten, cleared] = [LossReason::Overwritten, LossReason::Cleared].map(LossCode::from);
-    ![overwritten, cleared, LossCode::DAMAGED_COUNTERS].contains(&LossCode(lost.reason))
+    let reason = LossCode(lost.reason);
+    reason.has_count() && ![overwritten, cleared].contains(&reason)
 }
 
 /// Sentences about losses, each without an end of line: the options that would have avoided them, and losses

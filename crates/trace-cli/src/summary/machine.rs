@@ -32,7 +32,7 @@ pub fn provider(provider: &ProviderStats) -> serde_json::Value {
         json!({
             "reason": lost.reason,
             "reason_text": LossCode(lost.reason).text(),
-            "count": lost.records,
+            "count": LossCode(lost.reason).has_count().then_some(lost.records),
             "wanted": advice::is_loss(lost),
         })
     });

@@ -56,8 +56,10 @@ impl<W: Write> Exporter<W> {
 fn arguments<W: Write>(json: &mut Json<W>, lost: &Lost) {
     json.raw(",\"args\":{\"reason\":");
     json.string(lost.reason.as_bytes());
-    json.raw(",\"count\":");
-    json.integer(lost.count);
+    if let Some(count) = lost.count {
+        json.raw(",\"count\":");
+        json.integer(count);
+    }
     if let Some((first, last)) = lost.interval {
         json.raw(",\"first_us\":");
         json.thousandths(first);

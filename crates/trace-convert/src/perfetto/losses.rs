@@ -43,7 +43,7 @@ impl<W: Write> Exporter<W> {
             .map_or((Value::Null, Value::Null), |(first, last)| (Value::Uint64(first), Value::Uint64(last)));
         let arguments = [
             ("reason", Value::String(Text(lost.reason.as_bytes()))),
-            ("count", Value::Uint64(lost.count)),
+            ("count", lost.count.map_or(Value::Null, Value::Uint64)),
             ("first_ns", first),
             ("last_ns", last),
             ("provider", Value::Uint32(lost.provider.0)),

@@ -67,6 +67,11 @@ impl Scope {
         is_of_one_user && is_common || users.into_iter().any(has_both)
     }
 
+    /// A program that both ask for by name.
+    pub fn common(&self, other: &Self) -> Option<String> {
+        self.programs.intersection(&other.programs).next().cloned()
+    }
+
     /// The user.
     pub fn uid(&self) -> Uid {
         self.uid

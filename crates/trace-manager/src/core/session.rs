@@ -14,6 +14,7 @@ use super::{Action, ClientId, Now, Part, Provider, Uid};
 use alerts::Alerts;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
+use trace_format::loss::LossCode;
 use trace_format::units::ProviderId;
 use trace_protocol::controller::{
     ProviderDisposition, ProviderStats, SessionState, StartError, StartOptions, StopError, StopOptions,
@@ -30,7 +31,7 @@ const NOTICE_AFTER: Duration = Duration::from_secs(1);
 /// How many providers are named then.
 const MAX_WAITED_FOR: usize = 10;
 /// The problem of a provider whose application did not wait until it was registered.
-const JOINED_LATE: &str = "it could not join in time: what it did before is not recorded";
+pub(super) const JOINED_LATE: &str = "it could not join in time: what it did before is not recorded";
 const MEGABYTE: u64 = 1 << 20;
 
 type Actions = VecDeque<Action>;
@@ -185,6 +186,8 @@ impl Session {
             actions.push_back(Action::Log(text + "those beyond the limit are ignored"));
             categories.truncate(MAX_CATEGORIES);
         }
+        let is_late = provider.is_late || self.stats.has_untraced(provider.pid);
+        let joins_late = is_late && self.is_running();
         actions.push_back(Action::InitializeTracee {
             client: self.client,
             provider: id,
@@ -201,7 +204,15 @@ impl Session {
         };
         let mut tracee = Tracee::new(id, &provider.name, provider.pid, state);
         if self.is_running() {
-            tracee.joins_late = provider.is_late;
+            tracee.joins_late = joins_late;
+            if joins_late {
+                actions.push_back(tracee.report_missing(
+                    self.client,
+                    LossCode::JOINED_LATE,
+                    None,
+                    String::new(),
+                ));
+            }
             start_tracee(&mut tracee, BufferDisposition::ClearEntire, &self.additional_categories, actions);
         }
         self.tracees.insert(id, tracee);
@@ -406,6 +417,7 @@ impl Session {
         actions: &mut Actions,
     ) -> Vec<ProviderId> {
         let mut late = Vec::new();
+        let client = self.client;
         for tracee in self.tracees.values_mut().filter(|tracee| is_waited_for(tracee)) {
             actions.push_back(Action::Log(format!("{}: {} in time", tracee.label(), disposition.as_str())));
             tracee.is_overdue = true;
@@ -415,6 +427,10 @@ impl Session {
                         true => disposition,
                         false => ProviderDisposition::DidNotStart,
                     };
+                    if !tracee.has_started {
+                        let (reason, end) = (LossCode::NOT_RECORDED, Some(tracee.disposition));
+                        actions.push_back(tracee.report_missing(client, reason, end, String::new()));
+                    }
                 }
                 late.push(tracee.id);
             }

@@ -29,6 +29,16 @@ impl Stats {
         push_or_sum(&mut self.run, stats);
     }
 
+    /// The entries of a process.
+    pub fn of_process(&mut self, pid: u64) -> impl Iterator<Item = &mut ProviderStats> {
+        self.run.iter_mut().chain(&mut self.untraced).filter(move |stats| stats.pid == pid)
+    }
+
+    /// Whether a process could not take part.
+    pub fn has_untraced(&self, pid: u64) -> bool {
+        self.untraced.iter().any(|stats| stats.pid == pid)
+    }
+
     /// Adds a provider that cannot take part.
     pub fn push_untraced(&mut self, stats: ProviderStats) {
         push_or_sum(&mut self.untraced, stats);

@@ -2,6 +2,7 @@
 
 mod closing;
 mod joining;
+mod missing;
 mod observers;
 mod packets;
 mod queries;
@@ -12,12 +13,21 @@ mod stopping;
 mod streaming;
 mod users;
 
+use super::session::JOINED_LATE;
 use super::*;
+use trace_format::loss::LossCode;
+use trace_protocol::controller::{
+    Alert, ProviderDisposition, ProviderStats, SessionState, StartOptions, StopOptions, StopResult, Untraced,
+};
+use trace_protocol::{BufferDisposition, BufferingMode, FifoRequest, PacketError};
 
 const CLIENT: ClientId = ClientId(7);
 const A: ProviderId = ProviderId(1);
 const B: ProviderId = ProviderId(2);
 const C: ProviderId = ProviderId(3);
+
+/// Program, name, what is missing, how its part ended, and why.
+type Missing = (ProviderId, String, Option<LossCode>, Option<ProviderDisposition>, String);
 
 /// A core and the time, with what the core wants done collected after each step.
 struct Bench {
@@ -27,6 +37,8 @@ struct Bench {
     log: Vec<String>,
     /// The providers that the client was reported to wait for.
     waited_for: Vec<String>,
+    /// What was reported to be missing in the archive.
+    missing: Vec<Missing>,
 }
 
 impl Bench {
@@ -36,6 +48,7 @@ impl Bench {
             now: Duration::from_secs(100),
             log: Vec::new(),
             waited_for: Vec::new(),
+            missing: Vec::new(),
         }
     }
 
@@ -99,7 +112,7 @@ impl Bench {
         self.core.sessions.get(&CLIENT).map(Session::state)
     }
 
-    /// Has the core handle an event; returns its actions, without the lines of the log.
+    /// Has the core handle an event; returns its actions, without the lines of the log and what is missing.
     fn event(&mut self, event: Event) -> Vec<Action> {
         self.core.handle_event(self.now, event);
         self.drain()
@@ -118,6 +131,10 @@ impl Bench {
             match action {
                 Action::Log(text) => self.log.push(text),
                 Action::Waiting(_, names) => self.waited_for.extend(names),
+                Action::ReportMissing { client, provider, name, reason, disposition, problem, .. } => {
+                    assert_eq!(client, CLIENT);
+                    self.missing.push((provider, name, reason, disposition, problem));
+                }
                 action => actions.push(action),
             }
         }

@@ -1,8 +1,9 @@
 //! One provider in one session.
 
-use super::{Action, Now};
+use super::{Action, ClientId, Now};
 use std::collections::VecDeque;
 use std::time::Duration;
+use trace_format::loss::LossCode;
 use trace_format::units::ProviderId;
 use trace_protocol::controller::ProviderDisposition;
 
@@ -96,19 +97,29 @@ pub(super) struct Stream {
     durable_data_end: u64,
 }
 
+/// Why a half is not what comes next.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum HalfError {
+    #[error("a half is handed over while another is being saved")]
+    NotSaved,
+    #[error("half {found} is handed over, expected {expected}")]
+    Number { found: u32, expected: u32 },
+    #[error("{found} bytes of durable data, where there were {before}")]
+    Durable { found: u64, before: u64 },
+}
+
 impl Stream {
     /// Records that a half was handed over; an error is a violation of the protocol.
     //= docs/protocol.md#saving-a-half
-    pub fn begin(&mut self, wrapped_count: u32, durable_data_end: u64) -> Result<(), String> {
+    pub fn begin(&mut self, wrapped_count: u32, durable_data_end: u64) -> Result<(), HalfError> {
         if self.is_saving {
-            return Err("a half is handed over while another is being saved".to_owned());
+            return Err(HalfError::NotSaved);
         }
         if wrapped_count != self.next {
-            return Err(format!("half {wrapped_count} is handed over, expected {}", self.next));
+            return Err(HalfError::Number { found: wrapped_count, expected: self.next });
         }
         if durable_data_end < self.durable_data_end || !durable_data_end.is_multiple_of(8) {
-            let before = self.durable_data_end;
-            return Err(format!("{durable_data_end} bytes of durable data, where there were {before}"));
+            return Err(HalfError::Durable { found: durable_data_end, before: self.durable_data_end });
         }
         self.is_saving = true;
         self.durable_data_end = durable_data_end;
@@ -175,6 +186,18 @@ impl Tracee {
     /// Its data needs nothing more to be done.
     pub fn is_settled(&self) -> bool {
         matches!(self.data, Data::None | Data::Archived | Data::Left)
+    }
+
+    /// Something of it is missing in the archive of its session.
+    pub fn report_missing(
+        &self,
+        client: ClientId,
+        reason: LossCode,
+        disposition: Option<ProviderDisposition>,
+        problem: String,
+    ) -> Action {
+        let (provider, name, pid, reason) = (self.id, self.name.clone(), self.pid, Some(reason));
+        Action::ReportMissing { client, provider, name, pid, reason, disposition, problem }
     }
 
     /// A name for messages.

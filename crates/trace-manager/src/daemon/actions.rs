@@ -1,26 +1,39 @@
 //! Carries out the core's decisions.
 
+use super::Daemon;
+use super::archiving::write_between;
 use super::log::log;
 use super::output::Output;
 use super::providers::Buffer;
 use super::recording::Recording;
-use super::{Daemon, task};
 use crate::core::{Action, Event};
+use trace_archive::missing::Missing;
 use trace_format::units::ProviderId;
 use trace_protocol::BufferDisposition;
-use trace_protocol::controller::{SessionResponse, SessionState};
+use trace_protocol::controller::{Refusal, SessionResponse, SessionState};
+use zx_sim::process::start_time;
+use zx_sim::ticks;
+
+/// Adds when the process in the way was started: it is alive, as its recording is.
+pub(super) fn with_start_time(mut refusal: Refusal) -> Refusal {
+    if let Some(recorder) = &mut refusal.recorder {
+        recorder.started = recorder.pid.filter(|_| !recorder.is_task).and_then(start_time);
+    }
+    refusal
+}
 
 impl Daemon {
     pub(super) fn act(&mut self, action: Action) {
         match action {
-            Action::RefuseClient { client, reason } => {
-                log(&format!("session refused: {reason}"));
+            Action::RefuseClient { client, refusal } => {
+                log(&format!("session refused: {refusal}"));
+                let refusal = with_start_time(refusal);
                 drop(self.clients.take_output());
-                if task::is_task(client) {
-                    self.with_tasks(|tasks, effects| tasks.refused(client, reason, effects));
+                if client.is_task() {
+                    self.with_tasks(|tasks, effects| tasks.refused(client, refusal, effects));
                     return;
                 }
-                self.clients.reply(client, SessionResponse::Refused { reason });
+                self.clients.reply(client, SessionResponse::Refused(refusal));
                 self.clients.close(client, &self.io);
             }
             Action::BeginArchive { client, config, uid } => {
@@ -77,6 +90,12 @@ impl Daemon {
                 self.reply(client, SessionResponse::StopTracing(result));
             }
             Action::ReplyAlert(client, alert) => self.reply(client, SessionResponse::WatchAlert(alert)),
+            Action::ReportMissing { client, provider, name, pid, reason, disposition, problem } => {
+                let (reason, at) = (reason.map(|reason| reason.0), ticks::now());
+                let disposition = disposition.map_or_else(String::new, String::from);
+                let missing = Missing { id: provider.0, name, pid, reason, at, disposition, problem };
+                self.providers.report_missing(client, missing);
+            }
             Action::Untraced(client, untraced) => {
                 self.reply(client, SessionResponse::OnUntraced(untraced));
             }
@@ -98,7 +117,7 @@ impl Daemon {
                 self.providers.end_session(client);
                 match self.recordings.get_mut(&client) {
                     Some(Recording { output: Some(output), .. }) if !is_aborted => {
-                        self.providers.write_alerts(client, output.queue());
+                        write_between(&mut self.providers, client, true, output);
                         self.providers.write_ends(client, output.queue());
                         output.end();
                     }

@@ -3,15 +3,24 @@
 use super::Daemon;
 use super::key::Key;
 use super::log::log;
-use super::output::{Flushed, Written};
+use super::output::{Flushed, Output, OutputError, Written};
+use super::providers::Providers;
 use super::recording::Recording;
 use crate::core::{ClientId, Event, Part};
 use std::time::Instant;
-use trace_archive::transfer;
+use trace_archive::{problem, transfer};
 use trace_format::units::ProviderId;
 
 /// How many batches are copied before everything else is checked.
 const BATCHES_AT_ONCE: usize = 16;
+
+/// Queues what the manager has to say between parts of providers, or at the end of an archive.
+pub(super) fn write_between(providers: &mut Providers, client: ClientId, is_end: bool, output: &mut Output) {
+    providers.write_alerts(client, output.queue());
+    if providers.write_missing(client, is_end, output.queue()) {
+        providers.note_missing(client, output.position());
+    }
+}
 
 impl Daemon {
     pub(super) fn begin_transfer(&mut self, client: ClientId, provider: ProviderId, part: Part) {
@@ -21,7 +30,7 @@ impl Daemon {
         else {
             return;
         };
-        self.providers.write_alerts(client, output.queue());
+        write_between(&mut self.providers, client, false, output);
         let begin = output.position();
         match self.providers.begin_transfer(provider, self.rate, part, begin) {
             Some(transfer) => *reading = Some((provider, transfer)),
@@ -56,7 +65,7 @@ impl Daemon {
             let flushed = match flushed {
                 Ok(flushed) => flushed,
                 Err(reason) => {
-                    self.fail_output(client, reason);
+                    self.fail_output(client, &reason);
                     return false;
                 }
             };
@@ -92,7 +101,8 @@ impl Daemon {
     }
 
     /// A session's output accepts no more, or the client's confirmations are invalid.
-    pub(super) fn fail_output(&mut self, client: ClientId, reason: String) {
+    pub(super) fn fail_output(&mut self, client: ClientId, error: &OutputError) {
+        let reason = problem(error);
         if self.core.has(client) {
             self.io.events.push_back(Event::OutputFailed { client, reason });
         } else {
@@ -146,7 +156,7 @@ impl Daemon {
             |client: &&ClientId| self.output_deadline(**client).is_some_and(|deadline| deadline <= now);
         let late: Vec<ClientId> = self.recordings.keys().filter(is_late).copied().collect();
         for client in late {
-            self.fail_output(client, "the client does not take the rest of its archive".to_owned());
+            self.fail_output(client, &OutputError::NotTaken);
         }
     }
 

@@ -20,7 +20,7 @@ use trace_format::units::ProviderId;
 use trace_protocol::controller::observer::OBSERVER_VERSION;
 use trace_protocol::controller::{
     ObserveError, ObserveOptions, Observing, ProviderInfo, ProviderProgress, ProvisionerRequest,
-    ProvisionerResponse, SessionRequest, SessionResponse, SnapshotError, StopResult, TaskRequest,
+    ProvisionerResponse, Refusal, SessionRequest, SessionResponse, SnapshotError, StopResult, TaskRequest,
     TaskResponse, TraceConfig,
 };
 use trace_protocol::limits::{MAX_LISTED_PROVIDERS, MAX_UNANSWERED};
@@ -423,7 +423,10 @@ impl Clients {
             }
             Some((_, SessionRequest::WatchAlert)) if session.alerts.len() == MAX_WATCHES => {
                 let reason = format!("{MAX_WATCHES} requests for an alert wait for their answers");
-                let refused = SessionResponse::Refused { reason };
+                let refused = SessionResponse::Refused(Refusal {
+                    limit: Some(MAX_WATCHES as u64),
+                    ..Refusal::from(reason)
+                });
                 send(&session.channel, Message::<Handle>::encode(refused, Txid::ONE_WAY));
                 self.sessions.remove(&number);
                 io.events.push_back(Event::ClientClosed { client });

@@ -26,14 +26,6 @@ const MAX_CUT_BYTES: usize = 64 << 20;
 const MAX_CLIENTS: usize = 16;
 static CLIENTS: AtomicUsize = AtomicUsize::new(0);
 
-/// Why nothing more is written.
-#[derive(Clone, Debug)]
-pub(super) struct Problem {
-    pub text: String,
-    /// The operating system's error, or 0.
-    pub errno: u32,
-}
-
 /// What the thread and the loop share.
 #[derive(Debug, Default)]
 struct Shared {
@@ -41,7 +33,8 @@ struct Shared {
     is_discarded: AtomicBool,
     /// What was not written yet is not wanted any more.
     is_abandoned: AtomicBool,
-    problem: OnceLock<Problem>,
+    /// Why nothing more is written.
+    problem: OnceLock<Arc<io::Error>>,
 }
 
 /// The loop's side.
@@ -104,7 +97,7 @@ impl FileWriter {
     }
 
     /// Hands a batch over, and takes an empty one instead; false if the thread has enough to do.
-    pub fn push(&self, batch: &mut Vec<u8>) -> Result<bool, Problem> {
+    pub fn push(&self, batch: &mut Vec<u8>) -> Result<bool, Arc<io::Error>> {
         match self.batches.try_send(std::mem::take(batch)) {
             Ok(()) => {
                 *batch = self.emptied.try_recv().unwrap_or_default();
@@ -124,8 +117,8 @@ impl FileWriter {
     }
 
     /// Why nothing more is written.
-    pub fn problem(&self) -> Problem {
-        let unknown = || Problem { text: "the writing thread has failed".to_owned(), errno: 0 };
+    pub fn problem(&self) -> Arc<io::Error> {
+        let unknown = || Arc::new(io::Error::other("the writing thread has failed"));
         self.shared.problem.get().cloned().unwrap_or_else(unknown)
     }
 }
@@ -159,8 +152,9 @@ impl Writing {
         if let Err(error) = &result {
             // Counts of what was not written stay out, so that this stays in the buffers.
             let _ = self.cut();
-            let errno = error.raw_os_error().map_or(0, i32::unsigned_abs);
-            let _ = self.shared.problem.set(Problem { text: error.to_string(), errno });
+            let other = || io::Error::other(error.to_string());
+            let same = error.raw_os_error().map_or_else(other, io::Error::from_raw_os_error);
+            let _ = self.shared.problem.set(Arc::new(same));
         }
         result
     }
@@ -338,7 +332,8 @@ mod tests {
         assert_eq!(std::fs::metadata(file.path()).unwrap().len(), 16);
         drop(writing);
         let problem = writer.push(&mut RECORD.to_vec()).unwrap_err();
-        assert_eq!((problem.text.as_str(), problem.errno), ("it was made shorter while it was written", 0));
+        let said = (problem.to_string(), problem.raw_os_error());
+        assert_eq!(said, ("it was made shorter while it was written".to_owned(), None));
         // A program that another test is just starting has the other end for a moment.
         wait_one(writer.counts(), Signals::PEER_CLOSED, None).unwrap();
         assert_eq!(writer.counts().read(&mut [0; 8]).unwrap(), 0, "nothing of it counts");

@@ -7,8 +7,10 @@
 //! Data that the socket has accepted may be lost with the client. A client that confirms reports how many
 //! bytes of the archive it has written, and only these count. Of a file, what its thread has written counts.
 
-use super::file_writer::{FileWriter, Problem};
+use super::file_writer::FileWriter;
 use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use trace_archive::confirm::Confirmer;
 use trace_archive::{framing, session_info};
@@ -213,7 +215,7 @@ impl Output {
     }
 
     /// Hands over as much as the sink accepts. An error means that it accepts nothing any more.
-    pub fn flush(&mut self) -> Result<Flushed, String> {
+    pub fn flush(&mut self) -> Result<Flushed, OutputError> {
         let socket = match &self.sink {
             Sink::Socket(watched) => &watched.socket,
             Sink::File(writer, ..) => {
@@ -222,7 +224,7 @@ impl Output {
                     match writer.push(&mut self.queue) {
                         Ok(true) => self.taken += length,
                         Ok(false) => return Ok(Flushed::Blocked),
-                        Err(problem) => return Err(self.fail(&problem)),
+                        Err(problem) => return Err(self.fail(problem)),
                     }
                 }
                 return Ok(Flushed::Drained);
@@ -236,8 +238,8 @@ impl Output {
                     self.moved = Instant::now();
                 }
                 Err(Error::ShouldWait) => return Ok(Flushed::Blocked),
-                Err(Error::PeerClosed) => return Err("the client does not read any more".to_owned()),
-                Err(error) => return Err(format!("cannot write to the client: {error}")),
+                Err(Error::PeerClosed) => return Err(OutputError::NotRead),
+                Err(error) => return Err(OutputError::Write(error)),
             }
         }
         self.queue.clear();
@@ -248,7 +250,7 @@ impl Output {
     /// Reads what is written, from the client or from the thread that writes its file. An error means that
     /// the client has gone, that its confirmation is impossible, or that the file cannot be written.
     //= docs/protocol.md#confirmations
-    pub fn read_confirmations(&mut self) -> Result<(), String> {
+    pub fn read_confirmations(&mut self) -> Result<(), OutputError> {
         let Some(confirmations) = &mut self.confirmations else {
             return Ok(());
         };
@@ -261,10 +263,10 @@ impl Output {
             Err(Error::ShouldWait) => {}
             Ok(0) | Err(Error::PeerClosed) => {
                 return Err(match &self.sink {
-                    Sink::Socket(_) => "the client does not write any more".to_owned(),
+                    Sink::Socket(_) => OutputError::NotWritten,
                     Sink::File(writer, ..) => {
                         let problem = writer.problem();
-                        self.fail(&problem)
+                        self.fail(problem)
                     }
                 });
             }
@@ -272,14 +274,14 @@ impl Output {
                 self.moved = Instant::now();
                 confirmations.take_in(&bytes[..length], self.taken)?;
             }
-            Err(error) => return Err(format!("cannot read from the client: {error}")),
+            Err(error) => return Err(OutputError::Read(error)),
         }
         self.inform_reader()
     }
 
     /// Reports to the client how much of its file is written.
     //= docs/protocol.md#files-that-are-handed-over
-    fn inform_reader(&mut self) -> Result<(), String> {
+    fn inform_reader(&mut self) -> Result<(), OutputError> {
         let (count, is_complete) = (self.written(), self.is_ended && self.written() >= self.position());
         let Sink::File(_, _, Some(reader)) = &mut self.sink else {
             return Ok(());
@@ -287,9 +289,9 @@ impl Output {
         let socket = &reader.watched.socket;
         match socket.read(&mut [0; CONFIRMATION_BYTES]) {
             Err(Error::ShouldWait) => {}
-            Ok(0) | Err(Error::PeerClosed) => return Err("the client does not wait any more".to_owned()),
-            Ok(_) => return Err("the client confirms what is written for it".to_owned()),
-            Err(error) => return Err(format!("cannot read from the client: {error}")),
+            Ok(0) | Err(Error::PeerClosed) => return Err(OutputError::NotAwaited),
+            Ok(_) => return Err(OutputError::Confirms),
+            Err(error) => return Err(OutputError::Read(error)),
         }
         let count = if is_complete { FileCount::Complete(count) } else { FileCount::Written(count) };
         reader.is_informed = reader.confirmer.confirm(socket, count.value()) && is_complete;
@@ -297,9 +299,9 @@ impl Output {
     }
 
     /// Reports to the client why its file is not written any more, and returns that for the log.
-    fn fail(&mut self, problem: &Problem) -> String {
-        self.report_failure(problem.errno);
-        format!("cannot write the archive: {}", problem.text)
+    fn fail(&mut self, problem: Arc<io::Error>) -> OutputError {
+        self.report_failure(problem.raw_os_error().map_or(0, i32::unsigned_abs));
+        OutputError::File(problem)
     }
 
     /// Reports to the client that its file is not written any more.
@@ -374,6 +376,29 @@ fn handed_over(socket: &Socket, config: &TraceConfig, uid: u32) -> Option<FileWr
     FileWriter::for_client(is_suitable.then_some(file)?, socket.duplicate().ok()?)
 }
 
+/// Why an output takes nothing more.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum OutputError {
+    #[error("the client does not read any more")]
+    NotRead,
+    #[error("the client does not write any more")]
+    NotWritten,
+    #[error("the client does not wait any more")]
+    NotAwaited,
+    #[error("the client does not take the rest of its archive")]
+    NotTaken,
+    #[error("the client confirms what is written for it")]
+    Confirms,
+    #[error("the client says that {written} bytes are written, after {before} of {taken}")]
+    Confirmed { written: u64, before: u64, taken: u64 },
+    #[error("cannot write to the client")]
+    Write(#[source] Error),
+    #[error("cannot read from the client")]
+    Read(#[source] Error),
+    #[error("cannot write the archive")]
+    File(#[source] Arc<io::Error>),
+}
+
 /// A client's confirmations of how far its file is written: a running count of bytes, little endian, sent as
 /// often as the client chooses.
 #[derive(Debug, Default)]
@@ -384,16 +409,13 @@ struct Confirmations {
 }
 
 impl Confirmations {
-    fn take_in(&mut self, bytes: &[u8], taken: u64) -> Result<(), String> {
+    fn take_in(&mut self, bytes: &[u8], taken: u64) -> Result<(), OutputError> {
         self.rest.extend_from_slice(bytes);
         let (counts, rest) = self.rest.as_chunks::<CONFIRMATION_BYTES>();
         for count in counts {
             let written = u64::from_le_bytes(*count);
             if !(self.written..=taken).contains(&written) {
-                let before = self.written;
-                return Err(format!(
-                    "the client says that {written} bytes are written, after {before} of {taken}"
-                ));
+                return Err(OutputError::Confirmed { written, before: self.written, taken });
             }
             self.written = written;
         }
@@ -419,15 +441,11 @@ mod tests {
             confirmations.take_in(&[*byte], 300).unwrap();
         }
         assert_eq!((confirmations.written, confirmations.rest.len()), (300, 0));
-        assert_eq!(
-            confirmations.take_in(&counts(&[299]), 300),
-            Err("the client says that 299 bytes are written, after 300 of 300".to_owned())
-        );
+        let error = confirmations.take_in(&counts(&[299]), 300).unwrap_err();
+        assert_eq!(error.to_string(), "the client says that 299 bytes are written, after 300 of 300");
         let mut confirmations = Confirmations::default();
-        assert_eq!(
-            confirmations.take_in(&counts(&[400, 401]), 400),
-            Err("the client says that 401 bytes are written, after 400 of 400".to_owned())
-        );
+        let error = confirmations.take_in(&counts(&[400, 401]), 400).unwrap_err();
+        assert_eq!(error.to_string(), "the client says that 401 bytes are written, after 400 of 400");
     }
 
     fn part(provider: u32) -> Written {
@@ -442,7 +460,7 @@ mod tests {
         for (provider, bytes) in [(1, 100), (2, 24), (3, 0)] {
             output.queue().resize(bytes, 7);
             output.end_part(part(provider));
-            assert_eq!(output.flush(), Ok(Flushed::Drained));
+            assert_eq!(output.flush().unwrap(), Flushed::Drained);
         }
         assert_eq!((output.position(), output.written_part(), output.is_written()), (124, None, false));
         theirs.write(&counts(&[99, 123])).unwrap();
@@ -453,7 +471,7 @@ mod tests {
         let parts: Vec<_> = std::iter::from_fn(|| output.written_part()).collect();
         assert_eq!((parts, output.is_written()), (vec![part(2), part(3)], true));
         rustix::net::shutdown(&theirs, rustix::net::Shutdown::Both).unwrap();
-        assert_eq!(output.read_confirmations(), Err("the client does not write any more".to_owned()));
+        assert!(matches!(output.read_confirmations(), Err(OutputError::NotWritten)));
     }
 
     #[test]
@@ -463,7 +481,7 @@ mod tests {
         output.queue().resize(100, 7);
         output.end_part(part(1));
         assert_eq!((output.written_part(), output.is_written()), (None, false));
-        assert_eq!(output.flush(), Ok(Flushed::Drained));
+        assert_eq!(output.flush().unwrap(), Flushed::Drained);
         assert_eq!((output.written_part(), output.is_written()), (Some(part(1)), true));
     }
 }

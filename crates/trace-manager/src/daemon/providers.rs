@@ -2,6 +2,7 @@
 
 mod alerts;
 mod making;
+mod missing;
 mod observed;
 mod registration;
 mod session;
@@ -256,6 +257,13 @@ impl Providers {
         }
     }
 
+    /// A number that no provider has had.
+    fn new_id(&mut self) -> ProviderId {
+        let id = ProviderId(self.next_id);
+        self.next_id += 1;
+        id
+    }
+
     /// When [`Providers::handle_time`] is due.
     pub fn next_deadline(&self) -> Option<Instant> {
         let registration = self.registrations.first_key_value().map(|(_, connection)| connection.deadline);
@@ -297,8 +305,7 @@ impl Providers {
                 Some((txid, response))
             }
             None => {
-                log(&format!("provider {} broke the protocol", id.0));
-                self.close(id, io);
+                self.break_off(id, "it sent what is no message", io);
                 None
             }
         }
@@ -322,6 +329,10 @@ impl Providers {
         };
         // The provider has left the session, and stays registered.
         if !matches!(error, Error::ShouldWait) {
+            if let Error::ElementSize { .. } = error {
+                let problem = format!("bad packet: {error}");
+                io.events.push_back(Event::BrokeProtocol { provider: id, problem });
+            }
             if let Some(tracee) = &mut provider.tracee {
                 tracee.close();
             }

@@ -24,7 +24,7 @@ pub(super) struct SessionDir {
     manifest: Option<Writer>,
     /// A buffer in it holds data that is in no archive.
     pub has_left: bool,
-    /// Data of a program is in the archive, or on its way there.
+    /// The archive knows of a program, or is about to.
     has_parts: bool,
     /// The archive becomes a file, which the manifest names.
     has_output: bool,
@@ -64,7 +64,7 @@ impl SessionDir {
 
     /// Adds a line to the manifest. If that fails, the recording goes on.
     pub fn note(&mut self, entry: &Entry) {
-        self.has_parts |= matches!(entry, Entry::Part { .. });
+        self.has_parts |= matches!(entry, Entry::Part { .. } | Entry::Missing(_));
         let Some(manifest) = &mut self.manifest else { return };
         if let Err(error) = manifest.append(entry).and_then(|()| manifest.shorten(&self.path)) {
             let path = self.path.display();

@@ -99,6 +99,7 @@ impl Daemon {
         };
         let mut output = Output::new(socket, config, false);
         output.begin(config, self.rate);
+        self.providers.copy_missing(session, output.queue());
         let (mut waiting, given_up) = self.providers.snapshot_ended(session, self.rate);
         waiting.extend(providers.iter().filter_map(|id| self.providers.snapshot(*id, self.rate)));
         self.snapshots.insert(session, Snapshot::new(output, waiting, given_up));

@@ -11,10 +11,11 @@ use crate::core::{ClientId, Event, Uid};
 use spool::Spool;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use trace_archive::problem;
 use trace_protocol::Txid;
 use trace_protocol::controller::{
-    Alert, ProviderProgress, ProviderStats, SessionResponse, StartOptions, StopOptions, StopResult, TaskEnd,
-    TaskError, TaskFailure, TaskOptions, TaskResponse, TaskStatus, TraceConfig, Triggered,
+    Alert, ProviderProgress, ProviderStats, Refusal, SessionResponse, StartOptions, StopOptions, StopResult,
+    TaskEnd, TaskError, TaskFailure, TaskOptions, TaskResponse, TaskStatus, TraceConfig, Triggered,
 };
 use zx_sim::{Handle, Socket};
 
@@ -22,19 +23,12 @@ use zx_sim::{Handle, Socket};
 const UNREPORTED_WAIT: Duration = Duration::from_hours(24);
 /// Number of a manager's first task.
 const FIRST_TASK: u32 = 100;
-/// Numbers of tasks among the core's clients follow those of session channels, which have 32 bits.
-const CLIENTS: u64 = 1 << 32;
 /// Ends of a user's tasks that are remembered for clients to ask for them.
 const MAX_UNREPORTED: usize = 16;
 
 /// A task's client number in the core.
 fn client(id: u32) -> ClientId {
-    ClientId(CLIENTS + u64::from(id))
-}
-
-/// Whether a client of the core is a task.
-pub(super) fn is_task(client: ClientId) -> bool {
-    client.0 >= CLIENTS
+    ClientId(ClientId::FIRST_TASK + u64::from(id))
 }
 
 /// An answer, and its recipient.
@@ -107,7 +101,7 @@ pub(super) struct Effects {
 }
 
 fn failure(error: TaskError, reason: impl Into<String>) -> TaskFailure {
-    TaskFailure { error, reason: reason.into() }
+    TaskFailure { error, refusal: Refusal::from(reason.into()) }
 }
 
 fn no_such_task() -> TaskFailure {
@@ -152,7 +146,7 @@ impl Tasks {
         let (spool, output, written) = match Spool::start(file, options.file.clone()) {
             Ok(spool) => spool,
             Err(reason) => {
-                let refused = Err(failure(TaskError::Start, reason));
+                let refused = Err(failure(TaskError::Start, problem(&reason)));
                 effects.answers.push((requester, TaskResponse::Start(refused)));
                 return None;
             }
@@ -189,8 +183,8 @@ impl Tasks {
     }
 
     /// Refuses a task that cannot begin now.
-    pub fn refuse(&mut self, requester: Requester, reason: String, effects: &mut Effects) {
-        let failure = failure(TaskError::AlreadyStarted, reason);
+    pub fn refuse(&mut self, requester: Requester, refusal: Refusal, effects: &mut Effects) {
+        let failure = TaskFailure { error: TaskError::AlreadyStarted, refusal };
         effects.answers.push((requester, TaskResponse::Start(Err(failure))));
     }
 
@@ -200,14 +194,14 @@ impl Tasks {
     }
 
     /// The core refused one: another client records.
-    pub fn refused(&mut self, client: ClientId, reason: String, effects: &mut Effects) {
+    pub fn refused(&mut self, client: ClientId, refusal: Refusal, effects: &mut Effects) {
         if let Some(Task { phase: Phase::Starting(requester), .. }) = self.take(client) {
-            self.refuse(requester, reason, effects);
+            self.refuse(requester, refusal, effects);
         }
     }
 
     fn take(&mut self, client: ClientId) -> Option<Task> {
-        self.running.remove(&u32::try_from(client.0.checked_sub(CLIENTS)?).ok()?)
+        self.running.remove(&u32::try_from(client.0.checked_sub(ClientId::FIRST_TASK)?).ok()?)
     }
 
     /// The tasks that are meant by a request: all that its user may see if it names none.
@@ -389,7 +383,7 @@ impl Tasks {
             }
         };
         if let Err(failure) = &result {
-            log(&format!("task {}: {}", task.id, failure.reason));
+            log(&format!("task {}: {}", task.id, failure.refusal));
         }
         let has_discarded = !task.aborting.is_empty();
         if task.ending.is_empty() && !has_discarded {

@@ -34,6 +34,8 @@ pub enum ProviderDisposition {
     NotTraced,
     /// It was not registered.
     Refused,
+    /// It stopped waiting before the manager knew of it.
+    GaveUp,
     /// Further providers, of which only sums are reported.
     SummedUp,
     /// Recovery: all of its data was in the archive already.
@@ -62,6 +64,7 @@ impl ProviderDisposition {
             Self::BrokeProtocol => "broke the protocol",
             Self::NotTraced => "not traced",
             Self::Refused => "refused",
+            Self::GaveUp => "gave up",
             Self::SummedUp => "summed up",
             Self::Archived => "archived",
             Self::Missing => "missing",

@@ -2,13 +2,13 @@
 
 use super::alert::Alert;
 use super::progress::{self, ProviderProgress};
+use super::refusal::Refusal;
 use super::stats::StopResult;
 use crate::buffering::BufferDisposition;
 use crate::categories::KnownCategories;
 use crate::error::{ProtocolError, check_limit};
 use crate::limits::{MAX_PROVIDER_NAME_BYTES, MAX_REASON_BYTES, cut};
 use crate::message::{Encoded, Header, Message, Method, Txid, decode_header, decode_header_any_version};
-use crate::provider::{decode_refusal, refusal};
 use crate::strict_enum::strict_enum;
 use crate::table::{Field, ListLimits, Table, TableWriter};
 
@@ -98,10 +98,7 @@ pub enum SessionResponse {
     OnKnownCategories(KnownCategories),
     /// Event: the session was refused or ends for a reason the client should show; the channel closes next.
     /// Decoded whatever its version.
-    Refused {
-        /// What was expected and what was found; cut at 1000 bytes.
-        reason: String,
-    },
+    Refused(Refusal),
 }
 
 /// A provider that cannot be recorded.
@@ -283,7 +280,7 @@ impl<H> Message<H> for SessionResponse {
                 categories.put(&mut table)?;
                 (ON_KNOWN_CATEGORIES, table)
             }
-            SessionResponse::Refused { reason } => (REFUSED, refusal(&reason)?),
+            SessionResponse::Refused(refusal) => (REFUSED, refusal.encode()?),
         };
         method.encode(txid, table.finish(), Vec::new())
     }
@@ -294,8 +291,7 @@ impl<H> Message<H> for SessionResponse {
         if header.ordinal == REFUSED.ordinal {
             let (txid, method, body) = decode_header_any_version(bytes, PROTOCOL, &[REFUSED])?;
             let [] = method.take_handles(handles)?;
-            let reason = decode_refusal(body)?;
-            return Ok((txid, SessionResponse::Refused { reason }));
+            return Ok((txid, SessionResponse::Refused(Refusal::decode(body)?)));
         }
         let methods = [
             START_TRACING,

@@ -29,6 +29,7 @@ const NEEDED_DURABLE: Field = Field::new(111, "needed_durable_bytes");
 const NEEDED_RECORD: Field = Field::new(112, "needed_record_bytes");
 const RECORDED: Field = Field::new(113, "recorded_ns");
 const ENDED: Field = Field::new(114, "ended_ticks");
+const OUT_OF_SPACE: Field = Field::new(115, "is_out_of_space");
 
 /// More than the number of reasons.
 const MAX_REASONS: usize = 256;
@@ -89,6 +90,8 @@ pub struct ProviderStats {
     pub disposition: String,
     /// Why its data is missing or incomplete; empty if it is neither. Cut at 1000 bytes.
     pub problem: String,
+    /// The problem is that the file system with the buffers is full.
+    pub is_out_of_space: bool,
 }
 
 /// Records that are missing for one reason.
@@ -148,6 +151,7 @@ impl ProviderStats {
         table.put_some(NEEDED_RECORD, self.needed_record_bytes.as_ref());
         table.put_some(RECORDED, self.recorded_ns.as_ref());
         table.put_some(ENDED, self.ended_ticks.as_ref());
+        table.put_some(OUT_OF_SPACE, self.is_out_of_space.then_some(&true));
         Ok(table)
     }
 
@@ -167,6 +171,7 @@ impl ProviderStats {
             needed_record_bytes: table.find(NEEDED_RECORD)?,
             recorded_ns: table.find(RECORDED)?,
             ended_ticks: table.find(ENDED)?,
+            is_out_of_space: table.find(OUT_OF_SPACE)?.unwrap_or(false),
             id: table.find(ID)?.unwrap_or(0),
             name: table.require_string(NAME, MAX_PROVIDER_NAME_BYTES)?,
             pid: table.require(PID)?,

@@ -5,6 +5,7 @@
 use super::alert::Alert;
 use super::config::{ArchiveFile, TraceConfig};
 use super::progress::{self, ProviderProgress};
+use super::refusal::Refusal;
 use super::stats::{ProviderStats, StopResult};
 use crate::error::{ProtocolError, check_limit};
 use crate::limits::{
@@ -33,6 +34,8 @@ const ENDED_OPTIONS: Field = Field::new(3, "options");
 const RESULT: Field = Field::new(4, "result");
 const TRIGGERED: Field = Field::new(5, "triggered");
 const ENDED_FILE: Field = Field::new(6, "file");
+const RECORDER: Field = Field::new(7, "recorder");
+const LIMIT: Field = Field::new(8, "limit");
 const TRIGGERED_ALERT: Field = Field::new(1, "alert");
 const TRIGGERED_ELAPSED: Field = Field::new(2, "elapsed_ns");
 const TRIGGERED_WALL_CLOCK: Field = Field::new(3, "wall_clock_ns");
@@ -131,17 +134,16 @@ strict_enum! {
     }
 }
 
-/// A failure, and its reason in a sentence of at most 1000 bytes.
+/// A failure, and its reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskFailure {
     /// Its kind.
     pub error: TaskError,
-    /// Its reason, for people.
-    pub reason: String,
+    /// Its reason.
+    pub refusal: Refusal,
 }
 
 /// Manager → client, on the provisioner channel.
-#[expect(clippy::large_enum_variant, reason = "one exists at a time")]
 #[derive(Debug, Clone, PartialEq)]
 pub enum TaskResponse {
     /// Answer to [`TaskRequest::Start`]: the task's number.
@@ -395,7 +397,8 @@ impl TaskStatus {
 fn put_failure(table: &mut TableWriter, failure: Option<&TaskFailure>) -> Result<(), ProtocolError> {
     if let Some(failure) = failure {
         table.put(ERROR, &failure.error.value());
-        table.put(REASON, cut(&failure.reason, MAX_REASON_BYTES));
+        table.put(REASON, cut(&failure.refusal.reason, MAX_REASON_BYTES));
+        failure.refusal.put_details(table, [RECORDER, LIMIT]);
     }
     Ok(())
 }
@@ -405,7 +408,8 @@ fn failure(table: &Table<'_>) -> Result<Option<TaskFailure>, ProtocolError> {
         return Ok(None);
     };
     let reason = table.string(REASON, MAX_REASON_BYTES)?.unwrap_or_default();
-    Ok(Some(TaskFailure { error: TaskError::from_value(error)?, reason }))
+    let refusal = Refusal::with_details(reason, table, [RECORDER, LIMIT])?;
+    Ok(Some(TaskFailure { error: TaskError::from_value(error)?, refusal }))
 }
 
 impl<H> Message<H> for TaskResponse {

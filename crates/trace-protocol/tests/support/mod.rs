@@ -205,6 +205,7 @@ pub fn provider_stats() -> ProviderStats {
         ended_ticks: Some(3_000_000_000),
         disposition: "died".to_owned(),
         problem: "record at byte 64: too long".to_owned(),
+        is_out_of_space: false,
     }
 }
 
@@ -227,7 +228,7 @@ fn task_response(response: TaskResponse) -> Any {
 }
 
 fn task_failure(error: TaskError) -> TaskFailure {
-    TaskFailure { error, reason: "the trace manager is in use by pid 7".to_owned() }
+    TaskFailure { error, refusal: "the trace manager is in use by pid 7".to_owned().into() }
 }
 
 fn progress() -> ProviderProgress {
@@ -544,6 +545,20 @@ pub fn samples() -> Vec<Sample> {
             "on_waiting",
             Any::SessionResponse(SessionResponse::OnWaiting(strings(&["app (pid 42)", "3 more"]))),
         ),
-        one_way("session_refused", Any::SessionResponse(SessionResponse::Refused { reason: reason() })),
+        one_way("session_refused", Any::SessionResponse(SessionResponse::Refused(reason().into()))),
+        one_way(
+            "session_refused_by_recorder",
+            Any::SessionResponse(SessionResponse::Refused(Refusal {
+                recorder: Some(Recorder {
+                    pid: Some(4242),
+                    started: Some(77_000),
+                    uid: 1000,
+                    is_task: true,
+                    program: Some("demo".to_owned()),
+                }),
+                limit: Some(16),
+                ..Refusal::from(reason())
+            })),
+        ),
     ]
 }

@@ -11,7 +11,8 @@ use trace_format::shown::Shown;
 use trace_protocol::limits::{MAX_PROVIDER_COMMAND_LINE_BYTES, cut};
 use trace_protocol::names::{MANAGER_FD_VARIABLE, REGISTRY, RUNTIME_NAME, RUNTIME_VARIABLE};
 use trace_protocol::registry::{
-    RECORDING_OF_ALL, Registration, RegistryRequest, RegistryResponse, RegistryStatus, recording_of,
+    GAVE_UP_PREFIX, RECORDING_OF_ALL, Registration, RegistryRequest, RegistryResponse, RegistryStatus,
+    recording_of,
 };
 use trace_protocol::{Message, Txid, VersionRange};
 use zx_sim::environment::variable;
@@ -82,6 +83,20 @@ fn announcements(directory: &Path) -> impl Iterator<Item = PathBuf> {
     let own = recording_of(rustix::process::geteuid().as_raw());
     let paths = [RECORDING_OF_ALL, &own].map(|name| directory.join(name));
     paths.into_iter().filter(|path| path.symlink_metadata().is_ok())
+}
+
+/// Leaves a note that this program has waited in vain, for a manager that does not know of it yet. Where none
+/// can be made, as in a directory of root's, only the program's own message says so.
+//= docs/protocol.md#programs-of-which-something-is-missing
+pub(crate) fn leave_note(name: &str) {
+    let note = format!("{GAVE_UP_PREFIX}{}", std::process::id());
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    for directory in directories().iter().filter(|directory| is_announced(directory)) {
+        if let Ok(file) = rustix::fs::open(directory.join(&note), flags, Mode::RUSR | Mode::WUSR) {
+            let _ = rustix::io::write(&file, name.as_bytes());
+            return;
+        }
+    }
 }
 
 /// The result of a registration.

@@ -6,7 +6,7 @@ use crate::linux::dispatcher::{Command, Commands, Dispatcher, Progress, Turn};
 use crate::linux::echo;
 use crate::linux::fork::{self, ClosedInChildren};
 use crate::linux::memory_dump::{self, MemoryDump};
-use crate::linux::provider::{self, FIRST_SIGN_WAIT, LATE, START_WAIT};
+use crate::linux::provider::{self, FIRST_SIGN_WAIT, START_WAIT};
 use crate::linux::queue::{Receiver, queue};
 use crate::linux::{callbacks, manager, startup};
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec};
@@ -15,8 +15,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use trace_engine::engine;
-use trace_format::shown::Shown;
-use zx_sim::{Signals, WakeSender, debuglog};
+use zx_sim::{Signals, WakeSender};
 
 /// Turns of one [`PolledProvider::dispatch`], so that other tasks of the loop get theirs.
 const MAX_TURNS: usize = 16;
@@ -193,11 +192,7 @@ impl Running {
         }
         self.commands.send(Command::GoOn);
         self.dispatch();
-        if startup::is_recording() {
-            return;
-        }
-        let text = format!("trace provider \"{name}\": {LATE}");
-        debuglog::write_for_process(&Shown(&text).to_string());
+        provider::report_late(name);
     }
 }
 

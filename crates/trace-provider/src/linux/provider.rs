@@ -30,8 +30,18 @@ const GO_ON_WAIT: Duration = Duration::from_millis(100);
 const REGISTRATION_WAIT: Duration = Duration::from_secs(5);
 
 /// The message of a program whose wait has timed out.
-pub(crate) const LATE: &str =
-    "the trace manager has not answered in time; events are not recorded until it does";
+const LATE: &str = "the trace manager has not answered in time; events are not recorded until it does";
+
+/// Reports that the wait for the start of a recording has timed out.
+pub(crate) fn report_late(name: &str) {
+    if startup::is_recording() {
+        // It is recorded all the same, and handed over when the manager answers.
+        return;
+    }
+    manager::leave_note(name);
+    let text = format!("trace provider \"{name}\": {LATE}");
+    debuglog::write_for_process(&Shown(&text).to_string());
+}
 
 /// A registration with the trace manager of this machine, for as long as it is alive.
 ///
@@ -196,12 +206,7 @@ impl TraceProvider {
             let deadline = Instant::now() + GO_ON_WAIT;
             while progress.receive(Some(deadline)).is_ok_and(|progress| progress != Progress::GoneOn) {}
         }
-        if startup::is_recording() {
-            // It is recorded all the same, and handed over when the manager answers.
-            return;
-        }
-        let text = format!("trace provider \"{name}\": {LATE}");
-        debuglog::write_for_process(&Shown(&text).to_string());
+        report_late(name);
     }
 
     /// Requests that what was recorded so far is handed to the manager: in streaming mode the half of the

@@ -115,7 +115,7 @@ impl<S: Source> BufferReader<S> {
             claimed_bytes: claimed.saturating_mul(layout.slab_bytes),
             held_bytes: in_use.min(slabs).saturating_mul(layout.slab_bytes) + self.header.durable_data_end,
             rolling_percent: 100.0 * in_use.min(slabs) as f32 / slabs.max(1) as f32,
-            is_damaged: ledger.damaged > 0 || !has_claims || !has_records,
+            is_damaged: self.header_fault.is_some() || ledger.damaged > 0 || !has_claims || !has_records,
         })
     }
 

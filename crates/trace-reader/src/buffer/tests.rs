@@ -501,9 +501,15 @@ fn a_live_buffer_that_becomes_full_has_late_events() {
     assert_eq!(findings.late_events, 1);
 }
 
+/// The layout follows from size and mode, so it hides nothing.
+//= docs/buffer.md#contents-that-are-checked
 #[test]
-fn an_untrusted_header_is_refused() {
-    let image = Image::defined();
+fn a_damaged_header_is_a_fault_and_what_is_behind_it_is_read() {
+    let image = Image::defined().closed(0, 1, &event(50));
+    let mut whole = open(&image.bytes[..], &image, Activity::Quiet).unwrap();
+    let mut expected = Vec::new();
+    while whole.read_batch(&mut expected).unwrap() {}
+    assert_eq!(whole.header_fault(), None);
     for (word, value) in [
         (field::MAGIC, 1),
         (field::VERSION, 2),
@@ -518,9 +524,28 @@ fn an_untrusted_header_is_refused() {
         (field::DURABLE_DATA_END, !7),
     ] {
         let image = image.clone().header(word, value);
-        let error = open(&image.bytes[..], &image, Activity::Quiet).err();
-        assert!(matches!(error, Some(BufferError::Header(_))), "word {word}");
+        let mut reader = open(&image.bytes[..], &image, Activity::Quiet).unwrap();
+        assert!(reader.header_fault().is_some(), "word {word}");
+        assert!(reader.usage(0).unwrap().is_damaged, "word {word}");
+        assert!(reader.header().durable_data_end <= image.layout.durable_bytes, "word {word}");
+        let mut found = Vec::new();
+        while reader.read_batch(&mut found).unwrap() {}
+        assert!(found == expected, "word {word}");
     }
+    // Only who knows that it was written reads on.
+    let blank = image.clone().header(field::MAGIC, 0);
+    let error = open(&blank.bytes[..], &blank, Activity::Quiet).err();
+    assert!(matches!(error, Some(BufferError::Header(HeaderError::Magic { found: 0 }))), "{error:?}");
+    let (layout, part) = (blank.layout, BufferPart::Rest(Activity::Quiet));
+    let rate = TicksPerSecond::new(RATE).unwrap();
+    let written = BufferReader::open_written(&blank.bytes[..], layout.total_bytes, layout.mode, rate, part);
+    let mut found = Vec::new();
+    let mut written = written.unwrap();
+    while written.read_batch(&mut found).unwrap() {}
+    assert!(found == expected && written.header_fault().is_some());
+    // No buffer has this size.
+    let error = BufferReader::open(&image.bytes[..], 4095, layout.mode, rate, part).err();
+    assert!(matches!(error, Some(BufferError::Header(_))), "{error:?}");
 }
 
 /// Whatever a header says, word by word: it is refused, or what is read is sound and comes from this buffer.

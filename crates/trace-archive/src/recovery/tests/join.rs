@@ -1,6 +1,8 @@
 //! Archives that are joined from a client's file and a buffer.
 
 use super::*;
+use trace_format::loss::LossCode;
+use trace_format::slab::Loss;
 
 /// The first records of a program's part.
 fn info(out: &mut Vec<u8>) {
@@ -17,7 +19,7 @@ fn ledger(events: u64, out: &mut Vec<u8>) {
 }
 
 fn lost(out: &mut Vec<u8>) {
-    framing::lost_without_number(ProviderId(1), "app", out);
+    framing::rest_missing(ProviderId(1), "app", out);
 }
 
 type Write<'a> = &'a dyn Fn(&mut Vec<u8>);
@@ -123,7 +125,11 @@ fn a_buffer_that_is_gone_or_damaged_is_reported() {
     let one = One::new(&oneshot().bytes, &started());
     std::fs::write(one.buffer(), &oneshot().bytes[..100]).unwrap();
     let (out, _, recovered) = one.recover();
-    assert_eq!(out, archive(&[&framing::magic, &info, &lost]));
+    let rest_lost = |out: &mut Vec<u8>| {
+        let lost = Loss { count: 1, ..Loss::default() };
+        framing::loss(ProviderId(1), LossCode::REST_MISSING, lost, out);
+    };
+    assert_eq!(out, archive(&[&framing::magic, &info, &rest_lost]));
     assert!(recovered.unread.is_some_and(|why| why == recovered.stats.problem && !why.is_empty()));
     std::fs::remove_file(one.buffer()).unwrap();
     let (out, _, recovered) = one.recover();

@@ -5,7 +5,7 @@ use crate::tables::{Cell, Kind, Rows};
 use std::collections::BTreeMap;
 use std::io;
 use trace_format::kernel_object::PROCESS_ARGUMENT;
-use trace_format::loss::{LedgerRecord, LossCode, LossRecord};
+use trace_format::loss::{LedgerRecord, LossRecord};
 use trace_format::program_info::{
     COMMAND_LINE_ARGUMENT, END_ARGUMENT, ENDED_ARGUMENT, PARENT_ARGUMENT, PROVIDER_ARGUMENT,
     REGISTERED_ARGUMENT,
@@ -25,6 +25,8 @@ struct Provider {
     /// Records that it has generated, and how many of them are in the archive.
     ledger: Option<(u64, u64)>,
     lost: u64,
+    /// More is missing, without a number.
+    has_unknown_loss: bool,
     program: Program,
 }
 
@@ -47,8 +49,15 @@ pub struct Sums {
     pub generated: Option<u64>,
     /// How many of them are in the archive.
     pub archived: Option<u64>,
-    /// Records that are missing.
-    pub lost: u64,
+    /// Records that are missing; none if that is unknown.
+    pub lost: Option<u64>,
+}
+
+impl Provider {
+    /// Records that are missing; none if that is unknown.
+    fn lost(&self) -> Option<u64> {
+        (!self.has_unknown_loss).then_some(self.lost)
+    }
 }
 
 fn text(text: Option<&String>) -> Cell<'_> {
@@ -123,25 +132,29 @@ impl Providers {
 
     /// The row of a loss.
     pub fn loss(&mut self, loss: &LossRecord) -> [Cell<'static>; 5] {
+        let manager_rate = self.by_id.get(&MANAGER).and_then(|manager| manager.rate);
         let provider = self.by_id.entry(loss.provider).or_default();
-        // That one counts counters.
-        if loss.reason != LossCode::DAMAGED_COUNTERS {
-            provider.lost = provider.lost.saturating_add(loss.count);
+        let count = loss.reason.has_count().then_some(loss.count);
+        match count {
+            Some(count) => provider.lost = provider.lost.saturating_add(count),
+            None => provider.has_unknown_loss = true,
         }
-        let rate = provider.rate;
+        // Of a program that was not recorded there is no other rate.
+        let rate = provider.rate.or(manager_rate);
         let at = |ticks: Ticks| rate.map_or(Cell::Null, |rate| integer(ticks.to_nanos(rate).0));
         [
             at(loss.first),
             at(loss.last),
             Cell::Integer(loss.provider.0.into()),
             loss.reason.text().map_or(Cell::Null, Cell::Text),
-            integer(loss.count),
+            count.map_or(Cell::Null, integer),
         ]
     }
 
     /// The sums of all providers.
     pub fn sums(&self) -> Sums {
-        let lost = self.by_id.values().fold(0_u64, |lost, provider| lost.saturating_add(provider.lost));
+        let mut lost = self.by_id.values().map(Provider::lost);
+        let lost = lost.try_fold(0_u64, |sum, lost| Some(sum.saturating_add(lost?)));
         let sum = |value: fn((u64, u64)) -> u64| {
             self.by_id.values().filter_map(|provider| provider.ledger.map(value)).reduce(u64::saturating_add)
         };
@@ -165,7 +178,7 @@ impl Providers {
                 Cell::Text(&provider.name),
                 of_ledger(|(generated, _)| generated),
                 of_ledger(|(_, archived)| archived),
-                integer(provider.lost),
+                provider.lost().map_or(Cell::Null, integer),
                 unsigned(program.pid),
                 unsigned(program.parent_pid),
                 text(program.command_line.as_ref()),

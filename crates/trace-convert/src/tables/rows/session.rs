@@ -119,7 +119,7 @@ impl Session {
             self.utc_offset.map_or(Cell::Null, Cell::Integer),
             sums.generated.map_or(Cell::Null, integer),
             sums.archived.map_or(Cell::Null, integer),
-            integer(sums.lost),
+            sums.lost.map_or(Cell::Null, integer),
             self.is_balanced.map_or(Cell::Null, |is_balanced| Cell::Integer(is_balanced.into())),
             instant_cost,
             duration_cost,

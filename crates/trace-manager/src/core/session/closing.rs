@@ -1,9 +1,11 @@
 //! Providers that end, leave, or cannot take part.
 
-use super::{Actions, Session, stats_of};
+use super::{Actions, JOINED_LATE, Session};
 use crate::core::tracee::{Data, Tracee, TraceeState};
-use crate::core::{Action, Now, ProcessState};
+use crate::core::{Action, Now, ProcessState, Unmade};
 use std::time::Duration;
+use trace_archive::{missing, problem};
+use trace_format::loss::LossCode;
 use trace_format::units::ProviderId;
 use trace_protocol::controller::{ProviderDisposition, ProviderStats, SessionState, Untraced};
 
@@ -69,35 +71,105 @@ impl Session {
     }
 
     /// A provider cannot take part.
-    pub fn handle_failed(&mut self, id: ProviderId, reason: String, actions: &mut Actions) {
+    pub fn handle_failed(&mut self, id: ProviderId, reason: &Unmade, actions: &mut Actions) {
         if let Some(tracee) = self.tracees.get_mut(&id).filter(|tracee| tracee.state.is_connected()) {
             actions.push_back(Action::Log(format!("{}: not traced: {reason}", tracee.label())));
             // Its application may wait for the start.
             actions.push_back(Action::TerminateTracee(id));
             tracee.state = TraceeState::Gone;
             tracee.data = Data::None;
-            tracee.disposition = ProviderDisposition::NotTraced;
-            let stats = stats_of(tracee, ProviderStats { problem: reason, ..ProviderStats::default() });
-            self.report_untraced(stats, actions);
+            let stats = ProviderStats {
+                id: id.0,
+                name: tracee.name.clone(),
+                pid: tracee.pid,
+                problem: problem(reason),
+                is_out_of_space: reason.is_out_of_space(),
+                ..ProviderStats::default()
+            };
+            self.report_untraced(stats, ProviderDisposition::NotTraced, actions);
         }
     }
 
     /// A provider wanted to take part, and was refused before it was registered.
     //= docs/protocol.md#providers-that-cannot-be-recorded
-    pub fn handle_refused(&mut self, name: String, pid: u64, reason: String, actions: &mut Actions) {
-        if self.state != SessionState::Terminating {
-            let disposition = ProviderDisposition::Refused.into();
-            let stats = ProviderStats { name, pid, disposition, problem: reason, ..ProviderStats::default() };
-            self.report_untraced(stats, actions);
+    pub fn handle_refused(
+        &mut self,
+        id: ProviderId,
+        (name, pid): (String, u64),
+        reason: String,
+        actions: &mut Actions,
+    ) {
+        // One that is refused tries again.
+        if self.state != SessionState::Terminating && !self.stats.has_untraced(pid) {
+            let stats = ProviderStats { id: id.0, name, pid, problem: reason, ..ProviderStats::default() };
+            self.report_untraced(stats, ProviderDisposition::Refused, actions);
         }
     }
 
-    /// Reports a provider that cannot be recorded, at once and in the answer to a Stop.
-    fn report_untraced(&mut self, stats: ProviderStats, actions: &mut Actions) {
-        if self.config.wants_untraced {
-            let (name, pid, reason) = (stats.name.clone(), stats.pid, stats.problem.clone());
-            actions.push_back(Action::Untraced(self.client, Untraced { name, pid, reason }));
+    /// A program has stopped waiting. If it has registered since, it has joined late.
+    //= docs/protocol.md#programs-of-which-something-is-missing
+    pub fn handle_gave_up(&mut self, id: ProviderId, (name, pid): (String, u64), actions: &mut Actions) {
+        let of_process = self.tracees.values_mut().filter(|tracee| tracee.pid == pid);
+        let mut tracees: Vec<&mut Tracee> = of_process.collect();
+        let mut stats: Vec<&mut ProviderStats> = self.stats.of_process(pid).collect();
+        let is_late = |stats: &&mut ProviderStats| stats.problem == JOINED_LATE;
+        if tracees.iter().any(|tracee| tracee.joins_late) || stats.iter().any(is_late) {
+            return;
         }
-        self.stats.push_untraced(stats);
+        let provider = match (tracees.first_mut(), stats.first_mut()) {
+            (Some(tracee), _) => {
+                tracee.joins_late = true;
+                tracee.id
+            }
+            (None, Some(stats)) => {
+                if stats.problem.is_empty() {
+                    JOINED_LATE.clone_into(&mut stats.problem);
+                }
+                ProviderId(stats.id)
+            }
+            (None, None) => {
+                let (id, problem) = (id.0, missing::GAVE_UP.to_owned());
+                let stats = ProviderStats { id, name, pid, problem, ..ProviderStats::default() };
+                return self.report_untraced(stats, ProviderDisposition::GaveUp, actions);
+            }
+        };
+        let (client, reason, problem) = (self.client, Some(LossCode::JOINED_LATE), String::new());
+        let disposition = None;
+        actions.push_back(Action::ReportMissing {
+            client,
+            provider,
+            name,
+            pid,
+            reason,
+            disposition,
+            problem,
+        });
+    }
+
+    /// Reports a provider that cannot be recorded, at once, in the answer to a Stop, and in the archive.
+    //= docs/protocol.md#programs-of-which-something-is-missing
+    fn report_untraced(
+        &mut self,
+        stats: ProviderStats,
+        disposition: ProviderDisposition,
+        actions: &mut Actions,
+    ) {
+        let (client, provider) = (self.client, ProviderId(stats.id));
+        let (name, pid, problem) = (stats.name.clone(), stats.pid, stats.problem.clone());
+        if self.config.wants_untraced {
+            let (name, reason) = (name.clone(), problem.clone());
+            actions.push_back(Action::Untraced(client, Untraced { name, pid, reason }));
+        }
+        self.stats.push_untraced(ProviderStats { disposition: disposition.into(), ..stats });
+        let (reason, disposition) = (Some(LossCode::NOT_RECORDED), Some(disposition));
+        actions.push_back(Action::ReportMissing {
+            client,
+            provider,
+            name,
+            pid,
+            reason,
+            disposition,
+            problem,
+        });
     }
 }

@@ -2,7 +2,8 @@
 
 use super::{Actions, Session};
 use crate::core::tracee::{Data, Tracee, TraceeState};
-use crate::core::{Action, Part};
+use crate::core::{Action, ClientId, Part};
+use trace_format::loss::LossCode;
 use trace_format::units::ProviderId;
 use trace_protocol::controller::ProviderDisposition;
 use trace_protocol::{BufferingMode, FifoRequest, PacketError};
@@ -51,23 +52,34 @@ impl Session {
                         let part = Part::Half { wrapped_count, durable_data_end };
                         self.transfers.push_back((id, part));
                     }
-                    Err(problem) => break_off(tracee, &problem, actions),
+                    Err(error) => break_off(self.client, tracee, &error.to_string(), actions),
                 }
             }
             (Ok(unexpected), state) => {
                 let text = format!("{}: unexpected {unexpected:?} while {state:?}", tracee.label());
                 actions.push_back(Action::Log(text));
             }
-            (Err(error), _) => break_off(tracee, &format!("bad packet: {error}"), actions),
+            (Err(error), _) => break_off(self.client, tracee, &format!("bad packet: {error}"), actions),
         }
     }
 }
 
-/// Ends the part in the session of a provider that broke the protocol.
-pub(super) fn break_off(tracee: &mut Tracee, problem: &str, actions: &mut Actions) {
+impl Session {
+    /// A provider has sent what is no message or no packet; its connection is closed next.
+    pub fn handle_broken(&mut self, id: ProviderId, problem: &str, actions: &mut Actions) {
+        if let Some(tracee) = self.tracees.get_mut(&id).filter(|tracee| tracee.state.is_connected()) {
+            break_off(self.client, tracee, problem, actions);
+        }
+    }
+}
+
+/// Ends the part in the session of a provider that broke the protocol: what it does from here on is missing.
+pub(super) fn break_off(client: ClientId, tracee: &mut Tracee, problem: &str, actions: &mut Actions) {
     actions.push_back(Action::Log(format!("{}: {problem}; terminating it", tracee.label())));
     if !matches!(tracee.state, TraceeState::Terminating | TraceeState::Leaving) {
         tracee.disposition = ProviderDisposition::BrokeProtocol;
+        let (reason, end) = (LossCode::REST_MISSING, Some(tracee.disposition));
+        actions.push_back(tracee.report_missing(client, reason, end, problem.to_owned()));
         if tracee.state.is_connected() {
             tracee.terminate(actions);
         }

@@ -5,7 +5,7 @@ use super::{Actions, Session, stats_of};
 use crate::core::tracee::Data;
 use crate::core::{Action, Part};
 use trace_format::units::ProviderId;
-use trace_protocol::controller::ProviderStats;
+use trace_protocol::controller::{ProviderDisposition, ProviderStats};
 
 /// A part that is on its way into the archive.
 #[derive(Debug)]
@@ -56,7 +56,7 @@ impl Session {
             Part::Half { wrapped_count, .. } if !is_complete => {
                 // BUFFER_SAVED would make the provider overwrite data that is in no archive.
                 tracee.stream.finish();
-                break_off(tracee, &format!("half {wrapped_count} {}", stats.problem), actions);
+                break_off(self.client, tracee, &format!("half {wrapped_count} {}", stats.problem), actions);
                 return;
             }
             Part::Half { .. } => {}
@@ -79,7 +79,22 @@ impl Session {
         match part {
             Part::Rest { .. } => {
                 tracee.data = Data::Archived;
-                self.stats.push(stats_of(tracee, stats));
+                let stats = stats_of(tracee, stats);
+                let disposition = ProviderDisposition::EndedBeforeStart;
+                if stats.disposition == disposition {
+                    let (client, name, pid) = (self.client, tracee.name.clone(), tracee.pid);
+                    let (reason, disposition, problem) = (None, Some(disposition), String::new());
+                    actions.push_back(Action::ReportMissing {
+                        client,
+                        provider,
+                        name,
+                        pid,
+                        reason,
+                        disposition,
+                        problem,
+                    });
+                }
+                self.stats.push(stats);
             }
             Part::Half { wrapped_count, durable_data_end } => {
                 tracee.stream.finish();

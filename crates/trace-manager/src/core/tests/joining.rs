@@ -87,7 +87,9 @@ fn one_that_gets_no_buffer_is_named_and_not_waited_for() {
     let mut bench = Bench::initialized(&[A, B]);
     bench.start();
     bench.send(A, started());
-    let reason = "no room in /dev/shm: need 4194304, have 4096".to_owned();
+    let no_space =
+        zx_sim::Error::NoSpace { directory: "/dev/shm".into(), needed: 4_194_304, available: 4096 };
+    let reason = Unmade::from(no_space);
     assert_eq!(
         bench.event(Event::TraceeFailed { provider: B, reason: reason.clone() }),
         [
@@ -101,7 +103,8 @@ fn one_that_gets_no_buffer_is_named_and_not_waited_for() {
     assert_eq!(bench.log, [format!("provider 2 \"provider-2\" (pid 1002): not traced: {reason}")]);
     assert_eq!(bench.stop(true), [Action::StopTracee(A), entered(SessionState::Stopping)]);
     bench.send(A, FifoRequest::Stopped);
-    let untraced = ProviderStats { problem: reason, ..bare_entry(B, "not traced") };
+    let problem = reason.to_string();
+    let untraced = ProviderStats { problem, is_out_of_space: true, ..bare_entry(B, "not traced") };
     assert_eq!(
         bench.transferred(A),
         [entered(SessionState::Stopped), stop_reply(vec![entry(A, "stopped"), untraced])]
@@ -126,15 +129,21 @@ fn a_client_that_asks_for_it_gets_reports_of_single_providers() {
         let (name, reason) = (name.to_owned(), reason.to_owned());
         Action::Untraced(CLIENT, Untraced { name, pid, reason })
     };
-    let refused = |uid| Event::ProviderRefused { name: "old".into(), pid: 9, uid, reason: "too old".into() };
+    let refused = |uid| Event::ProviderRefused {
+        provider: ProviderId(5),
+        name: "old".into(),
+        pid: 9,
+        uid,
+        reason: "too old".into(),
+    };
     assert_eq!(bench.event(refused(uid)), [untraced("old", 9, "too old")]);
-    let failed = bench.event(Event::TraceeFailed { provider: A, reason: "no room".to_owned() });
-    let untraced = untraced("provider-1", 1001, "no room");
+    let failed = bench.event(Event::TraceeFailed { provider: A, reason: Unmade::Gone });
+    let untraced = untraced("provider-1", 1001, "it is gone");
     assert_eq!(failed, [Action::TerminateTracee(A), untraced, Action::DropTracee(A)]);
     let ended = bench.core.ended(CLIENT);
     let ends: Vec<_> =
         ended.iter().map(|stats| (&*stats.name, &*stats.disposition, &*stats.problem)).collect();
-    assert_eq!(ends, [("old", "refused", "too old"), ("provider-1", "not traced", "no room")]);
+    assert_eq!(ends, [("old", "refused", "too old"), ("provider-1", "not traced", "it is gone")]);
 }
 
 //= docs/protocol.md#providers-that-cannot-be-recorded
@@ -164,10 +173,9 @@ fn a_provider_that_does_not_start_in_time_is_reported_and_never_stops() {
 #[test]
 fn a_refusal_before_the_start_is_still_reported_after_it() {
     let mut bench = Bench::initialized(&[A]);
-    let reason = "no room".to_owned();
-    bench.event(Event::TraceeFailed { provider: A, reason: reason.clone() });
+    bench.event(Event::TraceeFailed { provider: A, reason: Unmade::Gone });
     bench.start();
-    let untraced = ProviderStats { problem: reason, ..bare_entry(A, "not traced") };
+    let untraced = ProviderStats { problem: "it is gone".to_owned(), ..bare_entry(A, "not traced") };
     assert_eq!(
         bench.stop(true),
         [entered(SessionState::Stopping), entered(SessionState::Stopped), stop_reply(vec![untraced])]

@@ -144,7 +144,14 @@ fn another_clients_requests_do_not_touch_the_session() {
             uid: Uid::ROOT,
             config: TraceConfig::default()
         }),
-        [Action::RefuseClient { client: other, reason: "the trace manager is in use by pid 77".to_owned() }]
+        [Action::RefuseClient {
+            client: other,
+            refusal: Refusal {
+                reason: "the trace manager is in use by pid 77".to_owned(),
+                recorder: Some(Recorder { pid: Some(77), ..Recorder::default() }),
+                limit: None
+            }
+        }]
     );
     let options = StopOptions { write_results: true };
     assert_eq!(

@@ -76,14 +76,22 @@ fn no_program_is_asked_for_twice() {
     let mut bench = two();
     let third = ClientId(10);
     let refusal = |bench: &mut Bench, programs: &[&str]| match &bench.event(initialize(third, programs))[..] {
-        [Action::RefuseClient { client, reason }] if *client == third => Some(reason.clone()),
+        [Action::RefuseClient { client, refusal }] if *client == third => Some(refusal.clone()),
         _ => None,
     };
-    let by = |pid| Some(format!("the trace manager is in use by pid {pid}"));
-    assert_eq!(refusal(&mut bench, &[]), by(77), "all programs");
-    assert_eq!(refusal(&mut bench, &["provider-3", "provider-2"]), by(78));
+    let by = |pid: u64, program: Option<&str>| {
+        let (pid, program) = (Some(pid), program.map(str::to_owned));
+        let reason = format!("the trace manager is in use by pid {}", pid.unwrap_or(0));
+        Some(Refusal {
+            reason,
+            recorder: Some(Recorder { pid, program, ..Recorder::default() }),
+            limit: None,
+        })
+    };
+    assert_eq!(refusal(&mut bench, &[]), by(77, None), "all programs");
+    assert_eq!(refusal(&mut bench, &["provider-3", "provider-2"]), by(78, Some("provider-2")));
     // Whether it runs or not.
-    assert_eq!(refusal(&mut bench, &["later"]), by(78));
+    assert_eq!(refusal(&mut bench, &["later"]), by(78, Some("later")));
     assert_eq!(refusal(&mut bench, &["provider-3"]), None);
     assert_eq!(
         bench.core.providers(Uid::ROOT).iter().map(|info| info.recorded_by).collect::<Vec<_>>(),

@@ -142,13 +142,20 @@ fn what_another_user_records_is_not_shown() {
     let mut bench = of_all_users(Uid::ROOT);
     bench.event(initialize(CLIENT, ALICE));
     bench.start();
-    let refused = |reason: &str| [Action::RefuseClient { client: other, reason: reason.to_owned() }];
-    let named = refused("the trace manager is in use by \"secret\" (pid 77)");
+    let refused = |reason: &str, pid: Option<u64>, uid: Uid| {
+        let recorder = Some(Recorder { pid, uid: uid.0, ..Recorder::default() });
+        let refusal = Refusal { reason: reason.to_owned(), recorder, limit: None };
+        [Action::RefuseClient { client: other, refusal }]
+    };
+    let named = refused("the trace manager is in use by \"secret\" (pid 77)", Some(77), ALICE);
     assert_eq!(bench.event(initialize(other, ALICE)), named);
     assert_eq!(bench.event(initialize(other, Uid::ROOT)), named);
     let mut of_root = of_all_users(Uid::ROOT);
     of_root.event(initialize(CLIENT, Uid::ROOT));
-    assert_eq!(of_root.event(initialize(other, BOB)), refused("the trace manager is in use by user 0"));
+    assert_eq!(
+        of_root.event(initialize(other, BOB)),
+        refused("the trace manager is in use by user 0", None, Uid::ROOT)
+    );
     assert_eq!(of_root.core.providers(BOB)[0].recording.as_deref(), Some("user 0"));
     assert_eq!(of_root.core.providers(BOB)[0].recorded_by, None);
     let refused = [Action::ReplySnapshot(other, Err(SnapshotError::NotStarted))];

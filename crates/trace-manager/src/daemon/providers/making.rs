@@ -2,7 +2,7 @@
 //! be served meanwhile.
 
 use super::{Providers, Tracee};
-use crate::core::{ClientId, Event};
+use crate::core::{ClientId, Event, Unmade};
 use crate::daemon::Key;
 use crate::daemon::io::Io;
 use crate::daemon::wire::send;
@@ -16,7 +16,7 @@ use trace_protocol::fifo::{FIFO_DEPTH, PACKET_BYTES};
 use trace_protocol::provider::{ProviderConfig, ProviderRequest};
 use trace_protocol::{BufferDisposition, BufferingMode, Message, Txid};
 use zx_sim::ticks;
-use zx_sim::{Backing, Error, Fifo, Handle, PidNamespace, Signals, Vmo, available_in};
+use zx_sim::{Backing, Fifo, Handle, PidNamespace, Signals, Vmo, available_in};
 
 /// How much of a buffer is backed before everything else is checked.
 const BACKING_STEP_BYTES: u64 = 8 << 20;
@@ -58,28 +58,27 @@ impl Providers {
         size: u64,
         mode: BufferingMode,
         categories: Vec<String>,
-    ) -> Result<(), String> {
-        let text = |error: Error| error.to_string();
-        let session = self.sessions.get_mut(&client).ok_or("there is no session")?;
+    ) -> Result<(), Unmade> {
+        let session = self.sessions.get_mut(&client).ok_or(Unmade::NoSession)?;
         if session.privacy && self.providers.get(&id).is_some_and(|provider| !provider.redacts) {
-            return Err("it was built with an earlier release, which records all texts".to_owned());
+            return Err(Unmade::RecordsAllTexts);
         }
         let directory = session.directory(&self.buffers)?.path().to_owned();
-        let provider = self.providers.get_mut(&id).ok_or("it is gone")?;
+        let provider = self.providers.get_mut(&id).ok_or(Unmade::Gone)?;
         // It may record by itself again between two recordings.
         provider.has_handed_over = false;
         let info = provider.buffer_info(id, size, session.has_metadata);
         let file = info.file_name();
         let is_sparse = provider.backs_buffer;
-        let promised = self.promised(&directory, size).map_err(text)?;
+        let promised = self.promised(&directory, size)?;
         let backing = if is_sparse {
-            let layout = Layout::new(size, mode.into()).map_err(|error| error.to_string())?;
+            let layout = Layout::new(size, mode.into())?;
             Backing::begin_sparse(&directory, &file, size, &layout.first_parts(), promised)
         } else {
             Backing::begin_beside(&directory, &file, size, promised)
         };
-        let backing = backing.map_err(text)?;
-        let unready = Unready { id, session: client, backing, info, mode, categories, next: Vec::new() };
+        let (session, next) = (client, Vec::new());
+        let unready = Unready { id, session, backing: backing?, info, mode, categories, next };
         self.unready.push_back(unready);
         Ok(())
     }
@@ -114,7 +113,7 @@ impl Providers {
         let made = match unready.backing.step(BACKING_STEP_BYTES) {
             Ok(None) => return true,
             Ok(Some(vmo)) => Ok(vmo),
-            Err(error) => Err(error.to_string()),
+            Err(error) => Err(error.into()),
         };
         if let Some(unready) = self.unready.remove(place) {
             let provider = unready.id;
@@ -126,15 +125,14 @@ impl Providers {
     }
 
     /// Makes the FIFO and sends Initialize, and the messages that follow it.
-    fn hand_over(&mut self, unready: Unready, vmo: Vmo, io: &Io) -> Result<(), String> {
+    fn hand_over(&mut self, unready: Unready, vmo: Vmo, io: &Io) -> Result<(), Unmade> {
         let Unready { id, session: client, info, mode, categories, next, .. } = unready;
-        let text = |error: Error| error.to_string();
         let size = info.bytes;
-        let session = self.sessions.get_mut(&client).ok_or("there is no session")?;
+        let session = self.sessions.get_mut(&client).ok_or(Unmade::NoSession)?;
         session.directory(&self.buffers)?.note(&Entry::Provider(info));
-        let provider = self.providers.get_mut(&id).ok_or("it is gone")?;
-        let (ours, theirs) = Fifo::create(PACKET_BYTES, FIFO_DEPTH).map_err(text)?;
-        let own = Arc::new(vmo.duplicate().map_err(text)?.into_read_only());
+        let provider = self.providers.get_mut(&id).ok_or(Unmade::Gone)?;
+        let (ours, theirs) = Fifo::create(PACKET_BYTES, FIFO_DEPTH)?;
+        let own = Arc::new(vmo.duplicate()?.into_read_only());
         let request = ProviderRequest::Initialize {
             config: ProviderConfig {
                 buffering_mode: mode,
@@ -154,7 +152,7 @@ impl Providers {
             },
         };
         let key = Key::Fifo(id).encode();
-        io.waits.add(&ours, key, Signals::READABLE | Signals::PEER_CLOSED).map_err(text)?;
+        io.waits.add(&ours, key, Signals::READABLE | Signals::PEER_CLOSED)?;
         if let Some(channel) = &provider.channel {
             if provider.is_elsewhere
                 && let Some(namespace) = PidNamespace::of_this_process()
@@ -337,8 +335,8 @@ mod tests {
         providers.providers.get_mut(&ONE).unwrap().redacts = false;
         let mut initialize =
             |id| providers.initialize(CLIENT, id, 4 << 20, BufferingMode::Oneshot, Vec::new());
-        let reason = "it was built with an earlier release, which records all texts".to_owned();
-        assert_eq!([ONE, TWO].map(&mut initialize), [Err(reason), Ok(())]);
+        let made = [ONE, TWO].map(&mut initialize);
+        assert!(matches!(made, [Err(Unmade::RecordsAllTexts), Ok(())]), "{made:?}");
         while providers.make_buffers(&mut io) {}
         assert!(request(&channels[0]).is_none());
         match request(&channels[1]) {
@@ -353,7 +351,7 @@ mod tests {
         let mut io = Io::new().unwrap();
         let reason =
             providers.initialize(CLIENT, ONE, u64::MAX / 4, BufferingMode::Oneshot, Vec::new()).unwrap_err();
-        assert!(reason.starts_with("no room in "), "{reason}");
+        assert!(reason.is_out_of_space(), "{reason}");
         // A directory that is full before all of it is backed: its file is not left.
         providers.initialize(CLIENT, ONE, 4096, BufferingMode::Oneshot, Vec::new()).unwrap();
         providers.providers.clear();
@@ -361,7 +359,7 @@ mod tests {
         let Some(Event::TraceeFailed { provider: ONE, reason }) = io.events.pop_front() else {
             panic!("a buffer that is not made")
         };
-        assert_eq!(reason, "it is gone");
+        assert!(matches!(reason, Unmade::Gone), "{reason}");
     }
 
     //= docs/protocol.md#a-provider-that-dies

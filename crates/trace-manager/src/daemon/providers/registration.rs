@@ -12,7 +12,6 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 use trace_format::buffer::BUFFER_VERSION;
-use trace_format::units::ProviderId;
 use trace_protocol::limits::{
     MAX_PROVIDER_COMMAND_LINE_BYTES, MAX_PROVIDER_NAME_BYTES, MAX_PROVIDERS_OF_A_USER,
 };
@@ -218,18 +217,18 @@ impl Providers {
         };
         if let Some((_, reason)) = refusal {
             log(&format!("provider \"{}\" refused: {reason}", registration.name));
-            let name = plain_name(&registration.name);
-            io.events.push_back(Event::ProviderRefused { name, pid, uid, reason: reason.clone() });
+            let (provider, name) = (self.new_id(), plain_name(&registration.name));
+            let refused = Event::ProviderRefused { provider, name, pid, uid, reason: reason.clone() };
+            io.events.push_back(refused);
             send(&channel, ProviderRequest::Refused { reason }.encode(Txid::ONE_WAY));
             return;
         }
         let name = plain_name(&registration.name);
-        let id = ProviderId(self.next_id);
+        let id = self.new_id();
         let key = Key::Provider(id).encode();
         if io.waits.add(&channel, key, Signals::READABLE | Signals::PEER_CLOSED).is_err() {
             return;
         }
-        self.next_id += 1;
         let provider = Provider {
             name: name.clone(),
             pid,

@@ -2,9 +2,10 @@
 //! and what has become of those that have ended.
 
 use super::alerts::UnrecordedAlerts;
+use super::missing::MissingPrograms;
 use super::snapshots::Kept;
 use super::{Providers, Tracee};
-use crate::core::{ClientId, Uid};
+use crate::core::{ClientId, Uid, Unmade};
 use crate::daemon::ends::Ends;
 use crate::daemon::session_dir::{Beginning, SessionDir};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -37,17 +38,21 @@ pub(super) struct Session {
     pub alerts: UnrecordedAlerts,
     /// How its programs have ended.
     pub ends: Ends,
+    /// Programs of which something is missing.
+    pub missing: MissingPrograms,
+    /// When it began.
+    pub began: SystemTime,
 }
 
 impl Session {
     /// The directory, which is made if there is none.
-    pub fn directory(&mut self, buffers: &RuntimeDir) -> Result<&mut SessionDir, String> {
+    pub fn directory(&mut self, buffers: &RuntimeDir) -> Result<&mut SessionDir, Unmade> {
         match &mut self.directory {
             Some(directory) => Ok(directory),
             none => {
                 // What is missing now, a descriptor or room, may be there for the next program.
-                let beginning = self.beginning.as_ref().ok_or("there is no session")?;
-                let made = SessionDir::create(buffers, beginning).map_err(|error| error.to_string())?;
+                let beginning = self.beginning.as_ref().ok_or(Unmade::NoSession)?;
+                let made = SessionDir::create(buffers, beginning)?;
                 self.beginning = None;
                 Ok(none.insert(made))
             }
@@ -81,6 +86,8 @@ impl Providers {
             kept: Kept::up_to(config.keep_ended_bytes),
             alerts: UnrecordedAlerts::default(),
             ends: Ends::default(),
+            missing: MissingPrograms::default(),
+            began: SystemTime::now(),
         };
         self.sessions.insert(client, session);
     }

@@ -2,7 +2,7 @@
 //! has nothing but that buffer, in the session's directory.
 
 use super::{Provider, Providers, Tracee};
-use crate::core::Event;
+use crate::core::{Event, Unmade};
 use crate::daemon::io::Io;
 use crate::daemon::log::log;
 use std::collections::VecDeque;
@@ -35,9 +35,7 @@ impl Providers {
             return;
         }
         if mode == BufferingMode::Streaming || std::mem::replace(&mut provider.has_handed_over, true) {
-            log(&format!("provider {} broke the protocol: it hands a buffer over", from.0));
-            self.close(from, io);
-            return;
+            return self.break_off(from, "it hands a buffer over", io);
         }
         match self.adopt(from, buffer, mode) {
             Ok(provider) => io.events.push_back(Event::HandedOver { provider, from }),
@@ -48,17 +46,16 @@ impl Providers {
     }
 
     /// Moves the buffer into the session's directory, and makes a provider that has it.
-    fn adopt(&mut self, from: ProviderId, buffer: Handle, mode: BufferingMode) -> Result<ProviderId, String> {
-        let text = |error: zx_sim::Error| error.to_string();
-        let client = self.session_of(from).ok_or("there is no session")?;
-        let session = self.sessions.get_mut(&client).ok_or("there is no session")?;
+    fn adopt(&mut self, from: ProviderId, buffer: Handle, mode: BufferingMode) -> Result<ProviderId, Unmade> {
+        let client = self.session_of(from).ok_or(Unmade::NoSession)?;
+        let session = self.sessions.get_mut(&client).ok_or(Unmade::NoSession)?;
         let has_metadata = session.has_metadata;
         let session = session.directory(&self.buffers)?;
-        let source = self.providers.get(&from).ok_or("it is gone")?;
-        let theirs = Vmo::from_handle_beside(buffer, source.uid.0, session.path()).map_err(text)?;
-        let (size, origin) = (theirs.size().map_err(text)?, theirs.identity().map_err(text)?);
+        let source = self.providers.get(&from).ok_or(Unmade::Gone)?;
+        let theirs = Vmo::from_handle_beside(buffer, source.uid.0, session.path())?;
+        let (size, origin) = (theirs.size()?, theirs.identity()?);
         if size > MAX_BYTES {
-            return Err(format!("it has {size} bytes, expected {MAX_BYTES} at most"));
+            return Err(Unmade::TooLarge { found: size, limit: MAX_BYTES });
         }
         let id = ProviderId(self.next_id);
         self.next_id += 1;
@@ -69,7 +66,7 @@ impl Providers {
         };
         let name = info.file_name();
         let own = theirs.link_in(session.path(), &name);
-        let vmo = own.or_else(|_| theirs.copy_in(session.path(), &name, size)).map_err(text)?;
+        let vmo = own.or_else(|_| theirs.copy_in(session.path(), &name, size))?;
         let vmo = Arc::new(vmo.into_read_only());
         // From here on it is part of this session, wherever else it still is.
         session.note(&Entry::Provider(info));

@@ -8,6 +8,17 @@ use trace_archive::confirm::{check_file, name_of};
 use trace_protocol::controller::ArchiveFile;
 use zx_sim::{Error, Handle, Socket};
 
+/// Why no file can be written.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum SpoolError {
+    #[error("what was given to write into is no file")]
+    NoFile,
+    #[error("cannot start a thread")]
+    Thread(#[source] io::Error),
+    #[error(transparent)]
+    System(#[from] Error),
+}
+
 /// A file that is being written.
 #[derive(Debug)]
 pub(super) struct Spool {
@@ -19,12 +30,11 @@ pub(super) struct Spool {
 
 impl Spool {
     /// Starts writing into a file, and returns the file's identity.
-    pub fn start(file: Handle, path: String) -> Result<(Self, FileWriter, ArchiveFile), String> {
-        let (device, inode) = file.file().ok_or("what was given to write into is no file")?;
+    pub fn start(file: Handle, path: String) -> Result<(Self, FileWriter, ArchiveFile), SpoolError> {
+        let (device, inode) = file.file().ok_or(SpoolError::NoFile)?;
         let archive = ArchiveFile { path: path.clone(), device, inode };
-        let failed = |error: Error| error.to_string();
-        let (done, end) = Socket::pair().map_err(failed)?;
-        let (writer, mut writing) = FileWriter::new(file).map_err(failed)?;
+        let (done, end) = Socket::pair()?;
+        let (writer, mut writing) = FileWriter::new(file)?;
         let discarder = writing.discarder();
         let thread = std::thread::Builder::new().name("trace-spool".to_owned()).spawn(move || {
             let result = write(&mut writing, Path::new(&path));
@@ -33,7 +43,7 @@ impl Spool {
             drop(end);
             result
         });
-        let thread = thread.map_err(|error| format!("cannot start a thread: {error}"))?;
+        let thread = thread.map_err(SpoolError::Thread)?;
         Ok((Self { thread, done, discarder }, writer, archive))
     }
 

@@ -207,6 +207,7 @@ impl Ledger {
         match action {
             Action::RefuseClient { client, .. } => assert_ne!(self.client, Some(*client)),
             Action::BeginArchive { .. } => assert!(self.parts.is_empty()),
+            Action::ReportMissing { client, .. } => assert_eq!(self.client, Some(*client)),
             Action::InitializeTracee { provider, .. } => {
                 let before = self.parts.insert(*provider, Share::default());
                 assert!(before.is_none(), "{provider:?} has a buffer already");

@@ -373,7 +373,7 @@ impl World {
 
     fn initialize_tracee(&mut self, provider: ProviderId) {
         if self.has_faults && self.random.chance(5) {
-            let event = Event::TraceeFailed { provider, reason: "no room".to_owned() };
+            let event = Event::TraceeFailed { provider, reason: Unmade::Gone };
             self.later(Duration::ZERO, Incident::Event(event));
             return;
         }

@@ -1,0 +1,80 @@
+//! Notes of programs that have stopped waiting for their manager before it knew of them, in the runtime
+//! directory of their user: each has written its name, and was not recorded.
+//= docs/protocol.md#programs-of-which-something-is-missing
+
+use crate::files;
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+use trace_protocol::limits::MAX_PROVIDER_NAME_BYTES;
+use trace_protocol::registry::GAVE_UP_PREFIX;
+
+/// How many notes are read at a time.
+const MOST: usize = 1000;
+
+/// A program that gave up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    path: PathBuf,
+    /// Its process.
+    pub pid: u64,
+    /// Its user.
+    pub uid: u32,
+    /// Its name, without control characters.
+    pub name: String,
+    /// When it gave up.
+    pub at: SystemTime,
+}
+
+impl Note {
+    fn read(path: PathBuf) -> Option<Self> {
+        let pid = path.file_name()?.to_str()?.strip_prefix(GAVE_UP_PREFIX)?.parse().ok()?;
+        let file = files::open(&path).ok()?;
+        let found = file.metadata().ok()?;
+        let mut name = Vec::new();
+        file.take(MAX_PROVIDER_NAME_BYTES as u64).read_to_end(&mut name).ok()?;
+        let mut name = String::from_utf8_lossy(&name).replace(char::is_control, "\u{fffd}");
+        name.truncate(name.floor_char_boundary(MAX_PROVIDER_NAME_BYTES));
+        Some(Self { path, pid, uid: found.uid(), name, at: found.modified().ok()? })
+    }
+
+    /// Deletes it.
+    ///
+    /// # Errors
+    /// It cannot be deleted.
+    pub fn delete(&self) -> io::Result<()> {
+        std::fs::remove_file(&self.path)
+    }
+}
+
+/// The notes in a runtime directory, at most 1000.
+#[must_use]
+pub fn notes(runtime: &Path) -> Vec<Note> {
+    let entries = std::fs::read_dir(runtime).into_iter().flatten().flatten();
+    let paths = entries.map(|entry| entry.path());
+    paths.filter_map(Note::read).take(MOST).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notes_are_plain_files_with_a_process_in_their_names() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(format!("{GAVE_UP_PREFIX}{name}"));
+        std::fs::write(path("7"), "app\u{1b}[2J").unwrap();
+        std::fs::write(path("x"), "none").unwrap();
+        std::fs::write(directory.path().join("recording.7"), "none").unwrap();
+        std::os::unix::fs::symlink(path("7"), path("8")).unwrap();
+        std::fs::write(path("9"), "\u{e4}".repeat(500)).unwrap();
+        let mut found = notes(directory.path());
+        found.sort_by_key(|note| note.pid);
+        let names: Vec<_> = found.iter().map(|note| (note.pid, note.name.as_str())).collect();
+        assert_eq!(names, [(7, "app\u{fffd}[2J"), (9, &*"\u{e4}".repeat(50))]);
+        assert_eq!(found[0].uid, rustix::process::geteuid().as_raw());
+        found[0].delete().unwrap();
+        assert!(!path("7").exists());
+    }
+}
