@@ -20,6 +20,7 @@ mod queue;
 mod session;
 pub mod startup;
 mod thread;
+mod unrecorded;
 mod watch;
 
 pub use config::{Category, Config, config, ticks_per_second};

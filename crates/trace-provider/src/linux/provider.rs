@@ -8,6 +8,7 @@ use crate::linux::fork::ClosedInChildren;
 use crate::linux::lock::Mutex;
 use crate::linux::memory_dump::{self, MemoryDump};
 use crate::linux::queue::{Missing, Receiver, Sender, queue};
+use crate::linux::unrecorded::Unrecorded;
 use crate::linux::{callbacks, fork, manager, startup, thread};
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -225,8 +226,8 @@ impl Running {
         is_answer_wanted: bool,
         inherited: Option<Channel>,
         progress: Sender<Progress>,
-    ) -> Result<Self, String> {
-        let (waker, wakes) = zx_sim::wake_pair().map_err(|error| error.to_string())?;
+    ) -> Result<Self, Unrecorded> {
+        let (waker, wakes) = zx_sim::wake_pair()?;
         let closed_in_children = ClosedInChildren::new(&waker);
         let waker = Arc::new(waker);
         let (commands, received) = Commands::new(&waker);

@@ -4,6 +4,7 @@ use crate::linux::atrace;
 use crate::linux::buffer;
 use crate::linux::config;
 use crate::linux::startup::{self, Directory, Left, Purpose};
+use crate::linux::unrecorded::Unrecorded;
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
@@ -18,7 +19,7 @@ use trace_protocol::{BufferDisposition, FifoRequest};
 use zx_sim::{Fifo, Handle, LiveLock, PidNamespace, Signals, ThreadNumbers, Vmo};
 
 /// Why a second provider of a process is not recorded.
-const OTHER_PROVIDER: &str = "this process is recorded already, through another provider";
+const OTHER_PROVIDER: &str = ", through another provider";
 /// How long a stop waits for threads that are inside an event.
 const STOP_WAIT: Duration = Duration::from_secs(1);
 /// How soon a packet is tried again that did not fit into the FIFO.
@@ -80,22 +81,17 @@ impl Session {
         alert: AlertHandler,
         wake: WakeHandler,
         namespace: Option<&PidNamespace>,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, Unrecorded> {
         if config.buffer_header_version != BUFFER_VERSION {
-            return Err(format!(
-                "the manager's buffer header has version {}, this program writes version {BUFFER_VERSION}",
-                config.buffer_header_version
-            ));
+            return Err(Unrecorded::BufferHeader { found: config.buffer_header_version });
         }
         if !zx_sim::ticks::adopt(&config.tick_source) {
-            let source = zx_sim::ticks::source().name();
-            return Err(format!("the manager's clock is {}, this program's is {source}", config.tick_source));
+            return Err(Unrecorded::Clock { found: config.tick_source });
         }
         let mode = BufferMode::from(config.buffering_mode);
-        let fifo =
-            Fifo::from_handle(config.fifo, PACKET_BYTES, FIFO_DEPTH).map_err(|error| error.to_string())?;
-        let vmo = Vmo::from_handle(config.buffer).map_err(cannot_map)?;
-        let live = vmo.lock_live().map_err(cannot_map)?;
+        let fifo = Fifo::from_handle(config.fifo, PACKET_BYTES, FIFO_DEPTH)?;
+        let vmo = Vmo::from_handle(config.buffer).map_err(Unrecorded::Unmappable)?;
+        let live = vmo.lock_live().map_err(Unrecorded::Unmappable)?;
         let takes_startup = config.takes_startup;
         let process = config.process_koid.unwrap_or_else(zx_sim::process_koid);
         let thread_koids = thread_koids(process, namespace.map(PidNamespace::numbers));
@@ -117,7 +113,7 @@ impl Session {
             takes_startup,
             left: None,
             #[cfg(feature = "local")]
-            buffer: (vmo.duplicate().map_err(cannot_map)?, mode, config.ticks_per_second),
+            buffer: (vmo.duplicate().map_err(Unrecorded::Unmappable)?, mode, config.ticks_per_second),
             fifo,
             live,
             state: State::Initialized,
@@ -162,7 +158,7 @@ impl Session {
         disposition: BufferDisposition,
         additional_categories: &[String],
         hand_over: impl FnOnce(HandedOver),
-    ) -> Result<(), String> {
+    ) -> Result<(), Unrecorded> {
         let disposition = match disposition {
             BufferDisposition::ClearEntire => Disposition::ClearEntire,
             BufferDisposition::ClearNondurable => Disposition::ClearNondurable,
@@ -172,8 +168,8 @@ impl Session {
             Some(Some(handed_over)) => hand_over(handed_over),
             Some(None) => {}
             None => {
-                let engine = self.engine.as_ref().ok_or("it has no buffer")?;
-                engine.start(disposition, additional_categories).map_err(|error| error.to_string())?;
+                let engine = self.engine.as_ref().ok_or(Unrecorded::NoBuffer)?;
+                engine.start(disposition, additional_categories)?;
             }
         }
         self.state = State::Started;
@@ -186,7 +182,10 @@ impl Session {
     /// Goes on in the manager's buffer, if the program has recorded into one of its own so far; returns that
     /// if the manager takes it.
     //= docs/protocol.md#what-was-recorded-before
-    fn go_over(&mut self, additional_categories: &[String]) -> Result<Option<Option<HandedOver>>, String> {
+    fn go_over(
+        &mut self,
+        additional_categories: &[String],
+    ) -> Result<Option<Option<HandedOver>>, Unrecorded> {
         let Some(Prepared { vmo, mode, config }) = self.prepared.as_deref() else {
             return Ok(None);
         };
@@ -342,19 +341,15 @@ pub(crate) struct HandedOver {
 
 impl Prepared {
     /// Hands the manager's buffer to the engine.
-    fn initialize(self) -> Result<Engine, String> {
+    fn initialize(self) -> Result<Engine, Unrecorded> {
         let Self { vmo, mode, config } = self;
-        let region = buffer::region(&vmo).map_err(cannot_map)?;
+        let region = buffer::region(&vmo).map_err(Unrecorded::Unmappable)?;
         set_config(mode, &config);
         engine::initialize(region, mode, config).map_err(|error| match error {
-            engine::Error::BadState { .. } => OTHER_PROVIDER.to_owned(),
-            error => error.to_string(),
+            engine::Error::BadState { .. } => Unrecorded::Already { by: OTHER_PROVIDER },
+            error => error.into(),
         })
     }
-}
-
-fn cannot_map(error: zx_sim::Error) -> String {
-    format!("cannot map the buffer: {error}")
 }
 
 /// Has the application find what is recorded.

@@ -21,6 +21,7 @@
 pub(crate) mod directory;
 
 use crate::linux::lock::Mutex;
+use crate::linux::unrecorded::Unrecorded;
 use crate::linux::{atrace, buffer, config};
 pub use crate::startup_options::Options;
 pub(crate) use directory::Directory;
@@ -150,23 +151,30 @@ pub(crate) fn begin_by_environment_as(name: Option<&str>) {
     }
 }
 
-fn options_of(categories: &str, mode: Option<String>, size: Option<String>) -> Result<Options, String> {
+fn wrong(name: &'static str, problem: String) -> Unrecorded {
+    Unrecorded::Option { name, problem }
+}
+
+fn options_of(categories: &str, mode: Option<String>, size: Option<String>) -> Result<Options, Unrecorded> {
     let mut options = Options::of(categories);
     if let Some(problem) = options.problem() {
-        return Err(format!("{CATEGORIES_VARIABLE} has {problem}"));
+        return Err(wrong(CATEGORIES_VARIABLE, format!("has {problem}")));
     }
     if options.categories.is_empty() {
-        return Err(format!("{CATEGORIES_VARIABLE} has no category; * is all"));
+        return Err(wrong(CATEGORIES_VARIABLE, "has no category; * is all".to_owned()));
     }
     options.mode = match mode.as_deref() {
         None | Some("" | "oneshot") => BufferMode::Oneshot,
         Some("circular") => BufferMode::Circular,
-        Some(other) => return Err(format!("{MODE_VARIABLE} is \"{other}\", expected oneshot or circular")),
+        Some(other) => {
+            return Err(wrong(MODE_VARIABLE, format!("is \"{other}\", expected oneshot or circular")));
+        }
     };
     if let Some(size) = size.filter(|size| !size.is_empty()) {
         let mebibytes = size.parse().ok();
-        options.buffer_mebibytes = mebibytes
-            .ok_or_else(|| format!("{SIZE_VARIABLE} is \"{size}\", expected a number of MiB up to 64"))?;
+        options.buffer_mebibytes = mebibytes.ok_or_else(|| {
+            wrong(SIZE_VARIABLE, format!("is \"{size}\", expected a number of MiB up to 64"))
+        })?;
     }
     Ok(options)
 }
@@ -194,18 +202,18 @@ fn take() -> Option<Recording> {
 }
 
 /// Begins to record as a provider of this name.
-pub(crate) fn begin_as(name: &str, options: &Options, purpose: Purpose) -> Result<(), String> {
+pub(crate) fn begin_as(name: &str, options: &Options, purpose: Purpose) -> Result<(), Unrecorded> {
     if options.mode == BufferMode::Streaming {
-        return Err("a buffer of its own is oneshot or circular".to_owned());
+        return Err(Unrecorded::Streaming);
     }
     if !(1..=MAX_MEBIBYTES).contains(&options.buffer_mebibytes) {
-        return Err(format!("a buffer of {} MiB, expected 1 to {MAX_MEBIBYTES}", options.buffer_mebibytes));
+        return Err(Unrecorded::Mebibytes { found: options.buffer_mebibytes, limit: MAX_MEBIBYTES });
     }
     if let Some(problem) = options.problem() {
-        return Err(format!("the list of categories has {problem}"));
+        return Err(wrong("the list of categories", format!("has {problem}")));
     }
     if engine::state() != engine::State::Idle {
-        return Err("this process is recorded already".to_owned());
+        return Err(Unrecorded::Already { by: "" });
     }
     let (directory, vmo) = Directory::create(name, options.mode, options.buffer_mebibytes * MEBIBYTE)?;
     let ticks_per_second = directory.ticks_per_second();
@@ -213,11 +221,10 @@ pub(crate) fn begin_as(name: &str, options: &Options, purpose: Purpose) -> Resul
         categories: Categories::Listed(options.categories.clone()),
         ..trace_engine::Config::new(zx_sim::process_koid(), zx_sim::process_name(), ticks_per_second)
     };
-    let region = buffer::region(&vmo).map_err(|error| error.to_string());
+    let region = buffer::region(&vmo).map_err(Unrecorded::from);
     let begun = region.and_then(|region| {
-        let text = |error: engine::Error| error.to_string();
-        let engine = engine::initialize(region, options.mode, config).map_err(text)?;
-        engine.start(Disposition::ClearEntire, &[]).map_err(text)?;
+        let engine = engine::initialize(region, options.mode, config)?;
+        engine.start(Disposition::ClearEntire, &[])?;
         Ok(engine)
     });
     let engine = match begun {
@@ -301,16 +308,13 @@ pub(crate) fn go_over(
     mode: BufferMode,
     config: &trace_engine::Config,
     additional_categories: &[String],
-) -> Option<Result<(Engine, Left), String>> {
+) -> Option<Result<(Engine, Left), Unrecorded>> {
     let recording = take()?;
     let mut attempts = 0;
     loop {
         attempts += 1;
-        let gone_over = buffer::region(buffer).map_err(|error| error.to_string()).and_then(|region| {
-            recording
-                .engine
-                .go_over(region, mode, config.clone(), additional_categories)
-                .map_err(|error| error.to_string())
+        let gone_over = buffer::region(buffer).map_err(Unrecorded::from).and_then(|region| {
+            Ok(recording.engine.go_over(region, mode, config.clone(), additional_categories)?)
         });
         match gone_over {
             Ok(stopped) => {
@@ -470,9 +474,12 @@ mod tests {
         assert_eq!((options.mode, options.buffer_mebibytes), (BufferMode::Circular, 8));
         assert_eq!(options_of("a", None, some("")).unwrap(), Options::of("a"));
         assert!(options_of("kernel:uprobe:/bin/sh:main,a", None, None).is_ok());
-        assert_eq!(options_of(", ,", None, None).unwrap_err(), "TRACE_STARTUP has no category; * is all");
         assert_eq!(
-            options_of("a,-#group", None, None).unwrap_err(),
+            options_of(", ,", None, None).unwrap_err().to_string(),
+            "TRACE_STARTUP has no category; * is all"
+        );
+        assert_eq!(
+            options_of("a,-#group", None, None).unwrap_err().to_string(),
             "TRACE_STARTUP has \"-#group\": groups are known to trace record alone"
         );
         for (list, wrong, why) in [
@@ -482,14 +489,14 @@ mod tests {
             ("a,-b c", "-b c", "no blanks or quotes, and * only at the end"),
         ] {
             let error = format!("TRACE_STARTUP has {wrong:?}: {why}");
-            assert_eq!(options_of(list, None, None).unwrap_err(), error);
+            assert_eq!(options_of(list, None, None).unwrap_err().to_string(), error);
         }
         assert_eq!(
-            options_of("a", some("streaming"), None).unwrap_err(),
+            options_of("a", some("streaming"), None).unwrap_err().to_string(),
             "TRACE_STARTUP_MODE is \"streaming\", expected oneshot or circular"
         );
         assert_eq!(
-            options_of("a", None, some("many")).unwrap_err(),
+            options_of("a", None, some("many")).unwrap_err().to_string(),
             "TRACE_STARTUP_BUFFER_SIZE is \"many\", expected a number of MiB up to 64"
         );
     }

@@ -8,6 +8,7 @@
 #![allow(unsafe_code)]
 
 use crate::linux::queue::queue;
+use crate::linux::unrecorded::Unrecorded;
 use core::mem::MaybeUninit;
 use std::os::fd::AsRawFd;
 use std::thread::{Builder, JoinHandle};
@@ -43,10 +44,10 @@ pub(crate) fn spawn_apart(
     receiver: WakeReceiver,
     channel: Option<Channel>,
     body: impl FnOnce(WakeReceiver, Option<Channel>) + Send + 'static,
-) -> Result<JoinHandle<()>, String> {
-    let receiver = Guarded::new(receiver).ok_or("its descriptors were closed")?;
+) -> Result<JoinHandle<()>, Unrecorded> {
+    let receiver = Guarded::new(receiver).ok_or(Unrecorded::Closed)?;
     let number = std::os::fd::AsFd::as_fd(&receiver).as_raw_fd();
-    let channel = channel.map(|channel| Guarded::new(channel).ok_or("its descriptors were closed"));
+    let channel = channel.map(|channel| Guarded::new(channel).ok_or(Unrecorded::Closed));
     let channel = channel.transpose()?;
     let other = channel.as_ref().map(|channel| std::os::fd::AsFd::as_fd(channel).as_raw_fd());
     let (done, is_done) = queue();
@@ -65,10 +66,10 @@ pub(crate) fn spawn_apart(
                 done.send(Ok(()));
                 body(WakeReceiver::from_fd(receiver), channel);
             }
-            Err(error) => _ = done.send(Err(error.to_string())),
+            Err(error) => _ = done.send(Err(error)),
         }
     });
-    let thread = spawn_blocked(name, separated).ok_or("the process can have no more threads")?;
-    is_done.receive(None).map_err(|_| "its thread has ended".to_owned())??;
+    let thread = spawn_blocked(name, separated).ok_or(Unrecorded::NoThreads)?;
+    is_done.receive(None).map_err(|_| Unrecorded::ThreadEnded)??;
     Ok(thread)
 }

@@ -59,7 +59,7 @@ impl Dispatcher {
                 }
                 ProviderRequest::GetKnownCategories => answer_categories(channel, txid)?,
                 ProviderRequest::Refused { reason } => {
-                    self.report(&reason);
+                    self.report(&reason.to_string());
                     self.is_refused.set(true);
                     self.progress.send(Progress::Refused { reason });
                 }
@@ -135,7 +135,7 @@ impl Dispatcher {
                 }
             }
             Err(reason) => {
-                self.report(&reason);
+                self.report(&reason.to_string());
                 self.progress.send(Progress::NotRecording);
             }
         }

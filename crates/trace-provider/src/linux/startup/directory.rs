@@ -2,6 +2,7 @@
 //! `trace recover` finds it.
 
 use crate::linux::manager;
+use crate::linux::unrecorded::Unrecorded;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -31,13 +32,12 @@ pub(crate) struct Directory {
 
 impl Directory {
     /// Makes one, in a runtime directory of this user's.
-    pub fn create(name: &str, mode: BufferMode, bytes: u64) -> Result<(Self, Vmo), String> {
-        let text = |error: zx_sim::Error| error.to_string();
+    pub fn create(name: &str, mode: BufferMode, bytes: u64) -> Result<(Self, Vmo), Unrecorded> {
         // Before any file is written: a limit ends the program.
-        Vmo::check_file_size(bytes).map_err(text)?;
+        Vmo::check_file_size(bytes)?;
         let runtime = runtime_directory()?;
-        let clock = Clock::load_or_create(runtime.path()).map_err(text)?;
-        let path = runtime.create_unique_dir(PREFIX).map_err(text)?;
+        let clock = Clock::load_or_create(runtime.path())?;
+        let path = runtime.create_unique_dir(PREFIX)?;
         let directory = Self { path, ticks_per_second: clock.ticks_per_second };
         match directory.fill(name, mode, bytes) {
             Ok(vmo) => Ok((directory, vmo)),
@@ -49,26 +49,24 @@ impl Directory {
     }
 
     /// Makes the files in it.
-    fn fill(&self, name: &str, mode: BufferMode, bytes: u64) -> Result<Vmo, String> {
-        let text = |error: zx_sim::Error| error.to_string();
+    fn fill(&self, name: &str, mode: BufferMode, bytes: u64) -> Result<Vmo, Unrecorded> {
         // As long as the process lives, its number there says that the directory is in use: a descriptor of
         // the file could be closed by the program, and a forked child would have it, too.
-        let lock = RuntimeDir::open_or_create(&self.path).and_then(|own| own.lock(LOCK)).map_err(text)?;
+        let lock = RuntimeDir::open_or_create(&self.path).and_then(|own| own.lock(LOCK))?;
         drop(lock);
-        let layout = Layout::new(bytes, mode).map_err(|error| error.to_string())?;
+        let layout = Layout::new(bytes, mode)?;
         let mut backing = match engine::can_populate() {
             true => Backing::begin_sparse(&self.path, BUFFER, bytes, &layout.first_parts(), 0),
             false => Backing::begin(&self.path, BUFFER, bytes),
-        }
-        .map_err(text)?;
+        }?;
         let vmo = loop {
-            if let Some(vmo) = backing.step(u64::MAX).map_err(text)? {
+            if let Some(vmo) = backing.step(u64::MAX)? {
                 break vmo;
             }
         };
         let manifest = self.path.join(MANIFEST);
-        std::fs::write(&manifest, self.manifest(name, mode, bytes))
-            .map_err(|error| format!("cannot write {}: {error}", manifest.display()))?;
+        let written = std::fs::write(&manifest, self.manifest(name, mode, bytes));
+        written.map_err(|error| Unrecorded::File { path: manifest, error })?;
         Ok(vmo)
     }
 
@@ -128,12 +126,12 @@ impl Directory {
 }
 
 /// The first directory that is this user's, or can be.
-fn runtime_directory() -> Result<RuntimeDir, String> {
-    let mut reason = "there is no runtime directory".to_owned();
+fn runtime_directory() -> Result<RuntimeDir, Unrecorded> {
+    let mut reason = Unrecorded::NoDirectory;
     for directory in manager::directories() {
         match RuntimeDir::open_or_create(&directory) {
             Ok(directory) => return Ok(directory),
-            Err(error) => reason = error.to_string(),
+            Err(error) => reason = error.into(),
         }
     }
     Err(reason)
