@@ -48,6 +48,16 @@ impl Missing {
         }
     }
 
+    /// The same of a program that was recorded from a time on.
+    pub(crate) fn joined_late(id: u32, note: Note) -> Self {
+        Self {
+            reason: Some(LossCode::JOINED_LATE.0),
+            disposition: String::new(),
+            problem: String::new(),
+            ..Self::gave_up(id, note)
+        }
+    }
+
     fn how(&self) -> String {
         let Self { disposition, problem, .. } = self;
         if problem.is_empty() { disposition.clone() } else { format!("{disposition}: {problem}") }

@@ -270,10 +270,9 @@ impl Session {
         self.manifest.recovered.is_empty() && self.is_recoverable()
     }
 
-    /// Programs that gave up while this was the last session that had begun: no manager has taken their
-    /// notes.
-    //= docs/protocol.md#programs-of-which-something-is-missing
-    fn gave_up(&self) -> Vec<Missing> {
+    /// Notes of programs that gave up while this was the last session that had begun, and that no manager has
+    /// taken.
+    fn notes(&self) -> Vec<Note> {
         let Some(runtime) = self.directory.parent() else {
             return Vec::new();
         };
@@ -285,11 +284,25 @@ impl Session {
             let is_other = |other: &SystemTime| (self.began()..=note.at).contains(other);
             self.began() <= note.at && !begins.iter().any(is_other)
         };
-        let last =
-            self.manifest.buffers.keys().chain(self.manifest.missing.iter().map(|missing| &missing.id));
-        let next = last.max().map_or(1, |last| last.saturating_add(1));
-        let notes = gave_up::notes(runtime).into_iter().filter(is_its);
-        (next..).zip(notes).map(|(id, note)| Missing::gave_up(id, note)).collect()
+        gave_up::notes(runtime).into_iter().filter(is_its).collect()
+    }
+
+    /// The programs that have left them. One that has a buffer has joined late.
+    //= docs/protocol.md#programs-of-which-something-is-missing
+    fn gave_up(&self) -> Vec<Missing> {
+        let Manifest { buffers, missing, .. } = &self.manifest;
+        let last = buffers.keys().chain(missing.iter().map(|missing| &missing.id)).max();
+        let next = last.map_or(1, |last| last.saturating_add(1));
+        let notes = self.notes().into_iter();
+        let new = notes.filter(|note| missing.iter().all(|missing| missing.pid != note.pid));
+        let of = |(id, note): (u32, Note)| {
+            let joined = buffers.values().find(|buffer| buffer.provider.pid == note.pid);
+            match joined {
+                Some(joined) => Missing::joined_late(joined.provider.id, note),
+                None => Missing::gave_up(id, note),
+            }
+        };
+        (next..).zip(new).map(of).collect()
     }
 
     /// A provider whose program is alive and has its buffer.
@@ -347,6 +360,9 @@ impl Leftover {
         if let Some((name, pid)) = self.live_program() {
             let (directory, name) = (directory.clone(), name.to_owned());
             return Err(Error::StillLive { directory, name, pid });
+        }
+        for note in self.session.notes() {
+            let _ = note.delete();
         }
         // First, or else they would be taken for what no session has.
         self.delete_origins();

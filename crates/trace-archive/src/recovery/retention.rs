@@ -1,6 +1,7 @@
 //! Limits the age and the total size of leftover sessions.
 
 use super::{Leftover, Session, session_directories};
+use crate::gave_up;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -17,7 +18,14 @@ const SHARE: u64 = 4;
 pub fn delete_expired(runtime: &Path, say: impl Fn(&str)) {
     let room = rustix::fs::statvfs(runtime)
         .map_or(u64::MAX, |space| space.f_blocks.saturating_mul(space.f_frsize) / SHARE);
-    give_up(runtime, room, SystemTime::now(), say);
+    let now = SystemTime::now();
+    give_up(runtime, room, now, say);
+    // Of programs whose recording is gone.
+    for note in gave_up::notes(runtime) {
+        if now.duration_since(note.at).is_ok_and(|age| age > KEPT_FOR) {
+            let _ = note.delete();
+        }
+    }
 }
 
 fn give_up(runtime: &Path, room: u64, now: SystemTime, say: impl Fn(&str)) {

@@ -3,6 +3,7 @@
 use super::*;
 use trace_format::loss::LossCode;
 use trace_format::slab::Loss;
+use trace_protocol::registry::GAVE_UP_PREFIX;
 
 /// The first records of a program's part.
 fn info(out: &mut Vec<u8>) {
@@ -283,4 +284,35 @@ fn programs_that_recorded_themselves_are_numbered_from_1() {
     let second = archive(&[&|out| framing::provider_info(ProviderId(2), "app", out)]);
     assert!(out.windows(second.len()).any(|found| found == second));
     assert!(out.windows(9).any(|text| text == b"recovered"));
+}
+
+//= docs/protocol.md#programs-of-which-something-is-missing
+#[test]
+fn notes_belong_to_the_last_session_that_had_begun() {
+    let one = One::new(&oneshot().bytes, &started());
+    let note = |pid: u64| one.runtime.path().join(format!("{GAVE_UP_PREFIX}{pid}"));
+    std::fs::write(note(7), "shy").unwrap();
+    std::fs::write(note(NO_PID), "app").unwrap();
+    let gave_up = |session: &Session| {
+        let mut found: Vec<_> =
+            session.gave_up().into_iter().map(|one| (one.pid, one.reason, one.disposition)).collect();
+        found.sort();
+        found
+    };
+    // The program with a buffer was recorded in the end.
+    let expected = [(7, Some(36), "gave up".to_owned()), (NO_PID, Some(37), String::new())];
+    assert_eq!(gave_up(&one.session()), expected);
+    let (later, _) = begin_with(
+        one.runtime.path(),
+        "session-2",
+        SessionInfo::new(BufferMode::Oneshot, RATE, 2, Vec::new()),
+    );
+    assert_eq!(gave_up(&one.session()), []);
+    let later = Leftover::open(&later).unwrap();
+    assert_eq!(gave_up(later.session()).len(), 2);
+    // They go with it.
+    Leftover::open(&one.directory).unwrap().delete().unwrap();
+    assert!(note(7).exists() && note(NO_PID).exists());
+    later.delete().unwrap();
+    assert!(!note(7).exists() && !note(NO_PID).exists());
 }
