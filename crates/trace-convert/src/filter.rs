@@ -18,14 +18,25 @@ pub struct Filter {
     categories: Vec<String>,
 }
 
+/// What is no regular expression.
+#[derive(Debug, thiserror::Error)]
+#[error("{pattern:?}: {error}")]
+pub struct BadPattern {
+    /// The text.
+    pub pattern: String,
+    /// The error in it; a part of the text, and no source.
+    pub error: regex::Error,
+}
+
 impl Filter {
     /// A filter of regular expressions and categories.
     ///
     /// # Errors
     /// The error in a pattern.
-    pub fn new(patterns: &[String], categories: &[String]) -> Result<Self, String> {
+    pub fn new(patterns: &[String], categories: &[String]) -> Result<Self, BadPattern> {
         let compile = |pattern: &String| {
-            Regex::new(&format!("^(?:{pattern})$")).map_err(|error| format!("{pattern:?}: {error}"))
+            let compiled = Regex::new(&format!("^(?:{pattern})$"));
+            compiled.map_err(|error| BadPattern { pattern: pattern.clone(), error })
         };
         let patterns = patterns.iter().map(compile).collect::<Result<_, _>>()?;
         Ok(Self { patterns, categories: categories.to_vec() })
@@ -140,6 +151,6 @@ mod tests {
         );
         assert!(!shown.keeps(b"app", b"a\xff") && !shown.keeps(b"n", b"x"));
         assert!(Filter::new(&[r"a(?-u:\xff)b".to_owned()], &[]).unwrap().keeps(b"app", b"a\xffb"));
-        assert!(Filter::new(&["(".to_owned()], &[]).unwrap_err().contains("unclosed"));
+        assert!(Filter::new(&["(".to_owned()], &[]).unwrap_err().to_string().contains("unclosed"));
     }
 }

@@ -32,7 +32,7 @@ pub mod speedscope;
 pub mod tables;
 mod threads;
 
-pub use filter::Filter;
+pub use filter::{BadPattern, Filter};
 pub use jobs::Jobs;
 pub use profile::read_no_files;
 pub use trace_model::{Odd, OddFinder};

@@ -2,12 +2,13 @@
 //!
 //! Only the last picture is kept. While it is not taken, nothing is delayed but the screen.
 
-use super::frames::{Frames, Pending, Waiting};
+use super::frames::{FollowError, Frames, Pending, Waiting};
 use crate::exit::Failure;
 use std::collections::{HashSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use trace_analysis::live::{Live, Snapshot};
+use trace_archive::problem;
 use trace_format::units::{ProviderId, Ticks, TicksPerSecond};
 use trace_protocol::controller::{Counts, ObservedProvider};
 use trace_reader::Reader;
@@ -34,7 +35,7 @@ pub struct Feed {
 #[derive(Default)]
 struct Shared {
     picture: Mutex<Option<Picture>>,
-    problem: Mutex<Option<String>>,
+    problem: Mutex<Option<FollowError>>,
     is_over: AtomicBool,
 }
 
@@ -57,8 +58,8 @@ impl Feed {
                 // When it is full, the other side has enough to read.
                 let _ = waker.write(&[0]);
             });
-            if let Err(problem) = followed {
-                *lock(&reading.problem) = Some(problem);
+            if let Err(error) = followed {
+                *lock(&reading.problem) = Some(error);
             }
             reading.is_over.store(true, Ordering::Release);
             let _ = waker.write(&[0]);
@@ -81,7 +82,7 @@ impl Feed {
 
     /// Why it has come to an end before the recording did.
     pub fn problem(&self) -> Option<String> {
-        lock(&self.shared.problem).clone()
+        lock(&self.shared.problem).as_ref().map(|error| problem(error))
     }
 
     /// Readable when there is a picture, or the end.
@@ -91,22 +92,17 @@ impl Feed {
 }
 
 /// Reads what an observer gets to its end, and calls at each update.
-pub fn follow(socket: Socket, mut update: impl FnMut(&mut Live, Counts)) -> Result<(), String> {
+pub fn follow(socket: Socket, mut update: impl FnMut(&mut Live, Counts)) -> Result<(), FollowError> {
     let pending = Pending::default();
-    let failed =
-        |error: trace_reader::ReadError| format!("what the trace manager sends cannot be read: {error}");
-    let mut reader = Reader::new(Frames::new(Waiting(socket), pending.clone())).map_err(failed)?;
+    let mut reader = Reader::new(Frames::new(Waiting(socket), pending.clone()))?;
     let mut live = Live::default();
-    while let Some(record) = reader.next_item().map_err(failed)? {
+    while let Some(record) = reader.next_item()? {
         live.record(&record);
         while let Some(counts) = pending.take(reader.position().0) {
             update(&mut live, counts);
         }
     }
-    match pending.has_end() {
-        true => Ok(()),
-        false => Err("the trace manager closed the connection before the recording ended".to_owned()),
-    }
+    pending.finish()
 }
 
 /// Programs that have ended: the manager names each once more, and it stays in the picture.

@@ -15,7 +15,19 @@ use trace_format::record::MAX_RECORD_WORDS;
 use trace_format::units::Words;
 use trace_protocol::controller::observer::FRAME_HEADER_BYTES;
 use trace_protocol::controller::{Counts, FrameKind};
+use trace_reader::ReadError;
 use zx_sim::{Error, Signals, Socket, wait_one};
+
+/// Why a recording cannot be followed to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum FollowError {
+    /// A record cannot be read.
+    #[error("what the trace manager sends cannot be read")]
+    Unreadable(#[from] ReadError),
+    /// The connection was closed.
+    #[error("the trace manager closed the connection before the recording ended")]
+    Closed,
+}
 
 /// How many bytes a reader has at hand behind a record, at most: five of the largest ordinary records.
 const AHEAD_BYTES: usize = 5 * Words(MAX_RECORD_WORDS).bytes();
@@ -38,8 +50,16 @@ impl Pending {
     }
 
     /// Whether the recording is over, and the stream has not only been cut off.
-    pub fn has_end(&self) -> bool {
+    fn has_end(&self) -> bool {
         self.has_end.load(Ordering::Acquire)
+    }
+
+    /// The end of the stream.
+    ///
+    /// # Errors
+    /// The recording is not over.
+    pub fn finish(&self) -> Result<(), FollowError> {
+        if self.has_end() { Ok(()) } else { Err(FollowError::Closed) }
     }
 
     fn push(&self, position: u64, counts: Counts) {

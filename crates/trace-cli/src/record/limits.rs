@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 use trace_analysis::live::Live;
+use trace_archive::problem;
 use trace_format::units::ProviderId;
 use zx_sim::Socket;
 
@@ -76,8 +77,9 @@ pub fn begin(
                 live.forget(ProviderId(ended.progress.id));
             }
         });
-        if let Err(problem) = followed {
-            let _ = say.send(format!("trace: durations are no condition any more: {problem}"));
+        if let Err(error) = followed {
+            let why = problem(&error);
+            let _ = say.send(format!("trace: durations are no condition any more: {why}"));
             let _ = news.write(&[0]);
         }
     };

@@ -23,6 +23,7 @@ use pages::Pages;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use trace_archive::problem as in_words;
 use zx_sim::Socket;
 
 /// How often the recording is looked at.
@@ -179,8 +180,8 @@ impl Feed {
         let found = problem.clone();
         let thread = std::thread::Builder::new().name("trace-live".to_owned());
         let thread = thread.spawn(move || {
-            if let Err(text) = feed::read(socket, &hub) {
-                *found.lock().unwrap_or_else(PoisonError::into_inner) = Some(text);
+            if let Err(error) = feed::read(socket, &hub) {
+                *found.lock().unwrap_or_else(PoisonError::into_inner) = Some(in_words(&error));
             }
             let _ = end.write(&[0]);
         });

@@ -2,14 +2,14 @@
 
 use super::hub::Hub;
 use crate::live::feed::{Ended, Picture};
-use crate::live::frames::{Frames, Pending, Waiting};
+use crate::live::frames::{FollowError, Frames, Pending, Waiting};
 use crate::live::machine;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use trace_format::units::{ProviderId, Ticks, TicksPerSecond};
 use trace_protocol::controller::Counts;
-use trace_reader::{Names, ReadError, Reader};
+use trace_reader::{Names, Reader};
 use trace_report::live::{Drawer, Loss, Moment, shorten};
 use zx_sim::{Socket, ticks};
 
@@ -21,12 +21,11 @@ const MAX_COUNTERS: usize = 200;
 const TABLE_INTERVAL: Duration = Duration::from_millis(450);
 
 /// Reads until the recording is over.
-pub fn read(socket: Socket, hub: &Hub) -> Result<(), String> {
+pub fn read(socket: Socket, hub: &Hub) -> Result<(), FollowError> {
     let pending = Pending::default();
-    let failed = |error: ReadError| format!("what the trace manager sends cannot be read: {error}");
-    let mut reader = Reader::new(Frames::new(Waiting(socket), pending.clone())).map_err(failed)?;
+    let mut reader = Reader::new(Frames::new(Waiting(socket), pending.clone()))?;
     let mut updates = Updates::default();
-    while let Some(record) = reader.next_item().map_err(failed)? {
+    while let Some(record) = reader.next_item()? {
         updates.drawer.record(&record);
         // The record in the place of counts has come, or one behind it.
         while let Some(counts) = pending.take(record.offset.0 + 1) {
@@ -37,10 +36,7 @@ pub fn read(socket: Socket, hub: &Hub) -> Result<(), String> {
     if let Some(counts) = updates.last.take() {
         updates.push(counts, None, true, hub);
     }
-    match pending.has_end() {
-        true => Ok(()),
-        false => Err("the trace manager closed the connection before the recording ended".to_owned()),
-    }
+    pending.finish()
 }
 
 #[derive(Default)]
