@@ -29,14 +29,16 @@ pub struct Note {
 
 impl Note {
     fn read(path: PathBuf) -> Option<Self> {
-        let pid = path.file_name()?.to_str()?.strip_prefix(GAVE_UP_PREFIX)?.parse().ok()?;
+        let number = path.file_name()?.to_str()?.strip_prefix(GAVE_UP_PREFIX)?;
+        // As programs write it: every process has one name.
+        let pid: u32 = number.parse().ok().filter(|pid: &u32| *pid > 0 && pid.to_string() == number)?;
         let file = files::open(&path).ok()?;
         let found = file.metadata().ok()?;
         let mut name = Vec::new();
         file.take(MAX_PROVIDER_NAME_BYTES as u64).read_to_end(&mut name).ok()?;
         let mut name = String::from_utf8_lossy(&name).replace(char::is_control, "\u{fffd}");
         name.truncate(name.floor_char_boundary(MAX_PROVIDER_NAME_BYTES));
-        Some(Self { path, pid, uid: found.uid(), name, at: found.modified().ok()? })
+        Some(Self { path, pid: pid.into(), uid: found.uid(), name, at: found.modified().ok()? })
     }
 
     /// Deletes it.
@@ -48,32 +50,43 @@ impl Note {
     }
 }
 
-/// The notes in a runtime directory, at most 1000.
+/// The notes in a runtime directory from a time on, at most 1000. None is from the future.
 #[must_use]
-pub fn notes(runtime: &Path) -> Vec<Note> {
+pub fn notes(runtime: &Path, since: SystemTime) -> Vec<Note> {
+    let now = SystemTime::now();
     let entries = std::fs::read_dir(runtime).into_iter().flatten().flatten();
-    let paths = entries.map(|entry| entry.path());
-    paths.filter_map(Note::read).take(MOST).collect()
+    let notes = entries.filter_map(|entry| Note::read(entry.path()));
+    notes.filter(|note| (since..=now).contains(&note.at)).take(MOST).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     #[test]
     fn notes_are_plain_files_with_a_process_in_their_names() {
         let directory = tempfile::tempdir().unwrap();
         let path = |name: &str| directory.path().join(format!("{GAVE_UP_PREFIX}{name}"));
         std::fs::write(path("7"), "app\u{1b}[2J").unwrap();
-        std::fs::write(path("x"), "none").unwrap();
+        for wrong in ["x", "07", "+7", "0", "4294967296", ""] {
+            std::fs::write(path(wrong), "none").unwrap();
+        }
         std::fs::write(directory.path().join("recording.7"), "none").unwrap();
         std::os::unix::fs::symlink(path("7"), path("8")).unwrap();
         std::fs::write(path("9"), "\u{e4}".repeat(500)).unwrap();
-        let mut found = notes(directory.path());
+        let mut found = notes(directory.path(), SystemTime::UNIX_EPOCH);
         found.sort_by_key(|note| note.pid);
         let names: Vec<_> = found.iter().map(|note| (note.pid, note.name.as_str())).collect();
         assert_eq!(names, [(7, "app\u{fffd}[2J"), (9, &*"\u{e4}".repeat(50))]);
         assert_eq!(found[0].uid, rustix::process::geteuid().as_raw());
+        // Older ones, and those of the future, do not take places.
+        let set = |name: &str, at| std::fs::File::open(path(name)).unwrap().set_modified(at).unwrap();
+        let second = Duration::from_secs(1);
+        let since = found[0].at;
+        set("7", since - second);
+        set("9", SystemTime::now() + 3600 * second);
+        assert_eq!(notes(directory.path(), since), []);
         found[0].delete().unwrap();
         assert!(!path("7").exists());
     }

@@ -50,6 +50,12 @@ pub struct SessionInfo {
     /// The user who records; none if an earlier release has written it, or a program that records itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uid: Option<u32>,
+    /// The directory in which its manager can be found, if that is not the one with the sessions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runtime: Option<String>,
+    /// The programs that it asks for by name; none means all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub programs: Vec<String>,
 }
 
 impl SessionInfo {
@@ -73,6 +79,8 @@ impl SessionInfo {
             command_line,
             is_startup,
             uid: None,
+            runtime: None,
+            programs: Vec::new(),
         }
     }
 

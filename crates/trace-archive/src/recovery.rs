@@ -11,7 +11,7 @@ mod startups;
 
 use crate::files;
 use crate::gave_up::{self, Note};
-use crate::manifest::{Buffer, Entry, FILE as MANIFEST_FILE, Manifest, ManifestError, Writer};
+use crate::manifest::{Buffer, Entry, FILE as MANIFEST_FILE, Manifest, ManifestError, SessionInfo, Writer};
 use crate::missing::Missing;
 pub use join::ClientFile;
 pub use retention::delete_expired;
@@ -261,7 +261,8 @@ impl Session {
     pub fn is_recoverable(&self) -> bool {
         let has_file = || self.manifest.has_parts() && self.client_piece().is_some();
         let has_data = || self.unsaved().next().is_some() || has_file();
-        !self.has_manager() && (has_data() || !self.manifest.missing.is_empty())
+        let has_missing = || !self.manifest.missing.is_empty() || !self.notes().is_empty();
+        !self.has_manager() && (has_data() || has_missing())
     }
 
     /// Whether an archive can be recovered, and none has been.
@@ -273,18 +274,25 @@ impl Session {
     /// Notes of programs that gave up while this was the last session that had begun, and that no manager has
     /// taken.
     fn notes(&self) -> Vec<Note> {
-        let Some(runtime) = self.directory.parent() else {
+        let Some(directory) = self.directory.parent() else {
             return Vec::new();
         };
-        let others = session_directories(runtime).unwrap_or_default();
+        let SessionInfo { runtime, programs, .. } = &self.manifest.session;
+        let others = session_directories(directory).unwrap_or_default();
         let others = others.iter().filter(|other| **other != self.directory);
-        let begins: Vec<SystemTime> =
-            others.filter_map(|other| Session::read(other).ok()).map(|other| other.began()).collect();
+        let others = others.filter_map(|other| Session::read(other).ok());
+        // No program waits for one that records itself, nor for a manager of another directory.
+        let is_like = |other: &Session| {
+            let session = &other.manifest.session;
+            !session.is_startup && session.runtime == *runtime
+        };
+        let begins: Vec<SystemTime> = others.filter(is_like).map(|other| other.began()).collect();
         let is_its = |note: &Note| {
             let is_other = |other: &SystemTime| (self.began()..=note.at).contains(other);
-            self.began() <= note.at && !begins.iter().any(is_other)
+            (programs.is_empty() || programs.contains(&note.name)) && !begins.iter().any(is_other)
         };
-        gave_up::notes(runtime).into_iter().filter(is_its).collect()
+        let runtime = runtime.as_deref().map_or(directory, Path::new);
+        gave_up::notes(runtime, self.began()).into_iter().filter(is_its).collect()
     }
 
     /// The programs that have left them. One that has a buffer has joined late.

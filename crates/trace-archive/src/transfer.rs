@@ -262,13 +262,13 @@ impl Transfer {
             }
             (None, None) => Err(BufferError::Short { offset: 0, missing: buffer.size }),
         };
+        if let (Some(reader), Some(period)) = (&mut progress.reader, buffer.period) {
+            reader.set_period(period);
+        }
         let fault = progress.reader.as_ref().and_then(BufferReader::header_fault);
         if fault.is_some() && progress.header_fault.is_none() {
             progress.losses.note_damage();
             progress.header_fault = fault;
-        }
-        if let (Some(reader), Some(period)) = (&mut progress.reader, buffer.period) {
-            reader.set_period(period);
         }
         let is_rest = matches!(part, BufferPart::Rest(_));
         let seen_before = is_rest.then(|| progress.reader.as_ref().map_or(0, seen));

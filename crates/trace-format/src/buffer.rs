@@ -329,6 +329,25 @@ pub enum HeaderError {
         /// The value that follows from size and mode.
         expected: u64,
     },
+    /// Slabs of so high a sequence were never claimed.
+    FloorSequence {
+        /// The field's value.
+        found: u64,
+        /// The highest value that is possible.
+        limit: u64,
+    },
+    /// No record was refused at this time.
+    EndTimestamp {
+        /// The field's value, in ticks.
+        found: u64,
+    },
+    /// So many records cannot have been refused.
+    RecordsDropped {
+        /// The field's value.
+        found: u64,
+        /// The highest value that is possible.
+        limit: u64,
+    },
     /// More durable data than the durable region holds, or not whole words.
     DurableDataEnd {
         /// The field's value, in bytes.
@@ -347,6 +366,15 @@ impl fmt::Display for HeaderError {
             Self::TotalSize { found, expected } => write!(f, "total size is {found}, expected {expected}"),
             Self::Layout { word, found, expected } => {
                 write!(f, "header word {word} is {found:#x}, expected {expected:#x}")
+            }
+            Self::FloorSequence { found, limit } => {
+                write!(f, "floor sequence is {found}, expected {limit} at most")
+            }
+            Self::EndTimestamp { found } => {
+                write!(f, "end timestamp is {found}, at which nothing was written")
+            }
+            Self::RecordsDropped { found, limit } => {
+                write!(f, "{found} records are dropped, expected {limit} at most")
             }
             Self::DurableDataEnd { found, limit } => {
                 write!(f, "durable data end is {found}, expected a multiple of 8 up to {limit}")

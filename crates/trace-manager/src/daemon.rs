@@ -212,6 +212,7 @@ impl Daemon {
         watch(&signals, Key::Signal)?;
         let now = Instant::now();
         let owner = Uid(rustix::process::geteuid().as_raw());
+        let providers = Providers::new(buffers, clock).found_in(announcement.directory());
         let daemon = Self {
             started: now,
             idle_timeout: options.idle_timeout,
@@ -224,7 +225,7 @@ impl Daemon {
             provisioner,
             resting_until: None,
             _signals: signals,
-            providers: Providers::new(buffers, clock),
+            providers,
             clients: Clients::new(),
             dumps: Dumps::default(),
             recordings: Recordings::new(),
@@ -494,7 +495,7 @@ impl Daemon {
             // a processor.
             while let Some(event) = self.io.events.pop_front() {
                 // Its answer has programs that are known only by what they have left.
-                if matches!(event, Event::Stop { .. } | Event::ClientClosed { .. }) {
+                if matches!(event, Event::Stop { .. } | Event::ClientClosed { .. } | Event::Snapshot { .. }) {
                     for gave_up in self.providers.take_notes() {
                         self.core.handle_event(self.now(), gave_up);
                     }

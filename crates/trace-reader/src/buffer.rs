@@ -352,6 +352,7 @@ impl<S: Source> BufferReader<S> {
         let (header, fault) = read_header(&self.source, layout.total_bytes, layout.mode)?;
         self.header = header;
         self.header_fault = self.header_fault.or(fault);
+        self.check_header();
         self.part = part;
         self.find_slabs()?;
         self.next_slab = 0;
@@ -406,8 +407,10 @@ impl<S: Source> BufferReader<S> {
     /// Finds the slabs of the part, in the order they were claimed.
     //= docs/buffer.md#slab-words
     fn find_slabs(&mut self) -> Result<(), BufferError> {
-        let layout = &self.header.layout;
+        let layout = self.header.layout;
         let words = self.slab_words(0, layout.slab_count())?;
+        self.check_floor(&words);
+        let layout = &layout;
         let floor = self.header.floor_sequence.max(1);
         let claims = |halves: u64| floor.saturating_add(halves.saturating_mul(layout.slabs_per_half.into()));
         let (end, may_be_open) = match self.part {
@@ -451,6 +454,7 @@ impl<S: Source> BufferReader<S> {
         read_exact(&self.source, field::END_TS as u64 * 8, &mut bytes)?;
         let end = u64::from_le_bytes(bytes);
         self.header.end_ts = Some(end).filter(|end| *end != trace_format::buffer::END_TS_NONE);
+        self.check_header();
         Ok(())
     }
 

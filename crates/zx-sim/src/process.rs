@@ -40,14 +40,15 @@ pub fn thread_name() -> String {
     rustix::thread::name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-/// When the process of a pid was started, in clock ticks since the machine was; none if there is none.
+/// When the process of a pid was started, in clock ticks since the machine was; none if there is none, or if
+/// it has ended and only its parent has to learn that.
 ///
 /// Together with the pid it names one process: a pid is used again, the time is not.
 #[must_use]
 pub fn start_time(pid: u64) -> Option<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // `42 (its name) S 1 …`, with the time as the 22nd field: proc_pid_stat(5).
-    let (_, fields) = stat.rsplit_once(") ")?;
+    let (_, fields) = stat.rsplit_once(") ").filter(|(_, state)| !state.starts_with(['Z', 'X']))?;
     fields.split(' ').nth(19)?.parse().ok()
 }
 

@@ -21,7 +21,7 @@ pub fn delete_expired(runtime: &Path, say: impl Fn(&str)) {
     let now = SystemTime::now();
     give_up(runtime, room, now, say);
     // Of programs whose recording is gone.
-    for note in gave_up::notes(runtime) {
+    for note in gave_up::notes(runtime, SystemTime::UNIX_EPOCH) {
         if now.duration_since(note.at).is_ok_and(|age| age > KEPT_FOR) {
             let _ = note.delete();
         }

@@ -18,12 +18,17 @@ impl Summary<'_> {
             "file": (!self.is_unchanged).then_some(self.place),
             "bytes": self.file_bytes,
             "events": sum(|provider| provider.events_archived),
-            "dropped": sum(|provider| provider.records_dropped),
+            "dropped": self.providers.iter().all(has_count).then(|| sum(|provider| provider.records_dropped)),
             "providers": self.providers.iter().map(provider).collect::<Vec<_>>(),
             "advice": advice::lines(self.providers, self.buffer_size),
         });
         format!("{document:#}\n")
     }
+}
+
+/// Whether it is known how much a program has lost.
+fn has_count(provider: &ProviderStats) -> bool {
+    provider.losses.iter().all(|lost| LossCode(lost.reason).has_count())
 }
 
 /// A program, with its losses.
@@ -46,7 +51,7 @@ pub fn provider(provider: &ProviderStats) -> serde_json::Value {
         "events": provider.events_archived,
         "bytes": provider.bytes_archived,
         "generated": provider.records_generated,
-        "dropped": provider.records_dropped,
+        "dropped": provider.records_dropped.filter(|_| has_count(provider)),
         "losses": losses.collect::<Vec<_>>(),
         "end": provider.disposition,
         "problem": Some(&provider.problem).filter(|problem| !problem.is_empty()),

@@ -17,7 +17,7 @@ use std::time::Duration;
 use trace_format::loss::LossCode;
 use trace_format::units::ProviderId;
 use trace_protocol::controller::{
-    ProviderDisposition, ProviderStats, SessionState, StartError, StartOptions, StopError, StopOptions,
+    Lost, ProviderDisposition, ProviderStats, SessionState, StartError, StartOptions, StopError, StopOptions,
     StopResult, TraceConfig, Untraced,
 };
 use trace_protocol::limits::MAX_CATEGORIES;
@@ -544,7 +544,16 @@ fn stats_of(tracee: &Tracee, stats: ProviderStats) -> ProviderStats {
         true => JOINED_LATE.to_owned(),
         false => stats.problem,
     };
+    let mut losses = stats.losses;
+    let unknown = match disposition {
+        ProviderDisposition::BrokeProtocol => Some(LossCode::REST_MISSING),
+        ProviderDisposition::NotTraced | ProviderDisposition::DidNotStart => Some(LossCode::NOT_RECORDED),
+        _ => None,
+    };
+    let unknown = unknown.into_iter().chain(tracee.joins_late.then_some(LossCode::JOINED_LATE));
+    losses.extend(unknown.map(|reason| Lost { reason: reason.0, records: 1 }));
     ProviderStats {
+        losses,
         problem,
         id: tracee.id.0,
         name: tracee.name.clone(),

@@ -17,7 +17,8 @@ use super::session::JOINED_LATE;
 use super::*;
 use trace_format::loss::LossCode;
 use trace_protocol::controller::{
-    Alert, ProviderDisposition, ProviderStats, SessionState, StartOptions, StopOptions, StopResult, Untraced,
+    Alert, Lost, ProviderDisposition, ProviderStats, SessionState, StartOptions, StopOptions, StopResult,
+    Untraced,
 };
 use trace_protocol::{BufferDisposition, BufferingMode, FifoRequest, PacketError};
 
@@ -225,8 +226,18 @@ fn bare_entry(provider: ProviderId, disposition: &str) -> ProviderStats {
         name: format!("provider-{}", provider.0),
         pid: 1000 + u64::from(provider.0),
         disposition: disposition.to_owned(),
+        losses: match disposition {
+            "broke the protocol" => unknown(LossCode::REST_MISSING),
+            "did not start" | "not traced" => unknown(LossCode::NOT_RECORDED),
+            _ => Vec::new(),
+        },
         ..ProviderStats::default()
     }
+}
+
+/// A loss without a number.
+fn unknown(reason: LossCode) -> Vec<Lost> {
+    vec![Lost { reason: reason.0, records: 1 }]
 }
 
 fn start_of(provider: ProviderId, disposition: BufferDisposition) -> Action {

@@ -7,6 +7,7 @@ use crate::core::Recorded;
 use std::collections::BTreeSet;
 use std::fs::DirEntry;
 use std::io::Write;
+use std::path::Path;
 use trace_protocol::registry::{RECORDING_OF_ALL, RECORDING_PREFIX, recording_of};
 use zx_sim::RuntimeDir;
 
@@ -26,6 +27,11 @@ impl Announcement {
             let _ = directory.remove_file(&entry.file_name().to_string_lossy());
         }
         Self { directory, announced: BTreeSet::new() }
+    }
+
+    /// The directory in which programs find it.
+    pub fn directory(&self) -> &Path {
+        self.directory.path()
     }
 
     /// Announces the users whose programs are recorded, and removes previous announcements of others.

@@ -20,6 +20,7 @@ pub(super) use observed::ObservedBuffer;
 use registration::Connection;
 use session::Session;
 use std::collections::{BTreeMap, VecDeque};
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
@@ -50,6 +51,8 @@ const MAX_LAST_PACKETS: usize = 2 * FIFO_DEPTH;
 pub(super) struct Providers {
     /// Where directories of sessions are made.
     buffers: RuntimeDir,
+    /// Where programs find the manager.
+    runtime: PathBuf,
     clock: Clock,
     /// Connections that have not sent anything yet, the oldest first, with their deadlines.
     registrations: BTreeMap<u32, Connection>,
@@ -241,8 +244,10 @@ impl Provider {
 }
 
 impl Providers {
+    /// Of a manager that programs find in the same directory.
     pub fn new(buffers: RuntimeDir, clock: Clock) -> Self {
         Self {
+            runtime: buffers.path().to_owned(),
             buffers,
             clock,
             registrations: BTreeMap::new(),
@@ -255,13 +260,6 @@ impl Providers {
             unready: VecDeque::new(),
             last_made: None,
         }
-    }
-
-    /// A number that no provider has had.
-    fn new_id(&mut self) -> ProviderId {
-        let id = ProviderId(self.next_id);
-        self.next_id += 1;
-        id
     }
 
     /// When [`Providers::handle_time`] is due.

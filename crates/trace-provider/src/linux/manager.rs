@@ -90,7 +90,9 @@ fn announcements(directory: &Path) -> impl Iterator<Item = PathBuf> {
 //= docs/protocol.md#programs-of-which-something-is-missing
 pub(crate) fn leave_note(name: &str) {
     let note = format!("{GAVE_UP_PREFIX}{}", std::process::id());
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    // One that is there is of a process that had this number before.
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW;
+    let flags = flags | OFlags::NONBLOCK | OFlags::CLOEXEC;
     for directory in directories().iter().filter(|directory| is_announced(directory)) {
         if let Ok(file) = rustix::fs::open(directory.join(&note), flags, Mode::RUSR | Mode::WUSR) {
             let _ = rustix::io::write(&file, name.as_bytes());

@@ -5,6 +5,8 @@
 //! and its reading.
 
 use super::{BufferReader, Source};
+use trace_format::buffer::HeaderError;
+use trace_format::slab::SlabWord;
 
 /// When a buffer was made and when it is read, in ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +33,35 @@ impl<S: Source> BufferReader<S> {
     //= docs/buffer.md#contents-that-are-checked
     pub fn set_period(&mut self, period: Period) {
         self.period = Some(period);
+        self.check_header();
+    }
+
+    /// Leaves out what no writer can have stored in the header, which is a fault.
+    pub(super) fn check_header(&mut self) {
+        if self.period.is_none() {
+            return;
+        }
+        let (latest, limit) = (self.latest(), self.most_records());
+        if let Some(found) = self.header.end_ts.take_if(|end| *end == 0 || *end > latest) {
+            self.header_fault.get_or_insert(HeaderError::EndTimestamp { found });
+        }
+        let found = self.header.records_dropped;
+        if found > limit {
+            self.header.records_dropped = 0;
+            self.header_fault.get_or_insert(HeaderError::RecordsDropped { found, limit });
+        }
+    }
+
+    /// The same of the lowest sequence of a slab, of which these are the words. Tickets may have been
+    /// skipped.
+    pub(super) fn check_floor(&mut self, words: &[SlabWord]) {
+        let newest = words.iter().map(|word| word.sequence()).max().unwrap_or(0);
+        let limit = newest.saturating_add(4 * words.len() as u64 + 1);
+        let found = self.header.floor_sequence;
+        if newest > 0 && found > limit {
+            self.header.floor_sequence = 0;
+            self.header_fault.get_or_insert(HeaderError::FloorSequence { found, limit });
+        }
     }
 
     /// The latest timestamp that a record may have.

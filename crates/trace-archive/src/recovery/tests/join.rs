@@ -302,6 +302,22 @@ fn notes_belong_to_the_last_session_that_had_begun() {
     // The program with a buffer was recorded in the end.
     let expected = [(7, Some(36), "gave up".to_owned()), (NO_PID, Some(37), String::new())];
     assert_eq!(gave_up(&one.session()), expected);
+    assert!(one.session().is_recoverable());
+    // No program waits for one that records itself, nor for a manager in another directory.
+    begin(one.runtime.path(), "session-own", true);
+    let mut info = SessionInfo::new(BufferMode::Oneshot, RATE, 2, Vec::new());
+    let elsewhere = one.runtime.path().join("own-7-1");
+    info.runtime = Some(elsewhere.display().to_string());
+    info.programs = vec!["mine".to_owned()];
+    let (other, _) = begin_with(one.runtime.path(), "session-other", info);
+    assert_eq!(gave_up(&one.session()), expected);
+    // That one asks for a program by its name.
+    std::fs::create_dir(&elsewhere).unwrap();
+    for (pid, name) in [(8, "mine"), (9, "another")] {
+        std::fs::write(elsewhere.join(format!("{GAVE_UP_PREFIX}{pid}")), name).unwrap();
+    }
+    let found = gave_up(&Session::read(&other).unwrap());
+    assert_eq!(found, [(8, Some(36), "gave up".to_owned())]);
     let (later, _) = begin_with(
         one.runtime.path(),
         "session-2",

@@ -7,7 +7,7 @@ use std::time::Duration;
 use trace_archive::{missing, problem};
 use trace_format::loss::LossCode;
 use trace_format::units::ProviderId;
-use trace_protocol::controller::{ProviderDisposition, ProviderStats, SessionState, Untraced};
+use trace_protocol::controller::{Lost, ProviderDisposition, ProviderStats, SessionState, Untraced};
 
 /// How long a process may take to die after it closed its descriptors. On a busy machine it has to wait for a
 /// processor.
@@ -116,16 +116,17 @@ impl Session {
         if tracees.iter().any(|tracee| tracee.joins_late) || stats.iter().any(is_late) {
             return;
         }
-        let provider = match (tracees.first_mut(), stats.first_mut()) {
+        let (provider, name) = match (tracees.first_mut(), stats.first_mut()) {
             (Some(tracee), _) => {
                 tracee.joins_late = true;
-                tracee.id
+                (tracee.id, tracee.name.clone())
             }
             (None, Some(stats)) => {
+                stats.losses.push(Lost { reason: LossCode::JOINED_LATE.0, records: 1 });
                 if stats.problem.is_empty() {
                     JOINED_LATE.clone_into(&mut stats.problem);
                 }
-                ProviderId(stats.id)
+                (ProviderId(stats.id), stats.name.clone())
             }
             (None, None) => {
                 let (id, problem) = (id.0, missing::GAVE_UP.to_owned());
@@ -160,7 +161,8 @@ impl Session {
             let (name, reason) = (name.clone(), problem.clone());
             actions.push_back(Action::Untraced(client, Untraced { name, pid, reason }));
         }
-        self.stats.push_untraced(ProviderStats { disposition: disposition.into(), ..stats });
+        let losses = vec![Lost { reason: LossCode::NOT_RECORDED.0, records: 1 }];
+        self.stats.push_untraced(ProviderStats { disposition: disposition.into(), losses, ..stats });
         let (reason, disposition) = (Some(LossCode::NOT_RECORDED), Some(disposition));
         actions.push_back(Action::ReportMissing {
             client,

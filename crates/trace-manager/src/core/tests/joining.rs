@@ -263,7 +263,8 @@ fn a_provider_that_registers_after_its_program_has_gone_on_is_named() {
     bench.send(B, FifoRequest::Stopped);
     bench.transferred(A);
     let problem = "it could not join in time: what it did before is not recorded".to_owned();
-    let late = ProviderStats { problem, ..entry(B, "stopped") };
+    let losses = unknown(LossCode::JOINED_LATE);
+    let late = ProviderStats { problem, losses, ..entry(B, "stopped") };
     assert_eq!(bench.transferred(B)[1], stop_reply(vec![entry(A, "stopped"), late]));
 }
 

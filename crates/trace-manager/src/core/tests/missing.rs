@@ -34,7 +34,7 @@ fn a_program_that_gave_up_is_reported_once_to_the_session_that_it_waited_for() {
 
 #[test]
 fn a_program_that_gave_up_and_registered_later_has_joined_late() {
-    let late = (A, "shy".to_owned(), Some(LossCode::JOINED_LATE), None, String::new());
+    let late = (A, "provider-1".to_owned(), Some(LossCode::JOINED_LATE), None, String::new());
     let mut bench = Bench::started(&[A]);
     // Once, and it is the problem of its entry.
     assert_eq!(bench.event(gave_up(1001, &[CLIENT])), []);
@@ -43,7 +43,8 @@ fn a_program_that_gave_up_and_registered_later_has_joined_late() {
     bench.stop(true);
     bench.send(A, FifoRequest::Stopped);
     let actions = bench.transferred(A);
-    let stats = ProviderStats { problem: JOINED_LATE.to_owned(), ..entry(A, "stopped") };
+    let losses = unknown(LossCode::JOINED_LATE);
+    let stats = ProviderStats { problem: JOINED_LATE.to_owned(), losses, ..entry(A, "stopped") };
     assert!(actions.contains(&stop_reply(vec![stats])), "{actions:?}");
     // One that has ended meanwhile.
     let mut bench = Bench::started(&[A]);

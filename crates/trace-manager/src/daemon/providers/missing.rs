@@ -6,6 +6,7 @@ use super::Providers;
 use crate::core::{ClientId, Event, Uid};
 use crate::daemon::io::Io;
 use crate::daemon::log::log;
+use std::path::Path;
 use trace_archive::gave_up;
 use trace_archive::manifest::Entry;
 use trace_archive::missing::Missing;
@@ -50,6 +51,18 @@ impl MissingPrograms {
 }
 
 impl Providers {
+    /// Of a manager that programs find in this directory.
+    pub fn found_in(self, runtime: &Path) -> Self {
+        Self { runtime: runtime.to_owned(), ..self }
+    }
+
+    /// A number that no provider has had.
+    pub(super) fn new_id(&mut self) -> ProviderId {
+        let id = ProviderId(self.next_id);
+        self.next_id += 1;
+        id
+    }
+
     /// The provider has sent what it may not; its buffer stays until the core drops it.
     pub(super) fn break_off(&mut self, id: ProviderId, problem: &str, io: &mut Io) {
         log(&format!("provider {} broke the protocol: {problem}", id.0));
@@ -103,7 +116,10 @@ impl Providers {
     /// Takes up the notes of programs that gave up while a session was running.
     pub fn take_notes(&mut self) -> Vec<Event> {
         let mut events = Vec::new();
-        for note in gave_up::notes(self.buffers.path()) {
+        let Some(since) = self.sessions.values().map(|session| session.began).min() else {
+            return events;
+        };
+        for note in gave_up::notes(&self.runtime, since) {
             let began = self.sessions.iter().filter(|(_, session)| session.began <= note.at);
             let sessions: Vec<ClientId> = began.map(|(client, _)| *client).collect();
             // It is another recording's, for `trace recover`.

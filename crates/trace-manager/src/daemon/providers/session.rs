@@ -68,7 +68,10 @@ impl Providers {
         let wall_clock_ns = u64::try_from(wall_clock).unwrap_or(u64::MAX);
         let rate = self.clock.ticks_per_second;
         let command_line = if config.privacy { Vec::new() } else { config.command_line.clone() };
-        let info = SessionInfo::new(mode, rate, wall_clock_ns, command_line).of_user(uid.0);
+        let mut info = SessionInfo::new(mode, rate, wall_clock_ns, command_line).of_user(uid.0);
+        info.runtime =
+            Some(self.runtime.display().to_string()).filter(|_| self.runtime != self.buffers.path());
+        info.programs.clone_from(&config.programs);
         let output = config.file.clone().filter(|_| config.confirms).map(|file| OutputFile {
             path: file.path,
             device: file.device,

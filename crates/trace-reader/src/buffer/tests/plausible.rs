@@ -128,3 +128,33 @@ fn impossible_gaps_are_damaged() {
     assert_eq!(gaps.iter().map(|gap| gap.gap.half).collect::<Vec<_>>(), [1]);
     assert_eq!(damaged, 2);
 }
+
+/// What the header counts is left out where no writer can have stored it, and is a fault.
+//= docs/buffer.md#contents-that-are-checked
+#[test]
+fn impossible_values_of_the_header_are_left_out() {
+    let image = Image::defined().closed(0, 5, &event(50));
+    let fault = |word, value| {
+        let image = image.clone().header(word, value);
+        let mut reader = open(&image.bytes[..], &image, Activity::Quiet).unwrap();
+        reader.set_period(PERIOD);
+        let mut out = Vec::new();
+        while reader.read_batch(&mut out).unwrap() {}
+        (reader.findings().events, reader.header().records_dropped, reader.header_fault())
+    };
+    let limit = 5 + 4 * u64::from(image.layout.slab_count()) + 1;
+    assert_eq!(fault(field::FLOOR_SEQUENCE, 5), (1, 0, None));
+    // So many tickets may have been skipped: the slab does not exist any more.
+    assert_eq!(fault(field::FLOOR_SEQUENCE, limit), (0, 0, None));
+    let found = limit + 1;
+    let expected = HeaderError::FloorSequence { found, limit };
+    assert_eq!(fault(field::FLOOR_SEQUENCE, found), (1, 0, Some(expected)));
+    assert_eq!(fault(field::END_TS, 0), (1, 0, Some(HeaderError::EndTimestamp { found: 0 })));
+    assert_eq!(fault(field::END_TS, 1), (0, 0, None), "it is late");
+    let found = u64::MAX - 1;
+    assert_eq!(fault(field::END_TS, found), (1, 0, Some(HeaderError::EndTimestamp { found })));
+    assert_eq!(fault(field::RECORDS_DROPPED, 7), (1, 7, None));
+    let (events, dropped, fault) = fault(field::RECORDS_DROPPED, u64::MAX);
+    assert_eq!((events, dropped), (1, 0));
+    assert!(matches!(fault, Some(HeaderError::RecordsDropped { found: u64::MAX, .. })), "{fault:?}");
+}
