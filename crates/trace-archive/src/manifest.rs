@@ -50,6 +50,10 @@ pub struct SessionInfo {
     /// The user who records; none if an earlier release has written it, or a program that records itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uid: Option<u32>,
+    /// The process that records, and when it was started, in clock ticks since the machine was; none if the
+    /// manager itself holds the recording.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recorder: Option<(u64, u64)>,
     /// The directory in which its manager can be found, if that is not the one with the sessions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runtime: Option<String>,
@@ -79,6 +83,7 @@ impl SessionInfo {
             command_line,
             is_startup,
             uid: None,
+            recorder: None,
             runtime: None,
             programs: Vec::new(),
         }

@@ -1,5 +1,5 @@
-//! Programs of which an unknown number of records is missing: those that wanted to be recorded and were
-//! not, and those whose recording began late or broke off. And those that have recorded nothing.
+//! Programs of which an unknown number of records is missing, because they were not recorded, or only from a
+//! time on, or up to one; and programs that have ended before they recorded anything.
 //= docs/protocol.md#programs-of-which-something-is-missing
 
 use crate::framing;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use trace_format::loss::LossCode;
 use trace_format::slab::Loss;
 use trace_format::units::{Koid, ProviderId, Ticks};
-use trace_protocol::controller::{ProviderDisposition, ProviderStats};
+use trace_protocol::controller::{Lost, ProviderDisposition, ProviderStats};
 
 /// The problem of a program that gave up.
 pub const GAVE_UP: &str = "the trace manager has not answered it in time";
@@ -69,6 +69,7 @@ impl Missing {
             id: self.id,
             name: self.name.clone(),
             pid: self.pid,
+            losses: self.reason.map(|reason| Lost { reason, records: 1 }).into_iter().collect(),
             disposition: self.disposition.clone(),
             problem: self.problem.clone(),
             ..ProviderStats::default()
@@ -126,6 +127,7 @@ mod tests {
         assert_eq!(written(&missing, true), expected);
         let stats = missing.stats();
         assert_eq!((stats.disposition.as_str(), stats.problem.as_str()), ("refused", "it is too old"));
+        assert_eq!(stats.losses, [Lost { reason: 36, records: 1 }]);
         let bare = Missing { problem: String::new(), ..missing };
         assert_eq!(bare.how(), "refused");
     }

@@ -357,24 +357,15 @@ fn nothing_in_background() -> String {
     let directories = connection::directories();
     let sessions = directories.iter().flat_map(|directory| recover::sessions_of(directory));
     let running = sessions.filter(|session| session.has_manager());
-    let line = running.map(|session| session.manifest.session.command_line).find(|line| !line.is_empty());
-    let Some(line) = line else { return NOTHING_RECORDED.to_owned() };
-    let command = line.join(" ");
-    match process_of(&line) {
-        Some(pid) => format!(
+    let found = running.map(|session| session.manifest.session).find(|info| !info.command_line.is_empty());
+    let Some(info) = found else { return NOTHING_RECORDED.to_owned() };
+    let command = info.command_line.join(" ");
+    match info.recorder.filter(|(pid, started)| start_time(*pid) == Some(*started)) {
+        Some((pid, _)) => format!(
             "no recording in the background; {command} (pid {pid}) is recording: end it with kill -INT {pid}"
         ),
         None => format!("no recording in the background; {command} is recording: end it with Ctrl-C"),
     }
-}
-
-/// The process with a command line.
-fn process_of(line: &[String]) -> Option<u32> {
-    let line: Vec<u8> = line.iter().flat_map(|word| word.bytes().chain([0])).collect();
-    let processes = std::fs::read_dir("/proc").ok()?.flatten();
-    let pids = processes.filter_map(|process| process.file_name().to_str()?.parse::<u32>().ok());
-    pids.into_iter()
-        .find(|pid| std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|found| found == line))
 }
 
 fn another_answer() -> Failure {

@@ -151,6 +151,26 @@ fn whoever_dies_a_program_that_was_not_recorded_is_in_the_archive() {
     }
 }
 
+/// No program had a buffer.
+//= docs/recovery.md#what-is-recovered
+#[test]
+fn a_recording_that_has_nothing_but_a_note_is_recovered() {
+    let sandbox = Sandbox::new();
+    assert!(sandbox.trace(["start"]).status.success());
+    let manager = recorder(&sandbox);
+    gives_up(&sandbox);
+    kill(manager, Signal::KILL);
+    wait_for_death(manager);
+    let output = sandbox.trace(["recover", "-o", "recovered.fxt"]);
+    assert!(output.status.success(), "{output:?}");
+    let expected = [json!(["first", null, GAVE_UP, "not recorded ?"])];
+    assert_eq!(programs(&sandbox, "recovered.fxt"), expected);
+    is_missing_at_every_door(&sandbox, "recovered.fxt", "not recorded");
+    // The note went with it.
+    let left = sandbox.trace(["recover"]);
+    assert!(stderr(&left).contains("there is nothing to recover"), "{left:?}");
+}
+
 /// Half a packet ends its part in a recording, and nothing that it does later is recorded.
 #[test]
 fn a_program_that_breaks_the_protocol_is_no_program_that_has_lost_nothing() {

@@ -23,6 +23,8 @@ pub enum Action {
     BeginArchive {
         /// Its session.
         client: ClientId,
+        /// The process that asked for it.
+        pid: u32,
         /// The options of the session.
         config: TraceConfig,
         /// The user who owns the file.

@@ -157,8 +157,8 @@ impl Session {
 
     /// The archive comes before everything else.
     pub fn begin(&self, actions: &mut Actions) {
-        let (client, config, uid) = (self.client, self.config.clone(), self.scope.uid());
-        actions.push_back(Action::BeginArchive { client, config, uid });
+        let (client, pid, config, uid) = (self.client, self.pid, self.config.clone(), self.scope.uid());
+        actions.push_back(Action::BeginArchive { client, pid, config, uid });
     }
 
     /// All providers known so far are initialized.

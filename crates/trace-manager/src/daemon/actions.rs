@@ -36,13 +36,16 @@ impl Daemon {
                 self.clients.reply(client, SessionResponse::Refused(refusal));
                 self.clients.close(client, &self.io);
             }
-            Action::BeginArchive { client, config, uid } => {
+            Action::BeginArchive { client, pid, config, uid } => {
                 let Some(place) = self.clients.take_output() else {
                     return;
                 };
                 let mut output = Output::of_session(place, &config, uid.0);
                 output.begin(&config, self.rate);
-                self.providers.begin_session(client, &config, uid, output.queue().clone());
+                let pid = u64::from(pid);
+                // The process that has asked for a task may have ended long ago.
+                let recorder = start_time(pid).filter(|_| !client.is_task()).map(|started| (pid, started));
+                self.providers.begin_session(client, &config, uid, recorder, output.queue().clone());
                 self.recordings.insert(client, Recording::new(uid, output));
             }
             Action::InitializeTracee { client, provider, buffer_bytes, mode, categories } => {

@@ -112,7 +112,8 @@ impl Session {
         let of_process = self.tracees.values_mut().filter(|tracee| tracee.pid == pid);
         let mut tracees: Vec<&mut Tracee> = of_process.collect();
         let mut stats: Vec<&mut ProviderStats> = self.stats.of_process(pid).collect();
-        let is_late = |stats: &&mut ProviderStats| stats.problem == JOINED_LATE;
+        let late = Lost { reason: LossCode::JOINED_LATE.0, records: 1 };
+        let is_late = |stats: &&mut ProviderStats| stats.losses.contains(&late);
         if tracees.iter().any(|tracee| tracee.joins_late) || stats.iter().any(is_late) {
             return;
         }
@@ -122,7 +123,7 @@ impl Session {
                 (tracee.id, tracee.name.clone())
             }
             (None, Some(stats)) => {
-                stats.losses.push(Lost { reason: LossCode::JOINED_LATE.0, records: 1 });
+                stats.losses.push(late);
                 if stats.problem.is_empty() {
                     JOINED_LATE.clone_into(&mut stats.problem);
                 }

@@ -10,7 +10,10 @@ fn a_session_without_providers_runs_through() {
     let config = TraceConfig::default();
     assert_eq!(
         bench.event(Event::Initialize { client: CLIENT, pid: 77, uid: Uid::ROOT, config: config.clone() }),
-        [Action::BeginArchive { client: CLIENT, config, uid: Uid::ROOT }, entered(SessionState::Initialized)]
+        [
+            Action::BeginArchive { client: CLIENT, pid: 77, config, uid: Uid::ROOT },
+            entered(SessionState::Initialized)
+        ]
     );
     assert_eq!(
         bench.start(),
@@ -37,7 +40,7 @@ fn one_provider_runs_through() {
     assert_eq!(
         bench.event(Event::Initialize { client: CLIENT, pid: 77, uid: Uid::ROOT, config: config.clone() }),
         [
-            Action::BeginArchive { client: CLIENT, config, uid: Uid::ROOT },
+            Action::BeginArchive { client: CLIENT, pid: 77, config, uid: Uid::ROOT },
             initialize_of(A),
             entered(SessionState::Initialized)
         ]

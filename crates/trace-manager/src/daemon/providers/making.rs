@@ -211,7 +211,7 @@ mod tests {
         let directory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
         let runtime = RuntimeDir::open_or_create(&directory.path().join("run")).unwrap();
         let mut providers = Providers::new(runtime, Clock::measure());
-        providers.begin_session(CLIENT, &TraceConfig::default(), Uid(0), Vec::new());
+        providers.begin_session(CLIENT, &TraceConfig::default(), Uid(0), None, Vec::new());
         let channels = (1..=count).map(|id| {
             let (ours, theirs) = Channel::pair().unwrap();
             let provider = Provider { channel: Some(ours), ..provider() };
@@ -279,7 +279,7 @@ mod tests {
         for (session, id, size) in
             [(sessions[0], ONE, large), (sessions[1], TWO, large), (sessions[2], THREE, 4096)]
         {
-            providers.begin_session(session, &TraceConfig::default(), Uid(0), Vec::new());
+            providers.begin_session(session, &TraceConfig::default(), Uid(0), None, Vec::new());
             providers.initialize(session, id, size, BufferingMode::Oneshot, Vec::new()).unwrap();
         }
         for _ in 0..3 {
@@ -331,7 +331,7 @@ mod tests {
         let (_directory, mut providers, channels) = providers(2);
         let mut io = Io::new().unwrap();
         let config = TraceConfig { privacy: true, ..TraceConfig::default() };
-        providers.begin_session(CLIENT, &config, Uid(0), Vec::new());
+        providers.begin_session(CLIENT, &config, Uid(0), None, Vec::new());
         providers.providers.get_mut(&ONE).unwrap().redacts = false;
         let mut initialize =
             |id| providers.initialize(CLIENT, id, 4 << 20, BufferingMode::Oneshot, Vec::new());

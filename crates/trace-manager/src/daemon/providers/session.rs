@@ -18,7 +18,7 @@ use zx_sim::RuntimeDir;
 
 /// One session.
 pub(super) struct Session {
-    /// Made for the first buffer.
+    /// Made at the beginning, or when a buffer needs it.
     pub directory: Option<SessionDir>,
     /// Contents of the manifest at its beginning, until the directory exists.
     beginning: Option<Beginning>,
@@ -61,8 +61,16 @@ impl Session {
 }
 
 impl Providers {
-    /// A session of a user's begins, whose archive begins with `head`.
-    pub fn begin_session(&mut self, client: ClientId, config: &TraceConfig, uid: Uid, head: Vec<u8>) {
+    /// A session of a user's begins, whose archive begins with `head`. Its process has this number and start
+    /// time, if it has one.
+    pub fn begin_session(
+        &mut self,
+        client: ClientId,
+        config: &TraceConfig,
+        uid: Uid,
+        recorder: Option<(u64, u64)>,
+        head: Vec<u8>,
+    ) {
         let mode = BufferMode::from(config.buffering_mode);
         let wall_clock = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
         let wall_clock_ns = u64::try_from(wall_clock).unwrap_or(u64::MAX);
@@ -72,13 +80,14 @@ impl Providers {
         info.runtime =
             Some(self.runtime.display().to_string()).filter(|_| self.runtime != self.buffers.path());
         info.programs.clone_from(&config.programs);
+        info.recorder = recorder;
         let output = config.file.clone().filter(|_| config.confirms).map(|file| OutputFile {
             path: file.path,
             device: file.device,
             inode: file.inode,
             uid: uid.0,
         });
-        let session = Session {
+        let mut session = Session {
             directory: None,
             beginning: Some(Beginning { info, output, head }),
             is_over: false,
@@ -92,6 +101,8 @@ impl Providers {
             missing: MissingPrograms::default(),
             began: SystemTime::now(),
         };
+        // Where that is not possible now, it may be when a buffer is made.
+        let _ = session.directory(&self.buffers);
         self.sessions.insert(client, session);
     }
 

@@ -150,7 +150,7 @@ mod tests {
             let runtime = RuntimeDir::open_or_create(&directory.path().join("run")).unwrap();
             let mut providers = Providers::new(runtime, Clock::measure());
             let uid = Uid(rustix::process::geteuid().as_raw());
-            providers.begin_session(CLIENT, config, uid, Vec::new());
+            providers.begin_session(CLIENT, config, uid, None, Vec::new());
             let (ours, theirs) = Channel::pair().unwrap();
             let app = Provider { channel: Some(ours), uid, ..provider() };
             providers.providers.insert(APP, app);
@@ -216,7 +216,7 @@ mod tests {
         assert_eq!(scene.take_over(first, BufferingMode::Oneshot), Some(ProviderId(2)));
         let next = ClientId(2);
         let uid = Uid(rustix::process::geteuid().as_raw());
-        scene.providers.begin_session(next, &TraceConfig::default(), uid, Vec::new());
+        scene.providers.begin_session(next, &TraceConfig::default(), uid, None, Vec::new());
         scene.providers.initialize(next, APP, 4096, BufferingMode::Oneshot, Vec::new()).unwrap();
         while scene.providers.make_buffers(&mut scene.io) {}
         let (_, second) = scene.buffer("session-second", 4096);
