@@ -3,34 +3,38 @@
 //= docs/protocol.md#programs-of-which-something-is-missing
 
 use crate::files;
+use std::fs::DirEntry;
 use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use trace_protocol::limits::MAX_PROVIDER_NAME_BYTES;
 use trace_protocol::registry::GAVE_UP_PREFIX;
 
-/// How many notes are read at a time.
+/// How many notes are returned at a time.
 const MOST: usize = 1000;
+/// How many notes are opened at a time: notes that no manager takes are deleted after a week.
+const MOST_OPENED: usize = 10_000;
 
 /// A program that gave up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
     path: PathBuf,
-    /// Its process.
+    /// The pid of the program's process.
     pub pid: u64,
-    /// Its user.
+    /// The user who owns the note.
     pub uid: u32,
-    /// Its name, without control characters.
+    /// The provider's name, without control characters.
     pub name: String,
-    /// When it gave up.
+    /// When the program gave up.
     pub at: SystemTime,
 }
 
 impl Note {
     fn read(path: PathBuf) -> Option<Self> {
         let number = path.file_name()?.to_str()?.strip_prefix(GAVE_UP_PREFIX)?;
-        // As programs write it: every process has one name.
+        // Programs write the pid without a sign or leading zeros, so that a process has one note.
         let pid: u32 = number.parse().ok().filter(|pid: &u32| *pid > 0 && pid.to_string() == number)?;
         let file = files::open(&path).ok()?;
         let found = file.metadata().ok()?;
@@ -41,10 +45,10 @@ impl Note {
         Some(Self { path, pid: pid.into(), uid: found.uid(), name, at: found.modified().ok()? })
     }
 
-    /// Deletes it.
+    /// Deletes the note.
     ///
     /// # Errors
-    /// It cannot be deleted.
+    /// The operating system's error.
     pub fn delete(&self) -> io::Result<()> {
         std::fs::remove_file(&self.path)
     }
@@ -55,7 +59,9 @@ impl Note {
 pub fn notes(runtime: &Path, since: SystemTime) -> Vec<Note> {
     let now = SystemTime::now();
     let entries = std::fs::read_dir(runtime).into_iter().flatten().flatten();
-    let notes = entries.filter_map(|entry| Note::read(entry.path()));
+    let is_named = |entry: &DirEntry| entry.file_name().as_bytes().starts_with(GAVE_UP_PREFIX.as_bytes());
+    let named = entries.filter(is_named).take(MOST_OPENED);
+    let notes = named.filter_map(|entry| Note::read(entry.path()));
     notes.filter(|note| (since..=now).contains(&note.at)).take(MOST).collect()
 }
 
@@ -80,7 +86,7 @@ mod tests {
         let names: Vec<_> = found.iter().map(|note| (note.pid, note.name.as_str())).collect();
         assert_eq!(names, [(7, "app\u{fffd}[2J"), (9, &*"\u{e4}".repeat(50))]);
         assert_eq!(found[0].uid, rustix::process::geteuid().as_raw());
-        // Older ones, and those of the future, do not take places.
+        // Notes before `since`, and notes that are dated in the future, are left out.
         let set = |name: &str, at| std::fs::File::open(path(name)).unwrap().set_modified(at).unwrap();
         let second = Duration::from_secs(1);
         let since = found[0].at;

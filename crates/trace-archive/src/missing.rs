@@ -20,15 +20,16 @@ pub const GAVE_UP: &str = "the trace manager has not answered it in time";
 pub struct Missing {
     /// The provider's number in the archive.
     pub id: u32,
-    /// Its name.
+    /// The provider's name.
     pub name: String,
-    /// Its process.
+    /// The pid of the program's process.
     pub pid: u64,
     /// What is missing, by its number in a loss blob; none if nothing is.
     pub reason: Option<u16>,
     /// When that was found, in ticks; 0 if that is unknown.
     pub at: u64,
-    /// How its recording ended, as in its statistics; empty if it goes on.
+    /// How the recording of the program ended, as in [`ProviderStats::disposition`]; empty while the manager
+    /// records it.
     pub disposition: String,
     /// Why, for people; may be empty.
     pub problem: String,
@@ -48,7 +49,7 @@ impl Missing {
         }
     }
 
-    /// The same of a program that was recorded from a time on.
+    /// What a note says of a program that the manager has recorded later.
     pub(crate) fn joined_late(id: u32, note: Note) -> Self {
         Self {
             reason: Some(LossCode::JOINED_LATE.0),
@@ -63,7 +64,7 @@ impl Missing {
         if problem.is_empty() { disposition.clone() } else { format!("{disposition}: {problem}") }
     }
 
-    /// The same as an entry of statistics.
+    /// The program's entry in the statistics of a recording.
     pub(crate) fn stats(&self) -> ProviderStats {
         ProviderStats {
             id: self.id,
@@ -118,7 +119,7 @@ mod tests {
         let lost = Loss { count: 1, first: 5, last: 5 };
         framing::loss(ProviderId(3), LossCode::NOT_RECORDED, lost, &mut expected);
         assert_eq!(written(&missing, false), expected);
-        // One that goes on has no end.
+        // Without a disposition there is no description of the end.
         let goes_on = Missing { disposition: String::new(), ..missing.clone() };
         assert_eq!(written(&goes_on, true), expected);
         framing::provider_section(OWN_ID, &mut expected);

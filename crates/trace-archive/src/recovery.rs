@@ -278,24 +278,25 @@ impl Session {
             return Vec::new();
         };
         let SessionInfo { runtime, programs, .. } = &self.manifest.session;
+        let mut notes = gave_up::notes(runtime.as_deref().map_or(directory, Path::new), self.began());
+        notes.retain(|note| programs.is_empty() || programs.contains(&note.name));
+        if notes.is_empty() {
+            return notes;
+        }
         let others = session_directories(directory).unwrap_or_default();
         let others = others.iter().filter(|other| **other != self.directory);
         let others = others.filter_map(|other| Session::read(other).ok());
-        // No program waits for one that records itself, nor for a manager of another directory.
+        // A program waits neither for a program that records itself, nor for a manager in another directory.
         let is_like = |other: &Session| {
             let session = &other.manifest.session;
             !session.is_startup && session.runtime == *runtime
         };
         let begins: Vec<SystemTime> = others.filter(is_like).map(|other| other.began()).collect();
-        let is_its = |note: &Note| {
-            let is_other = |other: &SystemTime| (self.began()..=note.at).contains(other);
-            (programs.is_empty() || programs.contains(&note.name)) && !begins.iter().any(is_other)
-        };
-        let runtime = runtime.as_deref().map_or(directory, Path::new);
-        gave_up::notes(runtime, self.began()).into_iter().filter(is_its).collect()
+        notes.retain(|note| !begins.iter().any(|begin| (self.began()..=note.at).contains(begin)));
+        notes
     }
 
-    /// The programs that have left them. One that has a buffer has joined late.
+    /// The programs that have left these notes. A program with a buffer has joined late.
     //= docs/protocol.md#programs-of-which-something-is-missing
     fn gave_up(&self) -> Vec<Missing> {
         let Manifest { buffers, missing, .. } = &self.manifest;

@@ -47,8 +47,8 @@ impl LossCode {
     /// The collector stopped recording a program, or could not read the rest of its buffer.
     pub const REST_MISSING: Self = Self(38);
 
-    /// Whether losses of this kind have a number of records. Of the others that is unknown: their count is 1,
-    /// or that of the damaged counters.
+    /// Whether a loss with this reason has a number of records. Without one, [`LossRecord::count`] is 1, or
+    /// the number of damaged counters.
     #[must_use]
     pub const fn has_count(self) -> bool {
         !matches!(self, Self::DAMAGED_COUNTERS | Self::NOT_RECORDED | Self::JOINED_LATE | Self::REST_MISSING)

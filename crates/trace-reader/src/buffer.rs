@@ -280,7 +280,7 @@ impl<S: Source> BufferReader<S> {
         Self::with_header(source, header, rate, part)
     }
 
-    /// The same for a buffer whose writer has said that its header is written.
+    /// Like [`BufferReader::open`], for a buffer whose writer has confirmed that its header is written.
     ///
     /// # Errors
     /// The buffer cannot be read, or no buffer has this size.

@@ -288,6 +288,6 @@ fn what_an_archive_has_of_the_missing_programs_depends_on_its_size() {
     assert_eq!(after(399), [1, 2, 3]);
     assert_eq!((after(400), after(499)), (vec![3], vec![3]));
     assert_eq!(after(500), [0; 0]);
-    // The same when it is written again.
+    // Rewriting the manifest keeps its meaning.
     assert_eq!(Manifest::parse(&lines(&manifest.entries())).unwrap(), manifest);
 }

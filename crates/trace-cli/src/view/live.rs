@@ -14,6 +14,7 @@ use super::attendance::{Attendance, GRACE};
 use super::{ANY_PORT, failed, listen, open_browser, say_forward, server};
 use crate::args::viewing::View;
 use crate::exit::{Failure, NOT_RECORDED};
+use crate::live::frames::FollowError;
 use crate::live::keys::Keys;
 use crate::live::own::{End, Output, Own};
 use crate::live::source::{self, Source, Wanted, wait};
@@ -23,7 +24,6 @@ use pages::Pages;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use trace_archive::problem as in_words;
 use zx_sim::Socket;
 
 /// How often the recording is looked at.
@@ -169,19 +169,19 @@ fn signal() -> Result<(Socket, Socket), Failure> {
 /// The thread that reads the recording.
 struct Feed {
     ended: Socket,
-    problem: Arc<Mutex<Option<String>>>,
+    problem: Arc<Mutex<Option<FollowError>>>,
     thread: JoinHandle<()>,
 }
 
 impl Feed {
     fn begin(socket: Socket, hub: Arc<Hub>) -> Result<Self, Failure> {
         let (ended, end) = signal()?;
-        let problem: Arc<Mutex<Option<String>>> = Arc::default();
+        let problem: Arc<Mutex<Option<FollowError>>> = Arc::default();
         let found = problem.clone();
         let thread = std::thread::Builder::new().name("trace-live".to_owned());
         let thread = thread.spawn(move || {
             if let Err(error) = feed::read(socket, &hub) {
-                *found.lock().unwrap_or_else(PoisonError::into_inner) = Some(in_words(&error));
+                *found.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
             }
             let _ = end.write(&[0]);
         });
@@ -204,7 +204,8 @@ impl Feed {
 
     /// Why it has come to an end before the recording did.
     fn problem(&self) -> Option<String> {
-        self.problem.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let problem = self.problem.lock().unwrap_or_else(PoisonError::into_inner);
+        problem.as_ref().map(|error| trace_archive::problem(error))
     }
 }
 

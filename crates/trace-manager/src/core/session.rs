@@ -208,7 +208,7 @@ impl Session {
             if joins_late {
                 actions.push_back(tracee.report_missing(
                     self.client,
-                    LossCode::JOINED_LATE,
+                    Some(LossCode::JOINED_LATE),
                     None,
                     String::new(),
                 ));
@@ -428,7 +428,7 @@ impl Session {
                         false => ProviderDisposition::DidNotStart,
                     };
                     if !tracee.has_started {
-                        let (reason, end) = (LossCode::NOT_RECORDED, Some(tracee.disposition));
+                        let (reason, end) = (Some(LossCode::NOT_RECORDED), Some(tracee.disposition));
                         actions.push_back(tracee.report_missing(client, reason, end, String::new()));
                     }
                 }
@@ -547,7 +547,7 @@ fn stats_of(tracee: &Tracee, stats: ProviderStats) -> ProviderStats {
     let mut losses = stats.losses;
     let unknown = match disposition {
         ProviderDisposition::BrokeProtocol => Some(LossCode::REST_MISSING),
-        ProviderDisposition::NotTraced | ProviderDisposition::DidNotStart => Some(LossCode::NOT_RECORDED),
+        ProviderDisposition::DidNotStart => Some(LossCode::NOT_RECORDED),
         _ => None,
     };
     let unknown = unknown.into_iter().chain(tracee.joins_late.then_some(LossCode::JOINED_LATE));

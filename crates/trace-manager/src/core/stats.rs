@@ -29,9 +29,9 @@ impl Stats {
         push_or_sum(&mut self.run, stats);
     }
 
-    /// The entries of a process.
+    /// The entries of a process that was recorded.
     pub fn of_process(&mut self, pid: u64) -> impl Iterator<Item = &mut ProviderStats> {
-        self.run.iter_mut().chain(&mut self.untraced).filter(move |stats| stats.pid == pid)
+        self.run.iter_mut().filter(move |stats| stats.pid == pid)
     }
 
     /// Whether a process could not take part.

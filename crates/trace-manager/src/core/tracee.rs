@@ -188,15 +188,15 @@ impl Tracee {
         matches!(self.data, Data::None | Data::Archived | Data::Left)
     }
 
-    /// Something of it is missing in the archive of its session.
+    /// Records of the tracee are missing in the archive of its session, or its part has ended in this way.
     pub fn report_missing(
         &self,
         client: ClientId,
-        reason: LossCode,
+        reason: Option<LossCode>,
         disposition: Option<ProviderDisposition>,
         problem: String,
     ) -> Action {
-        let (provider, name, pid, reason) = (self.id, self.name.clone(), self.pid, Some(reason));
+        let (provider, name, pid) = (self.id, self.name.clone(), self.pid);
         Action::ReportMissing { client, provider, name, pid, reason, disposition, problem }
     }
 

@@ -90,7 +90,7 @@ fn announcements(directory: &Path) -> impl Iterator<Item = PathBuf> {
 //= docs/protocol.md#programs-of-which-something-is-missing
 pub(crate) fn leave_note(name: &str) {
     let note = format!("{GAVE_UP_PREFIX}{}", std::process::id());
-    // One that is there is of a process that had this number before.
+    // An existing note is of an earlier process with this pid.
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW;
     let flags = flags | OFlags::NONBLOCK | OFlags::CLOEXEC;
     for directory in directories().iter().filter(|directory| is_announced(directory)) {

@@ -52,7 +52,7 @@ impl<S: Source> BufferReader<S> {
         }
     }
 
-    /// The same of the lowest sequence of a slab, of which these are the words. Tickets may have been
+    /// Leaves out a floor sequence that is too high for the words of the slabs. Tickets may have been
     /// skipped.
     pub(super) fn check_floor(&mut self, words: &[SlabWord]) {
         let newest = words.iter().map(|word| word.sequence()).max().unwrap_or(0);

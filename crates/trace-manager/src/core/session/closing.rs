@@ -2,7 +2,7 @@
 
 use super::{Actions, JOINED_LATE, Session};
 use crate::core::tracee::{Data, Tracee, TraceeState};
-use crate::core::{Action, Now, ProcessState, Unmade};
+use crate::core::{Action, ClientId, Now, ProcessState, Unmade};
 use std::time::Duration;
 use trace_archive::{missing, problem};
 use trace_format::loss::LossCode;
@@ -99,53 +99,44 @@ impl Session {
         reason: String,
         actions: &mut Actions,
     ) {
-        // One that is refused tries again.
+        // A refused provider retries.
         if self.state != SessionState::Terminating && !self.stats.has_untraced(pid) {
             let stats = ProviderStats { id: id.0, name, pid, problem: reason, ..ProviderStats::default() };
             self.report_untraced(stats, ProviderDisposition::Refused, actions);
         }
     }
 
-    /// A program has stopped waiting. If it has registered since, it has joined late.
+    /// A program has stopped waiting. If the manager has recorded it since, the program has joined late.
     //= docs/protocol.md#programs-of-which-something-is-missing
     pub fn handle_gave_up(&mut self, id: ProviderId, (name, pid): (String, u64), actions: &mut Actions) {
-        let of_process = self.tracees.values_mut().filter(|tracee| tracee.pid == pid);
-        let mut tracees: Vec<&mut Tracee> = of_process.collect();
-        let mut stats: Vec<&mut ProviderStats> = self.stats.of_process(pid).collect();
-        let late = Lost { reason: LossCode::JOINED_LATE.0, records: 1 };
-        let is_late = |stats: &&mut ProviderStats| stats.losses.contains(&late);
-        if tracees.iter().any(|tracee| tracee.joins_late) || stats.iter().any(is_late) {
+        // The manager has refused it before, or has taken a note of it.
+        if self.stats.has_untraced(pid) {
             return;
         }
-        let (provider, name) = match (tracees.first_mut(), stats.first_mut()) {
-            (Some(tracee), _) => {
-                tracee.joins_late = true;
-                (tracee.id, tracee.name.clone())
+        let reason = LossCode::JOINED_LATE;
+        let mut tracees: Vec<&mut Tracee> =
+            self.tracees.values_mut().filter(|tracee| tracee.pid == pid).collect();
+        let mut stats: Vec<&mut ProviderStats> = self.stats.of_process(pid).collect();
+        let late = Lost { reason: reason.0, records: 1 };
+        if tracees.iter().any(|tracee| tracee.joins_late)
+            || stats.iter().any(|stats| stats.losses.contains(&late))
+        {
+            return;
+        }
+        if let Some(tracee) = tracees.first_mut() {
+            tracee.joins_late = true;
+            actions.push_back(tracee.report_missing(self.client, Some(reason), None, String::new()));
+        } else if let Some(stats) = stats.first_mut() {
+            stats.losses.push(late);
+            if stats.problem.is_empty() {
+                JOINED_LATE.clone_into(&mut stats.problem);
             }
-            (None, Some(stats)) => {
-                stats.losses.push(late);
-                if stats.problem.is_empty() {
-                    JOINED_LATE.clone_into(&mut stats.problem);
-                }
-                (ProviderId(stats.id), stats.name.clone())
-            }
-            (None, None) => {
-                let (id, problem) = (id.0, missing::GAVE_UP.to_owned());
-                let stats = ProviderStats { id, name, pid, problem, ..ProviderStats::default() };
-                return self.report_untraced(stats, ProviderDisposition::GaveUp, actions);
-            }
-        };
-        let (client, reason, problem) = (self.client, Some(LossCode::JOINED_LATE), String::new());
-        let disposition = None;
-        actions.push_back(Action::ReportMissing {
-            client,
-            provider,
-            name,
-            pid,
-            reason,
-            disposition,
-            problem,
-        });
+            actions.push_back(report_missing(self.client, stats, reason, None, String::new()));
+        } else {
+            let (id, problem) = (id.0, missing::GAVE_UP.to_owned());
+            let stats = ProviderStats { id, name, pid, problem, ..ProviderStats::default() };
+            self.report_untraced(stats, ProviderDisposition::GaveUp, actions);
+        }
     }
 
     /// Reports a provider that cannot be recorded, at once, in the answer to a Stop, and in the archive.
@@ -156,23 +147,26 @@ impl Session {
         disposition: ProviderDisposition,
         actions: &mut Actions,
     ) {
-        let (client, provider) = (self.client, ProviderId(stats.id));
-        let (name, pid, problem) = (stats.name.clone(), stats.pid, stats.problem.clone());
         if self.config.wants_untraced {
-            let (name, reason) = (name.clone(), problem.clone());
-            actions.push_back(Action::Untraced(client, Untraced { name, pid, reason }));
+            let (name, pid, reason) = (stats.name.clone(), stats.pid, stats.problem.clone());
+            actions.push_back(Action::Untraced(self.client, Untraced { name, pid, reason }));
         }
-        let losses = vec![Lost { reason: LossCode::NOT_RECORDED.0, records: 1 }];
+        let reason = LossCode::NOT_RECORDED;
+        let problem = stats.problem.clone();
+        actions.push_back(report_missing(self.client, &stats, reason, Some(disposition), problem));
+        let losses = vec![Lost { reason: reason.0, records: 1 }];
         self.stats.push_untraced(ProviderStats { disposition: disposition.into(), losses, ..stats });
-        let (reason, disposition) = (Some(LossCode::NOT_RECORDED), Some(disposition));
-        actions.push_back(Action::ReportMissing {
-            client,
-            provider,
-            name,
-            pid,
-            reason,
-            disposition,
-            problem,
-        });
     }
+}
+
+/// Something of a program with these statistics is missing in the archive.
+fn report_missing(
+    client: ClientId,
+    stats: &ProviderStats,
+    reason: LossCode,
+    disposition: Option<ProviderDisposition>,
+    problem: String,
+) -> Action {
+    let (provider, name, pid, reason) = (ProviderId(stats.id), stats.name.clone(), stats.pid, Some(reason));
+    Action::ReportMissing { client, provider, name, pid, reason, disposition, problem }
 }

@@ -78,7 +78,7 @@ pub(super) fn break_off(client: ClientId, tracee: &mut Tracee, problem: &str, ac
     actions.push_back(Action::Log(format!("{}: {problem}; terminating it", tracee.label())));
     if !matches!(tracee.state, TraceeState::Terminating | TraceeState::Leaving) {
         tracee.disposition = ProviderDisposition::BrokeProtocol;
-        let (reason, end) = (LossCode::REST_MISSING, Some(tracee.disposition));
+        let (reason, end) = (Some(LossCode::REST_MISSING), Some(tracee.disposition));
         actions.push_back(tracee.report_missing(client, reason, end, problem.to_owned()));
         if tracee.state.is_connected() {
             tracee.terminate(actions);

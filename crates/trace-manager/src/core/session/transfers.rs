@@ -80,19 +80,9 @@ impl Session {
             Part::Rest { .. } => {
                 tracee.data = Data::Archived;
                 let stats = stats_of(tracee, stats);
-                let disposition = ProviderDisposition::EndedBeforeStart;
-                if stats.disposition == disposition {
-                    let (client, name, pid) = (self.client, tracee.name.clone(), tracee.pid);
-                    let (reason, disposition, problem) = (None, Some(disposition), String::new());
-                    actions.push_back(Action::ReportMissing {
-                        client,
-                        provider,
-                        name,
-                        pid,
-                        reason,
-                        disposition,
-                        problem,
-                    });
+                let end = ProviderDisposition::EndedBeforeStart;
+                if stats.disposition == end {
+                    actions.push_back(tracee.report_missing(self.client, None, Some(end), String::new()));
                 }
                 self.stats.push(stats);
             }

@@ -26,10 +26,11 @@ fn a_program_that_gave_up_is_reported_once_to_the_session_that_it_waited_for() {
     assert_eq!(bench.missing, [expected]);
     let [stats] = &bench.core.ended(CLIENT)[..] else { panic!("{:?}", bench.core.ended(CLIENT)) };
     assert_eq!((stats.id, stats.disposition.as_str(), &stats.problem), (9, "gave up", &why));
-    // No session had begun.
+    // It has left a second note since, and a note of another program is older than the session.
     bench.missing.clear();
+    assert_eq!(bench.event(gave_up(SHY, &[CLIENT])), []);
     assert_eq!(bench.event(gave_up(SHY + 1, &[])), []);
-    assert_eq!(bench.missing, []);
+    assert_eq!((bench.missing, bench.core.ended(CLIENT).len()), (vec![], 1));
 }
 
 #[test]
@@ -46,7 +47,7 @@ fn a_program_that_gave_up_and_registered_later_has_joined_late() {
     let losses = unknown(LossCode::JOINED_LATE);
     let stats = ProviderStats { problem: JOINED_LATE.to_owned(), losses, ..entry(A, "stopped") };
     assert!(actions.contains(&stop_reply(vec![stats])), "{actions:?}");
-    // One that has ended meanwhile.
+    // The program has ended meanwhile.
     let mut bench = Bench::started(&[A]);
     bench.dies(A);
     bench.transferred(A);
@@ -95,8 +96,9 @@ fn what_is_refused_or_gets_no_buffer_was_not_recorded() {
         reason: "too old".to_owned(),
     };
     bench.event(refused(5));
-    // It tries again.
+    // It retries, and waits in vain.
     bench.event(refused(6));
+    bench.event(gave_up(9, &[CLIENT]));
     bench.event(Event::TraceeFailed { provider: A, reason: Unmade::Gone });
     let of = |id, name: &str, end, why: &str| {
         (id, name.to_owned(), Some(LossCode::NOT_RECORDED), Some(end), why.to_owned())
@@ -106,7 +108,7 @@ fn what_is_refused_or_gets_no_buffer_was_not_recorded() {
         of(A, "provider-1", ProviderDisposition::NotTraced, "it is gone"),
     ];
     assert_eq!(bench.missing, expected);
-    // One that comes at last has joined late.
+    // A retry succeeds: the program has joined late.
     let registered = Event::ProviderRegistered {
         provider: ProviderId(7),
         name: "old".to_owned(),
