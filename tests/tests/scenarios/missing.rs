@@ -72,9 +72,14 @@ fn fill_queue(sandbox: &Sandbox) -> Vec<Channel> {
 
 /// A recording that a program with 10 events waits for in vain, as the manager is frozen and its queue full.
 fn gives_up(sandbox: &Sandbox) {
+    gives_up_by(sandbox, &["10"]);
+}
+
+/// The same with a program that has these arguments.
+fn gives_up_by(sandbox: &Sandbox, arguments: &[&str]) {
     freeze(manager(sandbox));
     let queue = fill_queue(sandbox);
-    let output = sandbox.spawn("first", &["10"]).finish();
+    let output = sandbox.spawn("first", arguments).finish();
     assert!(output.status.success() && !output.stderr.is_empty(), "{output:?}");
     drop(queue);
 }
@@ -94,6 +99,30 @@ fn a_program_that_gives_up_before_it_is_known_is_in_the_archive() {
     // The note is taken up: the next recording does not have it.
     assert!(sandbox.trace(["record", "-o", "next.fxt", "--", "true"]).status.success());
     assert_eq!(programs(&sandbox, "next.fxt"), [json!(null); 0]);
+}
+
+/// A synchronous registration waits in vain, too: in a queue that is full, and for the answer.
+#[test]
+fn a_synchronous_registration_that_gives_up_is_in_the_archive() {
+    let sandbox = Sandbox::new();
+    assert!(sandbox.trace(["start"]).status.success());
+    gives_up_by(&sandbox, &["10", "synchronously"]);
+    kill(manager(&sandbox), Signal::CONT);
+    stop(&sandbox);
+    assert_eq!(programs(&sandbox, "trace.fxt"), [json!(["first", null, GAVE_UP, "not recorded ?"])]);
+    is_missing_at_every_door(&sandbox, "trace.fxt", "not recorded");
+
+    assert!(sandbox.trace(["start", "-o", "second.fxt"]).status.success());
+    let manager = recorder(&sandbox);
+    freeze(manager);
+    let output = sandbox.spawn("first", &["10", "synchronously"]).finish();
+    assert!(String::from_utf8_lossy(&output.stdout).starts_with("NoManager\n"), "{output:?}");
+    kill(manager, Signal::CONT);
+    stop(&sandbox);
+    let found = programs(&sandbox, "second.fxt");
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0][3], "joined late ?");
+    is_missing_at_every_door(&sandbox, "second.fxt", "joined late");
 }
 
 /// Each of twenty programs waits for a second: their registrations are read when they have ended.

@@ -75,7 +75,8 @@ const END_WAIT: Duration = Duration::from_secs(10);
 /// The result of a synchronous registration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Registration {
-    /// No manager runs; the provider registers with the next one that starts.
+    /// No manager has answered: none runs, and the provider registers with the next one that starts; or one
+    /// has not answered within 5 s, and knows the provider when it does.
     NoManager,
     /// A manager knows the provider.
     Registered {
@@ -120,10 +121,15 @@ impl TraceProvider {
     pub fn new_synchronously(name: &str) -> (Self, Registration) {
         let (provider, progress) = Self::spawn(name, true, manager::inherited());
         let registration = wait_for_registration(&progress);
-        if registration == (Registration::Registered { already_started: true }) {
-            provider.wait_for_start(name, &progress, START_WAIT);
+        match registration {
+            Some(Registration::Registered { already_started: true }) => {
+                provider.wait_for_start(name, &progress, START_WAIT);
+            }
+            // Without a recording nothing is missing.
+            None if manager::is_recording() => provider.go_on(name, &progress),
+            _ => {}
         }
-        (provider, registration)
+        (provider, registration.unwrap_or(Registration::NoManager))
     }
 
     /// Registers a function that returns names and descriptions of categories, for a client that lists them,
@@ -200,6 +206,11 @@ impl TraceProvider {
                 Err(Missing::Late) => break,
             }
         }
+        self.go_on(name, progress);
+    }
+
+    /// Waits no longer, and reports that.
+    fn go_on(&self, name: &str, progress: &Receiver<Progress>) {
         if let Some(running) = &self.running {
             running.commands.send(Command::GoOn);
             // Else a manager that reads the registration right now would count the program as one that waits,
@@ -270,16 +281,20 @@ pub(crate) fn is_below_record() -> bool {
     zx_sim::environment::variable(RECORD_VARIABLE).is_some_and(|value| value == "1")
 }
 
-fn wait_for_registration(progress: &Receiver<Progress>) -> Registration {
+/// None where the manager has not answered in time.
+fn wait_for_registration(progress: &Receiver<Progress>) -> Option<Registration> {
     let deadline = Instant::now() + REGISTRATION_WAIT;
     loop {
         match progress.receive(Some(deadline)) {
             Ok(Progress::Registered { already_started }) => {
-                return Registration::Registered { already_started };
+                return Some(Registration::Registered { already_started });
             }
-            Ok(Progress::Refused { reason }) => return Registration::Refused { reason },
+            Ok(Progress::Refused { reason }) => return Some(Registration::Refused { reason }),
             Ok(Progress::Initializing | Progress::Started | Progress::GoneOn) => {}
-            Ok(Progress::NoManager | Progress::NotRecording) | Err(_) => return Registration::NoManager,
+            Ok(Progress::NoManager | Progress::NotRecording) | Err(Missing::Closed) => {
+                return Some(Registration::NoManager);
+            }
+            Err(Missing::Late) => return None,
         }
     }
 }
