@@ -41,6 +41,7 @@ mod scenarios {
     mod logging;
     mod machine;
     mod manager;
+    mod meeting;
     mod memory;
     mod metering;
     mod missing;

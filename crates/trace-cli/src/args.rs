@@ -277,8 +277,8 @@ Records that the output format cannot express are counted and reported at the en
   trace recover --delete /dev/shm/trace-1000/session-3f
 
 Recoverable data is deleted on request, and when a recording begins: what is older than seven days, and the \
-oldest while all of it takes more than a quarter of the file system. A directory in memory, such as /dev/shm or \
-$XDG_RUNTIME_DIR, is lost when the machine or the login session ends.")]
+oldest while all of it takes more than a quarter of the file system. A directory in memory, such as /dev/shm, is lost \
+when the machine stops, and may be when its user logs out.")]
     Recover(Recover),
     /// Provide kernel events to recordings of other users; a recording starts its own provider if it has the
     /// privileges

@@ -16,9 +16,11 @@ mod log;
 mod memory;
 mod observers;
 mod output;
+mod place;
 mod providers;
 mod recording;
 mod session_dir;
+mod signposts;
 mod snapshot;
 mod task;
 mod wire;
@@ -26,27 +28,26 @@ mod wire;
 use crate::core::{Action, ClientId, Core, Event, Uid};
 use announcement::Announcement;
 use clients::Clients;
-use entrances::Entrances;
 use io::Io;
 use key::Key;
 use log::log;
 use memory::Dumps;
 use observers::Observers;
+use place::Place;
 use providers::Providers;
 use recording::{Recording, Recordings};
 use snapshot::Snapshot;
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU64;
 use std::os::fd::AsFd;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use task::{Effects, Requester, Tasks};
 use trace_format::units::{ProviderId, TicksPerSecond};
 use trace_protocol::controller::{ProviderProgress, Refusal, SessionResponse, TaskRequest, TraceConfig};
 use trace_protocol::limits::MAX_SESSIONS_OF_A_USER;
-use zx_sim::ticks::Clock;
-use zx_sim::{Handle, Listener, RuntimeDir, Signals};
+use zx_sim::{Handle, Listener, Signals};
 
 /// How many connections are accepted before everything else is checked.
 const ACCEPTED_AT_ONCE: usize = 64;
@@ -111,19 +112,6 @@ pub enum Error {
 /// # Errors
 /// The directory cannot be used, or belongs to a running manager.
 pub fn run(options: Options) -> Result<(), Error> {
-    let path = |path: &Path| {
-        let path = path.to_owned();
-        move |error| Error::Path { path, error }
-    };
-    let open = match options.is_for_all_users {
-        true => RuntimeDir::open_or_create_for_all,
-        false => RuntimeDir::open_or_create,
-    };
-    let runtime = open(&options.runtime_dir).map_err(path(&options.runtime_dir))?;
-    let lock = runtime.lock(LOCK).map_err(path(&options.runtime_dir.join(LOCK)))?;
-    let Some(_lock) = lock else {
-        return Err(Error::AlreadyRunning { pid: runtime.lock_holder(LOCK), directory: options.runtime_dir });
-    };
     zx_sim::distrust_peers();
     // A file that reaches the limit of its size is an error of writing it, and does not end the manager.
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
@@ -131,24 +119,20 @@ pub fn run(options: Options) -> Result<(), Error> {
     if options.on_demand {
         log::own_file();
     }
-    let clock = Clock::load_or_create(&options.runtime_dir).map_err(path(&options.runtime_dir))?;
-    let buffers = match &options.buffers_dir {
-        Some(directory) => RuntimeDir::open_or_create(directory).map_err(path(directory))?,
-        None => runtime.duplicate().map_err(path(&options.runtime_dir))?,
-    };
-    let announcement = Announcement::new(runtime.duplicate().map_err(path(&options.runtime_dir))?);
-    let (entrances, registry, provisioner) = Entrances::open(&options)?;
-    let mut daemon = Daemon::new(&options, (buffers, announcement), clock, (registry, provisioner))?;
+    let (place, registry, provisioner) = Place::take(&options)?;
+    let mut daemon = Daemon::new(&options, place, (registry, provisioner))?;
     loop {
         let end = daemon.run();
-        entrances.remove(&runtime);
+        daemon.place.leave();
         // A client that has connected before that waits to be served; one that connects later starts the next
         // manager.
         if !matches!(end, Ok(End::Unneeded)) || !daemon.has_late_client() {
             return end.map(|_| ());
         }
-        let (registry, provisioner) = entrances.open_again()?;
-        daemon.listen(registry, provisioner)?;
+        if !daemon.place.is_taken() {
+            let (registry, provisioner) = daemon.place.listen_again()?;
+            daemon.listen(registry, provisioner)?;
+        }
     }
 }
 
@@ -169,6 +153,7 @@ struct Daemon {
     /// It has had a session. Clients that only ask come before that, too.
     has_recorded: bool,
     core: Core,
+    place: Place,
     announcement: Announcement,
     io: Io,
     registry: Listener,
@@ -193,8 +178,7 @@ struct Daemon {
 impl Daemon {
     fn new(
         options: &Options,
-        (buffers, announcement): (RuntimeDir, Announcement),
-        clock: Clock,
+        place: Place,
         (registry, provisioner): (Listener, Listener),
     ) -> Result<Self, Error> {
         let system = |what| move |error| Error::System { what, error };
@@ -212,7 +196,8 @@ impl Daemon {
         watch(&signals, Key::Signal)?;
         let now = Instant::now();
         let owner = Uid(rustix::process::geteuid().as_raw());
-        let providers = Providers::new(buffers, clock).found_in(announcement.directory());
+        let clock = place.clock;
+        let providers = Providers::new(place.buffers()?, clock).found_in(&options.runtime_dir);
         let daemon = Self {
             started: now,
             idle_timeout: options.idle_timeout,
@@ -220,7 +205,8 @@ impl Daemon {
             leaves_with_its_recording: options.leaves_with_its_recording,
             has_recorded: false,
             core: Core::new(owner),
-            announcement,
+            announcement: Announcement::new(place.announced()?),
+            place,
             registry,
             provisioner,
             resting_until: None,
@@ -295,6 +281,7 @@ impl Daemon {
             self.begin_queries();
             log::handle_time(now);
             self.listen_again(now);
+            self.look_around(now);
             self.providers.handle_time(now);
             self.answer_stop(now);
             self.with_tasks(|tasks, effects| tasks.handle_time(now, effects));
@@ -545,13 +532,15 @@ impl Daemon {
         let recordings = self.recordings.iter().flat_map(of_recording);
         let others = [self.clients.next_deadline(), self.providers.next_deadline()];
         let others = others.into_iter().chain([log::deadline(), self.resting_until]);
-        let others = others.chain([self.observers.deadline()]);
+        let others = others.chain([self.observers.deadline(), Some(self.place.next_look())]);
         [core, idle, task].into_iter().chain(others).chain(recordings).flatten().min()
     }
 
-    /// The manager was started on demand, and has had no client and no session for a while.
+    /// The manager was started on demand, and has had no client and no session for a while; or another one
+    /// has its place.
     fn is_unneeded(&mut self) -> bool {
-        let Some(timeout) = self.idle_timeout else {
+        let is_taken = self.place.is_taken();
+        let Some(timeout) = self.idle_timeout.or(is_taken.then_some(Duration::ZERO)) else {
             return false;
         };
         let now = Instant::now();
@@ -566,7 +555,7 @@ impl Daemon {
             self.has_recorded |= self.core.has_session();
             return false;
         }
-        self.leaves_with_its_recording && self.has_recorded || now >= self.idle_since + timeout
+        is_taken || self.leaves_with_its_recording && self.has_recorded || now >= self.idle_since + timeout
     }
 }
 

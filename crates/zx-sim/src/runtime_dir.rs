@@ -41,25 +41,46 @@ impl Drop for Lock {
 
 impl RuntimeDir {
     /// The candidate directories: the one that an environment variable names, alone, unless the program runs
-    /// with privileges that its caller does not have; else the user's own and then the system's.
-    ///
-    /// The user's is `$XDG_RUNTIME_DIR/<name>`; without that variable it is the first of
-    /// `/dev/shm/<name>-<uid>`, `/tmp/<name>-<uid>` and `/run/user/<uid>/<name>` that is this user's, or not
-    /// there: any user may create the former two, and keep them from this user. They are followed by those of
-    /// the others that exist, as what was free before may be in use. The system's is `/run/<name>`.
-    //= docs/protocol.md#users
+    /// with privileges that its caller does not have; else the [usual](Self::usual) one, those [of login
+    /// sessions](Self::of_sessions), other usual ones that exist, as one may be in use that was free before,
+    /// and the system's, `/run/<name>`.
+    //= docs/protocol.md#where-processes-meet
     #[must_use]
     pub fn candidates(variable: &str, name: &str) -> Vec<PathBuf> {
         if let Some(path) = environment::variable(variable).filter(|value| !value.is_empty()) {
             return vec![PathBuf::from(path)];
         }
-        let base = environment::variable("XDG_RUNTIME_DIR").map(PathBuf::from);
-        let mut found = match base.filter(|base| base.is_absolute() && base.is_dir()) {
-            Some(base) => vec![base.join(name)],
-            None => own_candidates(name, rustix::process::geteuid().as_raw()),
-        };
-        found.push(Path::new("/run").join(name));
+        let mut found = vec![Self::usual(name)];
+        let existing = own_places(name).into_iter().filter(|place| place.symlink_metadata().is_ok());
+        let others = Self::of_sessions(name).into_iter().chain(existing);
+        for place in others.chain([Path::new("/run").join(name)]) {
+            if !found.contains(&place) {
+                found.push(place);
+            }
+        }
         found
+    }
+
+    /// Where the processes of a user meet, whatever their environments: the first of `/dev/shm/<name>-<uid>`,
+    /// `/tmp/<name>-<uid>` and `/run/user/<uid>/<name>` that is this user's, or not there. Any user may
+    /// create the former two, and keep them from this user.
+    //= docs/protocol.md#where-processes-meet
+    #[must_use]
+    pub fn usual(name: &str) -> PathBuf {
+        let mut places = own_places(name);
+        let chosen = places.iter().position(|place| may_be_had(place)).unwrap_or(0);
+        places.swap_remove(chosen)
+    }
+
+    /// The directories of the user's login sessions, in which earlier releases meet:
+    /// `$XDG_RUNTIME_DIR/<name>` and `/run/user/<uid>/<name>`, whether they are there or not.
+    //= docs/protocol.md#where-processes-meet
+    #[must_use]
+    pub fn of_sessions(name: &str) -> Vec<PathBuf> {
+        let base = environment::variable("XDG_RUNTIME_DIR").map(PathBuf::from);
+        let base = base.filter(|base| base.is_absolute()).map(|base| base.join(name));
+        let private = private_base().join(name);
+        base.filter(|base| *base != private).into_iter().chain([private]).collect()
     }
 
     /// Opens a runtime directory, and makes it if it is not there: mode 0700, this user's, no symlink, and
@@ -123,6 +144,14 @@ impl RuntimeDir {
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Whether its path leads to it no more: it was deleted, or another one is in its place.
+    #[must_use]
+    pub fn is_displaced(&self) -> bool {
+        let found = rustix::fs::statat(rustix::fs::CWD, &self.path, AtFlags::SYMLINK_NOFOLLOW);
+        let own = rustix::fs::fstat(&self.directory);
+        !matches!((found, own), (Ok(found), Ok(own)) if (found.st_dev, found.st_ino) == (own.st_dev, own.st_ino))
     }
 
     /// A second handle of the same directory.
@@ -227,32 +256,43 @@ pub(crate) fn create_no_follow(directory: impl AsFd, name: &Path) -> rustix::io:
 
 /// Directories in which any user may make directories; the one in memory comes first.
 const SHARED_BASES: [&str; 2] = ["/dev/shm", "/tmp"];
-/// The parent of a user's own directory that no other user can make, if there is one.
-const PRIVATE_BASE: &str = "/run/user";
+/// A user's own directory that no other user can make, if there is one.
+fn private_base() -> PathBuf {
+    Path::new("/run/user").join(rustix::process::geteuid().as_raw().to_string())
+}
 
-/// A user's own candidates if the environment names none.
-fn own_candidates(name: &str, uid: u32) -> Vec<PathBuf> {
+/// Where this user's own may be: in a directory that does not exist only if no other one does.
+fn own_places(name: &str) -> Vec<PathBuf> {
+    let uid = rustix::process::geteuid().as_raw();
     let shared = SHARED_BASES.iter().map(Path::new).filter(|base| base.is_dir());
     let mut places: Vec<PathBuf> = shared.map(|base| base.join(format!("{name}-{uid}"))).collect();
-    let private = Path::new(PRIVATE_BASE).join(uid.to_string());
+    let private = private_base();
     if places.is_empty() || private.is_dir() {
         places.push(private.join(name));
     }
-    let chosen = places.iter().position(|place| may_be_had(place, uid)).unwrap_or(0);
-    let first = places.remove(chosen);
-    places.retain(|place| place.symlink_metadata().is_ok());
-    places.insert(0, first);
     places
 }
 
-/// Whether a directory is a user's, or can be made; false if other users can take it away.
-fn may_be_had(path: &Path, uid: u32) -> bool {
+/// Whether a directory is this user's, or can be made; false if other users can take it away.
+fn may_be_had(path: &Path) -> bool {
     let is_safe = replaceable_ancestor(path).is_none();
     let is_own = match rustix::fs::statat(rustix::fs::CWD, path, AtFlags::SYMLINK_NOFOLLOW) {
-        Ok(stat) => FileType::from_raw_mode(stat.st_mode) == FileType::Directory && stat.st_uid == uid,
+        Ok(stat) => FileType::from_raw_mode(stat.st_mode) == FileType::Directory && is_own(&stat),
         Err(error) => error == rustix::io::Errno::NOENT,
     };
     is_safe && is_own
+}
+
+fn is_own(stat: &rustix::fs::Stat) -> bool {
+    stat.st_uid == rustix::process::geteuid().as_raw()
+}
+
+/// Whether only this user or root can make files in a directory.
+pub(crate) fn may_be_trusted(directory: &Path) -> bool {
+    let others = Mode::WGRP | Mode::WOTH;
+    rustix::fs::statat(rustix::fs::CWD, directory, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|stat| {
+        (is_own(&stat) || stat.st_uid == 0) && !Mode::from_raw_mode(stat.st_mode).intersects(others)
+    })
 }
 
 /// The nearest directory above a path in which any user may rename and replace entries.

@@ -7,14 +7,14 @@
 #![allow(unsafe_code)]
 
 use crate::error::{Error, Result};
-use crate::runtime_dir::{Lock, create_no_follow};
+use crate::runtime_dir::{Lock, create_no_follow, may_be_trusted};
 use crate::sys;
 use rustix::fs::FlockOperation;
 use rustix::io::retry_on_intr;
 use rustix::time::{ClockId, clock_gettime};
 use std::fs::File;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub use zx_ticks::{Source, UNKNOWN, adopt, now, source, source_name};
@@ -42,21 +42,52 @@ impl Clock {
     /// # Errors
     /// The directory cannot be used.
     pub fn load_or_create(directory: &Path) -> Result<Self> {
+        Self::agreed(directory, &[])
+    }
+
+    /// The same. Where a directory has none yet, it gets that of the first of others that has: two clocks of
+    /// one machine differ by what measuring them is wrong by. Others that another user may write to do not
+    /// count, unless that is root.
+    ///
+    /// # Errors
+    /// The directory cannot be used.
+    //= docs/protocol.md#where-processes-meet
+    pub fn agreed(directory: &Path, others: &[PathBuf]) -> Result<Self> {
         let path = directory.join(FILE);
-        let failed = |source| Error::io(format!("cannot use {}", path.display()), source);
         let boot = boot_id();
         if let Some(clock) = Self::load(&path, &boot) {
             return Ok(clock);
         }
+        let others = others.iter().filter(|other| may_be_trusted(other));
+        let agreed = others.filter_map(|other| Self::load(&other.join(FILE), &boot)).next();
         // Takes its time, in which no other process has to wait.
-        let clock = Self::measure();
-        // One process at a time from here on. A child that is forked meanwhile has the file, too: the lock is
-        // released, not only closed.
+        let clock = agreed.unwrap_or_else(Self::measure);
+        Self::write(directory, |found| found.unwrap_or(clock))
+    }
+
+    /// Makes it that of a directory whose processes may have agreed on another one.
+    ///
+    /// # Errors
+    /// The directory cannot be used.
+    //= docs/protocol.md#where-processes-meet
+    pub fn impose(self, directory: &Path) -> Result<()> {
+        Self::write(directory, |_| self).map(drop)
+    }
+
+    /// Writes what is chosen, and returns it: one process at a time, which sees what the ones before it
+    /// wrote.
+    fn write(directory: &Path, choose: impl Fn(Option<Self>) -> Self) -> Result<Self> {
+        let path = directory.join(FILE);
+        let failed = |source| Error::io(format!("cannot use {}", path.display()), source);
+        let boot = boot_id();
+        // A child that is forked meanwhile has the file, too: the lock is released, not only closed.
         let lock = File::open(directory).map_err(failed)?;
         retry_on_intr(|| rustix::fs::flock(&lock, FlockOperation::LockExclusive))
             .map_err(|source| failed(source.into()))?;
         let _lock = Lock::of(lock);
-        if let Some(clock) = Self::load(&path, &boot) {
+        let found = Self::load(&path, &boot);
+        let clock = choose(found);
+        if found == Some(clock) {
             return Ok(clock);
         }
         let text = format!("{boot}\n{}\n{}\n", clock.source.name(), clock.ticks_per_second);

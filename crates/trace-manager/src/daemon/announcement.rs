@@ -7,31 +7,35 @@ use crate::core::Recorded;
 use std::collections::BTreeSet;
 use std::fs::DirEntry;
 use std::io::Write;
-use std::path::Path;
 use trace_protocol::registry::{RECORDING_OF_ALL, RECORDING_PREFIX, recording_of};
 use zx_sim::RuntimeDir;
 
 /// The files, while there are any.
 #[derive(Debug)]
 pub(super) struct Announcement {
-    directory: RuntimeDir,
+    /// The manager's own first.
+    directories: Vec<RuntimeDir>,
     announced: BTreeSet<Recorded>,
 }
 
 impl Announcement {
     /// Announces nothing, and removes the announcement of a manager that was killed.
-    pub fn new(directory: RuntimeDir) -> Self {
+    pub fn new(directories: Vec<RuntimeDir>) -> Self {
         let is_left = |entry: &DirEntry| entry.file_name().to_string_lossy().starts_with(RECORDING_PREFIX);
-        let entries = std::fs::read_dir(directory.path()).into_iter().flatten().flatten();
-        for entry in entries.filter(is_left) {
-            let _ = directory.remove_file(&entry.file_name().to_string_lossy());
+        for directory in &directories {
+            let entries = std::fs::read_dir(directory.path()).into_iter().flatten().flatten();
+            for entry in entries.filter(is_left) {
+                let _ = directory.remove_file(&entry.file_name().to_string_lossy());
+            }
         }
-        Self { directory, announced: BTreeSet::new() }
+        Self { directories, announced: BTreeSet::new() }
     }
 
-    /// The directory in which programs find it.
-    pub fn directory(&self) -> &Path {
-        self.directory.path()
+    /// Announces the same in other directories from now on; what is in those before was removed with them.
+    pub fn move_to(&mut self, directories: Vec<RuntimeDir>) {
+        let announced = std::mem::take(&mut self.announced);
+        *self = Self::new(directories);
+        self.set(announced);
     }
 
     /// Announces the users whose programs are recorded, and removes previous announcements of others.
@@ -39,27 +43,27 @@ impl Announcement {
         if recorded == self.announced {
             return;
         }
-        for before in self.announced.difference(&recorded) {
-            // It may be gone together with its directory.
-            let _ = self.directory.remove_file(&name(*before));
-        }
-        for new in recorded.difference(&self.announced) {
-            if let Err(error) = self.make(&name(*new)) {
-                log(&format!(
-                    "{error}; programs that start now may run for a moment before they are recorded"
-                ));
+        for directory in &self.directories {
+            for before in self.announced.difference(&recorded) {
+                // It may be gone together with its directory.
+                let _ = directory.remove_file(&name(*before));
+            }
+            for new in recorded.difference(&self.announced) {
+                if let Err(error) = make(directory, &name(*new)) {
+                    log(&format!(
+                        "{error}; programs that start now may run for a moment before they are recorded"
+                    ));
+                }
             }
         }
         self.announced = recorded;
     }
 }
 
-impl Announcement {
-    fn make(&self, name: &str) -> zx_sim::Result<()> {
-        let mut file = self.directory.create_file(name)?;
-        let written = write!(file, "{}", std::process::id());
-        written.map_err(|source| zx_sim::Error::io(format!("cannot write {name}"), source))
-    }
+fn make(directory: &RuntimeDir, name: &str) -> zx_sim::Result<()> {
+    let mut file = directory.create_file(name)?;
+    let written = write!(file, "{}", std::process::id());
+    written.map_err(|source| zx_sim::Error::io(format!("cannot write {name}"), source))
 }
 
 impl Drop for Announcement {
@@ -92,7 +96,7 @@ mod tests {
             names.sort();
             names
         };
-        let mut announcement = Announcement::new(runtime());
+        let mut announcement = Announcement::new(vec![runtime()]);
         assert!(names().is_empty());
         let set = |users: &[Recorded]| users.iter().copied().collect::<BTreeSet<_>>();
         announcement.set(set(&[Recorded::User(Uid(1000))]));
@@ -110,10 +114,16 @@ mod tests {
         std::mem::forget(announcement);
         fs::write(directory.path().join("run/registry"), "").unwrap();
         fs::write(directory.path().join("run/recording.7"), "").unwrap();
-        let mut announcement = Announcement::new(runtime());
+        let mut announcement = Announcement::new(vec![runtime()]);
         assert_eq!(names(), ["registry"]);
         announcement.set(set(&[Recorded::All]));
+        // In a directory that appears it is announced, too, and in one that replaces it.
+        let other = directory.path().join("other");
+        announcement.move_to(vec![runtime(), RuntimeDir::open_or_create(&other).unwrap()]);
+        assert!(other.join("recording.all").is_file());
+        assert_eq!(names(), ["recording.all", "registry"]);
         drop(announcement);
+        assert!(!other.join("recording.all").exists());
         assert_eq!(names(), ["registry"]);
     }
 }

@@ -60,7 +60,7 @@ pub fn ticks_per_second() -> u64 {
     static RATE: OnceLock<u64> = OnceLock::new();
     *RATE.get_or_init(|| {
         let directories = crate::linux::manager::directories();
-        let agreed = directories.iter().find_map(|directory| Clock::load_or_create(directory).ok());
+        let agreed = directories.iter().find_map(|directory| Clock::agreed(directory, &directories).ok());
         agreed.unwrap_or_else(Clock::measure).ticks_per_second
     })
 }

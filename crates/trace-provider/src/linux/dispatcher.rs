@@ -44,6 +44,8 @@ pub(crate) enum Progress {
 /// When the application has closed the descriptor that wakes the thread, the thread looks this often whether
 /// there are orders.
 const ORDERS_INTERVAL: Duration = Duration::from_millis(50);
+/// How often other directories may have become the ones to watch, without anything that a watch shows.
+const LOOK_INTERVAL: Duration = Duration::from_secs(30);
 /// Without a watch the directories are looked at this often.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// After a directory changed, a manager may be about to listen: it is tried this often …
@@ -320,7 +322,7 @@ impl Dispatcher {
             search.busy = BusyPauses::new();
             // Others may have made one of them their own, or given it back.
             if self.inherited.is_none() {
-                self.directories = manager::directories();
+                self.directories = manager::places();
             }
             // Watched before the next attempt, so that no later change is missed.
             let is_watched = self.watch();
@@ -330,7 +332,7 @@ impl Dispatcher {
                 let now = Instant::now();
                 let deadline = match is_watched {
                     _ if now < search.retry_until => Some(now + RETRY_INTERVAL),
-                    true => None,
+                    true => Some(now + LOOK_INTERVAL),
                     false => Some(now + POLL_INTERVAL),
                 };
                 search.is_busy = false;

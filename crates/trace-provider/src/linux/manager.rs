@@ -45,6 +45,17 @@ pub(crate) fn directories() -> Vec<PathBuf> {
     RuntimeDir::candidates(RUNTIME_VARIABLE, RUNTIME_NAME)
 }
 
+/// The same, for a program that is going to watch them: it makes the usual one, as everyone does, so that it
+/// watches that and not the one above it, where everything happens.
+//= docs/protocol.md#where-processes-meet
+pub(crate) fn places() -> Vec<PathBuf> {
+    let directories = directories();
+    if let [usual, _, ..] = &directories[..] {
+        let _ = RuntimeDir::open_or_create(usual);
+    }
+    directories
+}
+
 /// Whether a manager in one of the directories has announced that this user's programs are being recorded. A
 /// manager that was killed may have left its announcement.
 pub(crate) fn is_recording() -> bool {

@@ -192,10 +192,10 @@ fn candidates_from(child: child::Child) -> (u32, Vec<String>) {
     (uid, lines.collect())
 }
 
-/// The user's own where no variable names a directory.
-fn fallback(uid: u32) -> String {
+/// Where processes of a user meet, and its directory of login sessions.
+fn usual_and_private(uid: u32) -> [String; 2] {
     let base = if Path::new("/dev/shm").is_dir() { "/dev/shm" } else { "/tmp" };
-    format!("{base}/name-{uid}")
+    [format!("{base}/name-{uid}"), format!("/run/user/{uid}/name")]
 }
 
 #[test]
@@ -209,48 +209,53 @@ fn a_variable_names_the_only_candidate() {
     assert_eq!(candidates_from(child).1, ["/named/by/variable"]);
 }
 
-#[test]
-fn the_users_candidate_is_in_the_users_runtime_directory() {
-    let change = |command: &mut Command| {
-        command.env(VARIABLE, "").env("XDG_RUNTIME_DIR", "/tmp");
-    };
-    let Some(child) = child::start_with(change, |channel| candidates_of(&channel)) else {
-        return;
-    };
-    assert_eq!(candidates_from(child).1, ["/tmp/name", "/run/name"]);
-}
-
-#[test]
-fn a_user_without_runtime_directory_has_one_named_by_uid() {
-    let change = |command: &mut Command| {
-        command.env_remove(VARIABLE).env_remove("XDG_RUNTIME_DIR");
-    };
-    let Some(child) = child::start_with(change, |channel| candidates_of(&channel)) else {
-        return;
-    };
-    let (uid, found) = candidates_from(child);
-    assert_eq!(found, [fallback(uid), "/run/name".to_owned()]);
-}
-
-/// The user's own directory, where the variable for its base has a value that does not count.
-macro_rules! ignored_base {
-    ($test:ident, $base:literal) => {
+/// What is found with a value of the variable for login sessions: the same first place with any.
+macro_rules! places {
+    ($test:ident, $base:expr, $named:expr) => {
+        //= docs/protocol.md#where-processes-meet
         #[test]
         fn $test() {
             let change = |command: &mut Command| {
-                command.env_remove(VARIABLE).env("XDG_RUNTIME_DIR", $base).current_dir("/");
+                command.env(VARIABLE, "").env_remove("XDG_RUNTIME_DIR").current_dir("/");
+                let base: Option<&str> = $base;
+                base.map(|base| command.env("XDG_RUNTIME_DIR", base));
             };
             let Some(child) = child::start_with(change, |channel| candidates_of(&channel)) else {
                 return;
             };
             let (uid, found) = candidates_from(child);
-            assert_eq!(found, [fallback(uid), "/run/name".to_owned()]);
+            let [usual, private] = usual_and_private(uid);
+            let named: Option<&str> = $named;
+            let expected: Vec<String> = [usual]
+                .into_iter()
+                .chain(named.map(str::to_owned))
+                .chain([private, "/run/name".to_owned()])
+                .collect();
+            assert_eq!(found, expected);
         }
     };
 }
 
-ignored_base!(a_runtime_directory_that_is_missing_does_not_count, "/not/there");
-ignored_base!(a_relative_runtime_directory_does_not_count, "tmp");
+places!(a_user_without_session_meets_in_the_usual_directory, None, None);
+places!(the_directory_of_a_session_is_another_candidate, Some("/tmp"), Some("/tmp/name"));
+places!(one_that_is_missing_may_appear, Some("/not/there"), Some("/not/there/name"));
+places!(a_relative_runtime_directory_does_not_count, Some("tmp"), None);
+
+/// A directory of which a manager has made use, and that is deleted or replaced.
+#[test]
+fn a_directory_that_is_gone_is_displaced() {
+    let base = tempfile::tempdir().unwrap();
+    let path = base.path().join("run");
+    let directory = RuntimeDir::open_or_create(&path).unwrap();
+    assert!(!directory.is_displaced());
+    std::fs::remove_dir(&path).unwrap();
+    assert!(directory.is_displaced());
+    let next = RuntimeDir::open_or_create(&path).unwrap();
+    assert!(directory.is_displaced() && !next.is_displaced());
+    std::fs::rename(&path, base.path().join("moved")).unwrap();
+    std::os::unix::fs::symlink("moved", &path).unwrap();
+    assert!(next.is_displaced());
+}
 
 /// A program with privileges that its caller does not have must not go where its caller points.
 #[test]
@@ -281,7 +286,8 @@ fn a_set_uid_program_ignores_the_environment() {
     if uid != NOBODY {
         return skip(test, "root", "the file system of the temporary directory ignores set-uid");
     }
-    assert_eq!(found, [fallback(NOBODY), "/run/name".to_owned()]);
+    let [usual, private] = usual_and_private(NOBODY);
+    assert_eq!(found, [usual, private, "/run/name".to_owned()]);
 }
 
 /// Any user may make a directory of that name, but it is not used.
@@ -310,12 +316,12 @@ fn a_directory_that_another_user_has_made_is_not_chosen() {
         child.channel.write(name.as_bytes(), Vec::new()).unwrap();
         Some(candidates_from(child).1)
     };
-    let system = format!("/run/{name}");
+    let [private, system] = [format!("/run/user/0/{name}"), format!("/run/{name}")];
     let text = |path: &Path| path.to_str().unwrap().to_owned();
     let Some(before) = found(&name) else {
         return;
     };
-    assert_eq!(before, [text(&in_memory), system.clone()]);
+    assert_eq!(before, [text(&in_memory), private.clone(), system.clone()]);
     std::fs::create_dir(&in_memory).unwrap();
     let own = found(&name).unwrap();
     chown(&in_memory, Some(NOBODY), None).unwrap();
@@ -328,8 +334,8 @@ fn a_directory_that_another_user_has_made_is_not_chosen() {
     let linked = found(&name).unwrap();
     std::fs::remove_file(&in_memory).unwrap();
     std::fs::remove_dir(&on_disk).unwrap();
-    assert_eq!(own, [text(&in_memory), system.clone()]);
-    assert_eq!(taken, [text(&on_disk), text(&in_memory), system.clone()]);
-    assert_eq!(free_again, [text(&in_memory), text(&on_disk), system.clone()]);
-    assert_eq!(linked, [text(&on_disk), text(&in_memory), system]);
+    assert_eq!(own, before);
+    assert_eq!(taken, [text(&on_disk), private.clone(), text(&in_memory), system.clone()]);
+    assert_eq!(free_again, [text(&in_memory), private.clone(), text(&on_disk), system.clone()]);
+    assert_eq!(linked, [text(&on_disk), private, text(&in_memory), system]);
 }

@@ -111,6 +111,25 @@ fn the_first_one_decides() {
     assert_eq!(directory.path().read_dir().unwrap().count(), 1);
 }
 
+//= docs/protocol.md#where-processes-meet
+#[test]
+fn directories_agree_with_each_other() {
+    let base = tempfile::tempdir().unwrap();
+    let [own, other, shared] = ["own", "other", "shared"].map(|name| base.path().join(name));
+    for directory in [&own, &other, &shared] {
+        std::fs::create_dir(directory).unwrap();
+    }
+    let clock = |ticks_per_second| Clock { source: ticks::source(), ticks_per_second };
+    // Of one that everyone may write to, nothing is taken.
+    clock(5).impose(&shared).unwrap();
+    std::fs::set_permissions(&shared, std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
+    clock(7).impose(&other).unwrap();
+    assert_eq!(Clock::agreed(&own, &[shared, base.path().join("none"), other.clone()]).unwrap(), clock(7));
+    assert_eq!(Clock::load_or_create(&own).unwrap(), clock(7));
+    clock(9).impose(&own).unwrap();
+    assert_eq!(Clock::agreed(&own, &[other]).unwrap(), clock(9), "what it has stays");
+}
+
 #[test]
 fn what_does_not_hold_for_this_boot_is_replaced() {
     let clock = Clock::measure();

@@ -12,6 +12,7 @@ use trace_archive::manifest::Entry;
 use trace_archive::missing::Missing;
 use trace_format::units::ProviderId;
 use trace_protocol::controller::ProviderDisposition;
+use zx_sim::RuntimeDir;
 
 /// Programs that an archive names, each with its reason; further ones are only counted.
 const MOST: usize = 1000;
@@ -54,6 +55,11 @@ impl Providers {
     /// Of a manager that programs find in this directory.
     pub fn found_in(self, runtime: &Path) -> Self {
         Self { runtime: runtime.to_owned(), ..self }
+    }
+
+    /// Makes directories of sessions elsewhere from now on.
+    pub fn move_to(&mut self, buffers: RuntimeDir) {
+        self.buffers = buffers;
     }
 
     /// A number that no provider has had.

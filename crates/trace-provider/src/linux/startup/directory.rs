@@ -36,7 +36,7 @@ impl Directory {
         // Before any file is written: a limit ends the program.
         Vmo::check_file_size(bytes)?;
         let runtime = runtime_directory()?;
-        let clock = Clock::load_or_create(runtime.path())?;
+        let clock = Clock::agreed(runtime.path(), &manager::directories())?;
         let path = runtime.create_unique_dir(PREFIX)?;
         let directory = Self { path, ticks_per_second: clock.ticks_per_second };
         match directory.fill(name, mode, bytes) {
