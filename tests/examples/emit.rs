@@ -1,8 +1,8 @@
 //! Emits each kind of event a known number of times from a number of threads.
 //!
 //! `emit THREADS COUNT`: prints its pid and its threads' ids in a line. `--wait`: first prints its pid, and
-//! emits when stdin is closed. `--on`: says "on" when it is being recorded, before it waits. `--exit N`: ends
-//! with that code.
+//! emits when stdin is closed. `--abort`: aborts before it has a provider. `--on`: says "on" when it is being
+//! recorded, before it waits. `--exit N`: ends with that code.
 
 use std::io::{Read, Write};
 use std::sync::Barrier;
@@ -16,6 +16,9 @@ fn main() {
     let number = |at: usize| arguments.get(at).and_then(|text| text.parse().ok());
     let (threads, count): (u64, u64) = (number(0).unwrap_or(1), number(1).unwrap_or(1));
     let has = |flag: &str| arguments.iter().any(|argument| argument == flag);
+    if has("--abort") {
+        std::process::abort();
+    }
     let _provider = TraceProvider::new("emit");
     if has("--wait") {
         println!("{}", std::process::id());

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod scenarios {
+    mod absence;
     mod activation;
     mod agents;
     mod alerts;
@@ -35,6 +36,7 @@ mod scenarios {
     mod joining;
     mod killing;
     mod kinds;
+    mod limits;
     mod listing;
     mod live_page;
     mod local;

@@ -50,6 +50,8 @@ pub struct Losses {
     pub unended: u64,
     /// Why the rest of the trace could not be read.
     pub stopped: Option<ReadError>,
+    /// What was to be recorded.
+    pub recordings: Recordings,
 }
 
 impl Losses {
@@ -75,6 +77,7 @@ impl Losses {
             || !self.unbalanced.is_empty()
             || self.unended > 0
             || self.stopped.is_some()
+            || self.recordings.are_without_programs()
             || self.reported.iter().any(|loss| !loss.reason.has_count())
     }
 
@@ -98,6 +101,8 @@ impl Losses {
         reasons.extend((self.unended > 0).then(|| {
             "the end of the recording is missing: the trace is cut off, or still being written".to_owned()
         }));
+        let is_empty = self.recordings.are_without_programs();
+        reasons.extend(is_empty.then(|| "no program was recorded".to_owned()));
         reasons.extend(self.stopped.as_ref().map(|_| "the rest of the trace could not be read".to_owned()));
         reasons
     }
@@ -107,7 +112,6 @@ impl Losses {
 #[derive(Debug, Default)]
 pub(crate) struct Counting {
     balance: Balance,
-    recordings: Recordings,
     losses: BTreeMap<(ProviderId, LossCode), u64>,
     names: BTreeMap<ProviderId, String>,
     found: Losses,
@@ -117,7 +121,7 @@ impl Counting {
     #[inline]
     pub fn record(&mut self, record: &Resolved<'_>) {
         let unbalanced = self.balance.record(record);
-        self.recordings.record(record);
+        self.found.recordings.record(record);
         if matches!(record.item, Item::Event(_)) {
             return;
         }
@@ -151,7 +155,7 @@ impl Counting {
             .collect();
         let problems = warnings.by_kind().map(|(kind, count, _)| (kind, count));
         self.found.problems = problems.filter(|(kind, _)| !REMARKS.contains(kind)).collect();
-        self.found.unended = self.recordings.without_end().len() as u64;
+        self.found.unended = self.found.recordings.without_end().len() as u64;
         self.found.stopped = stopped;
         self.found
     }

@@ -18,12 +18,14 @@ pub mod viewing;
 
 use crate::completion;
 use crate::settings::ConfigFile;
+use clap::CommandFactory;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::ArgValueCompleter;
 pub use convert::{Container, Convert, Stacks};
 use record::Recording;
 use running::{Flush, Snapshot, Stop};
+use std::ffi::OsString;
 use std::path::PathBuf;
 use values::Span;
 use viewing::{Report, View};
@@ -69,7 +71,8 @@ recover can still save the trace. If only the command is still running, a second
 Exit codes: that of the command, unless --return-child-result=false; 0 if the recording ended the command \
 (--duration, --trigger, --max-size); 128 + n if signal n ended the command otherwise, such as 130 after a Ctrl-C \
 that reached it, too; 127 if the command was not found, 126 if it cannot be executed; 125 if recording failed; 130 \
-if the recording was aborted; 4 if events were lost (--fail-on-loss); 1 if a measurement has no sample \
+if the recording was aborted; 4 if events were lost (--fail-on-loss); 5 if the \
+command was run and no program was recorded (--allow-empty); 1 if a measurement has no sample \
 (--spec-file); 2 for a wrong command line.")]
     Record(Box<Record>),
     /// Print the options that `record` would use, from the command line and all files, as TOML
@@ -604,7 +607,7 @@ fn traces() -> ArgValueCompleter {
 }
 
 /// An error of the command line in one line, with what would be correct.
-pub fn line(error: &clap::Error) -> String {
+pub fn line(error: &clap::Error, arguments: impl IntoIterator<Item = OsString>) -> String {
     let text = error.to_string();
     let lines: Vec<_> = text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:")).collect();
     let joined = lines.iter().filter(|line| !line.is_empty()).copied().collect::<Vec<_>>().join("; ");
@@ -614,11 +617,38 @@ pub fn line(error: &clap::Error) -> String {
     let line = line.strip_suffix("; For more information, try '--help'.").unwrap_or(line);
     // A value that begins with a hyphen is no command.
     match line.split_once("; tip: to pass '-") {
+        Some((line, tip)) if is_short(tip, arguments) => format!("{line}{}", near_options(error, tip)),
         Some((line, tip)) if !tip.starts_with('-') => {
             format!("{line}; for a file whose name begins with a hyphen, use -o ./-NAME")
         }
         Some((line, _)) => line.to_owned(),
         None => line.to_owned(),
+    }
+}
+
+/// Whether what is unknown is an option of another tool's: a hyphen and a letter, or a number, alone, and not
+/// the beginning of a longer argument.
+fn is_short(behind_hyphen: &str, arguments: impl IntoIterator<Item = OsString>) -> bool {
+    let argument = behind_hyphen.split('\'').next().unwrap_or_default();
+    let whole = OsString::from(format!("-{argument}"));
+    argument.parse::<f64>().is_ok() || arguments.into_iter().any(|argument| argument == whole)
+}
+
+/// Options of the command that begin with the letter of an unknown one.
+fn near_options(error: &clap::Error, behind_hyphen: &str) -> String {
+    let text = error.to_string();
+    // `Usage: trace record [OPTIONS] …`
+    let words = text.lines().find_map(|line| line.strip_prefix("Usage: trace "));
+    let name = words.and_then(|words| words.split(' ').next()).unwrap_or_default();
+    let command = Cli::command();
+    let arguments = command.find_subcommand(name).into_iter().flat_map(clap::Command::get_arguments);
+    let names = arguments.filter(|argument| !argument.is_hide_set()).filter_map(clap::Arg::get_long);
+    let first = behind_hyphen.chars().next().unwrap_or_default().to_ascii_lowercase();
+    let near: Vec<String> =
+        names.filter(|name| name.starts_with(first)).map(|name| format!("--{name}")).collect();
+    match near.is_empty() {
+        true => String::new(),
+        false => format!("; there are {}", near.join(", ")),
     }
 }
 

@@ -3,16 +3,21 @@
 use crate::connection;
 use crate::exit::{Failure, NOT_EXECUTABLE, NOT_FOUND};
 use crate::stdio;
+use rustix::fs::{Access, AtFlags, CWD, accessat};
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process};
 use std::cell::Cell;
 use std::io::ErrorKind;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use trace_archive::problem;
 use trace_protocol::names::{MANAGER_FD_VARIABLE, RECORD_VARIABLE, RUNTIME_VARIABLE};
 use zx_sim::ProcessFd;
+
+/// Where the C library looks for commands without the variable.
+const DEFAULT_PATH: &str = "/bin:/usr/bin";
 
 /// A connection that commands inherit.
 fn shared(runtime_dir: &Path) -> Result<zx_sim::Channel, Failure> {
@@ -29,6 +34,41 @@ pub struct RecordedCommand {
     name: String,
     /// Whether it was sent a signal that ends it.
     was_ended: Cell<bool>,
+}
+
+/// Whether a command can be executed, as far as that shows before.
+pub fn check(command: &[String]) -> Result<(), Failure> {
+    let Some(program) = command.first() else {
+        return Ok(());
+    };
+    if path_of(program).is_some() {
+        return Ok(());
+    }
+    let is_there = paths_of(program).iter().any(|path| path.exists());
+    Err(cannot_run(program, if is_there { Errno::ACCESS } else { Errno::NOENT }.into()))
+}
+
+/// The file that is executed for a program's name.
+pub fn path_of(program: &str) -> Option<PathBuf> {
+    let flags = AtFlags::EACCESS;
+    let may_run = |path: &PathBuf| path.is_file() && accessat(CWD, path, Access::EXEC_OK, flags).is_ok();
+    paths_of(program).into_iter().find(may_run)
+}
+
+fn paths_of(program: &str) -> Vec<PathBuf> {
+    if program.contains('/') {
+        return vec![PathBuf::from(program)];
+    }
+    let path = std::env::var_os("PATH").unwrap_or_else(|| DEFAULT_PATH.into());
+    std::env::split_paths(&path).map(|directory| directory.join(program)).collect()
+}
+
+fn cannot_run(program: &str, error: std::io::Error) -> Failure {
+    let (code, what) = match error.kind() {
+        ErrorKind::NotFound => (NOT_FOUND, "command not found".to_owned()),
+        _ => (NOT_EXECUTABLE, format!("command cannot be executed: {error}")),
+    };
+    Failure::with_code(code, format!("{program}: {what}"))
 }
 
 impl RecordedCommand {
@@ -55,13 +95,7 @@ impl RecordedCommand {
             let stderr = stdio::duplicate_stderr();
             child.stdout(stderr.map_err(|error| Failure::new(format!("cannot duplicate stderr: {error}")))?);
         }
-        let mut child = child.spawn().map_err(|error| {
-            let (code, what) = match error.kind() {
-                ErrorKind::NotFound => (NOT_FOUND, "command not found".to_owned()),
-                _ => (NOT_EXECUTABLE, format!("command cannot be executed: {error}")),
-            };
-            Failure::with_code(code, format!("{program}: {what}"))
-        })?;
+        let mut child = child.spawn().map_err(|error| cannot_run(program, error))?;
         drop(shared);
         match ProcessFd::open(child.id()) {
             Ok(process) => {

@@ -7,6 +7,7 @@
 //! | 2 | the command line is wrong; `check`, `assert`: the trace cannot be read; `ab`: a run failed |
 //! | 3 | `manager`: another one has the runtime directory; `assert`, `ab`: the traces cannot tell |
 //! | 4 | `record --fail-on-loss`: something was lost |
+//! | 5 | `record`: the command was run, and no program was recorded |
 //! | 125 | `record`: the tool failed |
 //! | 126 | `record`: the command cannot be executed |
 //! | 127 | `record`: the command was not found |
@@ -29,6 +30,8 @@ pub use trace_client::start::ALREADY_RUNNING;
 pub const INCOMPLETE: u8 = 3;
 /// `record --fail-on-loss`: something was lost.
 pub const LOST: u8 = 4;
+/// `record`: the command was run, and no program was recorded.
+pub const NOTHING_RECORDED: u8 = 5;
 /// `record`: the tool failed.
 pub const RECORD_FAILURE: u8 = 125;
 /// `record`: the command cannot be executed.

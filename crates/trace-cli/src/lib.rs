@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod ab;
+mod absence;
 mod analysis;
 mod args;
 mod assert;
@@ -28,6 +29,7 @@ mod kernel;
 mod list;
 mod live;
 mod manager;
+mod manager_state;
 #[cfg(feature = "query")]
 mod mcp;
 mod measure;
@@ -53,8 +55,8 @@ mod version;
 mod view;
 
 use args::{Cli, Command};
-use clap::Parser;
 use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser};
 use exit::Failure;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -153,11 +155,15 @@ fn usage(error: &clap::Error) -> ExitCode {
             let text = if console::colors_enabled() { text.ansi().to_string() } else { text.to_string() };
             stdio::print(&text).map_or_else(|failure| failure.report(), |()| ExitCode::SUCCESS)
         }
+        // With a line that says why it is a failure.
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {
-            Failure::usage("no command given; see trace --help").report()
+            let text = Cli::command().render_help();
+            let text = if console::colors_enabled() { text.ansi().to_string() } else { text.to_string() };
+            let printed = stdio::print(&format!("{text}\n"));
+            printed.map_or_else(|failure| failure.report(), |()| Failure::usage("no command given").report())
         }
         _ => {
-            let line = args::line(error);
+            let line = args::line(error, std::env::args_os());
             Failure::usage(format!("{line}; see --help")).report()
         }
     }

@@ -1,5 +1,6 @@
 //! `trace list-providers`, `trace list-categories` and `trace list-category-groups`.
 
+use crate::absence;
 use crate::args::record::Recording;
 use crate::args::{Groups, Machinery};
 use crate::connection;
@@ -54,7 +55,7 @@ pub fn providers(options: &Machinery) -> Result<(), Failure> {
     let looked: Vec<_> = connection::directories().iter().map(|path| path.display().to_string()).collect();
     say!("trace: manager in {} (looked in {})", connection.directory().display(), looked.join(", "));
     if providers.is_empty() {
-        say!("trace: no running program has a trace provider");
+        say!("trace: {}", absence::cause(connection.directory(), None));
     }
     let mut text = String::from("Trace providers:\n");
     for (provider, own) in &providers {

@@ -24,6 +24,9 @@ pub fn run(options: &Manager) -> Result<(), Failure> {
     // The system's directory comes after root's own, unless one was named.
     let is_for_all_users = options.all_users || (is_root && !options.on_demand && first != last);
     let directory = if is_for_all_users { last } else { first };
+    // It may leave its working directory.
+    let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let (directory, first) = (&absolute(directory), &absolute(first));
     if options.on_demand {
         // Away from the terminal of the process that started it, whose Ctrl-C is not meant for the manager.
         let _ = rustix::process::setsid();

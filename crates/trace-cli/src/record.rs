@@ -21,7 +21,7 @@ use crate::settings::Settings;
 use crate::signals::{end_with, note_signals};
 use crate::stdio::{self, say};
 use crate::verify::{self, Expected};
-use crate::{convert, kernel, measure, own_manager, report, stats, summary};
+use crate::{absence, command, convert, kernel, manager_state, measure, own_manager, report, stats, summary};
 use destination::{Destination, Finished};
 use recording::{ASK_INTERVAL, Happening, Recording};
 use status_line::StatusLine;
@@ -40,6 +40,9 @@ use zx_sim::process::end_in_words;
 const GRACE: Duration = Duration::from_secs(10);
 /// How often the size of a size-limited recording is checked.
 const SIZE_INTERVAL: Duration = Duration::from_millis(20);
+/// What a recording whose size is limited goes on for when the limit is seen: until the next look, and until
+/// its programs have stopped.
+const STOP_SPAN: Duration = Duration::from_millis(60);
 /// How often the memory of programs is looked at, where it is a condition.
 const MEMORY_INTERVAL: Duration = Duration::from_millis(100);
 /// How long a command may take to end after a SIGTERM or a Ctrl-C.
@@ -52,6 +55,8 @@ pub fn run(options: args::Record) -> Result<u8, Failure> {
     let is_pipe = files.into_iter().flatten().any(|file| is_stdin(file) || !file.is_file());
     let settings = Settings::resolve(options.recording.clone(), options.config_file())?;
     let options = &settings.recording;
+    // Before anything is taken over that other programs have recorded.
+    command::check(&options.command)?;
     let mut config = config::trace_config(&settings)?;
     // Handles a Ctrl-C before anything is recorded.
     let removing = remove_on_signal()?;
@@ -74,6 +79,17 @@ pub fn run(options: args::Record) -> Result<u8, Failure> {
     }
     (config.confirms, config.wants_untraced, config.file) = (true, true, destination.archive_file());
     let mut connection = connection::open()?;
+    // Of a command, only the programs that it starts are wanted. Other commands of this tool, for which this
+    // one records, look for the recording at the usual manager. Options from a pipe cannot be read again.
+    let may_have_own_manager = !options.command.is_empty() && parent.is_none() && !is_pipe;
+    if let Some(obstacle) = manager_state::obstacle(&connection) {
+        if may_have_own_manager {
+            destination.discard();
+            drop(connection);
+            return Err(own_manager::record_with_one(&obstacle, &was_interrupted));
+        }
+        say!("trace: warning: {obstacle}, less than this command");
+    }
     let mut expected = Expected::new(options.categories.as_ref().map_or(&[], |list| &list.0));
     // A command's categories are known only when it runs.
     if options.command.is_empty() {
@@ -83,12 +99,9 @@ pub fn run(options: args::Record) -> Result<u8, Failure> {
     config.wants_known_categories = !expected.is_empty();
     kernel::provide(&mut connection, &config, options)?;
     let mut worth = Worth::OfEvents;
-    // Of a command, only the programs that it starts are wanted. Other commands of this tool, for which this
-    // one records, look for the recording at the usual manager. Options from a pipe cannot be read again.
-    let may_have_own_manager = !options.command.is_empty() && parent.is_none() && !is_pipe;
     let recording = RequestedRecording { config, expected, settings: &settings, is_json };
     let recorded = record(&mut connection, recording, &mut destination, removing, &mut worth);
-    let Recorded { stats, expected, has_command, code, is_cut } = match recorded {
+    let Recorded { stats, expected, status, code, is_cut } = match recorded {
         Ok(recorded) => recorded,
         Err(failure) if worth.is_kept(&mut destination) => return Err(keep(destination, failure)),
         Err(failure) => {
@@ -110,11 +123,22 @@ pub fn run(options: args::Record) -> Result<u8, Failure> {
     });
     let _removing = remove_on_signal_saying(kept)?;
     let has_events = stats.iter().any(|provider| provider.events_archived.is_some_and(|events| events > 0));
-    let finished = if has_events { destination.finish()? } else { destination.finish_without_events()? };
-    let is_measured = report(&stats, &finished, &expected, has_command, &settings, is_json)?;
+    let may_be_empty = options.command.is_empty() || options.allow_empty == Some(true);
+    let finished = match has_events {
+        true => destination.finish()?,
+        false if stats.is_empty() && !may_be_empty => destination.finish_without_programs()?,
+        false => destination.finish_without_events()?,
+    };
+    let command = (!options.command.is_empty()).then(|| absence::Command { words: &options.command, status });
+    let absence = absence::of_none(&stats, connection.directory(), command);
+    let is_measured = report(&stats, &finished, &expected, absence.as_deref(), &settings, is_json)?;
     let code = if options.return_child_result == Some(false) { 0 } else { code };
-    if code == 0 && !stats.is_empty() && stats.iter().all(summary::is_untraced) {
-        return Ok(exit::RECORD_FAILURE);
+    if code == 0 && stats.iter().all(summary::is_untraced) {
+        if !may_be_empty {
+            return Ok(exit::NOTHING_RECORDED);
+        } else if !stats.is_empty() {
+            return Ok(exit::RECORD_FAILURE);
+        }
     }
     if code == 0 && !is_measured {
         return Ok(exit::FAILURE);
@@ -135,8 +159,8 @@ struct RequestedRecording<'a> {
 struct Recorded {
     stats: Vec<ProviderStats>,
     expected: Expected,
-    has_command: bool,
-    /// How the command ended.
+    /// How the command ended, if it has.
+    status: Option<ExitStatus>,
     code: u8,
     /// The archive had no room for some of the data.
     is_cut: bool,
@@ -260,14 +284,14 @@ fn record(
         );
     }
     triggers.finish();
-    let has_command = command.is_some();
     if let Some(command) = &mut command
         && let Some(status) = command.status()
     {
         say_how_it_ended(&mut stats, command.pid(), status, end);
     }
     let code = command.as_mut().map_or(0, |command| code_of(command, end));
-    Ok(Recorded { stats, expected, has_command, code, is_cut: left_out.records > 0 })
+    let status = command.as_mut().and_then(RecordedCommand::status);
+    Ok(Recorded { stats, expected, status, code, is_cut: left_out.records > 0 })
 }
 
 /// The exit code for the command's end. A signal that ended it is reported, unless it was sent because the
@@ -324,7 +348,7 @@ fn report(
     providers: &[ProviderStats],
     finished: &Finished,
     expected: &Expected,
-    has_command: bool,
+    absence: Option<&str>,
     settings: &Settings,
     is_json: bool,
 ) -> Result<bool, Failure> {
@@ -334,7 +358,7 @@ fn report(
         place: &finished.place,
         is_unchanged: finished.is_unchanged,
         file_bytes: finished.bytes,
-        has_command,
+        absence,
         programs: &options.program,
         buffer_size: options.buffer_size.map_or(4, |size| size.0),
     };
@@ -452,6 +476,7 @@ fn wait_for_end(
     if triggers.are_alerts_needed() {
         recording.request(SessionRequest::WatchAlert)?;
     }
+    let begun = Instant::now();
     let interval = options.max_size.map(|_| SIZE_INTERVAL);
     let interval = interval.or(triggers.is_progress_needed().then_some(MEMORY_INTERVAL));
     let interval = interval.or(line.as_ref().map(|_| status_line::INTERVAL));
@@ -474,7 +499,7 @@ fn wait_for_end(
             Happening::Response(SessionResponse::Progress(providers)) => {
                 let held = providers.iter().map(|provider| provider.held).fold(0, u64::saturating_add);
                 let all = recording.written().saturating_add(held);
-                if let Some(size) = options.max_size.filter(|size| all >= size.0) {
+                if let Some(size) = options.max_size.filter(|size| is_near(size.0, all, begun.elapsed())) {
                     break End::MaxSize(size);
                 }
                 if triggers.handle_progress(&providers) {
@@ -504,6 +529,14 @@ fn wait_for_end(
         line.clear();
     }
     Ok(end)
+}
+
+/// Whether an archive is as large as it may be when its programs have stopped: what they record until then,
+/// at the pace so far, needs room too, but no more than a quarter of it.
+fn is_near(limit: u64, bytes: u64, elapsed: Duration) -> bool {
+    let pace = u128::from(bytes) * STOP_SPAN.as_nanos() / elapsed.as_nanos().max(1);
+    let reserve = u64::try_from(pace).unwrap_or(u64::MAX).min(limit / 4);
+    bytes.saturating_add(reserve) >= limited::room(limit)
 }
 
 fn say_above(line: Option<&StatusLine>, text: &str) {

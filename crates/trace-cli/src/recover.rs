@@ -313,7 +313,7 @@ fn report(all: &[Recovered], client: &ClientFile, path: &Path, is_json: bool) ->
         is_unchanged: false,
         file_bytes: Some(bytes),
         programs: &[],
-        has_command: true,
+        absence: None,
         buffer_size: 4,
     };
     stdio::report(&summary.text());

@@ -9,7 +9,8 @@ use crate::exit::Failure;
 use crate::input::{self, again, is_stdin, open};
 use crate::output::{OutputFile, Problem, refuse_input, remove_on_signal};
 use crate::stdio::{self, Stdout, say};
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use trace_convert::{ConvertError, Summary};
 use trace_format::shown::Shown;
@@ -20,6 +21,9 @@ use trace_report::svg::{self, SvgError, Window};
 const SUFFIX: &str = "html";
 /// The same of a picture.
 const PICTURE: &str = "svg";
+
+/// Of a page that may be ours, as many bytes are looked at.
+const PAGE_HEAD_BYTES: u64 = 4096;
 
 /// What is written.
 #[derive(Clone, Copy)]
@@ -88,8 +92,7 @@ pub fn run(options: &Report) -> Result<(), Failure> {
 /// Writes the page of a new recording beside it, and opens it.
 pub fn of_recording(archive: &Path, recording: &Path) -> Result<(), Failure> {
     let (_, path) = to_file(archive, Form::Page, &default_output(recording))?;
-    say!("trace: report in {}", Shown(&path.display().to_string()));
-    show(&path);
+    announce(&path, true);
     Ok(())
 }
 
@@ -97,11 +100,31 @@ pub fn of_recording(archive: &Path, recording: &Path) -> Result<(), Failure> {
 pub fn instead_of_viewer(input: &Path, is_opened: bool) -> Result<(), Failure> {
     let _removing = remove_on_signal()?;
     let (written, path) = to_file(input, Form::Page, &default_output(input))?;
-    say!("trace: report in {}", Shown(&path.display().to_string()));
-    if is_opened {
-        show(&path);
-    }
+    announce(&path, is_opened);
     report_problems(input, Form::Page, &written)
+}
+
+/// The page of a trace that was written beside it and is of what it has now.
+pub fn existing(input: &Path) -> Option<PathBuf> {
+    let page = default_output(input);
+    let changed = |path: &Path| std::fs::metadata(path).ok()?.modified().ok();
+    let is_of_now = !is_stdin(input) && changed(&page)? >= changed(input)? && is_report(&page);
+    is_of_now.then_some(page)
+}
+
+/// Whether a file is such a page.
+pub fn is_report(path: &Path) -> bool {
+    let mut begin = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(PAGE_HEAD_BYTES).read_to_end(&mut begin));
+    read.is_ok() && String::from_utf8_lossy(&begin).contains(trace_report::GENERATOR)
+}
+
+/// Prints the name of a page, and opens it if that is wanted.
+pub fn announce(page: &Path, is_opened: bool) {
+    say!("trace: report in {}", Shown(&page.display().to_string()));
+    if is_opened {
+        show(page);
+    }
 }
 
 /// The name of a trace's page.

@@ -7,6 +7,7 @@ mod rows;
 use crate::connection;
 use crate::counted::Counted;
 use rows::COLUMNS;
+use std::path::Path;
 use trace_format::loss::LossCode;
 use trace_format::shown::Shown;
 use trace_protocol::controller::{Lost, ProviderDisposition, ProviderStats};
@@ -21,8 +22,8 @@ pub struct Summary<'a> {
     pub is_unchanged: bool,
     /// Its size, if it is known.
     pub file_bytes: Option<u64>,
-    /// A command was recorded.
-    pub has_command: bool,
+    /// Why no program took part, if that is known.
+    pub absence: Option<&'a str>,
     /// The names of the programs that were asked for; none means all.
     pub programs: &'a [String],
     /// The requested size of buffers, in MiB.
@@ -84,7 +85,10 @@ impl Summary<'_> {
         let size = self.file_bytes.map_or_else(String::new, |bytes| format!(" ({bytes} bytes)"));
         let place = Shown(self.place);
         text.push_str(&match self.is_unchanged {
-            true => format!("trace: {events} of {providers}; {place} stays as it was\n"),
+            true if Path::new(self.place).exists() => {
+                format!("trace: {events} of {providers}; {place} stays as it was\n")
+            }
+            true => format!("trace: {events} of {providers}; {place} is not made\n"),
             false => format!("trace: {events} of {providers} in {place}{size}\n"),
         });
         text
@@ -93,15 +97,12 @@ impl Summary<'_> {
     fn table(&self) -> String {
         if self.providers.is_empty() {
             let names = Shown(&self.programs.join(", ")).to_string();
-            let none_of_these =
-                format!(": none called {names} ran meanwhile; trace list-providers shows what runs");
-            let why = if !self.programs.is_empty() {
-                &none_of_these
-            } else if self.has_command {
-                ": the program links no trace provider, or ended before it made one; \
-                 call trace_provider::TraceProvider::new(\"name\") first thing in main"
-            } else {
-                ": no running program has a trace provider"
+            let why = match self.absence {
+                _ if !self.programs.is_empty() => {
+                    format!(": none called {names} ran meanwhile; trace list-providers shows what runs")
+                }
+                Some(absence) => format!(": {absence}"),
+                None => String::new(),
             };
             return format!("trace: no provider took part{why}\n");
         }
@@ -207,7 +208,7 @@ mod tests {
             is_unchanged: false,
             file_bytes: Some(33_000),
             programs: &[],
-            has_command: true,
+            absence: Some("it links none"),
             buffer_size: 4,
         };
         summary.text()
@@ -260,10 +261,10 @@ mod tests {
 
     #[test]
     fn no_provider_took_part() {
-        insta::assert_snapshot!(text(&[]), @r#"
-        trace: no provider took part: the program links no trace provider, or ended before it made one; call trace_provider::TraceProvider::new("name") first thing in main
+        insta::assert_snapshot!(text(&[]), @r"
+        trace: no provider took part: it links none
         trace: 0 events of 0 providers in t.fxt (33000 bytes)
-        "#);
+        ");
     }
 
     #[test]
@@ -277,7 +278,7 @@ mod tests {
             is_unchanged: false,
             file_bytes: None,
             programs: &[],
-            has_command: false,
+            absence: None,
             buffer_size: 4,
         };
         insta::assert_snapshot!(summary.details(), @r#"

@@ -20,7 +20,7 @@ use crate::record::destination::{Destination, MAX_DEFAULT_NAMES, default_name, h
 use crate::settings::Settings;
 use crate::stdio::{self, print, print_document, say};
 use crate::verify::{self, Expected};
-use crate::{json, kernel, recover, summary};
+use crate::{absence, json, kernel, recover, summary};
 use serde_json::json;
 use std::fs::File;
 use std::io;
@@ -242,12 +242,13 @@ pub fn stop(options: &Stop) -> Result<(), Failure> {
         place = finished.place;
         path = finished.path.unwrap_or_default();
     }
+    let absence = absence::of_none(&result.provider_stats, connection.directory(), None);
     let summary = summary::Summary {
         providers: &result.provider_stats,
         place: &place,
         is_unchanged: false,
         file_bytes: std::fs::metadata(&path).ok().map(|metadata| metadata.len()),
-        has_command: false,
+        absence: absence.as_deref(),
         programs: &programs,
         buffer_size,
     };

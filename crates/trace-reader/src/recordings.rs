@@ -1,10 +1,11 @@
-//! Whether the recordings of a trace were written to their ends.
+//! Whether the recordings of a trace were written to their ends, and what they were to record.
 //!
 //! A trace that is cut off between two records looks whole, and so does one that is still being written. But
 //! the manager writes an instant where a recording begins and another behind everything else.
 //! Source: `docs/protocol.md`, the manager's own provider.
 
-use crate::item::{Event, Item, Resolved};
+use crate::item::{Event, Item, Resolved, Value};
+use trace_format::categories::selects;
 use trace_format::event::EventKind;
 use trace_format::units::{Offset, ProviderId};
 
@@ -13,20 +14,31 @@ pub const MANAGER: ProviderId = ProviderId(0);
 /// How many recordings without an end are remembered.
 const MAX_OPEN: usize = 1000;
 
-/// The recordings of a trace so far that have not ended.
+/// Texts of the manager's own records that may have been cut are at least as long, in bytes.
+/// Source: `docs/protocol.md`, the manager's own provider.
+const CUT_BYTES: usize = 3_990;
+
+/// The recordings of a trace so far.
 #[derive(Debug, Default)]
 pub struct Recordings {
+    /// Where those begin that have not ended.
     open: Vec<Offset>,
+    /// The categories that each was to record; none of one that does not say so.
+    requested: Vec<Option<Vec<String>>>,
+    has_programs: bool,
 }
 
 impl Recordings {
     /// Takes a record, in the order of the trace.
     #[inline]
     pub fn record(&mut self, record: &Resolved<'_>) {
-        if record.provider == MANAGER
-            && let Item::Event(event) = &record.item
-        {
-            self.event(record.offset, event);
+        if record.provider == MANAGER {
+            if let Item::Event(event) = &record.item {
+                self.event(record.offset, event);
+            }
+        } else if !self.has_programs {
+            // A program that was not recorded is only introduced.
+            self.has_programs = !matches!(record.item, Item::ProviderInfo { .. });
         }
     }
 
@@ -37,10 +49,32 @@ impl Recordings {
             return;
         }
         match event.name.as_bytes() {
-            b"recording" if self.open.len() < MAX_OPEN => self.open.push(offset),
+            b"recording" => {
+                if self.open.len() < MAX_OPEN {
+                    self.open.push(offset);
+                }
+                if self.requested.len() < MAX_OPEN {
+                    self.requested.push(requested(event));
+                }
+            }
             b"recording_end" | b"recovered" => _ = self.open.pop(),
             _ => {}
         }
+    }
+
+    /// The trace is of recordings, none of which had a program.
+    #[must_use]
+    pub fn are_without_programs(&self) -> bool {
+        !self.requested.is_empty() && !self.has_programs
+    }
+
+    /// The trace is of recordings, none of which was to record a category.
+    #[must_use]
+    pub fn have_left_out(&self, category: &str) -> bool {
+        let leaves_out = |requested: &Option<Vec<String>>| {
+            requested.as_ref().is_some_and(|requested| !selects(requested, &[], category.as_bytes()))
+        };
+        !self.requested.is_empty() && self.requested.iter().all(leaves_out)
     }
 
     /// Where recordings begin that have no end, at most 1000.
@@ -48,6 +82,16 @@ impl Recordings {
     pub fn without_end(&self) -> &[Offset] {
         &self.open
     }
+}
+
+/// The categories that a recording was to record.
+fn requested(event: &Event<'_>) -> Option<Vec<String>> {
+    let Some(Value::String(text)) = event.arguments.find("categories") else {
+        return None;
+    };
+    let text = text.to_str();
+    (text.len() < CUT_BYTES)
+        .then(|| text.split(',').filter(|one| !one.is_empty()).map(str::to_owned).collect())
 }
 
 #[cfg(test)]

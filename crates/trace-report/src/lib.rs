@@ -26,6 +26,8 @@ mod texts;
 mod tracks;
 mod waits;
 
+pub use page::GENERATOR;
+
 use blocks::{Activity, Blocks, Folded, Folding};
 use collector::{Collector, Flow};
 use columns::put_number;

@@ -13,6 +13,8 @@ use std::io::{self, Write};
 use trace_format::shown::Shown;
 
 const HTML: &str = include_str!("../ui/page.html");
+/// In the first 4096 bytes of every page.
+pub const GENERATOR: &str = r#"<meta name="generator" content="trace report">"#;
 const STYLE: &str = include_str!("../ui/page.css");
 const LOADER: &str = include_str!("../ui/loader.js");
 

@@ -52,6 +52,12 @@ pub fn start_time(pid: u64) -> Option<u64> {
     fields.split(' ').nth(19)?.parse().ok()
 }
 
+/// Has a command start without this process's descriptors beyond the standard ones: a program that runs for
+/// long would keep pipes and locks of others open.
+pub fn without_descriptors(command: &mut std::process::Command) {
+    sys::without_descriptors(command);
+}
+
 /// Another process, for as long as it is the same one. Readable in a wait when it has ended.
 #[derive(Debug)]
 pub struct ProcessFd(OwnedFd);

@@ -50,12 +50,21 @@ impl RuntimeDir {
         if let Some(path) = environment::variable(variable).filter(|value| !value.is_empty()) {
             return vec![PathBuf::from(path)];
         }
-        let mut found = vec![Self::usual(name)];
-        let existing = own_places(name).into_iter().filter(|place| place.symlink_metadata().is_ok());
-        let others = Self::of_sessions(name).into_iter().chain(existing);
-        for place in others.chain([Path::new("/run").join(name)]) {
-            if !found.contains(&place) {
+        let mut found = Self::of_sessions(name);
+        found.insert(0, Self::usual(name));
+        for place in own_places(name) {
+            if place.symlink_metadata().is_ok() {
                 found.push(place);
+            }
+        }
+        found.push(Path::new("/run").join(name));
+        // Of equal ones the first.
+        let mut at = 1;
+        while at < found.len() {
+            if found[..at].contains(&found[at]) {
+                found.remove(at);
+            } else {
+                at += 1;
             }
         }
         found
@@ -77,10 +86,12 @@ impl RuntimeDir {
     //= docs/protocol.md#where-processes-meet
     #[must_use]
     pub fn of_sessions(name: &str) -> Vec<PathBuf> {
+        let mut places = vec![private_base().join(name)];
         let base = environment::variable("XDG_RUNTIME_DIR").map(PathBuf::from);
-        let base = base.filter(|base| base.is_absolute()).map(|base| base.join(name));
-        let private = private_base().join(name);
-        base.filter(|base| *base != private).into_iter().chain([private]).collect()
+        if let Some(base) = base.filter(|base| base.is_absolute() && !places[0].starts_with(base)) {
+            places.insert(0, base.join(name));
+        }
+        places
     }
 
     /// Opens a runtime directory, and makes it if it is not there: mode 0700, this user's, no symlink, and
@@ -264,8 +275,12 @@ fn private_base() -> PathBuf {
 /// Where this user's own may be: in a directory that does not exist only if no other one does.
 fn own_places(name: &str) -> Vec<PathBuf> {
     let uid = rustix::process::geteuid().as_raw();
-    let shared = SHARED_BASES.iter().map(Path::new).filter(|base| base.is_dir());
-    let mut places: Vec<PathBuf> = shared.map(|base| base.join(format!("{name}-{uid}"))).collect();
+    let mut places = Vec::new();
+    for base in SHARED_BASES.map(Path::new) {
+        if base.is_dir() {
+            places.push(base.join(format!("{name}-{uid}")));
+        }
+    }
     let private = private_base();
     if places.is_empty() || private.is_dir() {
         places.push(private.join(name));

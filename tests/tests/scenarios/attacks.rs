@@ -282,7 +282,7 @@ fn recordings_that_start_at_once_record_or_name_the_one_that_does() {
     let start = |number: usize| {
         let file = format!("trace-{number}.fxt");
         let mut command = sandbox.command("trace");
-        command.args(["record", "-o", &file, "--", "true"]);
+        command.args(["record", "--allow-empty", "-o", &file, "--", "true"]);
         Sandbox::spawn_command(command)
     };
     let recordings: Vec<Process> = (0..12).map(start).collect();

@@ -21,7 +21,10 @@ fn fails(sandbox: &Sandbox, arguments: &[&str], code: i32, words: &[&str]) {
 #[test]
 fn wrong_command_lines() {
     let sandbox = Sandbox::new();
-    fails(&sandbox, &[], 2, &["no command given"]);
+    let output = sandbox.trace::<&str>([]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("Usage: trace <COMMAND>"), "{output:?}");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "trace: no command given\n");
     fails(&sandbox, &["frobnicate"], 2, &["frobnicate"]);
     fails(&sandbox, &["record", "--frobnicate"], 2, &["--frobnicate"]);
     fails(&sandbox, &["record", "--duration", "soon"], 2, &["--duration", "soon", "seconds"]);

@@ -119,7 +119,7 @@ fn a_runtime_directory_without_room_is_named() {
     let emit = trace_tests::build::program("emit").to_string_lossy().into_owned();
     let output = sandbox.trace(["record", "--", &emit, "1", "1"]);
     let stderr = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(125), "{stderr}");
+    assert_eq!(output.status.code(), Some(5), "{stderr}");
     let words = [
         "no room in",
         &*directory.to_string_lossy(),

@@ -9,7 +9,7 @@ use trace_tests::sandbox::Process;
 use trace_tests::{Archive, Requirement, Sandbox, json, wait_for};
 
 /// A user without a name.
-const ALICE: u32 = 4_011;
+pub(super) const ALICE: u32 = 4_011;
 /// Where a world has its programs and leaves its files.
 const WORK: &str = "/run/work";
 /// A service of the user's that waits for the end of the world.
@@ -17,14 +17,14 @@ const SERVICE: &str = "(sleep 1000 | ./emit 1 5 --wait > service.out) & \
      until [ -s service.out ]; do sleep 0.01; done";
 
 /// A machine of its own, as far as processes can meet in it.
-struct World {
-    sandbox: Sandbox,
+pub(super) struct World {
+    pub sandbox: Sandbox,
     shell: Process,
 }
 
 /// The environment of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Session {
+pub(super) enum Session {
     /// Of a login session.
     Login,
     /// Of a system's service, cron or a container.
@@ -32,7 +32,7 @@ enum Session {
 }
 
 impl World {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let sandbox = Sandbox::new();
         for name in ["trace", "emit", "stubborn"] {
             copy_program(name, &sandbox.file(name));
@@ -68,7 +68,7 @@ impl World {
     }
 
     /// Runs a command in root's shell, which has to succeed.
-    fn run(&mut self, command: &str) {
+    pub fn run(&mut self, command: &str) {
         self.shell.say(&format!("{{ {command} ; }} < /dev/null > said 2>&1; echo $?"));
         let code = self.shell.line();
         let said = std::fs::read_to_string(self.sandbox.file("said")).unwrap();
@@ -76,7 +76,7 @@ impl World {
     }
 
     /// Runs a command of the user's.
-    fn alice(&mut self, session: Session, command: &str) {
+    pub fn alice(&mut self, session: Session, command: &str) {
         std::fs::write(self.sandbox.file("command"), command).unwrap();
         let environment = match session {
             Session::Login => format!("XDG_RUNTIME_DIR=/run/user/{ALICE} "),
@@ -88,7 +88,7 @@ impl World {
     }
 
     /// What the last command has said.
-    fn said(&self) -> String {
+    pub fn said(&self) -> String {
         std::fs::read_to_string(self.sandbox.file("said")).unwrap()
     }
 
@@ -100,7 +100,7 @@ impl World {
     }
 }
 
-fn may_mount(test: &str) -> bool {
+pub(super) fn may_mount(test: &str) -> bool {
     Requirement::Mounts.is_met(test) && Requirement::PidNamespaces.is_met(test)
 }
 

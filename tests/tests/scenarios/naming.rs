@@ -62,7 +62,7 @@ fn a_recording_without_events_leaves_a_good_trace_alone() {
     let sandbox = Sandbox::new();
     for name in ["good.fxt", "good.json.gz"] {
         let record = |command: &[&str]| {
-            let output = trace(&sandbox, &[&["record", "-o", name, "--"], command].concat());
+            let output = trace(&sandbox, &[&["record", "--allow-empty", "-o", name, "--"], command].concat());
             assert!(output.status.success(), "{output:?}");
             (stderr(&output), fs::read(sandbox.file(name)).expect("a file"))
         };

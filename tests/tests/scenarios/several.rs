@@ -160,7 +160,16 @@ fn a_manager_of_a_recordings_own_takes_no_processor() {
     let first = recording(&sandbox);
     let mut own = sandbox.spawn(
         "trace",
-        &["record", "-o", "own.fxt", "--", "sh", "-c", "echo on; sleep 1; echo off; read end"],
+        &[
+            "record",
+            "--allow-empty",
+            "-o",
+            "own.fxt",
+            "--",
+            "sh",
+            "-c",
+            "echo on; sleep 1; echo off; read end",
+        ],
     );
     assert_eq!(own.line(), "on");
     let directory = own_directories(&sandbox).pop().unwrap();

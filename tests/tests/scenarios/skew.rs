@@ -57,7 +57,7 @@ fn a_program_that_is_refused_is_reported_at_once() {
     wait_for("the warning", || recording.stderr_so_far().contains(&line).then_some(()));
     recording.say("go");
     let output = recording.finish();
-    assert_eq!(output.status.code(), Some(125), "{output:?}");
+    assert_eq!(output.status.code(), Some(5), "{output:?}");
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(stderr.contains(&format!("trace: warning: later (pid {pid}): {reason}\n")), "{stderr}");
 

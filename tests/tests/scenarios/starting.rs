@@ -3,6 +3,7 @@
 use rustix::process::Signal;
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use trace_tests::sandbox::{Process, kill};
@@ -281,7 +282,10 @@ fn a_recording_that_fails_keeps_what_it_has_taken_over() {
         let startups = Scene::sessions_of(&sandbox);
         let mut arguments = vec![if is_in_background { "start" } else { "record" }, "-o", "trace.fxt"];
         if !waits {
-            arguments.extend(["--", "./does-not-exist"]);
+            // That it cannot be executed shows only when it is.
+            fs::write(sandbox.file("broken"), "#!/does/not/exist\n").unwrap();
+            fs::set_permissions(sandbox.file("broken"), fs::Permissions::from_mode(0o755)).unwrap();
+            arguments.extend(["--", "./broken"]);
         }
         let recording = sandbox.spawn("trace", &arguments);
         for startup in &startups {
@@ -320,6 +324,28 @@ fn a_recording_that_fails_keeps_what_it_has_taken_over() {
         assert_eq!((first, last), (1, 0), "{case}: {said}");
         assert!(middle >= 2 * EVENTS, "{case}: {middle}, {said}");
     }
+}
+
+/// A command that cannot be run begins nothing, and takes nothing over.
+//= docs/recording.md#exit-code
+#[test]
+fn a_command_that_is_not_there_begins_nothing() {
+    let sandbox = Sandbox::new();
+    let mut program = spawn_waiting(&sandbox, 10);
+    let [startup] = &Scene::sessions_of(&sandbox)[..] else { panic!("one directory") };
+    fs::write(sandbox.file("text"), "true").unwrap();
+    for (command, code, why) in [
+        ("./does-not-exist", 127, "command not found"),
+        ("does-not-exist-either", 127, "command not found"),
+        ("./text", 126, "command cannot be executed: Permission denied (os error 13)"),
+        (".", 126, "command cannot be executed: Permission denied (os error 13)"),
+    ] {
+        let output = sandbox.trace(["record", "-o", "trace.fxt", "--", command]);
+        assert_eq!(output.status.code(), Some(code), "{output:?}");
+        assert_eq!(stderr(&output), format!("trace: {command}: {why}\n"));
+    }
+    assert!(!is_taken_over(startup) && sandbox.files() == ["text"], "{:?}", sandbox.files());
+    assert!(program.is_running() && sandbox.manager_pid().is_none());
 }
 
 /// What a recording has taken over is recovered with it, though its mode is another.

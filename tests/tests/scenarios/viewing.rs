@@ -473,7 +473,24 @@ fn without_any_ui_it_says_what_to_do() {
     let page = std::fs::read_to_string(sandbox.work_dir().join("a b#.html")).unwrap();
     assert!(page.contains("Content-Security-Policy"));
 
-    // A file of that name may be anything.
+    // The second time it is there.
+    let written = std::fs::metadata(sandbox.file("a b#.html")).unwrap().modified().unwrap();
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    let before = "this is the report that was written before";
+    assert_eq!(said, format!("trace: {missing}; {before}\ntrace: report in a b#.html\n"));
+    assert_eq!(std::fs::metadata(sandbox.file("a b#.html")).unwrap().modified().unwrap(), written);
+    // Of a trace that has changed it is written again.
+    std::fs::File::open(sandbox.file("a b#.fxt"))
+        .unwrap()
+        .set_modified(std::time::SystemTime::now())
+        .unwrap();
+    let output = command.output().unwrap();
+    assert!(String::from_utf8_lossy(&output.stderr).contains("this is the report instead"), "{output:?}");
+
+    // Another file of that name may be anything.
+    std::fs::write(sandbox.file("a b#.html"), "<html>").unwrap();
     let output = command.output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{said}");

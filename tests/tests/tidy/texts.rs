@@ -16,7 +16,7 @@ const METHODS: [&str; 9] = [
 ];
 
 /// Texts that are not ours, and have no type: of other packages, of the system, of files.
-const OTHERS: [(&str, &str); 16] = [
+const OTHERS: [(&str, &str); 17] = [
     // Of zstd, SQLite and clap.
     ("crates/trace-reader/src/compressed.rs", "too much memory"),
     ("crates/trace-cli/src/query.rs", "virtual tables may not be indexed"),
@@ -24,6 +24,7 @@ const OTHERS: [(&str, &str); 16] = [
     ("crates/trace-cli/src/args.rs", "error: "),
     ("crates/trace-cli/src/args.rs", "; For more information, try '--help'."),
     ("crates/trace-cli/src/args.rs", "; tip: to pass '-"),
+    ("crates/trace-cli/src/args.rs", "Usage: trace "),
     ("crates/trace-cli/src/settings/position.rs", " at line "),
     // Of the kernel's files.
     ("crates/ktrace-provider/src/tracefs.rs", "error: "),

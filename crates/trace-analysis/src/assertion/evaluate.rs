@@ -303,6 +303,12 @@ impl Evaluation {
         if self.walked.other_names > 0 {
             why.push("the trace has too many names to distinguish them".to_owned());
         }
+        let category = source.selector().category.as_ref().and_then(Pattern::exact);
+        let is_left_out =
+            |one: &&str| values.selected == 0 && self.walked.losses.recordings.have_left_out(one);
+        if let Some(category) = category.filter(is_left_out) {
+            why.push(format!("the category {category} was not recorded"));
+        }
         let has_losses = !why.is_empty();
         let is_counted = matches!(function, Function::Count | Function::Rate);
         if values.unfinished > 0 && (!is_counted || matches!(source, Source::Gap(_))) {

@@ -107,6 +107,10 @@ pub struct Recording {
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL", hide_possible_values = true, help_heading = "Output")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fail_on_loss: Option<bool>,
+    /// Succeed also if no program was recorded while the command ran, instead of exit code 5
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL", hide_possible_values = true, help_heading = "Output")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allow_empty: Option<bool>,
     /// Print statistics of the trace at the end, as trace stats does
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL", hide_possible_values = true, help_heading = "Output")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -244,7 +248,7 @@ impl Recording {
         over! { self, lower:
             categories duration cooldown max_size write_period keep_ended output_file format buffer_size buffering_mode sample_interval profile profile_stack memory_dump_interval detailed_memory_dumps thread_time mirror_markers privacy start_timeout
             stop_timeout
-            no_metadata fail_on_loss stats report no_verify_trace detach decouple manager_fd return_child_result spawn environment_name binary compress spec_file
+            no_metadata fail_on_loss allow_empty stats report no_verify_trace detach decouple manager_fd return_child_result spawn environment_name binary compress spec_file
             benchmark_results_file test_suite;
             program trigger provider_buffer_size append_args command
         }
@@ -268,6 +272,7 @@ impl Recording {
             stop_timeout: Some(Span(std::time::Duration::from_secs(5))),
             no_metadata: Some(false),
             fail_on_loss: Some(false),
+            allow_empty: Some(false),
             stats: Some(false),
             no_verify_trace: Some(false),
             detach: Some(false),
@@ -318,7 +323,7 @@ mod tests {
         let expected =
             [None, Some("Output"), Some("Buffers"), Some("Kernel"), Some("Commands"), Some("Tests")];
         assert_eq!(headings, expected, "each group is in one place");
-        assert_eq!(groups.iter().map(|(_, count)| count).sum::<usize>(), 37, "{groups:?}");
+        assert_eq!(groups.iter().map(|(_, count)| count).sum::<usize>(), 38, "{groups:?}");
     }
 
     //= docs/recording.md#buffering-modes
@@ -362,6 +367,7 @@ mod tests {
             stop-timeout = "2s"
             no-metadata = true
             fail-on-loss = true
+            allow-empty = true
             stats = true
             report = true
             no-verify-trace = true

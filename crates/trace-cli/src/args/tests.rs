@@ -73,7 +73,7 @@ fn a_wrong_value_is_named_with_its_option_and_what_would_be_right() {
     for (command, option, value, expected) in table {
         let argument = format!("{option}={value}");
         let error = Cli::try_parse_from(["trace", command, &argument]).unwrap_err();
-        let line = line(&error);
+        let line = line(&error, []);
         assert_eq!(line.lines().count(), 1);
         for word in [option, value.split(',').next().unwrap_or_default(), expected] {
             assert!(line.contains(word), "{command} {argument}: no {word:?} in {line}");
@@ -83,13 +83,22 @@ fn a_wrong_value_is_named_with_its_option_and_what_would_be_right() {
 
 #[test]
 fn a_near_miss_gets_a_suggestion() {
-    let error_line = |arguments: &[&str]| line(&Cli::try_parse_from(arguments).unwrap_err());
+    let error_line = |arguments: &[&str]| {
+        let error = Cli::try_parse_from(arguments).unwrap_err();
+        line(&error, arguments.iter().map(OsString::from))
+    };
     let text = error_line(&["trace", "recrd"]);
     assert!(text.contains("unrecognized subcommand 'recrd'") && text.contains("'record'"), "{text}");
     let text = error_line(&["trace", "record", "--buffersize", "4"]);
     assert!(text.contains("--buffersize") && text.contains("'--buffer-size'"), "{text}");
     let text = error_line(&["trace", "record", "-o", "-dash.fxt"]);
     assert!(text.ends_with("begins with a hyphen, use -o ./-NAME"), "{text}");
+    let text = error_line(&["trace", "record", "-b", "64", "--", "x"]);
+    assert_eq!(
+        text,
+        "unexpected argument '-b' found; there are --buffer-size, --buffering-mode, --benchmark-results-file"
+    );
+    assert_eq!(error_line(&["trace", "stats", "-5"]), "unexpected argument '-5' found");
     assert!(error_line(&["trace", "record", "--last", "3"]).ends_with("'--last' found"));
     let text = error_line(&["trace", "stop", "--abort", "-o", "x"]);
     assert!(text.contains("cannot be used with"), "{text}");

@@ -2,6 +2,7 @@
 
 use super::Finding;
 use crate::connection::{self, Connection, ENOUGH_MIB, free_mebibytes, is_roots, own_directory};
+use crate::manager_state::{self, State};
 use crate::{kernel, recover};
 use indicatif::HumanBytes;
 use ktrace_provider::tracefs::Tracefs;
@@ -22,6 +23,7 @@ pub(super) fn all() -> Vec<Finding> {
         // Without a usable directory, these would fail for the same reason.
         all.extend([memory(&directory), buffers(&directory)]);
     }
+    all.extend(running_manager());
     all.push(leftovers());
     all.extend([descriptors(), watches(), clock(), processes(), seccomp(), container()]);
     all.extend([kernel_events(), perf()]);
@@ -49,6 +51,21 @@ fn runtime_directory() -> (Finding, Option<PathBuf>) {
         Ok(_) => (Finding::works(NAME, first.display().to_string()), Some(first)),
         Err(error) => (Finding::fails(NAME, error.to_string(), own_directory()), None),
     }
+}
+
+/// What the manager that runs may use, if one does: another command may have started it.
+//= docs/protocol.md#who-starts-the-manager
+fn running_manager() -> Option<Finding> {
+    const NAME: &str = "running manager";
+    let connection = Connection::find().ok().flatten()?;
+    let state = State::of(connection.manager()?)?;
+    Some(match manager_state::obstacle(&connection) {
+        None => Finding::works(NAME, state.summary()),
+        Some(obstacle) => {
+            let detail = format!("{obstacle}, less than this shell: it ends 30 s after its last recording");
+            Finding::fails(NAME, detail, None).optional()
+        }
+    })
 }
 
 /// Whether files of a directory are in memory.

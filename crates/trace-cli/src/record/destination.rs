@@ -56,7 +56,7 @@ enum Target {
 pub struct Finished {
     /// Its path, for people.
     pub place: String,
-    /// Nothing was written: the existing file stays.
+    /// Nothing was written: an existing file stays.
     pub is_unchanged: bool,
     /// The file's name, if it is in one.
     pub path: Option<PathBuf>,
@@ -470,9 +470,21 @@ impl Destination {
     //= docs/recording.md#where-the-trace-goes
     pub fn finish_without_events(self) -> Result<Finished, Failure> {
         match &self.place {
-            Target::File(file) if file.would_replace() => {}
-            _ => return self.finish(),
+            Target::File(file) if file.would_replace() => self.finish_without_file(),
+            _ => self.finish(),
         }
+    }
+
+    /// As [`Destination::finish`], for a recording without programs: no file is made.
+    //= docs/recording.md#where-the-trace-goes
+    pub fn finish_without_programs(self) -> Result<Finished, Failure> {
+        match &self.place {
+            Target::File(_) => self.finish_without_file(),
+            _ => self.finish(),
+        }
+    }
+
+    fn finish_without_file(self) -> Result<Finished, Failure> {
         let Self { place, format, archive, .. } = self;
         let Target::File(file) = place else { unreachable!("looked at above") };
         let place = file.place().display().to_string();

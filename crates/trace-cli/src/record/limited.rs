@@ -75,6 +75,11 @@ impl Sink for Bytes<'_> {
     }
 }
 
+/// Bytes of an archive of a limited size beside the loss records.
+pub fn room(limit: u64) -> u64 {
+    limit - MAX_ACCOUNT_BYTES.min(limit / 8)
+}
+
 impl Limited {
     /// An archive of at most the given number of bytes.
     pub fn new(limit: u64) -> Self {
@@ -128,8 +133,7 @@ impl Limited {
 
     /// Notes a record; true if there is room for it.
     fn has_room(&mut self, size: u64) -> bool {
-        let room = self.limit - self.limit.min(MAX_ACCOUNT_BYTES).min(self.limit / 8);
-        self.is_cut = self.is_cut || self.written + size > room;
+        self.is_cut = self.is_cut || self.written + size > room(self.limit);
         self.written += if self.is_cut { 0 } else { size };
         !self.is_cut
     }

@@ -3,7 +3,6 @@
 use crate::buffer::definitions::Definitions;
 use crate::buffer::region::Region;
 use crate::buffer::{Buffer, HeaderWords, definitions};
-use crate::session::category_filter::selects;
 use crate::session::config::{Categories, Config, Disposition};
 #[cfg(not(modelled))]
 use crate::session::hook::HOOKS;
@@ -13,6 +12,7 @@ use crate::slab::Slabs;
 use crate::slab::ahead::Ahead;
 use crate::slab::streaming::Streaming;
 use trace_format::buffer::Layout;
+use trace_format::categories::selects;
 
 /// The state of one trace. Everything a writer touches is an atomic or behind a lock it only tries.
 pub(crate) struct Context {

@@ -136,6 +136,12 @@ impl Core {
         self.sessions.values().map(|session| session.saved_halves(provider)).sum()
     }
 
+    /// The same, with the one that is on its way into the archive.
+    #[must_use]
+    pub fn handed_over_halves(&self, provider: ProviderId) -> u64 {
+        self.sessions.values().map(|session| session.handed_over_halves(provider)).sum()
+    }
+
     /// The periodic memory dumps of a session.
     #[must_use]
     pub fn memory_dumps(&self, client: ClientId) -> Option<MemoryDumps> {
@@ -149,11 +155,11 @@ impl Core {
         self.sessions.get(&client)?.write_period()
     }
 
-    /// Has them hand over their data.
+    /// Has those of them hand over their data that have not done so by themselves since the last call.
     //= docs/protocol.md#flush
-    pub fn flush(&mut self, client: ClientId) {
+    pub fn flush_quiet(&mut self, client: ClientId) {
         if let Some((session, actions)) = self.session_of(client) {
-            session.flush(actions);
+            session.flush_quiet(actions);
         }
     }
 }

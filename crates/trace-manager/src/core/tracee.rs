@@ -95,6 +95,8 @@ pub(super) struct Stream {
     /// It is on its way to the archive.
     is_saving: bool,
     durable_data_end: u64,
+    /// Halves that would be saved by now if only flushes had it hand them over.
+    quiet: u32,
 }
 
 /// Why a half is not what comes next.
@@ -130,6 +132,19 @@ impl Stream {
     pub fn finish(&mut self) {
         self.is_saving = false;
         self.next = self.next.wrapping_add(1);
+    }
+
+    /// Whether nothing but the last flush had it hand something over since the last call; then it is flushed.
+    //= docs/protocol.md#flush
+    pub fn is_quiet(&mut self) -> bool {
+        let is_quiet = self.next <= self.quiet;
+        self.quiet = self.next + u32::from(is_quiet);
+        is_quiet
+    }
+
+    /// Halves that are saved, or on their way into the archive, since the buffer was cleared.
+    pub fn handed_over(&self) -> u32 {
+        self.next + u32::from(self.is_saving)
     }
 
     /// Halves that are saved since the buffer was cleared.

@@ -130,19 +130,18 @@ impl Daemon {
         }
     }
 
-    /// Has quiet streams hand over the data that they have.
+    /// Has quiet programs hand over the data that they have.
     //= docs/protocol.md#flush
     pub(super) fn flush_if_quiet(&mut self, now: Instant) {
         for (client, recording) in &mut self.recordings {
-            let (Some(period), Some(output)) = (self.core.write_period(*client), &mut recording.output)
-            else {
+            let period = self.core.write_period(*client).filter(|_| recording.output.is_some());
+            let Some(period) = period else {
                 recording.next_flush = None;
                 continue;
             };
             if recording.next_flush.is_none_or(|next| next <= now) {
-                let is_quiet = output.grown() == 0;
-                if is_quiet && recording.next_flush.is_some() {
-                    self.core.flush(*client);
+                if recording.next_flush.is_some() {
+                    self.core.flush_quiet(*client);
                 }
                 recording.next_flush = Some(now + period);
             }

@@ -498,7 +498,7 @@ mod tests {
 
     /// As many connections as there may be, of a user, each of which waits for an answer.
     fn full(uid: Uid) -> (Clients, Io, Vec<Channel>) {
-        crate::daemon::allow_many_descriptors();
+        crate::daemon::inherited::allow_many_descriptors();
         let (mut clients, io) = (Clients::new(), Io::new().unwrap());
         let theirs = (0..MAX_PROVISIONERS).map(|_| {
             let (ours, theirs) = Channel::pair().unwrap();

@@ -49,8 +49,6 @@ pub(super) struct Output {
     sent: usize,
     /// Bytes of the archive that the sink has taken.
     taken: u64,
-    /// Its size at the last query for its growth.
-    asked: u64,
     confirmations: Option<Confirmations>,
     has_metadata: bool,
     /// Parts that were read, with their ends in the archive, until they are written.
@@ -126,7 +124,6 @@ impl Output {
             queue: Vec::new(),
             sent: 0,
             taken: 0,
-            asked: 0,
             confirmations,
             has_metadata: config.metadata && !config.privacy,
             parts: VecDeque::new(),
@@ -190,12 +187,6 @@ impl Output {
     /// The position in the archive of the next byte that is queued.
     pub fn position(&self) -> u64 {
         self.taken + (self.queue.len() - self.sent) as u64
-    }
-
-    /// Bytes that were queued since the last call.
-    pub fn grown(&mut self) -> u64 {
-        let position = self.position();
-        position - std::mem::replace(&mut self.asked, position)
     }
 
     /// A part ends with what is queued.

@@ -64,9 +64,14 @@ pub(crate) fn is_recording() -> bool {
 
 /// Whether every manager that has announced a recording is stopped, as by a debugger: then it gives no sign.
 pub(crate) fn is_stopped() -> bool {
-    let directories = directories();
-    let mut announced = directories.iter().flat_map(|directory| announcements(directory)).peekable();
-    announced.peek().is_some() && announced.all(|file| is_announcer_stopped(&file).unwrap_or(false))
+    let mut is_any = false;
+    for file in directories().iter().flat_map(|directory| announcements(directory)) {
+        if !is_announcer_stopped(&file).unwrap_or(false) {
+            return false;
+        }
+        is_any = true;
+    }
+    is_any
 }
 
 /// Whether the process that has made an announcement is stopped. None where that cannot be found out.

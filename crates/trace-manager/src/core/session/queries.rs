@@ -30,13 +30,17 @@ impl Session {
         actions.push_back(Action::ReplyFlush(self.client, result));
     }
 
-    /// Asks all providers that stream to hand over their data.
-    pub fn flush(&self, actions: &mut Actions) {
-        let recording = self.recording().into_iter().flatten();
-        actions.extend(recording.map(Action::FlushTracee));
+    /// Asks the providers to hand over their data that have not done so by themselves since the last call.
+    pub fn flush_quiet(&mut self, actions: &mut Actions) {
+        if self.recording().is_none() {
+            return;
+        }
+        let recording = self.tracees.values_mut().filter(|tracee| tracee.state == TraceeState::Started);
+        let quiet = recording.filter_map(|tracee| tracee.stream.is_quiet().then_some(tracee.id));
+        actions.extend(quiet.map(Action::FlushTracee));
     }
 
-    /// How often [`Session::flush`] is due while little is recorded.
+    /// How often [`Session::flush_quiet`] is due while little is recorded.
     pub fn write_period(&self) -> Option<Duration> {
         let is_streaming = self.config.buffering_mode == BufferingMode::Streaming;
         let period = self.config.write_period_milliseconds.filter(|_| is_streaming);
@@ -46,6 +50,11 @@ impl Session {
     /// Halves of a provider's buffer that are saved since it was cleared.
     pub fn saved_halves(&self, provider: ProviderId) -> u64 {
         self.tracees.get(&provider).map_or(0, |tracee| u64::from(tracee.stream.saved()))
+    }
+
+    /// The same, with the one that is on its way into the archive.
+    pub fn handed_over_halves(&self, provider: ProviderId) -> u64 {
+        self.tracees.get(&provider).map_or(0, |tracee| u64::from(tracee.stream.handed_over()))
     }
 
     /// The periodic memory dumps that it wants.

@@ -31,14 +31,27 @@ fn a_stream_is_flushed_and_memory_dumped_while_it_records() {
     let mut bench = Bench::started_with(&[A], config);
     assert_eq!(bench.core.write_period(CLIENT), Some(Duration::from_millis(250)));
     assert_eq!(bench.core.memory_dumps(CLIENT), dumps);
-    bench.core.flush(CLIENT);
-    assert_eq!(bench.drain(), [Action::FlushTracee(A)]);
-    for half in 0..2 {
+    let flush = |bench: &mut Bench| {
+        bench.core.flush_quiet(CLIENT);
+        bench.drain()
+    };
+    assert_eq!(flush(&mut bench), [Action::FlushTracee(A)]);
+    let save = |bench: &mut Bench, half| {
         assert_eq!(bench.core.saved_halves(A), u64::from(half));
         bench.send(A, FifoRequest::SaveBuffer { wrapped_count: half, durable_data_end: 16 });
+        assert_eq!(bench.core.saved_halves(A), u64::from(half));
+        assert_eq!(bench.core.handed_over_halves(A), u64::from(half) + 1);
         bench.transferred(A);
-    }
-    assert_eq!(bench.core.saved_halves(A), 2);
+    };
+    // What a flush has brought does not count, what comes by itself does.
+    save(&mut bench, 0);
+    assert_eq!(flush(&mut bench), [Action::FlushTracee(A)]);
+    save(&mut bench, 1);
+    save(&mut bench, 2);
+    assert_eq!(flush(&mut bench), []);
+    assert_eq!(flush(&mut bench), [Action::FlushTracee(A)]);
+    assert_eq!(flush(&mut bench), [Action::FlushTracee(A)]);
+    assert_eq!(bench.core.saved_halves(A), 3);
 }
 
 //= docs/protocol.md#flush

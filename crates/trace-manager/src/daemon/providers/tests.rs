@@ -77,7 +77,7 @@ fn a_user_can_have_so_many_providers_and_others_have_theirs() {
 
 /// A registry that a connection of this process waits at, and the daemon's state about providers.
 fn registry(directory: &tempfile::TempDir) -> (Providers, Io, Listener, Channel) {
-    crate::daemon::allow_many_descriptors();
+    crate::daemon::inherited::allow_many_descriptors();
     let runtime = RuntimeDir::open_or_create(&directory.path().join("run")).unwrap();
     let path = directory.path().join("registry");
     let listener = Listener::bind(&path).unwrap();
