@@ -14,7 +14,7 @@ use std::process::ExitStatus;
 use trace_client::connection::usual_directories;
 use trace_format::shown::Shown;
 use trace_protocol::controller::ProviderStats;
-use trace_protocol::names::RUNTIME_VARIABLE;
+use trace_protocol::names::{RECORD_VARIABLE, RUNTIME_VARIABLE};
 use zx_sim::process::{end_in_words, start_time};
 
 /// Programs that start another one as another user.
@@ -68,6 +68,7 @@ pub fn cause(directory: &Path, command: Option<Command<'_>>) -> String {
         process.started >= begun
             && process.name() != "trace"
             && process.variable(RUNTIME_VARIABLE).as_deref() == Some(directory)
+            && process.variable(RECORD_VARIABLE).is_some()
     };
     if command.status.is_some()
         && let Some(process) = processes().find(is_started)

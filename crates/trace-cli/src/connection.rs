@@ -34,6 +34,30 @@ pub fn free_mebibytes(directory: &Path) -> Option<u64> {
     Some(space.f_bavail.saturating_mul(space.f_frsize) >> 20)
 }
 
+/// Mebibytes that the buffers of the manager that this process uses may have together: what its file system
+/// has left, and where that is in memory, what the control group of this process has. None where that is
+/// unknown, as with root's manager.
+pub fn room() -> Option<u64> {
+    let directory = USED.get().filter(|used| !is_roots(used))?;
+    let free = free_mebibytes(directory)?;
+    Some(cgroup_room().map_or(free, |room| free.min(room)))
+}
+
+/// Mebibytes of memory that the control group of this process may still use, of the second version.
+fn cgroup_room() -> Option<u64> {
+    let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+    let group = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
+    let directory = Path::new("/sys/fs/cgroup").join(group);
+    let number = |directory: &Path, name: &str| -> Option<u64> {
+        std::fs::read_to_string(directory.join(name)).ok()?.trim().parse().ok()
+    };
+    let rooms = directory.ancestors().filter_map(|directory| {
+        let most = number(directory, "memory.max")?;
+        Some(most.saturating_sub(number(directory, "memory.current")?) >> 20)
+    });
+    rooms.min()
+}
+
 /// The command that selects a new runtime directory, whatever problem the current one has, so that nothing in
 /// that is deleted or made accessible to other users. None if no directory has enough room.
 pub fn own_directory() -> Option<String> {

@@ -361,6 +361,7 @@ fn report(
         absence,
         programs: &options.program,
         buffer_size: options.buffer_size.map_or(4, |size| size.0),
+        room: connection::room(),
     };
     stdio::report(&summary.text());
     if is_json {

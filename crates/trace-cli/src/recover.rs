@@ -315,6 +315,7 @@ fn report(all: &[Recovered], client: &ClientFile, path: &Path, is_json: bool) ->
         programs: &[],
         absence: None,
         buffer_size: 4,
+        room: None,
     };
     stdio::report(&summary.text());
     match client {

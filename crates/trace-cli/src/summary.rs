@@ -28,6 +28,8 @@ pub struct Summary<'a> {
     pub programs: &'a [String],
     /// The requested size of buffers, in MiB.
     pub buffer_size: u32,
+    /// What there is room for together, in MiB, if that is known.
+    pub room: Option<u64>,
 }
 
 /// Whether something of a program is missing.
@@ -64,7 +66,10 @@ impl Summary<'_> {
         for (problem, with_it) in problems(self.providers) {
             // The manager's directory is the client's choice.
             let is_full = with_it.iter().any(|provider| provider.is_out_of_space);
-            let advice = if is_full { format!("; {}", connection::advice()) } else { String::new() };
+            let advice = match is_full {
+                true => format!("; {}{}", self.smaller(), connection::advice()),
+                false => String::new(),
+            };
             let warning = console::style("warning").for_stderr().yellow();
             let mut labels: Vec<String> =
                 with_it.iter().take(MAX_LABELS).map(|provider| rows::label(&[provider])).collect();
@@ -75,7 +80,7 @@ impl Summary<'_> {
             let labels = labels.join(", ");
             text.push_str(&format!("trace: {warning}: {count}{labels}: {}{advice}\n", Shown(problem)));
         }
-        for line in advice::lines(self.providers, self.buffer_size) {
+        for line in advice::lines(self.providers, self.buffer_size, self.room) {
             text.push_str(&format!("trace: {line}\n"));
         }
         let events = self.providers.iter().filter_map(|provider| provider.events_archived);
@@ -92,6 +97,15 @@ impl Summary<'_> {
             false => format!("trace: {events} of {providers} in {place}{size}\n"),
         });
         text
+    }
+
+    /// Where there was no room for buffers of all programs, the size that all of them could have.
+    fn smaller(&self) -> String {
+        let each = self.room.map_or(0, |room| room / self.providers.len().max(1) as u64);
+        match (1..u64::from(self.buffer_size)).contains(&each) {
+            true => format!("record with --buffer-size {each}MiB, or "),
+            false => String::new(),
+        }
     }
 
     fn table(&self) -> String {
@@ -210,6 +224,7 @@ mod tests {
             programs: &[],
             absence: Some("it links none"),
             buffer_size: 4,
+            room: None,
         };
         summary.text()
     }
@@ -280,6 +295,7 @@ mod tests {
             programs: &[],
             absence: None,
             buffer_size: 4,
+            room: None,
         };
         insta::assert_snapshot!(summary.details(), @r#"
         "app" (pid: 42) trace stats

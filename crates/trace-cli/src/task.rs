@@ -251,6 +251,7 @@ pub fn stop(options: &Stop) -> Result<(), Failure> {
         absence: absence.as_deref(),
         programs: &programs,
         buffer_size,
+        room: connection::room(),
     };
     stdio::report(&summary.text());
     if options.json {

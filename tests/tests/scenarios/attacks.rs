@@ -247,7 +247,10 @@ fn first_provider(client: &Client) -> Option<ProviderInfo> {
 fn connections_leave_a_recording_the_descriptors_that_it_needs() {
     let scene = with_descriptors(64);
     let stream = trace_tests::build::program("stream").to_str().unwrap();
-    let mut options = vec!["record", "-o", "a.fxt", "--buffering-mode", "streaming", "--buffer-size", "1"];
+    let this = std::process::id().to_string();
+    // For another process, so that it has no manager of its own, whose limits are better.
+    let mut options = vec!["record", "--parent", &this, "-o", "a.fxt"];
+    options.extend(["--buffering-mode", "streaming", "--buffer-size", "1"]);
     options.extend(["--fail-on-loss", "--", stream, "1", "80000", "20000"]);
     let recording = scene.sandbox.spawn("trace", &options);
     let client = Client::connect(&scene.sandbox);

@@ -104,6 +104,29 @@ impl Drop for Mounted {
     }
 }
 
+/// Memory that is as small as that of many containers: the size that fits is named, and is one.
+//= docs/recording.md#advice
+#[test]
+fn where_memory_is_small_a_smaller_buffer_is_advised() {
+    if !Requirement::Mounts.is_met("where_memory_is_small_a_smaller_buffer_is_advised") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let directory = sandbox.runtime_dir();
+    let mut mount = Command::new("mount");
+    mount.args(["-t", "tmpfs", "-o", "size=8m,mode=700", "none"]).arg(&directory);
+    assert!(mount.status().unwrap().success());
+    let _mounted = Mounted(directory.clone());
+    let emit = trace_tests::build::program("emit").to_string_lossy().into_owned();
+    let output = sandbox.trace(["record", "--buffer-size", "16", "-o", "none.fxt", "--", &emit, "1", "1"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(5), "{said}");
+    let (_, behind) = said.split_once("; record with --buffer-size ").unwrap_or_else(|| panic!("{said}"));
+    let (size, _) = behind.split_once(", or use another: ").unwrap();
+    let output = sandbox.record(&["--buffer-size", size, "-o", "some.fxt"], "emit", &["1", "1"]);
+    assert_eq!(Archive::read(&sandbox.file("some.fxt")).events.len(), 14, "{output:?}");
+}
+
 /// The program runs on untraced, and the tool says which directory lacks how much.
 #[test]
 fn a_runtime_directory_without_room_is_named() {

@@ -282,6 +282,8 @@ fn an_archive_is_never_larger_than_it_may_be() {
         let whole = trace_reader::complete_records_end(&mut std::io::Cursor::new(&bytes)).unwrap();
         assert_eq!(whole, bytes.len() as u64, "{mode}");
         assert!(said.contains("records (") && said.contains("were dropped"), "{mode}: {said}");
+        let advice = "--max-size left out ";
+        assert!(said.contains(advice) && !said.contains("nothing would have been lost"), "{mode}: {said}");
         // The archive says what it is missing, and the summary what is in it.
         let archive = Archive::read(&sandbox.file("trace.fxt"));
         let events = archive.events.len();

@@ -3,6 +3,7 @@
 //!
 //! Sizes come from the actual shortage, which the buffer counts: see docs/buffer.md, "What was short".
 
+use crate::counted::Counted;
 use std::collections::BTreeMap;
 use trace_format::buffer::{BufferMode, Layout, MAX_BUFFERED_RECORD_BYTES};
 use trace_format::loss::LossCode;
@@ -29,15 +30,19 @@ pub fn is_loss(lost: &Lost) -> bool {
 }
 
 /// Sentences about losses, each without an end of line: the options that would have avoided them, and losses
-/// that no option avoids.
+/// that no option avoids. Buffers have `room` mebibytes together, if that is known.
 //= docs/recording.md#advice
-pub fn lines(providers: &[ProviderStats], buffer_size: u32) -> Vec<String> {
-    let needs: Vec<_> = providers.iter().map(|provider| Need::of(provider, buffer_size)).collect();
-    let mut lines = Vec::new();
+pub fn lines(providers: &[ProviderStats], buffer_size: u32, room: Option<u64>) -> Vec<String> {
+    let mut needs: Vec<_> = providers.iter().map(|provider| Need::of(provider, buffer_size)).collect();
+    let mut lines = other_reasons(providers, &mut needs);
     let left: u64 = needs.iter().map(|need| need.left).fold(0, u64::saturating_add);
-    if let Some(flags) = flags(providers, &needs) {
+    if let Some((flags, mebibytes)) = flags(providers, &needs, buffer_size) {
         let flags = Shown(&flags);
         lines.push(match left {
+            _ if room.is_some_and(|room| room < mebibytes) => format!(
+                "nothing would have been lost with {flags}, but buffers have room for {} MiB only",
+                room.unwrap_or_default()
+            ),
             0 => format!("nothing would have been lost with: {flags}"),
             1 => format!("all but 1 of these records would have been kept with: {flags}"),
             left => format!("all but {left} of these records would have been kept with: {flags}"),
@@ -45,6 +50,33 @@ pub fn lines(providers: &[ProviderStats], buffer_size: u32) -> Vec<String> {
     }
     lines.extend(needs.into_iter().flat_map(|need| need.notes));
     lines
+}
+
+/// What no larger buffer changes, for a file of a limited size, and beside a program that is too fast for
+/// all.
+fn other_reasons(providers: &[ProviderStats], needs: &mut [Need]) -> Vec<String> {
+    let losses = providers.iter().flat_map(|provider| &provider.losses);
+    let left_out = losses.filter(|lost| lost.reason == LossCode::LEFT_OUT.0);
+    let left_out = left_out.map(|lost| lost.records).fold(0, u64::saturating_add);
+    if left_out > 0 {
+        needs.iter_mut().for_each(|need| need.size = None);
+        let records = Counted(left_out, "records");
+        return vec![format!(
+            "--max-size left out {records}, whatever the buffers: a larger one keeps more of them"
+        )];
+    }
+    let Some(fast) = needs.iter().position(|need| need.is_too_fast) else {
+        return Vec::new();
+    };
+    let is_held_up = |(provider, need): &(&ProviderStats, &mut Need)| {
+        provider.buffering_mode == Some(BufferingMode::Streaming) && !need.is_too_fast && need.size.is_some()
+    };
+    let held_up = providers.iter().zip(needs).filter(is_held_up).map(|(provider, need)| {
+        need.size = None;
+        let (name, fast) = (Shown(&provider.name), label(&providers[fast]));
+        format!("{name} lost records because {fast} filled what can be written: record it alone with --program {name}")
+    });
+    held_up.collect()
 }
 
 /// Whether a buffer would have been large enough for something.
@@ -57,14 +89,15 @@ struct Need {
     size: Option<u64>,
     /// Records that would be lost with that size, too.
     left: u64,
+    /// A stream that no buffer is large enough for.
+    is_too_fast: bool,
     notes: Vec<String>,
 }
 
 impl Need {
     fn of(provider: &ProviderStats, buffer_size: u32) -> Self {
         let mode = provider.buffering_mode.map_or(BufferMode::Oneshot, BufferMode::from);
-        let own_bytes = provider.buffer_bytes.unwrap_or(u64::from(buffer_size) << 20);
-        let Ok(own) = Layout::new(own_bytes, mode) else {
+        let Ok(own) = Layout::new(own_bytes(provider, buffer_size), mode) else {
             return Self::default();
         };
         // A buffer of the program's own, which no option of a recording makes larger.
@@ -101,6 +134,7 @@ impl Need {
                 is_enough.push(Box::new(fits));
                 kept += refused;
             } else {
+                need.is_too_fast = mode == BufferMode::Streaming;
                 need.notes.extend(too_fast(provider, bytes));
             }
         }
@@ -201,12 +235,16 @@ fn count(provider: &ProviderStats, reasons: &[LossReason]) -> u64 {
     provider.losses.iter().filter(is_wanted).map(|lost| lost.records).fold(0, u64::saturating_add)
 }
 
+fn own_bytes(provider: &ProviderStats, buffer_size: u32) -> u64 {
+    provider.buffer_bytes.unwrap_or(u64::from(buffer_size) << 20)
+}
+
 fn label(provider: &ProviderStats) -> String {
     format!("{} (pid {})", Shown(&provider.name), provider.pid)
 }
 
-/// Options, if a larger buffer would have helped.
-fn flags(providers: &[ProviderStats], needs: &[Need]) -> Option<String> {
+/// Options, if a larger buffer would have helped, and the mebibytes that all buffers have with them.
+fn flags(providers: &[ProviderStats], needs: &[Need], buffer_size: u32) -> Option<(String, u64)> {
     let mut sizes: BTreeMap<&str, u64> = BTreeMap::new();
     for (provider, need) in providers.iter().zip(needs) {
         if let Some(size) = need.size {
@@ -216,11 +254,17 @@ fn flags(providers: &[ProviderStats], needs: &[Need]) -> Option<String> {
     }
     let has_others = providers.iter().any(|provider| !sizes.contains_key(&*provider.name));
     if has_others && sizes.len() == 1 {
-        return sizes
-            .first_key_value()
-            .map(|(name, size)| format!("--provider-buffer-size {name}:{size}MiB"));
+        let (name, size) = sizes.first_key_value()?;
+        let of = |provider: &ProviderStats| {
+            if provider.name == *name { *size } else { own_bytes(provider, buffer_size) >> 20 }
+        };
+        return Some((
+            format!("--provider-buffer-size {name}:{size}MiB"),
+            providers.iter().map(of).fold(0, u64::saturating_add),
+        ));
     }
-    sizes.values().max().map(|size| format!("--buffer-size {size}MiB"))
+    let size = sizes.values().max()?;
+    Some((format!("--buffer-size {size}MiB"), size.saturating_mul(providers.len() as u64)))
 }
 
 #[cfg(test)]
@@ -252,7 +296,7 @@ mod tests {
     }
 
     fn lines_of(providers: &[ProviderStats]) -> Vec<String> {
-        lines(providers, 4)
+        lines(providers, 4, None)
     }
 
     fn enough(flags: &str) -> Vec<String> {
@@ -300,6 +344,25 @@ mod tests {
         let rates =
             "s (pid 42) recorded 671 MB/s, and 336 MB/s could be written: no buffer is large enough for that";
         assert_eq!(lines_of(&[stream(8 * MIB, 640 * MIB, 1000)]), [rates]);
+    }
+
+    /// What a larger buffer does not change.
+    //= docs/recording.md#advice
+    #[test]
+    fn a_limited_file_a_flood_and_full_memory_get_other_advice() {
+        let mut limited = full("a", LossReason::Full, 8 * MIB);
+        limited.losses.push(Lost { reason: LossCode::LEFT_OUT.0, records: 2 });
+        let size = "--max-size left out 2 records, whatever the buffers: a larger one keeps more of them";
+        assert_eq!(lines_of(&[limited]), [size]);
+        let flood = ProviderStats { name: "flood".into(), ..stream(8 * MIB, 640 * MIB, 1000) };
+        let alone = "s lost records because flood (pid 42) filled what can be written: record it alone with --program s";
+        let rates = "flood (pid 42) recorded 671 MB/s, and 336 MB/s could be written: no buffer is large enough for that";
+        assert_eq!(lines_of(&[stream(8 * MIB, 64 * MIB, 20), flood]), [alone, rates]);
+        let a = full("a", LossReason::Full, 8 * MIB);
+        let with_room = |room| lines(&[a.clone(), provider("b", &[])], 4, Some(room));
+        assert_eq!(with_room(15), enough("--provider-buffer-size a:11MiB"));
+        let flags = "--provider-buffer-size a:11MiB, but buffers have room for 14 MiB only";
+        assert_eq!(with_room(14), [format!("nothing would have been lost with {flags}")]);
     }
 
     //= docs/recording.md#advice

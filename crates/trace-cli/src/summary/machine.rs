@@ -20,7 +20,7 @@ impl Summary<'_> {
             "events": sum(|provider| provider.events_archived),
             "dropped": self.providers.iter().all(has_count).then(|| sum(|provider| provider.records_dropped)),
             "providers": self.providers.iter().map(provider).collect::<Vec<_>>(),
-            "advice": advice::lines(self.providers, self.buffer_size),
+            "advice": advice::lines(self.providers, self.buffer_size, self.room),
         });
         format!("{document:#}\n")
     }
