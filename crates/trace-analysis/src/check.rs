@@ -16,7 +16,7 @@ use trace_format::units::{Nanos, Offset, ProviderId};
 use trace_reader::item::{Arguments, Event, Item, Resolved, Value};
 use trace_reader::reader::{Reader, TABLE_BYTES, Unknown};
 use trace_reader::warning::MAX_KEPT;
-use trace_reader::{Balance, Disorder, Input, MANAGER, ReadError, Recordings};
+use trace_reader::{Balance, Disorder, Input, MANAGER, ReadError, Recordings, Unended};
 use usage::Usages;
 
 mod clocks;
@@ -85,6 +85,8 @@ pub struct Report {
     pub clocks: BTreeMap<ProviderId, Clock>,
     /// What the events of each category and name take, if that was requested; the largest first.
     pub usage: Vec<Usage>,
+    /// Recordings that have no end, at most 1000.
+    pub unended: Vec<Unended>,
     /// Why the trace could not be read to its end.
     pub error: Option<ReadError>,
 }
@@ -393,8 +395,9 @@ impl<'a> Checker<'a> {
             }
             Err(source) => self.report.error = Some(ReadError::Io { offset: Offset(0), source }),
         }
-        for offset in self.recordings.without_end() {
-            self.problems.add("no-end", *offset, MANAGER, || {
+        self.report.unended = self.recordings.without_end().to_vec();
+        for unended in &self.report.unended {
+            self.problems.add(NO_END, unended.offset, MANAGER, || {
                 "this recording has no end: the trace is cut off, or still being written".to_owned()
             });
         }
@@ -435,6 +438,8 @@ fn has_sample(arguments: &Arguments<'_>) -> bool {
 pub const UNDECODABLE: &str = "undecodable";
 
 /// The trace ends too early.
+pub const NO_END: &str = "no-end";
+/// The same of a trace that ends inside of a record.
 pub const TRUNCATED: &str = "truncated";
 
 /// Observations that are reported but are no problems.
@@ -443,7 +448,7 @@ pub const REMARKS: [&str; 4] = [CROSSING, MISMATCHED_ASYNC, MISMATCHED, "no-rate
 
 /// The names of all problems and remarks.
 //= docs/check.md#problems
-pub const KINDS: [&str; 36] = [
+pub const KINDS: [&str; 37] = [
     "clock-skew",
     "crossing-async",
     "damaged",
@@ -454,6 +459,7 @@ pub const KINDS: [&str; 36] = [
     "malformed",
     MISMATCHED_ASYNC,
     MISMATCHED,
+    NO_END,
     "no-magic",
     "no-rate",
     "not-utf8",

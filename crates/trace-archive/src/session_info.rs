@@ -59,6 +59,7 @@ pub fn begin(config: &TraceConfig, rate: TicksPerSecond, out: &mut Vec<u8>) {
     let kernel = format!("{} {}", system.sysname().to_string_lossy(), system.release().to_string_lossy());
     let command_line = config.command_line.join(" ");
     let categories = config.categories.join(",");
+    let selected = selected(config);
     let mode = config.buffering_mode.to_string();
     let boot_id = zx_sim::ticks::boot_id();
     let mut arguments = vec![
@@ -69,6 +70,7 @@ pub fn begin(config: &TraceConfig, rate: TicksPerSecond, out: &mut Vec<u8>) {
         argument("clock_source", text(zx_sim::ticks::source().name())),
         argument("command_line", text(&command_line)),
         argument("categories", text(&categories)),
+        argument("selected", text(&selected)),
         argument("buffering_mode", text(&mode)),
         argument("buffer_size_megabytes", ArgumentValue::Uint32(config.buffer_size_megabytes_hint)),
     ];
@@ -81,6 +83,17 @@ pub fn begin(config: &TraceConfig, rate: TicksPerSecond, out: &mut Vec<u8>) {
         ]);
     }
     instant("recording", &arguments, out);
+}
+
+/// The categories of all programs and those of single ones, of which something can be in the archive: without
+/// any, all.
+//= docs/protocol.md#the-managers-own-provider
+fn selected(config: &TraceConfig) -> String {
+    let of_programs = config.provider_specs.iter().flat_map(|spec| &spec.categories);
+    let all: Vec<&str> = config.categories.iter().chain(of_programs).map(String::as_str).collect();
+    let named: Vec<&str> = all.iter().copied().filter(|entry| !entry.is_empty()).collect();
+    // An empty entry selects nothing.
+    if named.is_empty() && !all.is_empty() { "-*".to_owned() } else { named.join(",") }
 }
 
 /// An alert of a program that does not record it itself.

@@ -83,20 +83,22 @@ pub fn cause(directory: &Path, command: Option<Command<'_>>) -> String {
         programs.filter_map(|word| Some((word, Executable::read(&crate::command::path_of(word)?).provider?)));
     let launched = found.map(|(word, _)| word).next();
     if OF_ANOTHER_USER.contains(&short(name)) {
-        let rest =
-            words.iter().skip_while(|word| word.starts_with('-')).cloned().collect::<Vec<_>>().join(" ");
-        return format!(
-            "{shown} runs a program as another user; record as that user: {shown} trace record -- {}",
-            Shown(&rest)
-        );
+        return of_another_user(short(name), words);
     }
     match launched {
-        Some(program) if !usual_directories().iter().any(|usual| usual == directory) => format!(
-            "{shown} has ended, and {} has not registered: in an environment without {RUNTIME_VARIABLE} it looks in \
-             other directories; pass it on: {RUNTIME_VARIABLE}={}",
-            Shown(short(program)),
-            Shown(&directory.display().to_string())
-        ),
+        // In the usual directory the environment does not matter.
+        Some(program)
+            if short(name) == "env"
+                && words.iter().any(|word| word.starts_with('-'))
+                && !usual_directories().iter().any(|usual| usual == directory) =>
+        {
+            format!(
+                "{shown} has ended, and {} has not registered: in an environment without {RUNTIME_VARIABLE} it looks \
+                 in other directories; pass it on: {RUNTIME_VARIABLE}={}",
+                Shown(short(program)),
+                Shown(&directory.display().to_string())
+            )
+        }
         Some(program) => {
             format!("{} links a trace provider, and made none before its end", Shown(short(program)))
         }
@@ -108,12 +110,30 @@ pub fn cause(directory: &Path, command: Option<Command<'_>>) -> String {
     }
 }
 
+/// Of a command that runs its program as another user, who has another manager.
+fn of_another_user(name: &str, words: &[String]) -> String {
+    let shown = Shown(name);
+    let helps = match words.first() {
+        // Options say who that is, and those of others begin with a name.
+        Some(first) if !first.starts_with('-') && ["sudo", "doas"].contains(&name) => {
+            format!(": {shown} trace record -- {}", Shown(&words.join(" ")))
+        }
+        _ => String::new(),
+    };
+    format!("{shown} runs a program as another user; record as that user{helps}")
+}
+
+/// Whether a manager serves the programs of all users: then its directory is open to them.
+fn is_for_all(directory: &Path) -> bool {
+    fs::metadata(directory).is_ok_and(|found| found.mode() & 0o005 == 0o005)
+}
+
 /// Why none of the running programs has.
 fn of_running(directory: &Path) -> String {
     let own = rustix::process::geteuid().as_raw();
     let mut others = None;
     for process in processes().filter(Process::has_provider) {
-        if process.uid != own {
+        if process.uid != own && !is_for_all(directory) {
             others = others.or(Some(process));
             continue;
         }

@@ -16,6 +16,7 @@ pub mod trigger;
 pub mod values;
 pub mod viewing;
 
+use crate::bad_value::BadValue;
 use crate::completion;
 use crate::settings::ConfigFile;
 use clap::CommandFactory;
@@ -463,7 +464,7 @@ pub struct Dump {
 }
 
 /// Options of `check`.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct Check {
     /// Print the report as one JSON object
     #[arg(long)]
@@ -652,34 +653,34 @@ fn near_options(error: &clap::Error, behind_hyphen: &str) -> String {
     }
 }
 
-fn whole_number(text: &str) -> Result<usize, String> {
-    text.parse().map_err(|_| "expected a whole number, such as 1000".to_owned())
+fn whole_number(text: &str) -> Result<usize, BadValue> {
+    text.parse().map_err(|_| "expected a whole number, such as 1000".into())
 }
 
 /// More runs of a comparison would need too much memory.
 const MAX_RUNS: usize = 100_000;
 
-fn positive_number(text: &str) -> Result<usize, String> {
+fn positive_number(text: &str) -> Result<usize, BadValue> {
     let number = text.parse().ok().filter(|number| *number > 0);
-    number.ok_or_else(|| "expected a whole number above 0, such as 24".to_owned())
+    number.ok_or_else(|| "expected a whole number above 0, such as 24".into())
 }
 
 /// A number of runs that a comparison can have.
-fn number_of_runs(text: &str) -> Result<usize, String> {
+fn number_of_runs(text: &str) -> Result<usize, BadValue> {
     let number = text.parse().ok().filter(|number| (1..=MAX_RUNS).contains(number));
-    number.ok_or_else(|| format!("expected a whole number from 1 to {MAX_RUNS}, such as 30"))
+    number.ok_or_else(|| format!("expected a whole number from 1 to {MAX_RUNS}, such as 30").into())
 }
 
-fn days(text: &str) -> Result<u32, String> {
-    text.parse().map_err(|_| "expected a whole number of days, such as 7".to_owned())
+fn days(text: &str) -> Result<u32, BadValue> {
+    text.parse().map_err(|_| "expected a whole number of days, such as 7".into())
 }
 
-fn problem_kind(text: &str) -> Result<String, String> {
+fn problem_kind(text: &str) -> Result<String, BadValue> {
     let kinds = trace_analysis::check::KINDS;
     if kinds.contains(&text) {
         return Ok(text.to_owned());
     }
-    Err(format!("no such kind of problem; there are {}", kinds.join(", ")))
+    Err(format!("no such kind of problem; there are {}", kinds.join(", ")).into())
 }
 
 #[cfg(test)]

@@ -4,17 +4,22 @@ use crate::args::Check;
 use crate::counted::Counted;
 use crate::exit::{FAILURE, Failure, USAGE};
 use crate::input::{ImportReport, Scanned, name, problem, scan};
-use crate::stdio;
+use crate::stdio::{self, say};
+use crate::{connection, recover};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use trace_analysis::check::{Finding, Limits, Problem, Report, TRUNCATED, UNDECODABLE, Usage, check};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use trace_analysis::check::{Finding, Limits, NO_END, Problem, Report, TRUNCATED, UNDECODABLE, Usage, check};
+use trace_archive::recovery::Session;
 use trace_format::shown::Shown;
 use trace_reader::ByType;
 use trace_reader::item::Nanos;
 
 /// How many events and context switches have their times compared; further ones are ignored.
 const MAX_CLOCK_TIMES: usize = 100_000_000;
+/// The manager writes the manifest of a recording and the begin of its archive within this time.
+const SAME_BEGIN: Duration = Duration::from_millis(500);
 /// Memory for what the events of each category and name take.
 const MAX_USAGE_BYTES: usize = 16 << 20;
 
@@ -35,18 +40,47 @@ pub fn run(options: &Check) -> Result<u8, Failure> {
     let mut report = report.map_err(|error| unreadable(format!("{name}: {}", problem(&error))))?;
     report.problems.extend(import.problems());
     report.bytes = import.bytes().unwrap_or(report.bytes);
+    let is_growing = is_growing(&report);
+    let mut options = options.clone();
+    if is_growing {
+        options.allow.extend([NO_END, TRUNCATED].map(str::to_owned));
+    }
     let counted = |kind: &&str| !options.allow.iter().any(|allowed| allowed == kind);
     let has_problems = report.problems.iter().any(|problem| counted(&problem.kind));
     let text = match options.json {
-        true => machine(&report, options, &import),
+        true => machine(&report, &options, is_growing, &import),
         false => human(&name, &report, &options.allow, &import),
     };
+    if is_growing {
+        say!("trace: {}: still growing: its recording has not ended", Shown(&name));
+    }
     let printed = if options.json { stdio::print_document(&text) } else { stdio::print(&text) };
     printed.map_err(|failure| unreadable(failure.text))?;
     match report.error {
         Some(error) => Err(unreadable(format!("{name}: {}", problem(&error)))),
         None => Ok(if has_problems || import.problem().is_some() { FAILURE } else { 0 }),
     }
+}
+
+/// Whether all recordings that have no end are being recorded now, by a manager of this user's or one that
+/// this user sees: the trace, or the one that it is a copy of, is still being written.
+//= docs/check.md#report
+fn is_growing(report: &Report) -> bool {
+    if report.unended.is_empty() {
+        return false;
+    }
+    let directories = connection::directories();
+    let sessions = directories.iter().flat_map(|directory| recover::sessions_of(directory));
+    let running: Vec<SystemTime> =
+        sessions.filter(Session::has_manager).map(|session| session.began()).collect();
+    report.unended.iter().all(|unended| {
+        let Some(began) = unended.wall_clock_ns else { return false };
+        let began = UNIX_EPOCH + Duration::from_nanos(began);
+        running.iter().any(|running| {
+            let apart = running.duration_since(began).or_else(|_| began.duration_since(*running));
+            apart.is_ok_and(|apart| apart < SAME_BEGIN)
+        })
+    })
 }
 
 /// A report for people.
@@ -159,7 +193,7 @@ fn report_places(text: &mut String, problem: &Problem, is_imported: bool) {
 
 /// A report for programs.
 //= docs/check.md#json
-fn machine(report: &Report, options: &Check, import: &ImportReport) -> String {
+fn machine(report: &Report, options: &Check, is_growing: bool, import: &ImportReport) -> String {
     let is_imported = import.bytes().is_some();
     let times = |times: Option<(Nanos, Nanos)>| times.map(|(first, last)| [first.0, last.0]);
     let providers: Vec<_> = report
@@ -255,6 +289,7 @@ fn machine(report: &Report, options: &Check, import: &ImportReport) -> String {
         "losses": losses,
         "error": report.error.as_ref().map(|error| problem(error)),
         "import": import.problem(),
+        "is_growing": is_growing,
     });
     if options.clocks {
         document["clocks"] = clocks.into();

@@ -40,7 +40,8 @@ pub fn free_mebibytes(directory: &Path) -> Option<u64> {
 pub fn room() -> Option<u64> {
     let directory = USED.get().filter(|used| !is_roots(used))?;
     let free = free_mebibytes(directory)?;
-    Some(cgroup_room().map_or(free, |room| free.min(room)))
+    let group = cgroup_room().filter(|_| is_in_memory(directory));
+    Some(group.map_or(free, |room| free.min(room)))
 }
 
 /// Mebibytes of memory that the control group of this process may still use, of the second version.
@@ -51,11 +52,26 @@ fn cgroup_room() -> Option<u64> {
     let number = |directory: &Path, name: &str| -> Option<u64> {
         std::fs::read_to_string(directory.join(name)).ok()?.trim().parse().ok()
     };
+    // Copies of files on disks give way.
+    let of_files = |directory: &Path| -> u64 {
+        let text = std::fs::read_to_string(directory.join("memory.stat")).unwrap_or_default();
+        let values = text.lines().filter_map(|line| line.split_once(' '));
+        let files = values.filter(|(name, _)| ["active_file", "inactive_file"].contains(name));
+        files.filter_map(|(_, value)| value.parse::<u64>().ok()).sum()
+    };
     let rooms = directory.ancestors().filter_map(|directory| {
         let most = number(directory, "memory.max")?;
-        Some(most.saturating_sub(number(directory, "memory.current")?) >> 20)
+        let used = number(directory, "memory.current")?.saturating_sub(of_files(directory));
+        Some(most.saturating_sub(used) >> 20)
     });
     rooms.min()
+}
+
+/// Whether files of a directory are in memory.
+#[allow(clippy::unnecessary_cast, reason = "its type differs between machines")]
+pub fn is_in_memory(directory: &Path) -> bool {
+    const TMPFS: i64 = 0x0102_1994;
+    rustix::fs::statfs(directory).is_ok_and(|kind| kind.f_type as i64 == TMPFS)
 }
 
 /// The command that selects a new runtime directory, whatever problem the current one has, so that nothing in

@@ -8,6 +8,7 @@ mod absence;
 mod analysis;
 mod args;
 mod assert;
+mod bad_value;
 mod check;
 mod command;
 mod completion;

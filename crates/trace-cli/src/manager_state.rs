@@ -4,13 +4,25 @@
 
 use std::fs;
 
-/// Limits of a process that a recording may need: its name in `/proc/PID/limits`, and what runs out.
-const LIMITS: [(&str, &str); 4] = [
-    ("Max open files", "descriptors"),
-    ("Max file size", "bytes of a file"),
-    ("Max address space", "bytes of memory"),
-    ("Max data size", "bytes of data"),
+/// Limits of a process, by their names in `/proc/PID/limits`.
+const LIMITS: [Needed; 4] = [
+    Needed { name: "Max open files", what: "descriptors", enough: ENOUGH_DESCRIPTORS },
+    Needed { name: "Max file size", what: "bytes of a file", enough: u64::MAX },
+    Needed { name: "Max address space", what: "bytes of memory", enough: u64::MAX },
+    Needed { name: "Max data size", what: "bytes of data", enough: u64::MAX },
 ];
+/// Of more descriptors no recording is short: each of hundreds of programs has some.
+const ENOUGH_DESCRIPTORS: u64 = 4096;
+/// In the command line of a manager that a command has started. Others are as they were meant to be.
+const ON_DEMAND: &str = "--on-demand";
+
+/// A limit that a recording may need.
+struct Needed {
+    name: &'static str,
+    what: &'static str,
+    /// With so much it does not need more.
+    enough: u64,
+}
 
 /// What a process may use.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +40,7 @@ impl State {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
         // `42 (its name) S 1 …`, with the niceness as the 19th field: proc_pid_stat(5).
         let nice = stat.rsplit_once(") ")?.1.split(' ').nth(16)?.parse().ok()?;
-        let limits = LIMITS.map(|(name, _)| hard_limit(&text, name));
+        let limits = LIMITS.map(|limit| hard_limit(&text, limit.name));
         Some(Self { pid, limits, nice })
     }
 
@@ -37,8 +49,8 @@ impl State {
         let pid = self.pid;
         let limits = LIMITS.iter().zip(self.limits).zip(other.limits);
         let tighter = limits.filter_map(|((limit, own), other)| {
-            let own = own.filter(|own| other.is_none_or(|other| *own < other))?;
-            Some(format!("the running trace manager (pid {pid}) may have {own} {} at most", limit.1))
+            let own = own.filter(|own| *own < limit.enough && other.is_none_or(|other| *own < other))?;
+            Some(format!("the running trace manager (pid {pid}) may have {own} {} at most", limit.what))
         });
         let nicer = (self.nice > other.nice)
             .then(|| format!("the running trace manager (pid {pid}) has niceness {}", self.nice));
@@ -63,7 +75,11 @@ pub fn obstacle(connection: &trace_client::Connection) -> Option<String> {
     if connection.is_new() {
         return None;
     }
-    State::of(connection.manager()?)?.tighter_than(&State::of(std::process::id())?)
+    let manager = connection.manager()?;
+    let line = fs::read(format!("/proc/{manager}/cmdline")).ok()?;
+    let is_on_demand = line.split(|byte| *byte == 0).any(|argument| argument == ON_DEMAND.as_bytes());
+    let state = State::of(manager).filter(|_| is_on_demand)?;
+    state.tighter_than(&State::of(std::process::id())?)
 }
 
 #[cfg(test)]
@@ -89,6 +105,7 @@ mod tests {
             text(&of([None; 4], 5)).as_deref(),
             Some("the running trace manager (pid 7) has niceness 5")
         );
+        assert_eq!(text(&of([Some(4096), None, None, None], 0)), None, "it is enough");
         assert_eq!(free.tighter_than(&of([Some(64), None, None, None], 5)), None);
         let lines = "Limit   Soft Limit   Hard Limit   Units\nMax open files   1024   524288   files\n\
                      Max file size   unlimited   unlimited   bytes\n";

@@ -5,6 +5,7 @@
 mod tests;
 
 use crate::args::Measure;
+use crate::bad_value::BadValue;
 use crate::counted::Counted;
 use crate::exit::{self, Failure};
 use crate::input::{as_archive, name, open, problem, stopped};
@@ -59,9 +60,9 @@ struct Members {
 }
 
 impl TryFrom<Members> for Measurement {
-    type Error = String;
+    type Error = BadValue;
 
-    fn try_from(members: Members) -> Result<Self, String> {
+    fn try_from(members: Members) -> Result<Self, BadValue> {
         let of = members.r#type;
         let need = |member: &str, value: Option<String>| value.ok_or_else(|| format!("{of} needs {member}"));
         let has_event = members.event_name.is_some() || members.event_category.is_some();
@@ -123,7 +124,9 @@ impl TryFrom<Members> for Measurement {
                 (Quantity::ArgumentValue { event, argument }, label, unit)
             }
             other => {
-                return Err(format!("type is {other:?}, expected duration, time_between or argument_value"));
+                return Err(
+                    format!("type is {other:?}, expected duration, time_between or argument_value").into()
+                );
             }
         };
         Ok(Self {
@@ -138,9 +141,9 @@ impl TryFrom<Members> for Measurement {
 
 impl Measurement {
     /// Checks the values of its members.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), BadValue> {
         match self.expected_sample_count {
-            Some(0) => Err(format!("{}: expected_sample_count is 0, expected 1 or more", self.label)),
+            Some(0) => Err(format!("{}: expected_sample_count is 0, expected 1 or more", self.label).into()),
             _ => Ok(()),
         }
     }
@@ -359,7 +362,7 @@ mod texts {
         assert!(wrong(anchor).contains("unknown variant `middle`"));
         let none =
             r#"{"type": "duration", "event_name": "n", "event_category": "c", "expected_sample_count": 0}"#;
-        assert!(parse(none).unwrap().check().unwrap_err().contains("is 0, expected 1 or more"));
+        assert!(parse(none).unwrap().check().unwrap_err().to_string().contains("is 0, expected 1 or more"));
     }
 
     #[test]

@@ -136,7 +136,7 @@ pub fn run(options: args::Record) -> Result<u8, Failure> {
     if code == 0 && stats.iter().all(summary::is_untraced) {
         if !may_be_empty {
             return Ok(exit::NOTHING_RECORDED);
-        } else if !stats.is_empty() {
+        } else if !stats.is_empty() && options.command.is_empty() {
             return Ok(exit::RECORD_FAILURE);
         }
     }

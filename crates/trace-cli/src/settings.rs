@@ -7,6 +7,7 @@ mod position;
 pub mod spec_file;
 
 use crate::args::record::Recording;
+use crate::bad_value::BadValue;
 use crate::exit::Failure;
 use crate::stdio::say;
 use categories::Groups;
@@ -108,7 +109,7 @@ impl ConfigFile<'_> {
         report: &mut dyn FnMut(&str),
     ) -> Result<Recording, Failure> {
         let name = if self.path == Path::new("-") { "stdin".into() } else { self.path.display().to_string() };
-        let text = self.text().map_err(|why| failed(&name, &why))?;
+        let text = self.text().map_err(|why| failed(&name, &why.to_string()))?;
         let plain = text.strip_prefix('\u{feff}').unwrap_or(&text);
         let place = |wrong: forms::Wrong| position::describe(plain, Some(wrong.at), &wrong.message);
         let wrong = |wrong: forms::Wrong| failed(&name, &place(wrong));
@@ -126,7 +127,7 @@ impl ConfigFile<'_> {
         }
     }
 
-    fn text(self) -> Result<String, String> {
+    fn text(self) -> Result<String, BadValue> {
         let mut bytes = Vec::new();
         let read = if self.path == Path::new("-") {
             io::stdin().lock().take(MAX_CONFIG_BYTES + 1).read_to_end(&mut bytes)
@@ -136,13 +137,14 @@ impl ConfigFile<'_> {
         };
         let length = read.map_err(|error| error.to_string())?;
         if u64::try_from(length).unwrap_or(u64::MAX) > MAX_CONFIG_BYTES {
-            return Err(format!("a configuration has at most {MAX_CONFIG_BYTES} bytes"));
+            return Err(format!("a configuration has at most {MAX_CONFIG_BYTES} bytes").into());
         }
         String::from_utf8(bytes).map_err(|error| {
             let at = error.utf8_error().valid_up_to();
             format!(
                 "it is not text: byte {at} is not UTF-8; binary configurations of Perfetto cannot be read"
             )
+            .into()
         })
     }
 }

@@ -51,7 +51,7 @@ pub use input::{Input, Slice, Stream};
 pub use item::{Arguments, Event, Item, Resolved, Text, TextKey, Thread, Time, Value};
 pub use names::Names;
 pub use reader::{ByType, Reader, Unknown};
-pub use recordings::{MANAGER, Recordings};
+pub use recordings::{MANAGER, Recordings, Unended};
 pub use records::{Gap, Leftover, RawRecord, ReadError, Records};
 pub use thread_numbers::ThreadNumbers;
 pub use trace_format::buffer::BUFFER_VERSION;

@@ -18,11 +18,20 @@ const MAX_OPEN: usize = 1000;
 /// Source: `docs/protocol.md`, the manager's own provider.
 const CUT_BYTES: usize = 3_990;
 
+/// A recording that has no end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unended {
+    /// Where it begins.
+    pub offset: Offset,
+    /// When it has begun, in nanoseconds since 1970, if it says so.
+    pub wall_clock_ns: Option<u64>,
+}
+
 /// The recordings of a trace so far.
 #[derive(Debug, Default)]
 pub struct Recordings {
-    /// Where those begin that have not ended.
-    open: Vec<Offset>,
+    /// Those that have not ended.
+    open: Vec<Unended>,
     /// The categories that each was to record; none of one that does not say so.
     requested: Vec<Option<Vec<String>>>,
     has_programs: bool,
@@ -51,7 +60,11 @@ impl Recordings {
         match event.name.as_bytes() {
             b"recording" => {
                 if self.open.len() < MAX_OPEN {
-                    self.open.push(offset);
+                    let wall_clock_ns = match event.arguments.find("wall_clock_ns") {
+                        Some(Value::Uint64(nanos)) => Some(nanos),
+                        _ => None,
+                    };
+                    self.open.push(Unended { offset, wall_clock_ns });
                 }
                 if self.requested.len() < MAX_OPEN {
                     self.requested.push(requested(event));
@@ -68,25 +81,30 @@ impl Recordings {
         !self.requested.is_empty() && !self.has_programs
     }
 
-    /// The trace is of recordings, none of which was to record a category.
+    /// The trace is of recordings, none of which was to record a category. Recordings of releases that do not
+    /// say so were to record all.
     #[must_use]
     pub fn have_left_out(&self, category: &str) -> bool {
+        // Alerts are recorded whatever is selected.
+        if category == "trace" {
+            return false;
+        }
         let leaves_out = |requested: &Option<Vec<String>>| {
             requested.as_ref().is_some_and(|requested| !selects(requested, &[], category.as_bytes()))
         };
         !self.requested.is_empty() && self.requested.iter().all(leaves_out)
     }
 
-    /// Where recordings begin that have no end, at most 1000.
+    /// Recordings that have no end, at most 1000.
     #[must_use]
-    pub fn without_end(&self) -> &[Offset] {
+    pub fn without_end(&self) -> &[Unended] {
         &self.open
     }
 }
 
 /// The categories that a recording was to record.
 fn requested(event: &Event<'_>) -> Option<Vec<String>> {
-    let Some(Value::String(text)) = event.arguments.find("categories") else {
+    let Some(Value::String(text)) = event.arguments.find("selected") else {
         return None;
     };
     let text = text.to_str();
@@ -138,7 +156,7 @@ mod tests {
         while let Some(record) = reader.next_item().unwrap() {
             recordings.record(&record);
         }
-        recordings.without_end().iter().map(|offset| offset.0).collect()
+        recordings.without_end().iter().map(|unended| unended.offset.0).collect()
     }
 
     //= docs/check.md#problems

@@ -6,6 +6,7 @@ use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags};
 use std::io::{Read, Seek, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A directory that belongs to this user alone.
 #[derive(Debug)]
@@ -42,8 +43,8 @@ impl Drop for Lock {
 impl RuntimeDir {
     /// The candidate directories: the one that an environment variable names, alone, unless the program runs
     /// with privileges that its caller does not have; else the [usual](Self::usual) one, those [of login
-    /// sessions](Self::of_sessions), other usual ones that exist, as one may be in use that was free before,
-    /// and the system's, `/run/<name>`.
+    /// sessions](Self::of_sessions), other usual ones that this user has, as one may be in use that was free
+    /// before, and the system's, `/run/<name>`.
     //= docs/protocol.md#where-processes-meet
     #[must_use]
     pub fn candidates(variable: &str, name: &str) -> Vec<PathBuf> {
@@ -53,7 +54,8 @@ impl RuntimeDir {
         let mut found = Self::of_sessions(name);
         found.insert(0, Self::usual(name));
         for place in own_places(name) {
-            if place.symlink_metadata().is_ok() {
+            // That of another user holds nothing for this one.
+            if place.is_dir() && may_be_had(&place) {
                 found.push(place);
             }
         }
@@ -236,17 +238,19 @@ impl RuntimeDir {
         text.trim().parse().ok()
     }
 
-    /// Makes a new directory of mode 0700 in it, named after `prefix` and an unused number.
+    /// Makes a new directory of mode 0700 in it, named after `prefix` and a number that this process has not
+    /// used: what was deleted, and what is in its place, have different names.
     ///
     /// # Errors
     /// It cannot be made.
     pub fn create_unique_dir(&self, prefix: &str) -> Result<PathBuf> {
-        let mut number = u64::from(std::process::id()) << 20;
+        static NEXT: AtomicU64 = AtomicU64::new(0);
         loop {
+            let number = (u64::from(std::process::id()) << 20) + NEXT.fetch_add(1, Ordering::Relaxed);
             let name = format!("{prefix}-{number:x}");
             match rustix::fs::mkdirat(self.directory.as_fd(), &name, Mode::RWXU) {
                 Ok(()) => return Ok(self.path.join(name)),
-                Err(rustix::io::Errno::EXIST) => number += 1,
+                Err(rustix::io::Errno::EXIST) => {}
                 Err(source) => {
                     return Err(Error::io(
                         format!("cannot create {}", self.path.join(name).display()),

@@ -9,11 +9,11 @@
 use crate::error::{Error, Result};
 use crate::runtime_dir::{Lock, create_no_follow, may_be_trusted};
 use crate::sys;
-use rustix::fs::FlockOperation;
+use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::retry_on_intr;
 use rustix::time::{ClockId, clock_gettime};
 use std::fs::File;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -33,6 +33,8 @@ pub struct Clock {
     pub ticks_per_second: u64,
 }
 
+/// More than the file has.
+const MAX_FILE_BYTES: u64 = 200;
 /// The file in the runtime directory: boot id, source and rate, a line each.
 const FILE: &str = "ticks";
 
@@ -99,7 +101,11 @@ impl Clock {
     }
 
     fn load(path: &Path, boot: &str) -> Option<Self> {
-        let text = std::fs::read_to_string(path).ok()?;
+        // What is no file has nothing, and is not waited for.
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
+        let mut text = String::new();
+        file.take(MAX_FILE_BYTES).read_to_string(&mut text).ok()?;
         let mut lines = text.lines();
         if lines.next()? != boot {
             return None;

@@ -3,7 +3,7 @@
 //= docs/troubleshooting.md#no-provider-took-part
 
 use super::meeting::{ALICE, Session, World, may_mount};
-use trace_tests::Archive;
+use trace_tests::{Archive, Sandbox};
 
 const NONE: &str = "trace: no provider took part: ";
 
@@ -49,6 +49,10 @@ fn a_program_without_a_provider() {
     world.run("./trace record -o none.fxt -- false; [ $? = 1 ] && [ ! -e none.fxt ]");
     world.run("./trace record --allow-empty -o none.fxt -- true");
     assert_eq!(Archive::read(&world.sandbox.file("none.fxt")).events.len(), 0);
+    // Limits that nothing could break are not kept.
+    world.run("./trace assert none.fxt 'lost == 0' 'count(app:frame) <= 3'; [ $? = 3 ]");
+    assert_eq!(world.said().matches("no program was recorded").count(), 1, "{}", world.said());
+    assert_eq!(world.said().matches("incomplete").count(), 2, "{}", world.said());
     world.run("printf '#!/bin/sh\\ntrue\\n' > script; chmod +x script");
     let said = cause(&mut world, "./trace record -- ./script");
     assert!(
@@ -57,6 +61,25 @@ fn a_program_without_a_provider() {
     );
     world.run("./trace record --duration 1s -o t.fxt");
     assert_eq!(line(&world), "no running program has a trace provider");
+}
+
+/// A category that was not recorded is not silent.
+//= docs/stats.md#verdicts
+#[test]
+fn a_category_that_was_left_out() {
+    let sandbox = Sandbox::new();
+    let verdict = |assertion: &str| sandbox.trace(["assert", "trace.fxt", assertion]).status.code();
+    sandbox.record(&["--categories", "other,emit/fine"], "emit", &["1", "5"]);
+    assert_eq!(verdict("count(emit:scope) <= 3"), Some(3));
+    for silent in ["other:x", "fine:x", "trace:alert", "x"] {
+        assert_eq!(verdict(&format!("count({silent}) <= 3")), Some(0), "{silent}");
+    }
+    std::fs::remove_file(sandbox.file("trace.fxt")).unwrap();
+    sandbox.record(&["--categories", "emit/fine"], "emit", &["1", "5"]);
+    assert_eq!((verdict("count(emit:scope) <= 3"), verdict("count(fine:x) <= 3")), (Some(3), Some(0)));
+    std::fs::remove_file(sandbox.file("trace.fxt")).unwrap();
+    sandbox.record(&[], "emit", &["1", "5"]);
+    assert_eq!((verdict("count(emit:scope) <= 3"), verdict("count(quiet:x) <= 3")), (Some(1), Some(0)));
 }
 
 #[test]

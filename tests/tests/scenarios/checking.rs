@@ -6,8 +6,8 @@ use serde_json::Value;
 use std::fs;
 use std::io::Write;
 use std::process::{Output, Stdio};
-use trace_tests::Sandbox;
 use trace_tests::corpus::{File, files};
+use trace_tests::{Archive, Sandbox, wait_for};
 
 fn file(name: &str) -> File {
     files().into_iter().find(|file| file.name == name).expect("a file of the corpus")
@@ -53,6 +53,34 @@ fn a_clean_trace_is_reported_clean() {
     child.stdin.take().unwrap().write_all(&gzip(&complete)).unwrap();
     let (code, from_pipe, _) = outcome(&child.wait_with_output().unwrap());
     assert_eq!((code, from_pipe), (Some(0), stdout.replace("trace.fxt", "stdin")));
+}
+
+/// A copy of what a recording has written so far, which ends inside of a record.
+//= docs/check.md#problems
+#[test]
+fn a_trace_that_is_still_growing_is_no_problem() {
+    let sandbox = Sandbox::new();
+    let stream = trace_tests::build::program("stream").to_str().unwrap();
+    let options = ["record", "-o", "t.fxt", "--buffering-mode", "streaming", "--write-period", "20ms", "--"];
+    let recording = sandbox.spawn("trace", &[&options[..], &[stream, "1", "1000000", "100000"]].concat());
+    let copy = wait_for("events", || {
+        let bytes = fs::read(sandbox.file("t.partial.fxt")).ok().filter(|bytes| !bytes.is_empty())?;
+        (!Archive::of_prefix(&bytes).events.is_empty()).then_some(bytes)
+    });
+    fs::write(sandbox.file("whole.fxt"), &copy).unwrap();
+    fs::write(sandbox.file("cut.fxt"), &copy[..copy.len() - 3]).unwrap();
+    for name in ["whole.fxt", "cut.fxt"] {
+        let (code, stdout, stderr) = outcome(&sandbox.trace(["check", name]));
+        assert_eq!(code, Some(0), "{name}: {stdout}{stderr}");
+        assert_eq!(stderr, format!("trace: {name}: still growing: its recording has not ended\n"));
+        assert!(stdout.contains("no-end: 1 (allowed)"), "{stdout}");
+    }
+    recording.signal(rustix::process::Signal::TERM);
+    recording.finish();
+    let (code, stdout, stderr) = outcome(&sandbox.trace(["check", "whole.fxt"]));
+    assert_eq!((code, &*stderr), (Some(1), ""), "{stdout}");
+    assert_eq!(outcome(&sandbox.trace(["check", "--allow", "no-end", "whole.fxt"])).0, Some(0));
+    assert_eq!(outcome(&sandbox.trace(["check", "t.fxt"])).0, Some(0));
 }
 
 //= docs/check.md#report
@@ -112,6 +140,7 @@ fn programs_get_one_object() {
         }],
         "error": null,
         "import": null,
+        "is_growing": false,
     });
     assert_eq!(report, expected);
     // What events take: two records of two words, and one of four.

@@ -268,14 +268,44 @@ fn a_manager_without_sockets_makes_them_again() {
     std::fs::remove_dir_all(sandbox.runtime_dir()).unwrap();
     wait_for("the directory again", is_there);
     emit.close_stdin();
+    emit.succeed();
+    // A program that starts afterwards is in it, too.
+    sandbox.spawn_recorded("emit", &["1", "1"]).succeed();
     let output = sandbox.trace(["stop"]);
     assert!(output.status.success(), "{output:?}");
-    emit.succeed();
     assert_eq!(
         Archive::read(&sandbox.file("t.fxt")).providers.into_values().filter(|name| name == "emit").count(),
-        1
+        2
     );
     let listed: serde_json::Value = json(&sandbox.trace(["list-providers", "--json"]));
     assert_eq!(listed.as_array().unwrap().len(), 0);
     drop(manager);
+}
+
+/// What another process has put in the places of the links is left alone: systemd listens there itself.
+#[test]
+fn links_that_were_replaced_are_given_up() {
+    if !may_mount("links_that_were_replaced_are_given_up") {
+        return;
+    }
+    let mut world = World::with_login();
+    let place = format!("/run/user/{ALICE}/trace");
+    world.alice(
+        Session::None,
+        &format!(
+            "./trace manager & until [ -L {place}/provisioner -a -L {place}/registry ]; do sleep 0.01; done"
+        ),
+    );
+    // Another manager has the place when the first one has looked, and let go of the lock.
+    world.alice(
+        Session::None,
+        &format!(
+            "rm {place}/provisioner; export TRACE_RUNTIME_DIR={place}; \
+             (until ./trace manager; do sleep 0.1; done) > other.out 2>&1 & \
+             until [ -S {place}/registry -a ! -L {place}/registry ]; do sleep 0.01; done"
+        ),
+    );
+    world.run(&format!("kill -TERM $(cat /dev/shm/trace-{ALICE}/lock)"));
+    world.run(&format!("until [ ! -e /dev/shm/trace-{ALICE}/registry ]; do sleep 0.01; done"));
+    world.run(&format!("[ -S {place}/registry -a -S {place}/provisioner ]"));
 }

@@ -2,6 +2,7 @@
 
 use object::read::{Object, ObjectSection, ReadCache};
 use object::{File, ReadRef};
+use rustix::fs::{Mode, OFlags};
 use std::io::Read;
 use std::path::Path;
 
@@ -46,7 +47,11 @@ pub struct Executable {
 impl Executable {
     /// Of a file that cannot be read, nothing is known.
     pub fn read(path: &Path) -> Self {
-        let Ok(mut file) = std::fs::File::open(path) else {
+        // Another user may have chosen the path: a FIFO or a device is not waited for.
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let opened = rustix::fs::open(path, flags, Mode::empty()).map(std::fs::File::from);
+        let is_file = |file: &std::fs::File| file.metadata().is_ok_and(|found| found.is_file());
+        let Some(mut file) = opened.ok().filter(is_file) else {
             return Self::default();
         };
         let mut begin = [0; 2];
@@ -94,5 +99,10 @@ mod tests {
         std::fs::write(script.path(), "\u{7f}ELF and nothing more").unwrap();
         assert_eq!(Executable::read(script.path()), Executable::default());
         assert_eq!(Executable::read(Path::new("/does/not/exist")), Executable::default());
+        // It would be waited for.
+        let fifo = script.path().with_extension("fifo");
+        rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, Mode::RUSR).unwrap();
+        assert_eq!(Executable::read(&fifo), Executable::default());
+        std::fs::remove_file(fifo).unwrap();
     }
 }

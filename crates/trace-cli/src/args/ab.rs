@@ -2,6 +2,7 @@
 
 use super::analysis::Sort;
 use super::values::{BufferSize, CategoryList};
+use crate::bad_value::BadValue;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -70,10 +71,10 @@ pub struct Ab {
 }
 
 /// A percentage as a part of the whole.
-fn percent(text: &str) -> Result<f64, String> {
+fn percent(text: &str) -> Result<f64, BadValue> {
     let number = text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>().ok();
     let number = number.filter(|number| (0.0..=1000.0).contains(number));
-    number.map(|number| number / 100.0).ok_or_else(|| "expected a percentage, such as 0.5%".to_owned())
+    number.map(|number| number / 100.0).ok_or_else(|| "expected a percentage, such as 0.5%".into())
 }
 
 #[cfg(test)]
@@ -84,7 +85,7 @@ mod tests {
     fn percentages_are_parts() {
         assert_eq!((percent("1%"), percent("0.5"), percent("0%")), (Ok(0.01), Ok(0.005), Ok(0.0)));
         for wrong in ["", "x", "-1%", "1%%", "nan", "2000%"] {
-            assert!(percent(wrong).unwrap_err().contains("expected a percentage"), "{wrong}");
+            assert!(percent(wrong).unwrap_err().to_string().contains("expected a percentage"), "{wrong}");
         }
     }
 }

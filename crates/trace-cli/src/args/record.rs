@@ -4,6 +4,7 @@
 use super::format::Format;
 use super::trigger::Trigger;
 use super::values::{BufferSize, CategoryList, Compress, FileSize, Mode, Pieces, ProviderBufferSize, Span};
+use crate::bad_value::BadValue;
 use crate::completion;
 use clap::Args;
 use clap_complete::ArgValueCompleter;
@@ -211,9 +212,9 @@ pub struct Recording {
     pub category_groups: BTreeMap<String, Vec<String>>,
 }
 
-fn hertz(text: &str) -> Result<u64, String> {
+fn hertz(text: &str) -> Result<u64, BadValue> {
     let hertz = text.parse().ok().filter(|hertz| (1..=100_000).contains(hertz));
-    hertz.ok_or_else(|| "expected 1 to 100000".to_owned())
+    hertz.ok_or_else(|| "expected 1 to 100000".into())
 }
 
 /// A list of pieces is one list in a file.

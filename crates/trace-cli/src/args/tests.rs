@@ -107,7 +107,7 @@ fn a_near_miss_gets_a_suggestion() {
 #[test]
 fn kinds_of_problem_are_known() {
     assert_eq!(problem_kind("loss"), Ok("loss".to_owned()));
-    assert!(problem_kind("los").unwrap_err().contains("end-before-begin, loss, lost"));
+    assert!(problem_kind("los").unwrap_err().to_string().contains("end-before-begin, loss, lost"));
     let cli = Cli::try_parse_from(["trace", "check", "--allow", "loss,lost", "x"]);
     let Command::Check(check) = cli.unwrap().command else { panic!("check was asked for") };
     assert_eq!(

@@ -2,6 +2,7 @@
 //= docs/recording.md#triggers
 
 use super::values::FileSize;
+use crate::bad_value::BadValue;
 use std::fmt;
 use std::str::FromStr;
 use trace_analysis::assertion::{Assertion, Comparison, Function, Operator, Selector, Source, Value};
@@ -66,9 +67,9 @@ pub enum Action {
 }
 
 impl FromStr for Trigger {
-    type Err = String;
+    type Err = BadValue;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, BadValue> {
         let (condition, action) =
             text.rsplit_once(':').filter(|(before, _)| !before.is_empty()).ok_or_else(|| {
                 "expected CONDITION:ACTION, such as stall:stop, SIGUSR2:snapshot, 'rss(app)>1GB:stop' or \
@@ -82,7 +83,7 @@ impl FromStr for Trigger {
             "snapshot" => Action::Snapshot,
             "dump-memory" => Action::DumpMemory,
             other => {
-                return Err(format!("the action is {other:?}, expected stop, snapshot or dump-memory"));
+                return Err(format!("the action is {other:?}, expected stop, snapshot or dump-memory").into());
             }
         };
         Ok(Self { condition, action })
@@ -90,9 +91,9 @@ impl FromStr for Trigger {
 }
 
 impl FromStr for Condition {
-    type Err = String;
+    type Err = BadValue;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, BadValue> {
         match text {
             "SIGUSR1" => return Ok(Self::Signal(UserSignal::Usr1)),
             "SIGUSR2" => return Ok(Self::Signal(UserSignal::Usr2)),
@@ -111,7 +112,9 @@ impl FromStr for Condition {
             return text.parse().map(Self::Durations);
         }
         if text.len() > MAX_ALERT_NAME_BYTES {
-            return Err(format!("the alert's name has {} bytes, at most {MAX_ALERT_NAME_BYTES}", text.len()));
+            return Err(
+                format!("the alert's name has {} bytes, at most {MAX_ALERT_NAME_BYTES}", text.len()).into()
+            );
         }
         Ok(Self::Alert(text.to_owned()))
     }
@@ -129,9 +132,9 @@ impl DurationLimit {
 }
 
 impl FromStr for DurationLimit {
-    type Err = String;
+    type Err = BadValue;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, BadValue> {
         let expected = |what: &str| {
             format!("{what}, such as 'p99(app:frame)>16ms:snapshot': count, sum, max, mean or a percentile")
         };
@@ -148,9 +151,9 @@ impl FromStr for DurationLimit {
                     limit: limit.base(),
                     comparison,
                 }),
-                _ => Err(expected("expected a limit that durations exceed")),
+                _ => Err(expected("expected a limit that durations exceed").into()),
             },
-            Assertion::And(_) | Assertion::Or(_) => Err(expected("expected one limit")),
+            Assertion::And(_) | Assertion::Or(_) => Err(expected("expected one limit").into()),
         }
     }
 }
@@ -183,7 +186,7 @@ mod tests {
     use super::*;
 
     fn wrong(text: &str) -> String {
-        text.parse::<Trigger>().unwrap_err()
+        text.parse::<Trigger>().unwrap_err().to_string()
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Values of options, as they are written on the command line and in files.
 
 use super::trigger::Trigger;
+use crate::bad_value::BadValue;
 use clap::ValueEnum;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -86,9 +87,9 @@ impl From<Mode> for BufferingMode {
 }
 
 impl FromStr for Span {
-    type Err = String;
+    type Err = BadValue;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, BadValue> {
         let number = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
         let factor = match &text[number.len()..] {
             "ms" => Some(1e-3),
@@ -105,14 +106,14 @@ impl FromStr for Span {
             .filter(|seconds| *seconds > 0.0)
             .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
             .map(Self)
-            .ok_or_else(|| "expected a time above 0, such as 10s, 500ms, 1.5 (seconds) or 2m".to_owned())
+            .ok_or_else(|| "expected a time above 0, such as 10s, 500ms, 1.5 (seconds) or 2m".into())
     }
 }
 
 impl FromStr for Moment {
-    type Err = String;
+    type Err = BadValue;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, BadValue> {
         let number = text.trim_end_matches(|letter: char| letter.is_alphabetic());
         let factor: Option<u128> = match &text[number.len()..] {
             "ns" => Some(1),
@@ -137,7 +138,7 @@ impl FromStr for Moment {
             .and_then(|nanos| u64::try_from(nanos).ok())
             .map(Self)
             .ok_or_else(|| {
-                "expected a time from the beginning of the trace, such as 1.5s, 300ms or 20us".to_owned()
+                "expected a time from the beginning of the trace, such as 1.5s, 300ms or 20us".into()
             })
     }
 }
@@ -175,15 +176,16 @@ fn bytes(text: &str) -> Option<u64> {
 }
 
 impl FromStr for BufferSize {
-    type Err = String;
+    type Err = BadValue;
 
     /// Buffers are whole mebibytes: others are rounded up.
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, BadValue> {
         let is_small = text.contains(['k', 'K']);
         let bytes = bytes(text).filter(|_| !is_small);
         let mebibytes = bytes.and_then(|bytes| u32::try_from(bytes.div_ceil(1 << 20)).ok());
         mebibytes.filter(|size| (1..=MAX_BUFFER_MIB).contains(size)).map(Self).ok_or_else(|| {
             format!("expected a size from 1 to {MAX_BUFFER_MIB} MiB, such as 4 (mebibytes), 64MiB or 1GiB")
+                .into()
         })
     }
 }
@@ -195,13 +197,13 @@ impl fmt::Display for BufferSize {
 }
 
 impl FromStr for FileSize {
-    type Err = String;
+    type Err = BadValue;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, BadValue> {
         bytes(text)
             .filter(|size| *size > 0)
             .map(Self)
-            .ok_or_else(|| "expected a size above 0, such as 500 (mebibytes), 64KiB or 2GB".to_owned())
+            .ok_or_else(|| "expected a size above 0, such as 500 (mebibytes), 64KiB or 2GB".into())
     }
 }
 
@@ -218,15 +220,17 @@ impl fmt::Display for FileSize {
 }
 
 impl FromStr for ProviderBufferSize {
-    type Err = String;
+    type Err = BadValue;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, BadValue> {
         let (name, size) = text
             .rsplit_once(':')
             .filter(|(name, _)| !name.is_empty())
             .ok_or_else(|| "expected NAME:SIZE, such as app:64MiB".to_owned())?;
         if name.len() > MAX_PROVIDER_NAME_BYTES {
-            return Err(format!("the name has {} bytes, at most {MAX_PROVIDER_NAME_BYTES}", name.len()));
+            return Err(
+                format!("the name has {} bytes, at most {MAX_PROVIDER_NAME_BYTES}", name.len()).into()
+            );
         }
         Ok(Self { name: name.to_owned(), size: size.parse()? })
     }
@@ -239,9 +243,9 @@ impl fmt::Display for ProviderBufferSize {
 }
 
 impl FromStr for Compress {
-    type Err = String;
+    type Err = BadValue;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, BadValue> {
         match text {
             "true" | "gzip" => return Ok(Self::Gzip),
             "false" => return Ok(Self::No),
@@ -255,6 +259,7 @@ impl FromStr for Compress {
             format!(
                 "expected gzip, zstd, zstd:LEVEL (from {fastest}, the fastest, to {smallest}), true or false"
             )
+            .into()
         })
     }
 }
@@ -271,10 +276,10 @@ impl fmt::Display for Compress {
 }
 
 impl FromStr for CategoryList {
-    type Err = String;
+    type Err = BadValue;
 
     /// Blanks and quotes around entries are dropped, and so are empty entries.
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, BadValue> {
         let is_around = |letter: char| {
             letter.is_whitespace() || "\u{201c}\u{201d}\u{201e}\u{2018}\u{2019}".contains(letter)
         };
@@ -285,7 +290,7 @@ impl FromStr for CategoryList {
             .map(str::to_owned)
             .collect();
         if entries.is_empty() {
-            return Err("no category is named; leave the option out to record all".to_owned());
+            return Err("no category is named; leave the option out to record all".into());
         }
         entries.iter().try_for_each(|entry| check_category(entry))?;
         Ok(Self(entries))
@@ -307,20 +312,23 @@ impl FromStr for Pieces {
 }
 
 /// `name`, `name*`, `#group`, `provider/name`, and each with a `-` before it.
-fn check_category(entry: &str) -> Result<(), String> {
+fn check_category(entry: &str) -> Result<(), BadValue> {
     let wanted = entry.strip_prefix('-').unwrap_or(entry);
     let (_, scoped) = crate::settings::categories::scope(wanted);
     let name = scoped.strip_prefix('#').unwrap_or(scoped);
     let name = name.strip_suffix('*').unwrap_or(name);
     let is_wrong = |letter: char| letter == '*' || letter == '"' || letter.is_whitespace();
     if scoped.is_empty() || wanted.starts_with('/') || name.contains(is_wrong) {
-        return Err(format!("category {entry:?} is invalid: no blanks or quotes, and * only at the end"));
+        return Err(
+            format!("category {entry:?} is invalid: no blanks or quotes, and * only at the end").into()
+        );
     }
     if scoped.len() > MAX_CATEGORY_NAME_BYTES {
         let found = scoped.len();
         return Err(format!(
             "category {entry:?} has {found} bytes, at most {MAX_CATEGORY_NAME_BYTES} are possible"
-        ));
+        )
+        .into());
     }
     Ok(())
 }
@@ -410,8 +418,8 @@ impl Serialize for Mode {
 mod tests {
     use super::*;
 
-    fn wrong<T: FromStr<Err = String>>(text: &str) -> String {
-        text.parse::<T>().err().unwrap_or_else(|| panic!("{text:?} was taken"))
+    fn wrong<T: FromStr<Err = BadValue>>(text: &str) -> String {
+        text.parse::<T>().err().unwrap_or_else(|| panic!("{text:?} was taken")).to_string()
     }
 
     //= docs/svg.md#the-command

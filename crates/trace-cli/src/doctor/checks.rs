@@ -1,18 +1,24 @@
 //! One function for each capability.
 
 use super::Finding;
-use crate::connection::{self, Connection, ENOUGH_MIB, free_mebibytes, is_roots, own_directory};
+use crate::connection::{
+    self, Connection, ENOUGH_MIB, free_mebibytes, is_in_memory, is_roots, own_directory,
+};
 use crate::manager_state::{self, State};
 use crate::{kernel, recover};
 use indicatif::HumanBytes;
 use ktrace_provider::tracefs::Tracefs;
 use rustix::process::{Resource, getrlimit};
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use trace_archive::recovery::Session;
+use trace_protocol::names::RUNTIME_VARIABLE;
 use zx_sim::{ProcessFd, RuntimeDir, Vmo};
 
 /// Number of descriptors that a manager of a hundred programs needs.
 const ENOUGH_DESCRIPTORS: u64 = 1024;
+/// The least number of a person's account, not of the system's.
+const FIRST_USER: u32 = 1000;
 /// Number of inotify instances: each program without a manager has one.
 const ENOUGH_WATCHES: u64 = 64;
 
@@ -22,12 +28,26 @@ pub(super) fn all() -> Vec<Finding> {
     if let Some(directory) = usable {
         // Without a usable directory, these would fail for the same reason.
         all.extend([memory(&directory), buffers(&directory)]);
+        all.extend(logout(Path::new("/"), rustix::process::geteuid().as_raw(), &directory));
     }
     all.extend(running_manager());
     all.push(leftovers());
     all.extend([descriptors(), watches(), clock(), processes(), seccomp(), container()]);
     all.extend([kernel_events(), perf()]);
     all
+}
+
+/// A problem of the directory. The fix names another one in one shell: a service that is started elsewhere
+/// would not be found there.
+fn of_directory(name: &'static str, detail: impl Display) -> Finding {
+    let fix = own_directory();
+    let elsewhere = match &fix {
+        Some(_) => {
+            format!("; the fix is for this shell and what it starts, set {RUNTIME_VARIABLE} for others, too")
+        }
+        None => String::new(),
+    };
+    Finding::fails(name, format!("{detail}{elsewhere}"), fix)
 }
 
 /// The command, with `sudo` if necessary.
@@ -45,11 +65,11 @@ fn runtime_directory() -> (Finding, Option<PathBuf>) {
         return (Finding::works(NAME, detail), None);
     }
     let Some(first) = found.or_else(|| connection::directories().into_iter().next()) else {
-        return (Finding::fails(NAME, "no directory is suitable", own_directory()), None);
+        return (of_directory(NAME, "no directory is suitable"), None);
     };
     match RuntimeDir::open_or_create(&first) {
         Ok(_) => (Finding::works(NAME, first.display().to_string()), Some(first)),
-        Err(error) => (Finding::fails(NAME, error.to_string(), own_directory()), None),
+        Err(error) => (of_directory(NAME, error), None),
     }
 }
 
@@ -68,23 +88,16 @@ fn running_manager() -> Option<Finding> {
     })
 }
 
-/// Whether files of a directory are in memory.
-#[allow(clippy::unnecessary_cast, reason = "its type differs between machines")]
-fn is_in_memory(directory: &Path) -> bool {
-    const TMPFS: i64 = 0x0102_1994;
-    rustix::fs::statfs(directory).is_ok_and(|kind| kind.f_type as i64 == TMPFS)
-}
-
 /// Room for buffers, in memory rather than on a disk.
 fn memory(directory: &Path) -> Finding {
     const NAME: &str = "memory for buffers";
     let path = directory.display();
     let Some(mebibytes) = free_mebibytes(directory) else {
-        return Finding::fails(NAME, format!("{path} cannot be examined"), own_directory());
+        return of_directory(NAME, format!("{path} cannot be examined"));
     };
     if mebibytes < ENOUGH_MIB {
         let detail = format!("{path} has {mebibytes} MiB left, at least {ENOUGH_MIB} are recommended");
-        return Finding::fails(NAME, detail, own_directory());
+        return of_directory(NAME, detail);
     }
     if !is_in_memory(directory) {
         let detail =
@@ -105,8 +118,26 @@ fn buffers(directory: &Path) -> Finding {
     });
     match made {
         Ok(()) => Finding::works(NAME, "created, mapped and locked one of 1 MiB"),
-        Err(error) => Finding::fails(NAME, error, own_directory()),
+        Err(error) => of_directory(NAME, error),
     }
+}
+
+/// systemd deletes what a user has in `/dev/shm` when the last session ends (`RemoveIPC`, logind.conf(5)),
+/// also the buffers of a service of this user's, unless the user lingers.
+fn logout(root: &Path, uid: u32, directory: &Path) -> Option<Finding> {
+    const NAME: &str = "logout";
+    if uid < FIRST_USER || !directory.starts_with("/dev/shm") || !root.join("run/systemd/users").exists() {
+        return None;
+    }
+    let users = std::fs::read_to_string(root.join("etc/passwd")).ok()?;
+    // name:password:uid:…
+    let is_it = |line: &&str| line.split(':').nth(2) == Some(&uid.to_string());
+    let name = users.lines().find(is_it)?.split(':').next()?;
+    if root.join("var/lib/systemd/linger").join(name).exists() {
+        return Some(Finding::works(NAME, format!("{name} lingers: buffers stay at the last logout")));
+    }
+    let detail = "the last logout may delete buffers in /dev/shm, also of services of this user (RemoveIPC)";
+    Some(Finding::fails(NAME, detail, Some("loginctl enable-linger".to_owned())).optional())
 }
 
 /// Interrupted recordings that can be recovered.
@@ -269,5 +300,30 @@ fn perf() -> Finding {
             }
         },
         None => Finding::fails(NAME, "this kernel has none", None).optional(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn a_user_whose_buffers_a_logout_deletes_is_warned() {
+        let root = tempfile::tempdir().unwrap();
+        let found = |uid, directory: &str| {
+            logout(root.path(), uid, Path::new(directory)).map(|finding| (finding.works, finding.fix))
+        };
+        assert_eq!(found(1001, "/dev/shm/trace-1001"), None, "without systemd");
+        for directory in ["run/systemd/users", "etc", "var/lib/systemd/linger"] {
+            fs::create_dir_all(root.path().join(directory)).unwrap();
+        }
+        fs::write(root.path().join("etc/passwd"), "root:x:0:0::/root:/bin/sh\nann:x:1001:1001::/:/bin/sh\n")
+            .unwrap();
+        let fix = Some("loginctl enable-linger".to_owned());
+        assert_eq!(found(1001, "/dev/shm/trace-1001"), Some((false, fix)));
+        assert_eq!((found(1001, "/tmp/trace-1001"), found(0, "/dev/shm/trace-0")), (None, None));
+        fs::write(root.path().join("var/lib/systemd/linger/ann"), "").unwrap();
+        assert_eq!(found(1001, "/dev/shm/trace-1001"), Some((true, None)));
     }
 }

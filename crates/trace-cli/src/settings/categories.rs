@@ -1,5 +1,6 @@
 //! Groups of categories, and the categories of each program.
 
+use crate::bad_value::BadValue;
 use std::collections::{BTreeMap, BTreeSet};
 use trace_protocol::controller::ProviderSpec;
 
@@ -38,7 +39,7 @@ impl Groups {
     pub fn add(&mut self, groups: BTreeMap<String, Vec<String>>) -> Result<(), (String, String)> {
         for (name, entries) in groups {
             if let Err(why) = check(&entries) {
-                return Err((name, why));
+                return Err((name, why.to_string()));
             }
             self.0.insert(name, entries);
         }
@@ -68,7 +69,7 @@ impl Groups {
     }
 
     /// Expands groups and assigns each entry to its programs.
-    pub fn plan(&self, entries: &[String]) -> Result<Plan, String> {
+    pub fn plan(&self, entries: &[String]) -> Result<Plan, BadValue> {
         let mut session = BTreeSet::new();
         let mut providers: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for entry in entries {
@@ -102,14 +103,14 @@ impl Groups {
 }
 
 /// Whether these can be the categories of a group.
-fn check(entries: &[String]) -> Result<(), String> {
+fn check(entries: &[String]) -> Result<(), BadValue> {
     if entries.is_empty() {
         // A list of the group alone would be that of all categories.
-        return Err("the group has no category".to_owned());
+        return Err("the group has no category".into());
     }
     for entry in entries {
         if entry.starts_with(['#', '-']) || entry.contains('/') {
-            return Err(format!("{entry:?} is no category"));
+            return Err(format!("{entry:?} is no category").into());
         }
         entry.parse::<crate::args::values::CategoryList>()?;
     }
@@ -165,7 +166,7 @@ mod tests {
         assert_eq!(plan(&["#mine", "z", "a"]).session, ["a", "b*", "z"]);
         assert_eq!(plan(&["*", "-#mine"]).session, ["*", "-a", "-b*"]);
         assert!(plan(&["#default"]).session.contains(&"kernel:sched".to_owned()));
-        let error = Groups::built_in().plan(&["#x".to_owned()]).unwrap_err();
+        let error = Groups::built_in().plan(&["#x".to_owned()]).unwrap_err().to_string();
         assert_eq!(error, "no category group found for #x; there are #default");
     }
 

@@ -1,5 +1,6 @@
 //! Errors in files that users write: their position, and the key that may have been meant.
 
+use crate::bad_value::BadValue;
 use crate::near;
 use jsonc_parser::tokens::Token;
 use jsonc_parser::{Scanner, ScannerOptions};
@@ -57,7 +58,7 @@ fn locate(text: &str, offset: Option<usize>, message: &str) -> String {
 
 /// Replaces comments, and commas before a closing bracket, by spaces, so that the position of everything else
 /// is unchanged.
-pub fn without_comments(text: &str) -> Result<String, String> {
+pub fn without_comments(text: &str) -> Result<String, BadValue> {
     let mut plain = text.as_bytes().to_vec();
     let mut blank = |range: std::ops::Range<usize>| {
         for byte in plain.get_mut(range).into_iter().flatten().filter(|byte| **byte != b'\n') {
@@ -75,7 +76,7 @@ pub fn without_comments(text: &str) -> Result<String, String> {
             _ => comma = None,
         }
     }
-    String::from_utf8(plain).map_err(|error| error.to_string())
+    String::from_utf8(plain).map_err(|error| error.to_string().into())
 }
 
 /// The offset of the position in a JSON parser's error.

@@ -4,6 +4,7 @@
 use super::position;
 use crate::args::record::Recording;
 use crate::args::values::{BufferSize, CategoryList, Mode, ProviderBufferSize, Span};
+use crate::bad_value::BadValue;
 use crate::exit::Failure;
 use crate::measure::Measurement;
 use serde::Deserialize;
@@ -55,7 +56,7 @@ impl SpecFile {
         let failed = |why: String| Failure::usage(format!("{}: {why}", path.display()));
         let text = std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-        let plain = position::without_comments(text).map_err(failed)?;
+        let plain = position::without_comments(text).map_err(|why| failed(why.to_string()))?;
         if plain.trim().is_empty() {
             return Err(failed("it is empty".to_owned()));
         }
@@ -63,14 +64,14 @@ impl SpecFile {
             failed(position::describe(&plain, position::offset(&plain, &error), &position::message(&error)))
         })?;
         spec.path = path.to_owned();
-        spec.measure.iter().try_for_each(Measurement::check).map_err(failed)?;
+        spec.measure.iter().try_for_each(Measurement::check).map_err(|why| failed(why.to_string()))?;
         Ok(spec)
     }
 
     /// Its options of a recording.
     pub fn recording(&self) -> Result<Recording, Failure> {
         let failed =
-            |what: &str, why: String| Failure::usage(format!("{}: {what}: {why}", self.path.display()));
+            |what: &str, why: BadValue| Failure::usage(format!("{}: {what}: {why}", self.path.display()));
         let size =
             |what: &str, size: u32| size.to_string().parse::<BufferSize>().map_err(|why| failed(what, why));
         let categories = match self.categories.is_empty() {

@@ -175,6 +175,13 @@ impl Need {
                 label(provider)
             ));
         }
+        if count(&[LossReason::KernelOverrun]) > 0 {
+            need.notes.push(format!(
+                "{}: the kernel's own buffers were full: record fewer of its events, or provide them with larger \
+                 ones: trace ktrace --kernel-buffer-size",
+                label(provider)
+            ));
+        }
         if !is_enough.is_empty() {
             need.size = smallest(mode, &|layout| is_enough.iter().all(|is_enough| is_enough(layout)));
             need.left -= kept;
@@ -410,6 +417,10 @@ mod tests {
         assert_eq!(lines_of(&[definitions(500_000)]), enough("--buffer-size 8MiB"));
         let most = "definitions of a (pid 42) need 2000000 bytes; no buffer has more than 1048576 for them";
         assert_eq!(lines_of(&[definitions(2_000_000)]), [most]);
+        let overrun = provider("ktrace_provider", &[(LossReason::KernelOverrun, 7)]);
+        let larger = "ktrace_provider (pid 42): the kernel's own buffers were full: record fewer of its events, or \
+                      provide them with larger ones: trace ktrace --kernel-buffer-size";
+        assert_eq!(lines_of(&[overrun]), [larger]);
         let unbacked = provider("a", &[(LossReason::NotBacked, 7)]);
         let memory = "a (pid 42): its buffer had no more memory: the file system of the manager's directory was \
                       full; remove files there, or record with a smaller --buffer-size";

@@ -57,7 +57,7 @@ impl Place {
         let runtime = open(&options.runtime_dir).map_err(of(&options.runtime_dir))?;
         let lock = take(&runtime)?;
         let mut signposts = Signposts::new(&options.runtime_dir);
-        let others: Vec<PathBuf> = options.buffers_dir.iter().chain(signposts.places()).cloned().collect();
+        let others: Vec<PathBuf> = options.buffers_dir.iter().cloned().chain(signposts.places()).collect();
         let clock = Clock::agreed(&options.runtime_dir, &others).map_err(of(&options.runtime_dir))?;
         let (entrances, registry, provisioner) = Entrances::open(options)?;
         signposts.look(clock);
@@ -112,7 +112,9 @@ impl Place {
 
     fn is_found(&self) -> bool {
         let is_there = |name: &str| self.runtime_dir.join(name).symlink_metadata().is_ok();
-        !self.runtime.is_displaced() && [REGISTRY, PROVISIONER].into_iter().all(is_there)
+        // One that another process has made, and holds, cannot be made again.
+        let has_provisioner = self.entrances.is_provisioner_inherited() || is_there(PROVISIONER);
+        !self.runtime.is_displaced() && is_there(REGISTRY) && has_provisioner
     }
 
     /// Takes the directory again.

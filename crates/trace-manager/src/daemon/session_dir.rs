@@ -58,6 +58,10 @@ impl SessionDir {
         Ok(Self { path, manifest, has_left: false, has_parts: false, has_output, _lock: lock })
     }
 
+    pub fn is_there(&self) -> bool {
+        self.path.is_dir()
+    }
+
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -23,7 +23,8 @@ const LISTENING: &str = " 00010000 ";
 pub(super) struct Signposts {
     /// To what they lead.
     target: PathBuf,
-    places: Vec<PathBuf>,
+    /// The manager's directory is the usual one.
+    is_usual: bool,
     made: Vec<(RuntimeDir, Lock)>,
     /// Places of which the log says why there are none.
     logged: BTreeSet<PathBuf>,
@@ -32,17 +33,18 @@ pub(super) struct Signposts {
 impl Signposts {
     /// For the manager of a directory: none if that is not the usual one.
     pub fn new(target: &Path) -> Self {
-        let places = match target == RuntimeDir::usual(RUNTIME_NAME) {
-            true => RuntimeDir::of_sessions(RUNTIME_NAME),
-            false => Vec::new(),
-        };
-        let places = places.into_iter().filter(|place| place != target).collect();
-        Self { target: target.to_owned(), places, made: Vec::new(), logged: BTreeSet::new() }
+        let is_usual = target == RuntimeDir::usual(RUNTIME_NAME);
+        Self { target: target.to_owned(), is_usual, made: Vec::new(), logged: BTreeSet::new() }
     }
 
-    /// The places, whether there are links in them or not.
-    pub fn places(&self) -> &[PathBuf] {
-        &self.places
+    /// The places, whether there are links in them or not: directories of sessions, and what was the usual
+    /// one while another user had this one's name.
+    pub fn places(&self) -> Vec<PathBuf> {
+        let mut places = if self.is_usual { RuntimeDir::candidates("", RUNTIME_NAME) } else { Vec::new() };
+        // That of root's manager comes last.
+        places.pop();
+        places.retain(|place| *place != self.target);
+        places
     }
 
     /// The directories with links.
@@ -53,11 +55,23 @@ impl Signposts {
     /// Makes links where a directory of a session has appeared. Whether something has changed.
     pub fn look(&mut self, clock: Clock) -> bool {
         let before = self.made.len();
-        self.made.retain(|(directory, _)| !directory.is_displaced());
+        let target = &self.target;
+        // Systemd may have begun to listen there: then the place is its manager's.
+        let is_intact = |directory: &RuntimeDir| {
+            let leads = |name: &&str| leads_to(directory, name, target);
+            !directory.is_displaced() && [PROVISIONER, REGISTRY].iter().all(leads)
+        };
+        let (intact, others) =
+            std::mem::take(&mut self.made).into_iter().partition(|(directory, _)| is_intact(directory));
+        self.made = intact;
+        // Not taken again at once: the other one is to have its turn.
+        let left: Vec<PathBuf> =
+            others.iter().map(|(directory, _): &(RuntimeDir, Lock)| directory.path().to_owned()).collect();
+        self.remove(others);
         let mut has_changed = self.made.len() != before;
-        for place in self.places.clone() {
+        for place in self.places() {
             let is_made = self.directories().any(|directory| directory.path() == place);
-            if is_made || !place.parent().is_some_and(is_own) {
+            if is_made || left.contains(&place) || !(is_own(&place) || place.parent().is_some_and(is_own)) {
                 continue;
             }
             match self.make(&place, clock) {
@@ -92,11 +106,13 @@ impl Signposts {
         Ok((directory, lock))
     }
 
-    /// Removes the links.
-    fn remove(&mut self) {
-        for (directory, _lock) in self.made.drain(..) {
+    /// Removes the links, not what others have put in their places.
+    fn remove(&self, made: Vec<(RuntimeDir, Lock)>) {
+        for (directory, _lock) in made {
             for name in [PROVISIONER, REGISTRY] {
-                let _ = directory.remove_file(name);
+                if leads_to(&directory, name, &self.target) {
+                    let _ = directory.remove_file(name);
+                }
             }
         }
     }
@@ -104,8 +120,14 @@ impl Signposts {
 
 impl Drop for Signposts {
     fn drop(&mut self) {
-        self.remove();
+        let made = std::mem::take(&mut self.made);
+        self.remove(made);
     }
+}
+
+/// Whether a name in a directory is a link to the manager's socket of that name.
+fn leads_to(directory: &RuntimeDir, name: &str, target: &Path) -> bool {
+    fs::read_link(directory.path().join(name)).is_ok_and(|found| found == target.join(name))
 }
 
 /// Why there is no signpost.
@@ -123,7 +145,7 @@ enum Obstacle {
 
 /// Whether a directory is this user's, so that no other one finds anything in it.
 fn is_own(directory: &Path) -> bool {
-    let others = (Mode::WGRP | Mode::WOTH).bits();
+    let others = (Mode::RWXG | Mode::RWXO).bits();
     fs::symlink_metadata(directory).is_ok_and(|found| {
         found.is_dir() && found.uid() == rustix::process::geteuid().as_raw() && found.mode() & others == 0
     })

@@ -59,8 +59,9 @@ pub(crate) fn described_categories() -> Vec<KnownCategory> {
 pub fn ticks_per_second() -> u64 {
     static RATE: OnceLock<u64> = OnceLock::new();
     *RATE.get_or_init(|| {
-        let directories = crate::linux::manager::directories();
-        let agreed = directories.iter().find_map(|directory| Clock::agreed(directory, &directories).ok());
+        // Only of the first one, as anyone may hold the lock of one that is not this user's.
+        let directories = crate::linux::manager::places();
+        let agreed = directories.first().and_then(|first| Clock::agreed(first, &directories).ok());
         agreed.unwrap_or_else(Clock::measure).ticks_per_second
     })
 }

@@ -155,7 +155,7 @@ pub fn check(at: usize, name: &str) -> Result<(), Wrong> {
     match name.parse::<CategoryList>() {
         Ok(list) if list.0 == [name] => Ok(()),
         Ok(_) => Err(Wrong::new(at, format!("category {name:?} has blanks or quotes around it"))),
-        Err(message) => Err(Wrong::new(at, message)),
+        Err(why) => Err(Wrong::new(at, why.to_string())),
     }
 }
 

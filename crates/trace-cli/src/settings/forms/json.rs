@@ -6,7 +6,7 @@ use jsonc_parser::ast::{self, ObjectPropName};
 
 /// Reads the members of an object, with comments and commas before closing brackets.
 pub fn parse(text: &str) -> Result<Vec<Field>, Wrong> {
-    let plain = position::without_comments(text).map_err(|message| Wrong::new(0, message))?;
+    let plain = position::without_comments(text).map_err(|why| Wrong::new(0, why.to_string()))?;
     // This parser bounds the depth and names the place of an error exactly; the other one has all places.
     if let Err(error) = serde_json::from_str::<serde_json::Value>(&plain) {
         let at = position::offset(&plain, &error).unwrap_or_default();

@@ -9,6 +9,7 @@ use super::{Selection, Translation, ftrace, not_recorded, sizes, text_proto};
 use crate::args::record::Recording;
 use crate::args::trigger::{Action, Condition, Trigger};
 use crate::args::values::{BufferSize, Mode, ProviderBufferSize};
+use crate::bad_value::BadValue;
 use crate::near;
 use crate::settings::position;
 use ktrace_provider::categories::{ATRACE, META, RETAIN};
@@ -423,7 +424,7 @@ impl<'a> Perfetto<'a> {
             let name = find(trigger.message()?, "name");
             let name = name.ok_or_else(|| Wrong::new(trigger.at, "a trigger needs a name"))?;
             let shown = Trigger { condition: Condition::Alert(name.text()?.to_owned()), action }.to_string();
-            let trigger = shown.parse().map_err(|message: String| Wrong::new(name.at, message))?;
+            let trigger = shown.parse().map_err(|why: BadValue| Wrong::new(name.at, why.to_string()))?;
             self.recording.trigger.push(trigger);
         }
         Ok(())

@@ -47,14 +47,13 @@ pub(super) struct Session {
 impl Session {
     /// The directory, which is made if there is none.
     pub fn directory(&mut self, buffers: &RuntimeDir) -> Result<&mut SessionDir, Unmade> {
-        match &mut self.directory {
-            Some(directory) => Ok(directory),
-            none => {
+        // It may have been deleted with all others of its user: further programs get one again.
+        match self.directory.take().filter(SessionDir::is_there) {
+            Some(directory) => Ok(self.directory.insert(directory)),
+            None => {
                 // What is missing now, a descriptor or room, may be there for the next program.
                 let beginning = self.beginning.as_ref().ok_or(Unmade::NoSession)?;
-                let made = SessionDir::create(buffers, beginning)?;
-                self.beginning = None;
-                Ok(none.insert(made))
+                Ok(self.directory.insert(SessionDir::create(buffers, beginning)?))
             }
         }
     }
