@@ -18,8 +18,9 @@ use trace_reader::item::Nanos;
 
 /// How many events and context switches have their times compared; further ones are ignored.
 const MAX_CLOCK_TIMES: usize = 100_000_000;
-/// The manager writes the manifest of a recording and the begin of its archive within this time.
-const SAME_BEGIN: Duration = Duration::from_millis(500);
+/// The manager writes the manifest of a recording and the begin of its archive within this time, on the
+/// busiest machine.
+const SAME_BEGIN: Duration = Duration::from_secs(2);
 /// Memory for what the events of each category and name take.
 const MAX_USAGE_BYTES: usize = 16 << 20;
 
