@@ -437,9 +437,9 @@ fn has_sample(arguments: &Arguments<'_>) -> bool {
 /// A part of a trace in another format that could not be read; the importer's caller adds it to the report.
 pub const UNDECODABLE: &str = "undecodable";
 
-/// The trace ends too early.
+/// The trace ends between two records, before its recording does.
 pub const NO_END: &str = "no-end";
-/// The same of a trace that ends inside of a record.
+/// The trace ends inside of a record.
 pub const TRUNCATED: &str = "truncated";
 
 /// Observations that are reported but are no problems.

@@ -85,8 +85,8 @@ pub fn begin(config: &TraceConfig, rate: TicksPerSecond, out: &mut Vec<u8>) {
     instant("recording", &arguments, out);
 }
 
-/// The categories of all programs and those of single ones, of which something can be in the archive: without
-/// any, all.
+/// The categories that the archive can have: those of all programs, and those of single ones. An empty text
+/// stands for all categories.
 //= docs/protocol.md#the-managers-own-provider
 fn selected(config: &TraceConfig) -> String {
     let of_programs = config.provider_specs.iter().flat_map(|spec| &spec.categories);

@@ -26,7 +26,7 @@ const SHELLS: [&str; 5] = ["bash", "dash", "sh", "zsh", "python3"];
 /// A command that was recorded.
 #[derive(Clone, Copy, Debug)]
 pub struct Command<'a> {
-    /// Its words.
+    /// The program and its arguments.
     pub words: &'a [String],
     /// How it ended, if it has.
     pub status: Option<ExitStatus>,
@@ -114,7 +114,7 @@ pub fn cause(directory: &Path, command: Option<Command<'_>>) -> String {
 fn of_another_user(name: &str, words: &[String]) -> String {
     let shown = Shown(name);
     let helps = match words.first() {
-        // Options say who that is, and those of others begin with a name.
+        // With options of sudo's the other user is not known here; su and runuser expect a user's name first.
         Some(first) if !first.starts_with('-') && ["sudo", "doas"].contains(&name) => {
             format!(": {shown} trace record -- {}", Shown(&words.join(" ")))
         }

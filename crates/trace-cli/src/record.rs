@@ -40,8 +40,8 @@ use zx_sim::process::end_in_words;
 const GRACE: Duration = Duration::from_secs(10);
 /// How often the size of a size-limited recording is checked.
 const SIZE_INTERVAL: Duration = Duration::from_millis(20);
-/// What a recording whose size is limited goes on for when the limit is seen: until the next look, and until
-/// its programs have stopped.
+/// How long programs go on recording when the archive has reached its limit: the size is seen at the next
+/// look, and stopping takes its time.
 const STOP_SPAN: Duration = Duration::from_millis(60);
 /// How often the memory of programs is looked at, where it is a condition.
 const MEMORY_INTERVAL: Duration = Duration::from_millis(100);

@@ -47,9 +47,9 @@ impl Clock {
         Self::agreed(directory, &[])
     }
 
-    /// The same. Where a directory has none yet, it gets that of the first of others that has: two clocks of
-    /// one machine differ by what measuring them is wrong by. Others that another user may write to do not
-    /// count, unless that is root.
+    /// The clock that a directory's processes agreed on since boot. A directory without one takes the clock
+    /// of the first other directory that has one: if each measured the rate, the rates would differ by the
+    /// error of the measurement. A directory that a user other than root may write to is left out.
     ///
     /// # Errors
     /// The directory cannot be used.
@@ -67,7 +67,7 @@ impl Clock {
         Self::write(directory, |found| found.unwrap_or(clock))
     }
 
-    /// Makes it that of a directory whose processes may have agreed on another one.
+    /// Replaces the clock of a directory.
     ///
     /// # Errors
     /// The directory cannot be used.

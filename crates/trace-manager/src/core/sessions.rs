@@ -136,7 +136,7 @@ impl Core {
         self.sessions.values().map(|session| session.saved_halves(provider)).sum()
     }
 
-    /// The same, with the one that is on its way into the archive.
+    /// Halves of a provider's buffer that are saved, or on their way into the archive.
     #[must_use]
     pub fn handed_over_halves(&self, provider: ProviderId) -> u64 {
         self.sessions.values().map(|session| session.handed_over_halves(provider)).sum()
@@ -155,7 +155,7 @@ impl Core {
         self.sessions.get(&client)?.write_period()
     }
 
-    /// Has those of them hand over their data that have not done so by themselves since the last call.
+    /// Flushes the programs of a session that have handed nothing over by themselves since the last call.
     //= docs/protocol.md#flush
     pub fn flush_quiet(&mut self, client: ClientId) {
         if let Some((session, actions)) = self.session_of(client) {

@@ -151,7 +151,7 @@ impl Daemon {
                 self.place.is_taken = true;
                 log("another manager has its directory: it ends when its recordings do");
             }
-            // The same every second.
+            // It was logged a second ago.
             Err(_) if self.place.has_failed || self.place.is_taken => {}
             Err(error) => {
                 self.place.has_failed = true;

@@ -45,8 +45,8 @@ pub(crate) fn directories() -> Vec<PathBuf> {
     RuntimeDir::candidates(RUNTIME_VARIABLE, RUNTIME_NAME)
 }
 
-/// The same, for a program that is going to watch them: it makes the usual one, as everyone does, so that it
-/// watches that and not the one above it, where everything happens.
+/// Where a manager may be, for a program that is about to watch these directories. The program makes the
+/// usual one, as all processes do: otherwise it would have to watch all of `/dev/shm`.
 //= docs/protocol.md#where-processes-meet
 pub(crate) fn places() -> Vec<PathBuf> {
     let directories = directories();

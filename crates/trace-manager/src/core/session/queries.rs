@@ -52,7 +52,7 @@ impl Session {
         self.tracees.get(&provider).map_or(0, |tracee| u64::from(tracee.stream.saved()))
     }
 
-    /// The same, with the one that is on its way into the archive.
+    /// Halves of a provider's buffer that are saved, or on their way into the archive.
     pub fn handed_over_halves(&self, provider: ProviderId) -> u64 {
         self.tracees.get(&provider).map_or(0, |tracee| u64::from(tracee.stream.handed_over()))
     }
