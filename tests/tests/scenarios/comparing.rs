@@ -166,6 +166,7 @@ fn what_is_wrong_is_refused() {
     let sandbox = Sandbox::new();
     fs::create_dir(sandbox.file("full")).unwrap();
     fs::write(sandbox.file("full/x"), "").unwrap();
+    let fifty = program("fifty").to_str().expect("UTF-8");
     for (arguments, text) in [
         (&["--", "a"][..], "there is only one command"),
         (&["--", "a", "--", "b", "--", "c"], "which -- separates the commands"),
@@ -175,8 +176,10 @@ fn what_is_wrong_is_refused() {
         (&["--min-effect", "x", "--", "a", "--", "b"], "expected a percentage"),
         (&["--runs", "0", "--", "a", "--", "b"], "expected a whole number from 1 to 100000, such as 30"),
         (&["--runs", "99999999999", "--", "a", "--", "b"], "expected a whole number from 1 to 100000"),
-        (&["--", "./none", "--", "true"], "warmup 1 of ./none (old): exit status 127"),
-        (&["--warmup", "0", "--", "true", "--", "sh", "-c", "exit 7"], "run 1 of sh (new): exit status 7"),
+        (&["--", "./none", "--", fifty], "warmup 1 of ./none (old): exit status 127"),
+        (&["--warmup", "0", "--", fifty, "--", "sh", "-c", "exit 7"], "run 1 of sh (new): exit status 7"),
+        // One that nothing was recorded of can't be compared.
+        (&["--warmup", "0", "--", fifty, "--", "true"], "run 1 of true (new): exit status 5"),
     ] {
         let (code, stdout, stderr) = outcome(&sandbox.trace([&["ab"][..], arguments].concat()));
         assert_eq!((code, stdout.as_str()), (Some(2), ""), "{arguments:?}: {stderr}");

@@ -144,11 +144,10 @@ fn a_trace_says_what_its_programs_were_and_how_they_ended() {
     };
     let started = sandbox.trace(["start", "-o", "a.fxt"]);
     assert!(started.status.success(), "{started:?}");
-    let killed = sandbox.spawn_recorded("emit", &["1", "2", "--wait"]);
-    wait_for("the second program", || {
-        let status = value(&sandbox.trace(["status", "--json"]));
-        (status["providers"].as_array()?.len() == 2).then_some(())
-    });
+    let mut killed = sandbox.spawn_recorded("emit", &["1", "2", "--wait", "--on"]);
+    killed.line();
+    // One that dies before it is being recorded is something else.
+    assert_eq!(killed.line(), "on");
     killed.signal(Signal::KILL);
     let pid = killed.pid();
     killed.finish();
@@ -174,7 +173,7 @@ fn a_trace_says_what_its_programs_were_and_how_they_ended() {
             "end_reason": null, "is_there": 1, "has_start": 1, "has_end": null,
         },
         {
-            "pid": pid, "parent_pid": null, "command_line": format!("{emit} 1 2 --wait"),
+            "pid": pid, "parent_pid": null, "command_line": format!("{emit} 1 2 --wait --on"),
             "end_reason": reason, "is_there": 0, "has_start": 1, "has_end": 1,
         },
     ]);
