@@ -13,6 +13,7 @@ mod rows;
 mod spans;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
+#[cfg_attr(not(feature = "sqlite"), expect(dead_code, reason = "only the database asks for single values"))]
 mod store;
 
 pub use csv::{Csv, text as csv_text, write_csv};

@@ -7,8 +7,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Files of the list that are not core: a mutant that survives there is reported, and no more.
-const FURTHER: [&str; 2] = ["crates/trace-engine/", "crates/trace-manager/src/daemon/"];
+/// So many mutants are through in a week of nights.
+const MOST: usize = 2000;
 
 /// As `cargo mutants --list --json` writes them.
 #[derive(Deserialize)]
@@ -37,8 +37,21 @@ struct Config {
     exclude_re: Vec<String>,
 }
 
-/// All mutants of the list, or those in a diff.
-pub fn edits(root: &Path, diff: Option<&Path>) -> Result<Vec<Edit>, String> {
+/// All mutants of the list.
+pub fn list(root: &Path) -> Result<Vec<Edit>, String> {
+    let edits = edits(root, None)?;
+    if edits.len() > MOST {
+        return Err(format!("{} mutants in .cargo/mutants.toml are more than {MOST}", edits.len()));
+    }
+    Ok(edits)
+}
+
+/// Those in a diff.
+pub fn in_diff(root: &Path, diff: &Path) -> Result<Vec<Edit>, String> {
+    edits(root, Some(diff))
+}
+
+fn edits(root: &Path, diff: Option<&Path>) -> Result<Vec<Edit>, String> {
     let mut command = Command::new("cargo");
     command.current_dir(root).args(["mutants", "--list", "--json"]);
     command.args(diff.iter().flat_map(|diff| [Path::new("--in-diff"), diff]));
@@ -65,10 +78,9 @@ impl Mutant {
         let text = fs::read_to_string(root.join(&self.file)).map_err(|error| error.to_string())?;
         let at = |position: &Position| offset(&text, position).ok_or(format!("{}: no such place", self.name));
         let range = at(&self.span.start)?..at(&self.span.end)?;
-        let tests = tests_of(&self.package);
-        let is_core = !FURTHER.iter().any(|path| self.file.starts_with(path));
+        let tests = vec![["-p", &self.package, "--tests"].map(str::to_owned).to_vec()];
         let (name, file, text) = (self.name, self.file, self.replacement);
-        Ok(Edit { name, file, range, text, tests, is_core, is_patch: false })
+        Ok(Edit { name, file, range, text, tests, may_survive: false, is_patch: false })
     }
 }
 
@@ -79,18 +91,4 @@ fn offset(text: &str, position: &Position) -> Option<usize> {
     let line = lines.nth(position.line - 1)?;
     let column = line.char_indices().map(|(at, _)| at).chain([line.len()]).nth(position.column - 1)?;
     Some(before + column)
-}
-
-/// Which tests judge the mutants of a package, one after another until one is red: its own; for the engine,
-/// whose tests of single instructions take minutes, the quick ones and then the models.
-fn tests_of(package: &str) -> Vec<Vec<String>> {
-    let commands: &[&[&str]] = match package {
-        "trace-engine" => &[
-            &["-p", "trace-engine", "--lib", "--test", "allocator", "--test", "engine"],
-            &["-p", "trace-engine-models", "--lib"],
-        ],
-        package => &[&["-p", package, "--tests"]],
-    };
-    let owned = |command: &&[&str]| command.iter().map(|word| (*word).to_owned()).collect();
-    commands.iter().map(owned).collect()
 }

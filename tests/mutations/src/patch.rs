@@ -50,7 +50,7 @@ pub fn edits(root: &Path) -> Result<Vec<Edit>, String> {
             range,
             text,
             tests: vec![patch.test],
-            is_core: true,
+            may_survive: false,
             is_patch: true,
         })
     };
