@@ -76,6 +76,7 @@ mod scenarios {
     mod skew;
     mod snapshots;
     mod starting;
+    mod sudo;
     mod tasks;
     mod thread_time;
     mod tools;

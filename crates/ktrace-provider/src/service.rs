@@ -117,6 +117,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         is_start_pending: || IS_PENDING.load(Ordering::SeqCst),
         ..Observer::NONE
     });
+    trace_provider::serve_caller_of_sudo();
     let (provider, registration) = TraceProvider::new_synchronously(NAME);
     provider.describe_categories(describe);
     match registration {

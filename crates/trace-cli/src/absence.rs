@@ -130,7 +130,9 @@ fn is_for_all(directory: &Path) -> bool {
 
 /// Why none of the running programs has.
 fn of_running(directory: &Path) -> String {
-    let own = rustix::process::geteuid().as_raw();
+    // Root may record with the manager of another user.
+    let own =
+        fs::metadata(directory).map_or_else(|_| rustix::process::geteuid().as_raw(), |found| found.uid());
     let mut others = None;
     for process in processes().filter(Process::has_provider) {
         if process.uid != own && !is_for_all(directory) {

@@ -583,7 +583,7 @@ pub struct Recover {
 pub struct Manager {
     /// Serve the programs and clients of all users; each client sees only what its user may see. Only for
     /// root, and root's default unless TRACE_RUNTIME_DIR is set
-    #[arg(long, conflicts_with = "on_demand")]
+    #[arg(long)]
     pub all_users: bool,
     /// Exit after being idle for a while (see --idle-timeout), like a manager that another command has
     /// started

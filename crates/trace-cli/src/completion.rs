@@ -2,7 +2,7 @@
 //! their values, trace files, and the categories and providers of the programs that run.
 
 use crate::args::Cli;
-use crate::connection::Connection;
+use crate::connection;
 use crate::settings::categories::Groups;
 use clap::CommandFactory;
 use clap_complete::engine::{CompletionCandidate, PathCompleter, ValueCompleter};
@@ -143,7 +143,7 @@ fn providers() -> Vec<ProviderInfo> {
 
 /// Asks the manager, if one runs.
 fn ask(request: ProvisionerRequest<zx_sim::Handle>) -> Option<ProvisionerResponse> {
-    Connection::find().ok()??.ask_for(request, Some(ANSWER_WAIT)).ok()
+    connection::find().ok()??.ask_for(request, Some(ANSWER_WAIT)).ok()
 }
 
 /// Programs choose their names, and completions are typed into a shell.

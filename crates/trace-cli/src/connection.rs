@@ -1,5 +1,6 @@
 //! Connections to managers, and advice where there is none.
 
+use crate::caller;
 use crate::exit::{Failure, INTERRUPTED};
 use crate::record::patience::is_no_reader;
 use rustix::fs::Access;
@@ -128,11 +129,63 @@ pub fn recover_command() -> &'static str {
     if USED.get().is_some_and(|used| is_roots(used)) { "sudo trace recover" } else { "trace recover" }
 }
 
+/// Connects to a running manager, if there is one. For root as a user's caller: that user's, and else root's;
+/// of two the one that records.
+//= docs/recording.md#as-root
+pub fn find() -> Result<Option<Connection>, Failure> {
+    if let Some(directory) = USED.get() {
+        return Ok(Connection::find_of(directory, caller::of_command().map(|caller| caller.uid))?);
+    }
+    let users = of_caller();
+    if users.as_ref().is_some_and(|users| announces_recording(users.directory())) {
+        return Ok(users);
+    }
+    let roots = Connection::find()?;
+    let is_roots =
+        users.is_none() || roots.as_ref().is_some_and(|roots| announces_recording(roots.directory()));
+    Ok(if is_roots { roots } else { users })
+}
+
+/// The running manager of the user who has called `sudo`.
+fn of_caller() -> Option<Connection> {
+    let caller = caller::of_command().filter(|_| !is_named())?;
+    let directories = trace_client::connection::directories_of(caller.uid);
+    let mut found = directories.iter().filter_map(|directory| {
+        let found = Connection::find_of(directory, Some(caller.uid)).ok()??;
+        (found.manager_user() == Some(caller.uid)).then_some(found)
+    });
+    found.next()
+}
+
+/// Whether a runtime directory is named: then there is no other.
+fn is_named() -> bool {
+    std::env::var_os(RUNTIME_VARIABLE).is_some_and(|directory| !directory.is_empty())
+}
+
 /// Connects to a running manager, or starts one: this executable.
 pub fn open() -> Result<Connection, Failure> {
-    let connection = Connection::open(&Tool::ThisProgram)?;
+    open_for(false)
+}
+
+/// The same for a recording, which may be of programs of root's, too: of its command, and of the kernel. They
+/// are at root's manager alone.
+//= docs/recording.md#as-root
+pub fn open_for(is_of_root: bool) -> Result<Connection, Failure> {
+    let is_of_caller = caller::of_command().is_some() && !is_named();
+    let found = if is_of_root && is_of_caller { None } else { find()? };
+    let connection = match found {
+        Some(found) => found,
+        None if is_of_caller => Connection::open_for_all(&Tool::ThisProgram)?,
+        None => Connection::open(&Tool::ThisProgram)?,
+    };
     let _ = USED.set(connection.directory().to_owned());
     Ok(connection)
+}
+
+/// The user to whose programs a recording with a manager has to be limited.
+pub fn limited_to(connection: &Connection) -> Option<u32> {
+    let caller = caller::of_command()?;
+    (connection.manager_user() != Some(caller.uid)).then_some(caller.uid)
 }
 
 impl From<Error> for Failure {

@@ -1,7 +1,7 @@
 //! `trace dump-memory`: has the programs of the running recording write down what they use memory for.
 
 use crate::args::dump_memory::DumpMemory;
-use crate::connection::{Connection, NOTHING_RECORDED};
+use crate::connection::{self, NOTHING_RECORDED};
 use crate::exit::Failure;
 use crate::json;
 use crate::stdio::say;
@@ -10,7 +10,7 @@ use trace_protocol::memory::{MemoryDump, MemoryDumpLevel};
 /// Requests a dump, and reports its number.
 pub fn run(options: &DumpMemory) -> Result<(), Failure> {
     let level = if options.detailed { MemoryDumpLevel::Detailed } else { MemoryDumpLevel::Light };
-    let mut connection = Connection::find()?.ok_or_else(nothing)?;
+    let mut connection = connection::find()?.ok_or_else(nothing)?;
     let dump = connection.dump_memory(level)?;
     if options.json {
         json::print(&machine(&dump))?;

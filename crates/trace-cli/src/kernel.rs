@@ -60,9 +60,14 @@ fn has_entry(config: &TraceConfig, is_it: impl Fn(&str) -> bool) -> bool {
     config.categories.iter().chain(of_providers).any(|entry| is_it(entry))
 }
 
+/// Whether a recording wants anything of the kernel's provider.
+pub fn is_wanted(config: &TraceConfig) -> bool {
+    has_entry(config, is_ours)
+}
+
 /// Has the kernel's provider take part in a recording of some programs if that wants anything of it.
 pub fn add(config: &mut TraceConfig) {
-    let is_wanted = has_entry(config, is_ours) && !config.programs.is_empty();
+    let is_wanted = is_wanted(config) && !config.programs.is_empty();
     if is_wanted && !config.programs.iter().any(|name| name == NAME) {
         config.programs.push(NAME.to_owned());
     }
@@ -100,7 +105,7 @@ pub fn provide(
     config: &TraceConfig,
     options: &Recording,
 ) -> Result<(), Failure> {
-    if !has_entry(config, is_ours) {
+    if !is_wanted(config) {
         return Ok(());
     }
     let deadline = Instant::now() + LEAVE_WAIT;

@@ -9,6 +9,7 @@ mod analysis;
 mod args;
 mod assert;
 mod bad_value;
+mod caller;
 mod check;
 mod command;
 mod completion;

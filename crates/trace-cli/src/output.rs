@@ -14,6 +14,7 @@ mod unfinished;
 pub use folder::Folder;
 pub use unfinished::{Removing, remove_on_signal, remove_on_signal_saying};
 
+use crate::caller;
 use crate::exit::Failure;
 use resolve::{Found, ResolvedPath, is_trusted};
 use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, fchmod, fchown, openat, statat};
@@ -112,7 +113,10 @@ impl TemporaryFile {
     fn create_as(directory: &Directory, name: OsString) -> io::Result<Self> {
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let path = directory.path.join(&name);
-        let make = || openat(&directory.descriptor, &name, flags, NEW_MODE);
+        let make = || {
+            let _files = caller::files();
+            openat(&directory.descriptor, &name, flags, NEW_MODE)
+        };
         let (unfinished, file) = Unfinished::file(&directory.descriptor, name.clone(), make)?;
         let file = File::from(file);
         set_mode(&file, NEW_MODE);
@@ -288,7 +292,11 @@ pub fn create_new(path: &Path) -> Result<Option<(File, PathBuf)>, Failure> {
         return Ok(None);
     }
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    match openat(&place.directory.descriptor, &place.name, flags, NEW_MODE) {
+    let made = {
+        let _files = caller::files();
+        openat(&place.directory.descriptor, &place.name, flags, NEW_MODE)
+    };
+    match made {
         Ok(file) => {
             let file = File::from(file);
             set_mode(&file, NEW_MODE);

@@ -21,7 +21,9 @@ use crate::settings::Settings;
 use crate::signals::{end_with, note_signals};
 use crate::stdio::{self, say};
 use crate::verify::{self, Expected};
-use crate::{absence, command, convert, kernel, manager_state, measure, own_manager, report, stats, summary};
+use crate::{
+    absence, caller, command, convert, kernel, manager_state, measure, own_manager, report, stats, summary,
+};
 use destination::{Destination, Finished};
 use recording::{ASK_INTERVAL, Happening, Recording};
 use status_line::StatusLine;
@@ -57,6 +59,7 @@ pub fn run(options: args::Record) -> Result<u8, Failure> {
     let options = &settings.recording;
     // Before anything is taken over that other programs have recorded.
     command::check(&options.command)?;
+    caller::begin(options.user.as_deref())?;
     let mut config = config::trace_config(&settings)?;
     // Handles a Ctrl-C before anything is recorded.
     let removing = remove_on_signal()?;
@@ -78,7 +81,9 @@ pub fn run(options: args::Record) -> Result<u8, Failure> {
         return Err(Failure::usage("--json: the trace goes to stdout already"));
     }
     (config.confirms, config.wants_untraced, config.file) = (true, true, destination.archive_file());
-    let mut connection = connection::open()?;
+    let is_of_root = !options.command.is_empty() || kernel::is_wanted(&config);
+    let mut connection = connection::open_for(is_of_root)?;
+    config.user = connection::limited_to(&connection);
     // Of a command, only the programs that it starts are wanted. Other commands of this tool, for which this
     // one records, look for the recording at the usual manager. Options from a pipe cannot be read again.
     let may_have_own_manager = !options.command.is_empty() && parent.is_none() && !is_pipe;

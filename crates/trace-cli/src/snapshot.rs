@@ -1,12 +1,12 @@
 //! `trace snapshot`: saves the buffers of the running recording, which continues.
 
 use crate::args::running::Snapshot as Options;
-use crate::connection::{Connection, NOTHING_RECORDED};
+use crate::connection::{self, NOTHING_RECORDED};
 use crate::counted::Counted;
 use crate::exit::Failure;
 use crate::record::destination::Destination;
 use crate::stdio::say;
-use crate::{json, summary};
+use crate::{caller, json, summary};
 use std::time::Duration;
 use trace_client::Snapshot;
 use trace_format::shown::Shown;
@@ -15,8 +15,9 @@ use trace_reader::tail::Coverage;
 
 /// Saves a snapshot, perhaps only its end, and reports the time that it covers.
 pub fn run(options: &Options) -> Result<(), Failure> {
+    caller::begin(None)?;
     let mut destination = Destination::create(options.output_file.clone(), "snapshot")?;
-    let mut connection = Connection::find()?.ok_or_else(|| Failure::new(NOTHING_RECORDED))?;
+    let mut connection = connection::find()?.ok_or_else(|| Failure::new(NOTHING_RECORDED))?;
     let mut snapshot = options.program.as_deref().map_or_else(Snapshot::default, Snapshot::of);
     if let Some(last) = options.last {
         snapshot = snapshot.last(last.0);

@@ -20,7 +20,7 @@ use crate::record::destination::{Destination, MAX_DEFAULT_NAMES, default_name, h
 use crate::settings::Settings;
 use crate::stdio::{self, print, print_document, say};
 use crate::verify::{self, Expected};
-use crate::{absence, json, kernel, recover, summary};
+use crate::{absence, caller, json, kernel, recover, summary};
 use serde_json::json;
 use std::fs::File;
 use std::io;
@@ -82,6 +82,7 @@ pub fn start(options: &Start) -> Result<(), Failure> {
         return refuse("--compress is for trace record; trace stop -o trace.fxt.zst compresses at the end");
     }
     let config = trace_config(&settings)?;
+    caller::begin(asked.user.as_deref())?;
     // A file name on start's command line takes precedence.
     let named = options.record.recording.output_file.as_deref();
     let (file, path) = create(named)?;
@@ -116,12 +117,13 @@ pub fn start(options: &Start) -> Result<(), Failure> {
 }
 
 fn begin(
-    config: trace_protocol::controller::TraceConfig,
+    mut config: trace_protocol::controller::TraceConfig,
     options: TaskOptions,
     file: File,
     asked: &Recording,
 ) -> Result<(Connection, u64), Failure> {
-    let mut connection = connection::open()?;
+    let mut connection = connection::open_for(kernel::is_wanted(&config))?;
+    config.user = connection::limited_to(&connection);
     Expected::new(&options.requested_categories).check_running(&mut connection)?;
     verify::programs_running(&mut connection, &asked.program)?;
     kernel::provide(&mut connection, &config, asked)?;
@@ -173,7 +175,8 @@ fn stem(path: &Path) -> String {
 /// Ends the recording, and moves it to the requested path.
 pub fn stop(options: &Stop) -> Result<(), Failure> {
     let none = || Failure::new(nothing_in_background());
-    let mut connection = Connection::find()?.ok_or_else(none)?;
+    caller::begin(None)?;
+    let mut connection = connection::find()?.ok_or_else(none)?;
     let number = options.number.unwrap_or(ONLY);
     let none = || no_such_recording(number);
     let status = status_of(&mut connection, number)?;
@@ -266,7 +269,7 @@ pub fn stop(options: &Stop) -> Result<(), Failure> {
 /// Reports what is being recorded.
 pub fn status(options: &Machinery) -> Result<(), Failure> {
     let mut all = Vec::new();
-    if let Some(mut connection) = Connection::find()? {
+    if let Some(mut connection) = connection::find()? {
         all.extend(status_of(&mut connection, ONLY)?);
         let others = all.first().map(|first| first.others.clone()).unwrap_or_default();
         for other in others {
@@ -301,7 +304,7 @@ fn one_of(status: &TaskStatus) -> Result<(), Failure> {
 /// Has programs hand over the data recorded so far.
 //= docs/recording.md#in-the-background
 pub fn flush(options: &Flush) -> Result<(), Failure> {
-    let mut connection = Connection::find()?.ok_or_else(|| Failure::new(nothing_in_background()))?;
+    let mut connection = connection::find()?.ok_or_else(|| Failure::new(nothing_in_background()))?;
     let number = options.number.unwrap_or(ONLY);
     let status = status_of(&mut connection, number)?;
     if let (ONLY, Some(status)) = (number, &status) {

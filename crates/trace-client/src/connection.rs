@@ -43,6 +43,12 @@ pub fn usual_directories() -> Vec<PathBuf> {
     RuntimeDir::candidates("", RUNTIME_NAME)
 }
 
+/// Those in which a manager of another user's may run.
+#[must_use]
+pub fn directories_of(user: u32) -> Vec<PathBuf> {
+    RuntimeDir::of_user(user, RUNTIME_NAME)
+}
+
 /// The providers that are registered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Providers {
@@ -84,9 +90,17 @@ impl Connection {
     /// # Errors
     /// As of [`Connection::find`].
     pub fn find_in(directory: &Path) -> Result<Option<Self>> {
+        Self::find_of(directory, None)
+    }
+
+    /// The same of a manager that may be another user's, too: root's command for that user.
+    ///
+    /// # Errors
+    /// As of [`Connection::find`].
+    pub fn find_of(directory: &Path, user: Option<u32>) -> Result<Option<Self>> {
         // A socket that starts a manager exists without one; the manager itself makes the other socket.
         let is_running = directory.join(REGISTRY).exists();
-        let channel = connect(directory)?;
+        let channel = connect(directory, user)?;
         Ok(channel.map(|channel| Self::over(channel, directory, !is_running)))
     }
 
@@ -99,7 +113,7 @@ impl Connection {
             return Ok(found);
         }
         let directory = directories().into_iter().next().ok_or(Error::NoDirectory)?;
-        Self::start_in(&directory, tool)
+        Self::start_in(&directory, tool, false)
     }
 
     /// The same in one directory.
@@ -109,12 +123,24 @@ impl Connection {
     pub fn open_in(directory: &Path, tool: &Tool) -> Result<Self> {
         match Self::find_in(directory)? {
             Some(found) => Ok(found),
-            None => Self::start_in(directory, tool),
+            None => Self::start_in(directory, tool, false),
         }
     }
 
-    fn start_in(directory: &Path, tool: &Tool) -> Result<Self> {
-        let channel = start_manager(directory, tool)?;
+    /// Connects to root's manager for all users, or starts it with a tool. Only root can.
+    ///
+    /// # Errors
+    /// As of [`Connection::open`].
+    pub fn open_for_all(tool: &Tool) -> Result<Self> {
+        let directory = directories().pop().ok_or(Error::NoDirectory)?;
+        match Self::find_in(&directory)? {
+            Some(found) => Ok(found),
+            None => Self::start_in(&directory, tool, true),
+        }
+    }
+
+    fn start_in(directory: &Path, tool: &Tool, is_for_all: bool) -> Result<Self> {
+        let channel = start_manager(directory, tool, is_for_all)?;
         Ok(Self::over(channel, directory, true))
     }
 
@@ -132,6 +158,12 @@ impl Connection {
     #[must_use]
     pub fn manager(&self) -> Option<u32> {
         self.channel.peer().ok().map(|manager| manager.pid).filter(|pid| *pid != 0)
+    }
+
+    /// The user whose manager it is.
+    #[must_use]
+    pub fn manager_user(&self) -> Option<u32> {
+        self.channel.peer().ok().map(|manager| manager.uid)
     }
 
     /// This process started the manager, directly or by connecting to the socket that starts it.
@@ -436,8 +468,9 @@ pub fn announces_recording(directory: &Path) -> bool {
     entries.any(|entry| entry.file_name().to_string_lossy().starts_with(RECORDING_PREFIX))
 }
 
-/// Connects to a manager that listens in a directory, if there is a trusted one.
-pub(crate) fn connect(directory: &Path) -> Result<Option<Channel>> {
+/// Connects to a manager that listens in a directory, if there is one of this user's, of root's, or of a user
+/// that is trusted, too.
+pub(crate) fn connect(directory: &Path, trusted: Option<u32>) -> Result<Option<Channel>> {
     let socket = directory.join(PROVISIONER);
     let deadline = Instant::now() + ANSWER_WAIT;
     let channel = loop {
@@ -453,7 +486,7 @@ pub(crate) fn connect(directory: &Path) -> Result<Option<Channel>> {
     };
     let user = rustix::process::getuid().as_raw();
     let owner = channel.peer()?.uid;
-    if owner != user && owner != 0 {
+    if owner != user && owner != 0 && Some(owner) != trusted {
         return Err(Error::NotTrusted { socket, owner, user });
     }
     Ok(Some(channel))

@@ -53,19 +53,20 @@ fn find_in_path() -> Option<PathBuf> {
     files.find(|file| file.is_file() && rustix::fs::access(file, Access::EXEC_OK).is_ok())
 }
 
-/// Starts a manager in a directory, and connects to it.
-pub(crate) fn start_manager(directory: &Path, tool: &Tool) -> Result<Channel> {
+/// Starts a manager in a directory, and connects to it. One for all users finds its directory itself.
+pub(crate) fn start_manager(directory: &Path, tool: &Tool, is_for_all: bool) -> Result<Channel> {
     let tool = tool.path()?;
     let failed = |source| Error::Directory { directory: directory.to_owned(), source };
-    let runtime = RuntimeDir::open_or_create(directory).map_err(failed)?;
+    let open = if is_for_all { RuntimeDir::open_or_create_for_all } else { RuntimeDir::open_or_create };
+    let runtime = open(directory).map_err(failed)?;
     // Another client's manager may be writing it at this moment.
     let log = runtime.append_to_file(LOG)?;
     // Regardless of the umask, the next one can write to it.
     let _ = rustix::fs::fchmod(&log, Mode::RUSR | Mode::WUSR);
-    let mut manager = start(&tool, directory, &log)?;
+    let mut manager = start(&tool, directory, &log, is_for_all)?;
     let deadline = Instant::now() + START_WAIT;
     loop {
-        if let Some(channel) = connect(directory)? {
+        if let Some(channel) = connect(directory, None)? {
             reap(manager);
             return Ok(channel);
         }
@@ -73,7 +74,7 @@ pub(crate) fn start_manager(directory: &Path, tool: &Tool) -> Result<Channel> {
             Ok(None) => {}
             // Another client's manager was faster, and will listen in a moment, unless it dies before.
             Ok(Some(status)) if status.code() == Some(ALREADY_RUNNING.into()) => {
-                manager = start(&tool, directory, &log)?;
+                manager = start(&tool, directory, &log, is_for_all)?;
             }
             Ok(Some(_)) | Err(_) => {
                 let text = std::fs::read_to_string(directory.join(LOG)).unwrap_or_default();
@@ -90,7 +91,7 @@ pub(crate) fn start_manager(directory: &Path, tool: &Tool) -> Result<Channel> {
     }
 }
 
-fn start(tool: &Path, directory: &Path, log: &File) -> Result<Child> {
+fn start(tool: &Path, directory: &Path, log: &File, is_for_all: bool) -> Result<Child> {
     let log: File = log.try_clone().map_err(Error::CannotStart)?;
     let mut manager = Command::new(tool);
     manager
@@ -100,6 +101,10 @@ fn start(tool: &Path, directory: &Path, log: &File) -> Result<Child> {
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(log);
+    if is_for_all {
+        // Where it has the buffers is a directory of root's own.
+        manager.arg("--all-users").env_remove(RUNTIME_VARIABLE);
+    }
     without_descriptors(&mut manager);
     manager.spawn().map_err(|error: io::Error| Error::CannotStart(error))
 }
@@ -119,11 +124,11 @@ mod tests {
     fn a_tool_that_is_not_there_is_an_error() {
         let directory = tempfile::tempdir().unwrap();
         let tool = Tool::At(directory.path().join("trace"));
-        let error = start_manager(&directory.path().join("run"), &tool).unwrap_err();
+        let error = start_manager(&directory.path().join("run"), &tool, false).unwrap_err();
         assert_eq!(error.to_string(), "cannot start a trace manager");
         // One that ends says why.
         let tool = Tool::At("/bin/false".into());
-        let error = start_manager(&directory.path().join("run"), &tool).unwrap_err();
+        let error = start_manager(&directory.path().join("run"), &tool, false).unwrap_err();
         assert_eq!(error.to_string(), "the trace manager did not start: it reported no reason");
     }
 }

@@ -273,7 +273,7 @@ impl Core {
     /// Why a session that a user asks for would be refused.
     #[must_use]
     pub fn refusal(&self, uid: Uid, config: &TraceConfig) -> Option<Refusal> {
-        let scope = Scope::new(uid, self.owner, &config.programs);
+        let scope = Scope::new(uid, self.owner, config);
         let other = self.sessions.values().find(|other| other.scope().overlaps(&scope))?;
         let is_seen = uid.may_see(other.scope().uid(), self.owner);
         Some(Refusal {

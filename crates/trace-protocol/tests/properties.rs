@@ -145,6 +145,7 @@ fn trace_config() -> impl Strategy<Value = TraceConfig> {
                 mirror_markers: defer_transfer,
                 privacy: confirms,
                 programs: if defer_transfer { vec!["app".to_owned()] } else { Vec::new() },
+                user: confirms.then_some(size),
                 event_costs: metadata.then_some(EventCosts {
                     instant_picoseconds: 15_300,
                     duration_picoseconds: 38_000,

@@ -154,6 +154,7 @@ fn missing_fields_of_a_client_take_their_defaults() {
                 mirror_markers: false,
                 privacy: false,
                 programs: Vec::new(),
+                user: None,
             },
             output: 2,
         }
@@ -191,8 +192,10 @@ fn a_private_recording_has_a_mode_that_earlier_managers_do_not_know() {
     // Of some programs only, which the list names.
     assert_eq!(decode(34), Some((BufferingMode::Circular, false)));
     assert_eq!(decode(50), Some((BufferingMode::Circular, true)));
-    assert_eq!([0, 4, 15, 16, 20, 32, 66, 130].map(decode), [None; 8]);
-    assert!([18, 34].map(BufferingMode::from_value).iter().all(Result::is_err));
+    // Of one user, whom a field names.
+    assert_eq!(decode(66), Some((BufferingMode::Circular, false)));
+    assert_eq!([0, 4, 15, 16, 20, 32, 64, 130].map(decode), [None; 8]);
+    assert!([18, 34, 66].map(BufferingMode::from_value).iter().all(Result::is_err));
 }
 
 #[test]

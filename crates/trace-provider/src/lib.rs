@@ -48,7 +48,7 @@ pub use attribute::trace;
 pub use linux::local;
 pub use linux::{
     Category, Config, EventCosts, MemoryDump, PolledProvider, Registration, TraceProvider, atrace, config,
-    event_costs, on_memory_dump, startup, ticks_per_second,
+    event_costs, on_memory_dump, serve_caller_of_sudo, startup, ticks_per_second,
 };
 #[doc(inline)]
 pub use trace_event::*;

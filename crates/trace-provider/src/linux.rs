@@ -25,6 +25,7 @@ mod watch;
 
 pub use config::{Category, Config, config, ticks_per_second};
 pub use event_costs::{EventCosts, event_costs};
+pub use manager::serve_caller_of_sudo;
 pub use memory_dump::{MemoryDump, on_memory_dump};
 pub use polled::PolledProvider;
 pub use provider::{Registration, TraceProvider};

@@ -58,6 +58,32 @@ pub fn without_descriptors(command: &mut std::process::Command) {
     sys::without_descriptors(command);
 }
 
+/// While it lives, this thread of root's makes and opens files with the rights of another user, who owns what
+/// it makes. Of the other groups it keeps its own.
+#[derive(Debug)]
+pub struct FilesAs {
+    before: (u32, u32),
+    /// It is of one thread.
+    _thread: std::marker::PhantomData<*const ()>,
+}
+
+impl FilesAs {
+    /// As a user and a group.
+    #[must_use]
+    pub fn new(uid: u32, gid: u32) -> Self {
+        Self { before: sys::set_file_user(uid, gid), _thread: std::marker::PhantomData }
+    }
+}
+
+impl Drop for FilesAs {
+    fn drop(&mut self) {
+        let (uid, gid) = self.before;
+        // The user first: only root may set the group back.
+        sys::set_file_user(uid, gid);
+        sys::set_file_user(uid, gid);
+    }
+}
+
 /// Another process, for as long as it is the same one. Readable in a wait when it has ended.
 #[derive(Debug)]
 pub struct ProcessFd(OwnedFd);

@@ -53,7 +53,7 @@ impl RuntimeDir {
         }
         let mut found = Self::of_sessions(name);
         found.insert(0, Self::usual(name));
-        for place in own_places(name) {
+        for place in places_of(own_uid(), name) {
             // That of another user holds nothing for this one.
             if place.is_dir() && may_be_had(&place) {
                 found.push(place);
@@ -78,9 +78,16 @@ impl RuntimeDir {
     //= docs/protocol.md#where-processes-meet
     #[must_use]
     pub fn usual(name: &str) -> PathBuf {
-        let mut places = own_places(name);
+        let mut places = places_of(own_uid(), name);
         let chosen = places.iter().position(|place| may_be_had(place)).unwrap_or(0);
         places.swap_remove(chosen)
+    }
+
+    /// Where the processes of another user may meet, which that user or any other may have made.
+    //= docs/protocol.md#where-processes-meet
+    #[must_use]
+    pub fn of_user(uid: u32, name: &str) -> Vec<PathBuf> {
+        places_of(uid, name)
     }
 
     /// The directories of the user's login sessions, in which earlier releases meet:
@@ -88,7 +95,7 @@ impl RuntimeDir {
     //= docs/protocol.md#where-processes-meet
     #[must_use]
     pub fn of_sessions(name: &str) -> Vec<PathBuf> {
-        let mut places = vec![private_base().join(name)];
+        let mut places = vec![private_base(own_uid()).join(name)];
         let base = environment::variable("XDG_RUNTIME_DIR").map(PathBuf::from);
         if let Some(base) = base.filter(|base| base.is_absolute() && !places[0].starts_with(base)) {
             places.insert(0, base.join(name));
@@ -272,20 +279,23 @@ pub(crate) fn create_no_follow(directory: impl AsFd, name: &Path) -> rustix::io:
 /// Directories in which any user may make directories; the one in memory comes first.
 const SHARED_BASES: [&str; 2] = ["/dev/shm", "/tmp"];
 /// A user's own directory that no other user can make, if there is one.
-fn private_base() -> PathBuf {
-    Path::new("/run/user").join(rustix::process::geteuid().as_raw().to_string())
+fn private_base(uid: u32) -> PathBuf {
+    Path::new("/run/user").join(uid.to_string())
 }
 
-/// Where this user's own may be: in a directory that does not exist only if no other one does.
-fn own_places(name: &str) -> Vec<PathBuf> {
-    let uid = rustix::process::geteuid().as_raw();
+fn own_uid() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+/// Where a user's own may be: in a directory that does not exist only if no other one does.
+fn places_of(uid: u32, name: &str) -> Vec<PathBuf> {
     let mut places = Vec::new();
     for base in SHARED_BASES.map(Path::new) {
         if base.is_dir() {
             places.push(base.join(format!("{name}-{uid}")));
         }
     }
-    let private = private_base();
+    let private = private_base(uid);
     if places.is_empty() || private.is_dir() {
         places.push(private.join(name));
     }
@@ -303,7 +313,7 @@ fn may_be_had(path: &Path) -> bool {
 }
 
 fn is_own(stat: &rustix::fs::Stat) -> bool {
-    stat.st_uid == rustix::process::geteuid().as_raw()
+    stat.st_uid == own_uid()
 }
 
 /// Whether only this user or root can make files in a directory.

@@ -41,6 +41,14 @@ pub(crate) fn without_descriptors(command: &mut std::process::Command) {
     unsafe { command.pre_exec(close) };
 }
 
+/// Sets the user and the group as which this thread makes and opens files, and returns the ones before.
+pub(crate) fn set_file_user(uid: u32, gid: u32) -> (u32, u32) {
+    // The group first: another user may not set it. Both return what was set before, and report nothing else.
+    // SAFETY: only numbers are passed (S1); they change rights of this thread alone.
+    let before = unsafe { (libc::setfsgid(gid), libc::setfsuid(uid)) };
+    (before.1 as u32, before.0 as u32)
+}
+
 /// Has the system begin to write a part of a file to its disk, without waiting for that to end.
 pub(crate) fn begin_writing_back(file: &impl AsFd, part: Range<u64>) {
     let number = |value: u64| libc::off64_t::try_from(value).unwrap_or(libc::off64_t::MAX);

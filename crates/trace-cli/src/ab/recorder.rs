@@ -126,7 +126,15 @@ impl Recorder {
         };
         let stderr = File::create(&printed).map_err(|error| failed(&error))?;
         let mut child = Command::new(&self.tool)
-            .args(["record", "--parent", &std::process::id().to_string(), "--no-verify-trace", "-o"])
+            .args([
+                "record",
+                "--parent",
+                &std::process::id().to_string(),
+                "--no-verify-trace",
+                "--user",
+                "root",
+                "-o",
+            ])
             .arg(path)
             .args(&self.options)
             .arg("--")

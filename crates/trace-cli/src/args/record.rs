@@ -29,6 +29,11 @@ pub struct Recording {
     #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(completion::provider_names))]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub program: Vec<String>,
+    /// As root, record only programs of this user and of root, and make files as this user (default: the
+    /// caller of sudo). A name or a number; `root` stands for all users
+    #[arg(long, value_name = "USER")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
     /// Stop after this long, such as 10s, 500ms or 1.5
     #[arg(long, value_name = "TIME")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -247,7 +252,7 @@ impl Recording {
     #[must_use]
     pub fn over(self, lower: Self) -> Self {
         over! { self, lower:
-            categories duration cooldown max_size write_period keep_ended output_file format buffer_size buffering_mode sample_interval profile profile_stack memory_dump_interval detailed_memory_dumps thread_time mirror_markers privacy start_timeout
+            categories user duration cooldown max_size write_period keep_ended output_file format buffer_size buffering_mode sample_interval profile profile_stack memory_dump_interval detailed_memory_dumps thread_time mirror_markers privacy start_timeout
             stop_timeout
             no_metadata fail_on_loss allow_empty stats report no_verify_trace detach decouple manager_fd return_child_result spawn environment_name binary compress spec_file
             benchmark_results_file test_suite;

@@ -1,9 +1,7 @@
 //! One function for each capability.
 
 use super::Finding;
-use crate::connection::{
-    self, Connection, ENOUGH_MIB, free_mebibytes, is_in_memory, is_roots, own_directory,
-};
+use crate::connection::{self, ENOUGH_MIB, free_mebibytes, is_in_memory, is_roots, own_directory};
 use crate::manager_state::{self, State};
 use crate::{kernel, recover};
 use indicatif::HumanBytes;
@@ -59,7 +57,7 @@ fn as_root(command: &str) -> String {
 fn runtime_directory() -> (Finding, Option<PathBuf>) {
     const NAME: &str = "runtime directory";
     // A manager that runs is used, wherever it is.
-    let found = Connection::find().ok().flatten().map(|manager| manager.directory().to_owned());
+    let found = connection::find().ok().flatten().map(|manager| manager.directory().to_owned());
     if let Some(roots) = found.as_ref().filter(|directory| is_roots(directory)) {
         let detail = format!("{}, of root's manager, which makes the buffers elsewhere", roots.display());
         return (Finding::works(NAME, detail), None);
@@ -77,7 +75,7 @@ fn runtime_directory() -> (Finding, Option<PathBuf>) {
 //= docs/protocol.md#who-starts-the-manager
 fn running_manager() -> Option<Finding> {
     const NAME: &str = "running manager";
-    let connection = Connection::find().ok().flatten()?;
+    let connection = connection::find().ok().flatten()?;
     let state = State::of(connection.manager()?)?;
     Some(match manager_state::obstacle(&connection) {
         None => Finding::works(NAME, state.summary()),

@@ -49,7 +49,8 @@ fn record() -> Result<String, String> {
     };
     let printed = directory.path().join("stderr");
     let this = std::process::id().to_string();
-    let mut recorder = command(&["record", "--parent", &this, "--duration", "2s", "-o", "self.fxt"]);
+    let mut recorder =
+        command(&["record", "--parent", &this, "--user", "root", "--duration", "2s", "-o", "self.fxt"]);
     let mut recorder = recorder.stderr(File::create(&printed).map_err(text)?).spawn().map_err(text)?;
     // As under a recorder: each waits until it is recorded.
     let provider = || command(&["doctor-provider"]).env("TRACE_RECORD", "1").spawn().map_err(text);

@@ -2,7 +2,7 @@
 
 use super::keys::Keys;
 use super::own::{self, Output, Own};
-use crate::connection::{Connection, NOTHING_RECORDED, SEVERAL_RECORDED};
+use crate::connection::{self, NOTHING_RECORDED, SEVERAL_RECORDED};
 use crate::exit::Failure;
 use crate::own_manager;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -69,7 +69,7 @@ pub fn begin_beside(has_command: bool, interval: Duration) -> Result<(), Failure
 
 /// Asks the manager for what is being recorded of a program, or at all.
 fn observe(interval: Duration, program: Option<&str>) -> Result<Result<Socket, ObserveError>, Failure> {
-    let Some(mut connection) = Connection::find()? else {
+    let Some(mut connection) = connection::find()? else {
         return Ok(Err(ObserveError::NothingRecorded));
     };
     let failed = |error: zx_sim::Error| Failure::new(error.to_string());

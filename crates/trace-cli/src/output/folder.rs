@@ -3,6 +3,7 @@
 use super::resolve::{Found, ResolveError, ResolvedPath};
 use super::unfinished::Unfinished;
 use super::{Directory, TemporaryFile};
+use crate::caller;
 use rustix::fs::{AtFlags, Mode, OFlags, chmodat, mkdirat, openat};
 use std::cell::RefCell;
 use std::ffi::OsString;
@@ -49,7 +50,10 @@ impl Folder {
             match place.found {
                 Found::Directory => {}
                 Found::Nothing => {
-                    let make = || mkdirat(directory, &place.name, NEW_MODE);
+                    let make = || {
+                        let _files = caller::files();
+                        mkdirat(directory, &place.name, NEW_MODE)
+                    };
                     match Unfinished::directory(directory, place.name.clone(), make) {
                         Ok(new) => {
                             made.insert(0, new);

@@ -6,6 +6,7 @@
 //! and only while `fs.protected_symlinks` is set.
 
 use super::Directory;
+use crate::caller;
 use crate::exit::Failure;
 use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat, readlinkat};
 use std::collections::VecDeque;
@@ -175,6 +176,8 @@ impl ResolvedPath {
     /// Why a file cannot be made here.
     pub fn cannot_create(&self, why: &io::Error) -> Failure {
         let directory = shown(&self.directory.path).display();
+        let as_whom = caller::about_files().filter(|_| why.kind() == io::ErrorKind::PermissionDenied);
+        let why = as_whom.map_or_else(|| why.to_string(), |as_whom| format!("{why}; {as_whom}"));
         super::cannot_write(&self.path(), format!("directory {directory}: {why}"))
     }
 }

@@ -9,6 +9,7 @@
 
 use super::Uid;
 use std::collections::BTreeSet;
+use trace_protocol::controller::TraceConfig;
 use trace_protocol::names::KERNEL_PROVIDER;
 
 /// The programs that a session asks for.
@@ -17,17 +18,22 @@ pub(super) struct Scope {
     uid: Uid,
     /// Of the manager.
     owner: Uid,
-    /// Programs of other users too.
-    is_of_all_users: bool,
+    /// Whose programs they may be; none means everybody's.
+    users: Option<BTreeSet<Uid>>,
     /// Names of providers; none means all.
     programs: BTreeSet<String>,
 }
 
 impl Scope {
     /// What a user asks for, in a manager of `owner`'s.
-    pub fn new(uid: Uid, owner: Uid, programs: &[String]) -> Self {
-        let is_of_all_users = uid == owner || uid == Uid::ROOT;
-        Self { uid, owner, is_of_all_users, programs: programs.iter().cloned().collect() }
+    pub fn new(uid: Uid, owner: Uid, config: &TraceConfig) -> Self {
+        let may_see = |user: &Uid| uid.may_see(*user, owner);
+        let sees_all = uid == owner || uid == Uid::ROOT;
+        let users = match config.user.map(Uid) {
+            None if sees_all => None,
+            user => Some(user.into_iter().filter(may_see).chain([uid]).collect()),
+        };
+        Self { uid, owner, users, programs: config.programs.iter().cloned().collect() }
     }
 
     /// Whether a user's program is one of them.
@@ -48,7 +54,7 @@ impl Scope {
 
     /// Whether it may be, as far as its user goes.
     fn has_user(&self, uid: Uid) -> bool {
-        self.is_of_all_users || self.uid == uid
+        self.users.as_ref().is_none_or(|users| users.contains(&uid))
     }
 
     /// Whether some program could be one of both.
@@ -62,7 +68,10 @@ impl Scope {
             (false, false) => self.programs.intersection(&other.programs).any(|name| is_more(&name)),
         };
         let users = [self.uid, other.uid, self.owner, Uid::ROOT];
-        let is_of_one_user = self.has_user(other.uid) || other.has_user(self.uid);
+        let is_of_one_user = match (&self.users, &other.users) {
+            (Some(own), Some(others)) => !own.is_disjoint(others),
+            _ => true,
+        };
         let has_both = |uid| self.has(uid, KERNEL_PROVIDER) && other.has(uid, KERNEL_PROVIDER);
         is_of_one_user && is_common || users.into_iter().any(has_both)
     }
@@ -77,8 +86,9 @@ impl Scope {
         self.uid
     }
 
-    pub fn is_of_all_users(&self) -> bool {
-        self.is_of_all_users
+    /// Whose programs they may be; none means everybody's.
+    pub fn users(&self) -> Option<&BTreeSet<Uid>> {
+        self.users.as_ref()
     }
 }
 
@@ -93,7 +103,8 @@ mod tests {
     const WITH_APP: &[&str] = &["app", KERNEL_PROVIDER];
 
     fn scope(uid: Uid, owner: Uid, programs: &[&str]) -> Scope {
-        Scope::new(uid, owner, &programs.iter().map(ToString::to_string).collect::<Vec<_>>())
+        let programs = programs.iter().map(ToString::to_string).collect();
+        Scope::new(uid, owner, &TraceConfig { programs, ..TraceConfig::default() })
     }
 
     //= docs/protocol.md#several-sessions

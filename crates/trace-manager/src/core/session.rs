@@ -71,7 +71,7 @@ impl Session {
         Self {
             client,
             pid,
-            scope: Scope::new(uid, owner, &config.programs),
+            scope: Scope::new(uid, owner, &config),
             config,
             observers: Observers::default(),
             state: SessionState::Ready,

@@ -40,9 +40,9 @@ impl Core {
     #[must_use]
     pub fn recorded(&self) -> BTreeSet<Recorded> {
         let running = self.sessions.values().filter(|session| session.is_running());
-        let users = running.map(|session| match session.scope().is_of_all_users() {
-            true => Recorded::All,
-            false => Recorded::User(session.scope().uid()),
+        let users = running.flat_map(|session| match session.scope().users() {
+            None => vec![Recorded::All],
+            Some(users) => users.iter().copied().map(Recorded::User).collect(),
         });
         users.collect()
     }

@@ -31,6 +31,7 @@ const DURATION_COST: Field = Field::new(113, "duration_cost_picoseconds");
 const COUNTER_COST: Field = Field::new(114, "counter_cost_picoseconds");
 const MIRROR_MARKERS: Field = Field::new(115, "mirror_markers");
 const PROGRAMS: Field = Field::new(116, "programs");
+const USER: Field = Field::new(117, "user");
 
 const SPEC_NAME: Field = Field::new(1, "provider name bytes");
 const SPEC_BUFFER_SIZE: Field = Field::new(2, "buffer_size_megabytes_hint");
@@ -106,6 +107,9 @@ pub struct TraceConfig {
     pub privacy: bool,
     /// Names of the providers that take part, at most 100 of 100 bytes; none means all that the user may see.
     pub programs: Vec<String>,
+    /// The user whose programs take part, beside those of the user who asks; none means all that that one may
+    /// see.
+    pub user: Option<u32>,
 }
 
 /// What an event takes of its thread's time, in picoseconds.
@@ -165,6 +169,7 @@ impl Default for TraceConfig {
             mirror_markers: false,
             privacy: false,
             programs: Vec::new(),
+            user: None,
         }
     }
 }
@@ -175,6 +180,8 @@ impl Default for TraceConfig {
 const PRIVATE: u8 = 16;
 /// The same for a recording of some programs only.
 const OF_PROGRAMS: u8 = 32;
+/// The same for a recording of one user.
+const OF_USER: u8 = 64;
 
 impl TraceConfig {
     pub(super) fn encode(&self) -> Result<TableWriter, ProtocolError> {
@@ -187,7 +194,8 @@ impl TraceConfig {
         table.put(START_TIMEOUT, &self.start_timeout_milliseconds);
         let private = if self.privacy { PRIVATE } else { 0 };
         let of_programs = if self.programs.is_empty() { 0 } else { OF_PROGRAMS };
-        table.put(MODE, &(self.buffering_mode.value() + private + of_programs));
+        let of_user = if self.user.is_none() { 0 } else { OF_USER };
+        table.put(MODE, &(self.buffering_mode.value() + private + of_programs + of_user));
         table.put_tables(SPECS, specs);
         table.put(DEFER_TRANSFER, &self.defer_transfer);
         table.put(STOP_TIMEOUT, &self.stop_timeout_milliseconds);
@@ -216,6 +224,7 @@ impl TraceConfig {
         }
         table.put_some(MIRROR_MARKERS, self.mirror_markers.then_some(&true));
         table.put_strings(PROGRAMS, &self.programs, PROGRAM_LIMITS)?;
+        table.put_some(USER, self.user.as_ref());
         Ok(table)
     }
 
@@ -223,7 +232,7 @@ impl TraceConfig {
         let default = TraceConfig::default();
         let (mode, privacy) = match table.find::<u8>(MODE)? {
             Some(value) => {
-                let mode = BufferingMode::from_value(value & !(PRIVATE | OF_PROGRAMS))?;
+                let mode = BufferingMode::from_value(value & !(PRIVATE | OF_PROGRAMS | OF_USER))?;
                 (mode, value & PRIVATE != 0)
             }
             None => (default.buffering_mode, default.privacy),
@@ -265,6 +274,7 @@ impl TraceConfig {
             mirror_markers: table.find(MIRROR_MARKERS)?.unwrap_or(default.mirror_markers),
             privacy,
             programs: table.strings(PROGRAMS, PROGRAM_LIMITS)?,
+            user: table.find(USER)?,
         })
     }
 }

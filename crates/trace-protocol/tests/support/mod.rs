@@ -156,6 +156,7 @@ pub fn trace_config() -> TraceConfig {
         mirror_markers: false,
         privacy: false,
         programs: Vec::new(),
+        user: None,
     }
 }
 

@@ -180,15 +180,25 @@ pub(crate) fn register_through(registry: &Channel, name: &str) -> Found {
 /// Set by `sudo` to the user that called it.
 const SUDO_VARIABLE: &str = "SUDO_UID";
 
-/// What this program records is for its own user, and for root; what root's program records that a user has
-/// started with `sudo`, for that user.
+/// Whether the user that has called `sudo` may record this process.
+static IS_FOR_CALLER: AtomicBool = AtomicBool::new(false);
+
+/// Lets the manager of the user who has called `sudo` record this process, which is root's. The user can cut
+/// the memory that it maps then, which ends it: only for a program that does nothing but provide events.
+//= docs/protocol.md#users
+pub fn serve_caller_of_sudo() {
+    IS_FOR_CALLER.store(true, Ordering::Relaxed);
+}
+
+/// What this program records is for its own user, and for root.
 //= docs/protocol.md#users
 fn may_be_trusted(registry: &Channel) -> bool {
     let own = rustix::process::geteuid();
     let called_by = || variable(SUDO_VARIABLE)?.to_str()?.parse::<u32>().ok();
-    registry.peer().is_ok_and(|manager| {
-        manager.uid == own.as_raw() || manager.uid == 0 || (own.is_root() && called_by() == Some(manager.uid))
-    })
+    let is_callers =
+        |user: u32| own.is_root() && IS_FOR_CALLER.load(Ordering::Relaxed) && called_by() == Some(user);
+    let is_trusted = |user: u32| user == own.as_raw() || user == 0 || is_callers(user);
+    registry.peer().is_ok_and(|manager| is_trusted(manager.uid))
 }
 
 fn register_with(registry: Channel, name: &str, is_answer_wanted: bool) -> Option<Line> {

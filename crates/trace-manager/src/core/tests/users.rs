@@ -97,6 +97,30 @@ fn a_recording_is_announced_to_those_whom_it_has_from_its_start_to_its_stop() {
     }
 }
 
+/// What root asks for on behalf of a user has no other user's programs; nor has it for anybody who may not
+/// see that user's.
+//= docs/protocol.md#several-sessions
+#[test]
+fn a_session_may_be_limited_to_a_user() {
+    let limited = |uid, user: Uid| {
+        let mut bench = of_all_users(Uid::ROOT);
+        let config = TraceConfig { user: Some(user.0), ..TraceConfig::default() };
+        let first = initialized(&bench.event(Event::Initialize { client: CLIENT, pid: 77, uid, config }));
+        bench.start();
+        (first, bench)
+    };
+    let (first, mut bench) = limited(Uid::ROOT, ALICE);
+    assert_eq!(first, [A, B]);
+    assert_eq!(recorded(&bench), [Recorded::User(Uid::ROOT), Recorded::User(ALICE)]);
+    assert!(bench.core.is_started(ALICE, "app") && !bench.core.is_started(BOB, "app"));
+    // It is in Alice's way, and in no other user's.
+    let config = TraceConfig::default();
+    assert!(bench.core.refusal(ALICE, &config).is_some() && bench.core.refusal(BOB, &config).is_none());
+    assert_eq!(initialized(&bench.event(initialize(ClientId(8), BOB))), [C]);
+    assert_eq!(limited(Uid::ROOT, Uid::ROOT).0, [A]);
+    assert_eq!(limited(BOB, ALICE).0, [C]);
+}
+
 /// The recording of a user is in the way of one that has all programs, and of no other user.s.
 //= docs/protocol.md#several-sessions
 #[test]
