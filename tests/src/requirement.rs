@@ -11,6 +11,7 @@ mod privileges;
 mod trial;
 
 pub(crate) use packages::named;
+pub use privileges::MemoryGroup;
 
 use crate::release;
 use crate::skip::skip;
@@ -38,6 +39,8 @@ pub enum Requirement {
     Limits,
     /// `sysctl`.
     Sysctl,
+    /// Root may make control groups of limited memory.
+    MemoryGroups,
     /// Processes may trace their children by ptrace.
     Ptrace,
     /// tracefs, in which instances can be made and read. It is mounted if it is not.
@@ -105,6 +108,7 @@ impl Requirement {
             | Self::NetNamespaces => "root",
             Self::UserNamespaces => "namespaces",
             Self::Limits | Self::Sysctl => "limits",
+            Self::MemoryGroups => "groups",
             Self::Ptrace => "ptrace",
             Self::Tracefs | Self::ThreadNumbers => "tracefs",
             Self::Markers => "markers",
@@ -154,6 +158,7 @@ impl Requirement {
             Self::UserNamespaces => privileges::user_namespaces(),
             Self::Limits => privileges::limits(),
             Self::Sysctl => privileges::sysctl(),
+            Self::MemoryGroups => privileges::MemoryGroup::new("trial").map(drop),
             Self::Ptrace => privileges::ptrace(),
             Self::Tracefs => kernel::tracefs(),
             Self::Markers => kernel::markers(),

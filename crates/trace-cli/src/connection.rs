@@ -1,8 +1,8 @@
 //! Connections to managers, and advice where there is none.
 
-use crate::caller;
 use crate::exit::{Failure, INTERRUPTED};
 use crate::record::patience::is_no_reader;
+use crate::{caller, cgroup};
 use rustix::fs::Access;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -41,31 +41,8 @@ pub fn free_mebibytes(directory: &Path) -> Option<u64> {
 pub fn room() -> Option<u64> {
     let directory = USED.get().filter(|used| !is_roots(used))?;
     let free = free_mebibytes(directory)?;
-    let group = cgroup_room().filter(|_| is_in_memory(directory));
+    let group = cgroup::room().filter(|_| is_in_memory(directory));
     Some(group.map_or(free, |room| free.min(room)))
-}
-
-/// Mebibytes of memory that the control group of this process may still use, of the second version.
-fn cgroup_room() -> Option<u64> {
-    let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
-    let group = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
-    let directory = Path::new("/sys/fs/cgroup").join(group);
-    let number = |directory: &Path, name: &str| -> Option<u64> {
-        std::fs::read_to_string(directory.join(name)).ok()?.trim().parse().ok()
-    };
-    // Copies of files on disks give way.
-    let of_files = |directory: &Path| -> u64 {
-        let text = std::fs::read_to_string(directory.join("memory.stat")).unwrap_or_default();
-        let values = text.lines().filter_map(|line| line.split_once(' '));
-        let files = values.filter(|(name, _)| ["active_file", "inactive_file"].contains(name));
-        files.filter_map(|(_, value)| value.parse::<u64>().ok()).sum()
-    };
-    let rooms = directory.ancestors().filter_map(|directory| {
-        let most = number(directory, "memory.max")?;
-        let used = number(directory, "memory.current")?.saturating_sub(of_files(directory));
-        Some(most.saturating_sub(used) >> 20)
-    });
-    rooms.min()
 }
 
 /// Whether files of a directory are in memory.

@@ -10,6 +10,7 @@ mod args;
 mod assert;
 mod bad_value;
 mod caller;
+mod cgroup;
 mod check;
 mod command;
 mod completion;

@@ -58,6 +58,12 @@ pub fn without_descriptors(command: &mut std::process::Command) {
     sys::without_descriptors(command);
 }
 
+/// Takes this thread's processor and disk time back from the classes that get what others leave (`chrt`,
+/// `ionice`), as far as it may. To leave the former takes a limit of niceness that users rarely have.
+pub fn schedule_as_usual() {
+    sys::schedule_as_usual();
+}
+
 /// While it lives, this thread of root's makes and opens files with the rights of another user, who owns what
 /// it makes. Of the other groups it keeps its own.
 #[derive(Debug)]

@@ -41,6 +41,19 @@ pub(crate) fn without_descriptors(command: &mut std::process::Command) {
     unsafe { command.pre_exec(close) };
 }
 
+/// Has the usual scheduler and the usual class of disk accesses serve this thread, if it may.
+pub(crate) fn schedule_as_usual() {
+    /// `IOPRIO_WHO_PROCESS` of `linux/ioprio.h`, and no class: that follows the niceness.
+    const THREAD: libc::c_int = 1;
+    const NO_CLASS: libc::c_int = 0;
+    let usual = libc::sched_param { sched_priority: 0 };
+    // SAFETY: numbers, and memory of ours of the type that the call reads (S1); 0 is this thread.
+    unsafe {
+        libc::sched_setscheduler(0, libc::SCHED_OTHER, &raw const usual);
+        libc::syscall(libc::SYS_ioprio_set, THREAD, 0, NO_CLASS);
+    }
+}
+
 /// Sets the user and the group as which this thread makes and opens files, and returns the ones before.
 pub(crate) fn set_file_user(uid: u32, gid: u32) -> (u32, u32) {
     // The group first: another user may not set it. Both return what was set before, and report nothing else.

@@ -8,7 +8,7 @@ use nix::sys::ptrace;
 use nix::sys::wait::waitpid;
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// A user that the trials act for.
@@ -94,6 +94,42 @@ pub fn user_namespaces() -> Result<(), String> {
 pub fn limits() -> Result<(), String> {
     let script = "prlimit --pid $$ --nofile=512:512 && prlimit --pid $$ --nofile=:513";
     run(Command::new("sh").args(["-c", script])).map(drop)
+}
+
+/// A control group of its own, which is removed when its processes have ended.
+#[derive(Debug)]
+pub struct MemoryGroup(PathBuf);
+
+impl MemoryGroup {
+    /// One of 512 MiB.
+    ///
+    /// # Errors
+    /// Why it cannot be made.
+    pub fn new(name: &str) -> Result<Self, String> {
+        let (base, limit) =
+            [("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")]
+                .into_iter()
+                .find(|(base, _)| Path::new(base).join("cgroup.procs").exists())
+                .ok_or("no control groups of memory")?;
+        let group = Self(Path::new(base).join(format!("trace-test-{name}-{}", std::process::id())));
+        std::fs::create_dir(&group.0).map_err(|error| format!("{}: {error}", group.0.display()))?;
+        let file = group.0.join(limit);
+        std::fs::write(&file, "512M").map_err(|error| format!("{}: {error}", file.display()))?;
+        Ok(group)
+    }
+
+    /// Where a process writes its number to be in it.
+    #[must_use]
+    pub fn processes(&self) -> PathBuf {
+        self.0.join("cgroup.procs")
+    }
+}
+
+impl Drop for MemoryGroup {
+    fn drop(&mut self) {
+        let is_gone = || std::fs::remove_dir(&self.0).is_ok().then_some(());
+        let _ = crate::sandbox::in_time(is_gone);
+    }
 }
 
 pub fn sysctl() -> Result<(), String> {

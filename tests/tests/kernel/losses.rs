@@ -19,9 +19,10 @@ fn the_ledgers_overruns_are_tracefss() {
     let _alone = alone();
     let sandbox = Sandbox::new();
     // Its manager comes with the recording.
-    let kernel = sandbox.spawn("trace", &["ktrace", "--kernel-buffer-size", "16KiB"]);
+    let provide = |size| sandbox.spawn("trace", &["ktrace", "--kernel-buffer-size", size]);
+    let kernel = provide("16KiB");
     let writer = |cpu: u8| {
-        format!("yes \"I|1|full\" | head -c 20000000 | taskset -c {cpu} tee {ROOT}/trace_marker > /dev/null")
+        format!("yes \"I|1|full\" | head -c 2000000 | taskset -c {cpu} tee {ROOT}/trace_marker > /dev/null")
     };
     let script = format!("{} & {}; wait; echo written; read end", writer(0), writer(1));
     let manager = sandbox.spawn("trace", &["manager"]);
@@ -58,6 +59,23 @@ fn the_ledgers_overruns_are_tracefss() {
     assert!(counts.iter().sum::<u64>() <= told[0], "{counts:?} of {told:?}");
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(said.contains("kernel buffer overrun"), "{said}");
+    assert!(said.contains("with larger ones: trace ktrace --kernel-buffer-size"), "{said}");
+    // As advised: larger than all that is written.
+    drop(kernel);
+    let is_known = || {
+        let listed = sandbox.trace(["list-providers"]);
+        String::from_utf8_lossy(&listed.stdout).contains("ktrace_provider")
+    };
+    wait_for("the kernel's provider to be forgotten", || (!is_known()).then_some(()));
+    let kernel = provide("64MiB");
+    wait_for("the kernel's provider to be known", || is_known().then_some(()));
+    let mut recording =
+        sandbox.spawn("trace", &["record", "--categories", "atrace", "--", "sh", "-c", &script]);
+    assert_eq!(recording.line(), "written");
+    recording.say("end");
+    let output = recording.finish();
+    let archive = Archive::read(&sandbox.file("trace.fxt"));
+    assert_eq!(reasons.map(|reason| archive.lost(reason)), [0; 3], "{output:?}");
     drop((kernel, manager));
 }
 

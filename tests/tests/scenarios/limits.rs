@@ -4,6 +4,7 @@
 use std::fs;
 use std::process::{Command, Output};
 use trace_tests::build::program;
+use trace_tests::requirement::MemoryGroup;
 use trace_tests::scene::stderr;
 use trace_tests::{Archive, Requirement, Sandbox, wait_for};
 
@@ -34,7 +35,7 @@ fn what_a_caller_has_set_for_itself_is_taken_back() {
     let sandbox = Sandbox::new();
     let manager = started_by(
         &sandbox,
-        "ulimit -S -f 1 -n 64 -t 600; exec 7> held; flock 7; echo 500 > /proc/self/oom_score_adj; taskset -p 1 $$ > said",
+        "ulimit -S -f 1 -n 64 -t 600; chrt -i -p 0 $$; ionice -c 3 -p $$; exec 7> held; flock 7; echo 500 > /proc/self/oom_score_adj; taskset -p 1 $$ > said",
     );
     let read = |name: &str| fs::read_to_string(format!("/proc/{manager}/{name}")).unwrap();
     let limits = read("limits");
@@ -44,6 +45,10 @@ fn what_a_caller_has_set_for_itself_is_taken_back() {
         assert_eq!(words.next(), words.next(), "{name}: {line}");
     }
     assert_eq!(read("oom_score_adj"), "0\n");
+    // The policy is the 41st field.
+    assert_eq!(read("stat").rsplit_once(") ").unwrap().1.split(' ').nth(38), Some("0"));
+    let disk = Command::new("ionice").args(["-p", &manager.to_string()]).output().unwrap();
+    assert!(!String::from_utf8_lossy(&disk.stdout).starts_with("idle"), "{disk:?}");
     let status = read("status");
     let processors =
         |text: &str| text.lines().find(|line| line.starts_with("Cpus_allowed:")).map(str::to_owned);
@@ -57,6 +62,40 @@ fn what_a_caller_has_set_for_itself_is_taken_back() {
     let output = recorded(&sandbox);
     assert!(!stderr(&output).contains("a manager of its own"), "{}", stderr(&output));
     assert_eq!(sandbox.manager_pid(), Some(manager));
+}
+
+/// A group limits what a manager in it may use.
+#[test]
+fn a_caller_outside_of_the_managers_group_has_a_manager_of_its_own() {
+    if !Requirement::MemoryGroups.is_met("a_caller_outside_of_the_managers_group_has_a_manager_of_its_own") {
+        return;
+    }
+    let group = MemoryGroup::new("manager").unwrap();
+    let sandbox = Sandbox::new();
+    let manager = started_by(&sandbox, &format!("echo $$ > {}", group.processes().display()));
+    let said = stderr(&recorded(&sandbox));
+    let limit =
+        format!("the control group of the running trace manager (pid {manager}) may have 536870912 bytes");
+    assert!(
+        said.starts_with(&format!(
+            "trace: {limit} of memory at most: this recording has a manager of its own"
+        )),
+        "{said}"
+    );
+    // From inside of it the manager is as good.
+    let record = format!("echo $$ > {}; exec \"$0\" \"$@\"", group.processes().display());
+    let mut command = sandbox.command("trace");
+    let inside = command.args(["record", "-o", "i.fxt", "--"]).arg(program("emit")).args(["1", "20"]);
+    let mut shell = Command::new("bash");
+    shell.args(["-c", &record]).arg(inside.get_program()).args(inside.get_args());
+    shell.current_dir(sandbox.work_dir());
+    inside.get_envs().for_each(|(name, value)| match value {
+        Some(value) => drop(shell.env(name, value)),
+        None => drop(shell.env_remove(name)),
+    });
+    let output = shell.output().unwrap();
+    assert!(output.status.success() && !stderr(&output).contains("a manager of its own"), "{output:?}");
+    trace_tests::sandbox::kill(manager, rustix::process::Signal::TERM);
 }
 
 /// What only root raises cannot be taken back by others: they get a manager of their own.

@@ -295,6 +295,12 @@ fn an_archive_is_never_larger_than_it_may_be() {
             lost > 0 && said.contains(&format!("{lost} (no room in the archive)")),
             "{mode}: {lost}, {said}"
         );
+        // As advised; a circular buffer keeps the newest.
+        let options = ["--buffering-mode", mode, "--max-size", "64MiB", "--buffer-size", "16"];
+        let said = stderr(&record(&sandbox, &options, &[path("emit"), "1", "2000"]));
+        let archive = Archive::read(&sandbox.file("trace.fxt"));
+        assert_eq!((archive.events.len(), archive.losses.len()), (2000 * 14, 0), "{mode}: {said}");
+        assert!(!said.contains("--max-size"), "{mode}: {said}");
     }
 }
 

@@ -257,6 +257,14 @@ fn a_full_buffer_is_counted() {
     let output = recording.finish();
     assert!(output.status.success(), "{output:?}");
     check(&Archive::read(&sandbox.file("trace.fxt")), &stderr(&output));
+    // As advised.
+    let output = starting(&sandbox, 1, 30_000, 0, "return").env(SIZE.0, "64").output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let output = sandbox.trace(["recover", "-o", "larger.fxt"]);
+    let archive = Archive::read(&sandbox.file("larger.fxt"));
+    let generated: u64 = archive.generated().into_values().sum();
+    assert_eq!((archive.losses.len(), archive.events.len() as u64), (0, generated), "{output:?}");
+    assert!(generated >= EVENTS, "{generated}");
 }
 
 /// A recording that ends before it has begun keeps what it has taken over.

@@ -14,6 +14,7 @@ const LIMITS: [Resource; 6] =
 pub(super) fn take_back() {
     LIMITS.into_iter().for_each(raise);
     let _ = setpriority_process(None, 0);
+    zx_sim::process::schedule_as_usual();
     let mut all = CpuSet::new();
     (0..CpuSet::MAX_CPU).for_each(|processor| all.set(processor));
     let _ = sched_setaffinity(None, &all);
