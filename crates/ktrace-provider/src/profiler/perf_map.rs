@@ -262,8 +262,10 @@ mod tests {
         if user == 0 {
             // Root's files are used for every process, another user's only for that user's processes.
             assert!(PerfMap::open_file(&file, 1).is_some());
-            std::os::unix::fs::chown(&file, Some(2), None).unwrap();
-            assert!(PerfMap::open_file(&file, 1).is_none());
+            // Root of a container may have no other users.
+            if std::os::unix::fs::chown(&file, Some(2), None).is_ok() {
+                assert!(PerfMap::open_file(&file, 1).is_none());
+            }
         } else {
             assert!(PerfMap::open_file(&file, user + 1).is_none());
         }
