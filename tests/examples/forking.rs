@@ -12,6 +12,7 @@
 //! * `threads`: four threads fork at once, while others record;
 //! * `many`: 300 children live at once, and record an event each at the same time; says how many milliseconds
 //!   the slowest took for it;
+//! * `crowd`: four threads of the child come to its first events at once, 2000 of each;
 //! * `making N`: N children, each while another thread makes call sites of new texts, and each makes one;
 //! * `flows`: 20 children hand out work, as the parent does;
 //! * `outlive`: the child prints its pid and lives until stdin is closed, the parent does not wait.
@@ -60,6 +61,20 @@ fn main() {
             }),
             "many" => println!("{}", many()),
             "making" => making(names.next().and_then(|number| number.parse().ok()).expect("a number")),
+            "crowd" => in_child(|| {
+                let barrier = std::sync::Barrier::new(4);
+                std::thread::scope(|scope| {
+                    for thread in 0..4_u64 {
+                        let barrier = &barrier;
+                        scope.spawn(move || {
+                            barrier.wait();
+                            (0..2000_u64).for_each(|n| {
+                                instant!("forking", "crowd", Scope::Thread, "n" => n, "thread" => thread);
+                            });
+                        });
+                    }
+                });
+            }),
             "flows" => {
                 hand_out();
                 for _ in 0..20 {

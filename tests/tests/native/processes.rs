@@ -223,6 +223,39 @@ fn children_are_recorded_by_themselves() {
     }
 }
 
+/// Whichever thread is the first, none records before the recording is there.
+//= docs/recording.md#from-the-first-line
+//= docs/buffer.md#fork
+#[test]
+fn no_event_is_missing_of_threads_that_come_to_the_first_at_once() {
+    if !Requirement::Compilers.is_met("no_event_is_missing_of_threads_that_come_to_the_first_at_once") {
+        return;
+    }
+    let expected: Vec<(u64, u64)> = (0..4).flat_map(|thread| (0..2000).map(move |n| (thread, n))).collect();
+    let check = |sandbox: &Sandbox, file: &str| {
+        let events = Archive::read(&sandbox.file(file)).events;
+        let number = |event: &trace_tests::archive::Event| (event.u64("thread"), event.u64("n"));
+        let mut found: Vec<_> = events.iter().map(number).collect();
+        found.sort_unstable();
+        assert!(found == expected, "{} of {}", found.len(), expected.len());
+    };
+    let programs = Sandbox::new();
+    let program = programs.file("crowd");
+    native::program("gcc", &["crowd.c"], &["-D_GNU_SOURCE", "-pthread"], &program);
+    for _ in 0..10 {
+        let sandbox = Sandbox::new();
+        let mut command = Command::new(&program);
+        command.env("TRACE_RUNTIME_DIR", sandbox.runtime_dir()).env("TRACE_STARTUP", "*");
+        assert!(command.status().expect("it runs").success());
+        assert!(sandbox.trace(["recover", "-o", "start.fxt"]).status.success());
+        check(&sandbox, "start.fxt");
+        let mut command = sandbox.command("trace");
+        let output = command.args(["record", "--"]).arg(&program).arg("child").output().expect("trace runs");
+        assert!(output.status.success(), "{output:?}");
+        check(&sandbox, "trace.fxt");
+    }
+}
+
 /// Whether or not it destroys its provider, and behind its last destructor.
 //= docs/recording.md#from-the-first-line
 #[test]

@@ -48,6 +48,25 @@ fn a_child_is_recorded_from_its_first_event_on() {
     assert!(archive.providers.values().filter(|name| *name == "forking").count() == 2);
 }
 
+/// Whichever thread is the first, all of them wait for the recording.
+//= docs/buffer.md#fork
+#[test]
+fn no_event_is_missing_of_threads_that_come_to_a_childs_first_at_once() {
+    for _ in 0..20 {
+        let archive = record(&["crowd"]);
+        let mut found: Vec<(u64, u64)> = archive
+            .events
+            .iter()
+            .filter(|event| event.name() == "crowd")
+            .map(|event| (event.u64("thread"), event.u64("n")))
+            .collect();
+        found.sort_unstable();
+        let expected: Vec<(u64, u64)> =
+            (0..4).flat_map(|thread| (0..2000).map(move |n| (thread, n))).collect();
+        assert!(found == expected, "{} of {}", found.len(), expected.len());
+    }
+}
+
 #[test]
 fn a_child_that_records_nothing_is_no_provider() {
     let archive = record(&["silent"]);

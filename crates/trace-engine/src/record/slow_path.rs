@@ -42,6 +42,9 @@ pub(crate) fn with_writer<R>(
     at: Option<u64>,
     write: impl Fn(&EventWriter<'_>, u64) -> Result<R, WriteError>,
 ) -> Option<Result<R, WriteError>> {
+    if fork::is_joining() {
+        fork::wait_for_first();
+    }
     match try_with_writer(site, at, &write) {
         Ok(result) => result,
         Err(NoTrace) if fork::is_first_of_child() => try_with_writer(site, at, &write).unwrap_or(None),

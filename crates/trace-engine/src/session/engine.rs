@@ -123,10 +123,10 @@ impl Engine {
             context.begin_run(additional_categories);
             lease::count_run();
             advance_epoch();
-            site::for_each(|site| {
-                if context.wants(site.category(), additional_categories) {
-                    site.switch_on();
-                }
+            // In a forked child all of them may be on.
+            site::for_each(|site| match context.wants(site.category(), additional_categories) {
+                true => site.switch_on(),
+                false => site.switch_off(),
             });
         }
         end_change(State::Started);

@@ -1,13 +1,16 @@
 //! Forked children: they leave their parent's trace, and join one of their own at their first event.
 
-use crate::session::state::{State, end_change};
+use crate::session::lease::Lease;
+use crate::session::observer::epoch;
+use crate::session::state::{State, end_change, state};
 use crate::session::{hook, lease, thread_exit, trace_ref};
 use crate::site::{self, Site, dynamic_sites};
-use crate::sync::{AtomicBool, Ordering, SpinLock};
+use crate::sync::{AtomicU32, Ordering, SpinLock};
 use crate::sys::{self, ForkNotices};
 use crate::thread::registry;
 use core::cell::Cell;
 use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
 /// Installs the notices of exiting threads and of forked children, once for the process.
 pub(super) fn install_notices() {
@@ -69,8 +72,26 @@ extern "C" fn fork_handler() {
 
 /// What a forked child calls at its first event.
 static AT_FIRST_EVENT: OnceLock<fn()> = OnceLock::new();
-/// This process is a forked child that has recorded nothing yet.
-static IS_NEW_CHILD: AtomicBool = AtomicBool::new(false);
+/// How far this process is with its first event, if it is a forked child.
+static CHILD: AtomicU32 = AtomicU32::new(NO_CHILD);
+
+/// It is none, or one that has made a provider by itself.
+const NO_CHILD: u32 = 0;
+/// It has recorded nothing yet.
+const NEW: u32 = 1;
+/// A thread has come to the first event, and waits for the recording. So do all others that come to one.
+const JOINING: u32 = 2;
+/// That thread goes on, and is recorded or not.
+const JOINED: u32 = 3;
+
+std::thread_local! {
+    /// This is the thread that waits for the recording.
+    static IS_JOINING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// How long a thread waits for the one that came to the first event: longer than that one does.
+const JOIN_WAIT: Duration = Duration::from_secs(6);
+const JOIN_INTERVAL: Duration = Duration::from_micros(100);
 
 /// Sets a function that every forked child from now on calls when it comes to its first event, whether its
 /// parent was recording or not. Only the first such function counts. If this process is itself a child that
@@ -78,22 +99,24 @@ static IS_NEW_CHILD: AtomicBool = AtomicBool::new(false);
 pub fn call_at_first_event_of_children(register: fn()) {
     let _ = AT_FIRST_EVENT.set(register);
     install_notices();
-    take_new_child();
-}
-
-/// Whether this is a forked child that has recorded nothing yet.
-#[must_use]
-pub fn is_new_child() -> bool {
-    IS_NEW_CHILD.load(Ordering::Relaxed)
-}
-
-/// Whether this is a child that has recorded nothing yet; from now on it counts as one that has.
-fn take_new_child() -> bool {
-    let is_new = IS_NEW_CHILD.swap(false, Ordering::AcqRel);
-    if is_new {
+    if CHILD.compare_exchange(NEW, NO_CHILD, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
         site::for_each(Site::switch_off);
     }
-    is_new
+}
+
+/// Whether this is a forked child that has not found out yet whether it is recorded.
+#[must_use]
+pub fn is_new_child() -> bool {
+    match CHILD.load(Ordering::Acquire) {
+        NEW => true,
+        JOINING => !has_started(),
+        _ => false,
+    }
+}
+
+/// Whether the sites are those of a run.
+fn has_started() -> bool {
+    matches!(state(), State::Started | State::Stopping | State::Stopped)
 }
 
 /// In a forked child: it never writes into its parent's buffer.
@@ -113,20 +136,73 @@ fn on_fork_in_child() {
     end_change(State::Idle);
     // A site that is on without a trace has the next event look whether this is a new child.
     let is_wanted = AT_FIRST_EVENT.get().is_some();
-    IS_NEW_CHILD.store(is_wanted, Ordering::Relaxed);
+    IS_JOINING.set(false);
+    CHILD.store(if is_wanted { NEW } else { NO_CHILD }, Ordering::Release);
     let switch = if is_wanted { Site::switch_on } else { Site::switch_off };
     site::for_each(switch);
 }
 
-/// At an event without a trace: true if this is a forked child's first, and the child has been given the
-/// opportunity to be recorded.
+/// At an event, before anything is written: whether it has to [wait](wait_for_first).
+#[inline]
+pub(crate) fn is_joining() -> bool {
+    CHILD.load(Ordering::Relaxed) == JOINING
+}
+
+/// Waits until the thread that came to a child's first event knows whether the child is recorded.
+//= docs/buffer.md#fork
+#[cold]
+pub(crate) fn wait_for_first() {
+    let deadline = Instant::now() + JOIN_WAIT;
+    // What that thread records itself meanwhile is of no run; what comes of a run that has started is.
+    while CHILD.load(Ordering::Acquire) == JOINING
+        && !IS_JOINING.get()
+        && !has_started()
+        && Instant::now() < deadline
+    {
+        std::thread::sleep(JOIN_INTERVAL);
+    }
+}
+
+/// At an event without a trace: true if it may have one now, as this is a forked child that has been given
+/// the opportunity to be recorded at its first one.
 pub(crate) fn is_first_of_child() -> bool {
     let Some(register) = AT_FIRST_EVENT.get() else {
         return false;
     };
-    let is_first = take_new_child();
-    if is_first {
-        register();
+    match CHILD.compare_exchange(NEW, JOINING, Ordering::AcqRel, Ordering::Acquire) {
+        Ok(_) => {
+            IS_JOINING.set(true);
+            register();
+            IS_JOINING.set(false);
+            end_joining();
+        }
+        Err(NO_CHILD) => return false,
+        Err(_) => wait_for_first(),
     }
-    is_first
+    true
+}
+
+/// Switches the sites off, which were on so that all events would wait, unless they are those of a run. One
+/// may start at any moment.
+fn end_joining() {
+    while !has_started() {
+        let before = (state(), epoch());
+        if before.0 == State::Changing {
+            std::thread::yield_now();
+            continue;
+        }
+        CHILD.store(JOINED, Ordering::Release);
+        site::for_each(Site::switch_off);
+        if (state(), epoch()) == before {
+            return;
+        }
+        // What the run wants, which has started meanwhile.
+        let lease = Lease::of_thread();
+        site::for_each(|site| {
+            if lease.wants(site.category()) == Some(true) {
+                site.switch_on();
+            }
+        });
+    }
+    CHILD.store(JOINED, Ordering::Release);
 }

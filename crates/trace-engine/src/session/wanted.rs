@@ -4,9 +4,9 @@ use crate::session::fork;
 use crate::session::lease::{self, Lease};
 
 /// Whether the present run wants a category; or whether this is a forked child that has to look at its
-/// first event.
+/// first event, or does so.
 pub(crate) fn wants(lease: &Lease, category: &[u8]) -> bool {
-    lease.wants(category).unwrap_or_else(fork::is_new_child)
+    lease.wants(category) == Some(true) || fork::is_new_child()
 }
 
 /// Whether the present run wants a category, without a block where there is no trace.

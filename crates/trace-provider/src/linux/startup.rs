@@ -25,6 +25,7 @@ use crate::linux::unrecorded::Unrecorded;
 use crate::linux::{atrace, buffer, config};
 pub use crate::startup_options::Options;
 pub(crate) use directory::Directory;
+use std::cell::Cell;
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -83,8 +84,19 @@ pub(crate) enum Purpose {
 }
 
 static RECORDING: Mutex<Option<Recording>> = Mutex::new(None);
-/// The process that has looked at its environment.
+/// The process a thread of which looks, or has looked, at its environment.
+static LOOKING: AtomicU32 = AtomicU32::new(0);
+/// The process that has looked at its environment: what its threads record from now on is recorded.
 static LOOKED: AtomicU32 = AtomicU32::new(0);
+
+std::thread_local! {
+    /// This thread looks at the environment.
+    static IS_LOOKING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// How long a thread waits for the one that looks, which may have to measure the clock's rate.
+const LOOK_WAIT: Duration = Duration::from_secs(5);
+const LOOK_INTERVAL: Duration = Duration::from_micros(100);
 
 /// Begins to record. Events on all threads are recorded from when this returns.
 ///
@@ -130,9 +142,31 @@ pub fn begin_by_environment() {
 /// As [`begin_by_environment`], for a provider of this name.
 pub(crate) fn begin_by_environment_as(name: Option<&str>) {
     let pid = std::process::id();
-    if LOOKED.swap(pid, Ordering::Relaxed) == pid {
+    if LOOKED.load(Ordering::Acquire) == pid {
         return;
     }
+    if LOOKING.swap(pid, Ordering::AcqRel) == pid {
+        wait_for_look(pid);
+        return;
+    }
+    IS_LOOKING.set(true);
+    look(name);
+    IS_LOOKING.set(false);
+    LOOKED.store(pid, Ordering::Release);
+}
+
+/// What this thread is about to record is in the recording that another one begins.
+//= docs/recording.md#from-the-first-line
+#[cold]
+fn wait_for_look(pid: u32) {
+    let deadline = Instant::now() + LOOK_WAIT;
+    // What records meanwhile on the thread that looks is a handler of a signal.
+    while LOOKED.load(Ordering::Acquire) != pid && !IS_LOOKING.get() && Instant::now() < deadline {
+        std::thread::sleep(LOOK_INTERVAL);
+    }
+}
+
+fn look(name: Option<&str>) {
     let text = |name| variable(name).map(|value| value.to_string_lossy().into_owned());
     let Some(categories) = text(CATEGORIES_VARIABLE).filter(|categories| !categories.is_empty()) else {
         return;
