@@ -82,7 +82,17 @@ pub fn cause(directory: &Path, command: Option<Command<'_>>) -> String {
     let found =
         programs.filter_map(|word| Some((word, Executable::read(&crate::command::path_of(word)?).provider?)));
     let launched = found.map(|(word, _)| word).next();
-    if OF_ANOTHER_USER.contains(&short(name)) {
+    // `env VARIABLE=VALUE PROGRAM`
+    let named = words.iter().find_map(|word| word.strip_prefix(RUNTIME_VARIABLE)?.strip_prefix('='));
+    if let Some(named) = named.filter(|named| Path::new(named) != directory && !named.is_empty()) {
+        let named = Shown(named);
+        return format!(
+            "{shown} has the program look for a manager in {named}; record there: {RUNTIME_VARIABLE}={named} trace record"
+        );
+    }
+    if OF_ANOTHER_USER.contains(&short(name))
+        || short(name) == "setpriv" && words.iter().any(|word| word.contains("uid"))
+    {
         return of_another_user(short(name), words);
     }
     match launched {

@@ -74,14 +74,25 @@ fn user(users: &str, named: &str) -> Option<Caller> {
     all.next().or_else(|| named.parse().ok().map(|uid| Caller { uid, gid: uid }))
 }
 
-/// While it lives, this thread makes files of a recording as its user.
-pub fn files() -> Option<FilesAs> {
-    OF_RECORDING.get().copied().flatten().map(|caller| FilesAs::new(caller.uid, caller.gid))
+/// As whom a file is made: as the user of a recording, and where a link of the user's leads.
+fn of_file(is_linked: bool) -> Option<Caller> {
+    if is_linked { of_command() } else { OF_RECORDING.get().copied().flatten() }
 }
 
-/// Why a file of a recording may not have been made.
-pub fn about_files() -> Option<String> {
-    let caller = OF_RECORDING.get().copied().flatten()?;
+/// Whether something belongs to the caller of a command of root's.
+pub fn is_callers(owner: u32) -> bool {
+    of_command().is_some_and(|caller| caller.uid == owner)
+}
+
+/// While it lives, this thread makes files as the user of a recording. A path to them may have links of the
+/// user's.
+pub fn files(is_linked: bool) -> Option<FilesAs> {
+    of_file(is_linked).map(|caller| FilesAs::new(caller.uid, caller.gid))
+}
+
+/// Why a file may not have been made.
+pub fn about_files(is_linked: bool) -> Option<String> {
+    let caller = of_file(is_linked)?;
     Some(format!("it is made as user {}, who called sudo; --user root makes it as root", caller.uid))
 }
 

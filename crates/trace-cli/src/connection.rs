@@ -103,7 +103,11 @@ pub fn is_roots(directory: &Path) -> bool {
 
 /// The command that recovers what a recording of this process has left.
 pub fn recover_command() -> &'static str {
-    if USED.get().is_some_and(|used| is_roots(used)) { "sudo trace recover" } else { "trace recover" }
+    let is_of_root = |used: &PathBuf| {
+        let owner = std::fs::metadata(used).map(|found| found.uid());
+        is_roots(used) || owner.is_ok_and(|owner| owner == 0) && caller::of_command().is_some()
+    };
+    if USED.get().is_some_and(is_of_root) { "sudo trace recover" } else { "trace recover" }
 }
 
 /// Connects to a running manager, if there is one. For root as a user's caller: that user's, and else root's;

@@ -10,7 +10,7 @@ use ktrace_provider::{NAME, Options, READY, categories, cpu_counters, metrics, p
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{ChildStderr, Command, Stdio};
 use std::time::{Duration, Instant};
 use trace_protocol::controller::{
@@ -48,7 +48,11 @@ pub fn run(options: &Ktrace) -> Result<(), Failure> {
 pub fn help() -> String {
     let tool = std::env::current_exe().map_or_else(|_| "trace".into(), |tool| tool.display().to_string());
     let directories = connection::directories();
-    let used = directories.iter().find(|directory| directory.exists()).or(directories.first());
+    let is_usable = |directory: &&PathBuf| {
+        let own = rustix::process::geteuid().as_raw();
+        std::fs::metadata(directory).is_ok_and(|found| [0, own].contains(&found.uid()))
+    };
+    let used = directories.iter().find(is_usable).or(directories.first());
     let directory = used.map_or_else(String::new, |used| format!("{RUNTIME_VARIABLE}={} ", used.display()));
     let is_roots = used.is_some_and(|used| connection::is_roots(used));
     format!("sudo {directory}{tool} {}", if is_roots { "record" } else { "ktrace" })

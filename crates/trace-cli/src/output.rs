@@ -45,6 +45,8 @@ struct Directory {
     descriptor: Arc<OwnedFd>,
     /// Its path; empty for the current one.
     path: PathBuf,
+    /// A link of the caller's leads to it, where root writes with the caller's rights.
+    is_linked: bool,
 }
 
 /// A file under a temporary name, removed when this is dropped.
@@ -114,7 +116,7 @@ impl TemporaryFile {
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let path = directory.path.join(&name);
         let make = || {
-            let _files = caller::files();
+            let _files = caller::files(directory.is_linked);
             openat(&directory.descriptor, &name, flags, NEW_MODE)
         };
         let (unfinished, file) = Unfinished::file(&directory.descriptor, name.clone(), make)?;
@@ -221,7 +223,7 @@ impl OutputFile {
     #[cfg(feature = "query")]
     pub fn create_in(descriptor: OwnedFd, path: PathBuf, name: OsString) -> Result<Self, Failure> {
         let place = path.join(&name);
-        let directory = Directory { descriptor: Arc::new(descriptor), path };
+        let directory = Directory { descriptor: Arc::new(descriptor), path, is_linked: false };
         let file = TemporaryFile::create(&directory, ".partial").map_err(|why| cannot_write(&place, why))?;
         Ok(Self { file, path: place, name, others: Some(Vec::new()) })
     }
@@ -293,7 +295,7 @@ pub fn create_new(path: &Path) -> Result<Option<(File, PathBuf)>, Failure> {
     }
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let made = {
-        let _files = caller::files();
+        let _files = caller::files(place.directory.is_linked);
         openat(&place.directory.descriptor, &place.name, flags, NEW_MODE)
     };
     match made {

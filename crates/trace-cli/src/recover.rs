@@ -2,6 +2,7 @@
 
 use crate::args::Recover;
 use crate::args::format::{Compression, Format, of_name};
+use crate::caller;
 use crate::connection;
 use crate::counted::Counted;
 use crate::exit::Failure;
@@ -139,6 +140,7 @@ fn looked(options: &Recover) -> String {
 }
 
 fn recover(options: &Recover) -> Result<(), Failure> {
+    caller::begin(None)?;
     let (output_file, others) = match &options.output_file {
         Some(path) => (path.clone(), None),
         // An archive that was recovered before is not replaced: its buffers were deleted.

@@ -3,6 +3,7 @@
 //= docs/svg.md#the-command
 
 use crate::args::viewing::Report;
+use crate::caller;
 use crate::convert;
 use crate::counted::Counted;
 use crate::exit::Failure;
@@ -146,7 +147,8 @@ fn to_file(input: &Path, form: Form, output: &Path) -> Result<(Summary, PathBuf)
 fn show(path: &Path) {
     let has_display =
         ["DISPLAY", "WAYLAND_DISPLAY", "BROWSER"].iter().any(|name| std::env::var_os(name).is_some());
-    if has_display && open::that_detached(path).is_err() {
+    // Not as root, what a user wrote.
+    if has_display && caller::of_command().is_none() && open::that_detached(path).is_err() {
         say!("trace: no browser found; open the file in one");
     }
 }

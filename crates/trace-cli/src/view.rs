@@ -16,6 +16,7 @@ mod site;
 mod viewer;
 
 use crate::args::viewing::View;
+use crate::caller;
 use crate::convert::for_viewer;
 use crate::exit::Failure;
 use crate::input::{is_for_perfetto, is_stdin, name, open, problem};
@@ -86,7 +87,8 @@ fn say_forward(port: u16) {
 fn open_browser(options: &View, page: &str) {
     let has_display =
         ["DISPLAY", "WAYLAND_DISPLAY", "BROWSER"].iter().any(|name| std::env::var_os(name).is_some());
-    if !options.no_open && has_display && open::that_detached(page).is_err() {
+    let is_own = caller::of_command().is_none();
+    if !options.no_open && has_display && is_own && open::that_detached(page).is_err() {
         say!("trace: no browser found; open the address in one");
     }
 }

@@ -122,6 +122,7 @@ impl PartialFile {
             path,
             device: metadata.dev(),
             inode: metadata.ino(),
+            owner: Some(metadata.uid()),
         })
     }
 }

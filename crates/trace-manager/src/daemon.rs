@@ -250,6 +250,10 @@ impl Daemon {
 
     /// A client has connected that was not accepted yet.
     fn has_late_client(&mut self) -> bool {
+        // One that has found the socket, and has not connected yet, is refused: it starts the next manager.
+        if !self.place.is_provisioner_inherited() {
+            self.provisioner.refuse_all();
+        }
         let _ = self.clients.accept(&self.provisioner, &self.io);
         !self.clients.is_empty()
     }

@@ -106,7 +106,10 @@ fn spec() -> impl Strategy<Value = ProviderSpec> {
 
 fn archive_file() -> impl Strategy<Value = ArchiveFile> {
     let path = text(limits::MAX_PATH_BYTES);
-    (path, any::<(u64, u64)>()).prop_map(|(path, (device, inode))| ArchiveFile { path, device, inode })
+    (path, any::<(u64, u64)>()).prop_map(|(path, (device, inode))| {
+        let owner = (inode % 2 == 0).then_some(device as u32);
+        ArchiveFile { path, device, inode, owner }
+    })
 }
 
 fn trace_config() -> impl Strategy<Value = TraceConfig> {

@@ -7,7 +7,7 @@ use crate::sys;
 use rustix::fs::{Mode, OFlags};
 use rustix::net::sockopt;
 use rustix::net::{
-    AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix,
+    AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, Shutdown, SocketAddrUnix,
     SocketFlags, SocketType,
 };
 use std::fs::Permissions;
@@ -297,6 +297,12 @@ impl Listener {
         rustix::net::accept_with(&self.socket, flags)
             .map(|socket| Channel(Handle::new(socket)))
             .map_err(|source| Error::of_transfer("cannot accept a connection", source))
+    }
+
+    /// Refuses all further connections, at once also those that are being made; those that were made before
+    /// can still be accepted. So it is for all processes that have the socket.
+    pub fn refuse_all(&self) {
+        let _ = rustix::net::shutdown(&self.socket, Shutdown::Read);
     }
 
     /// The path that it listens at.

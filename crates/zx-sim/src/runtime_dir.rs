@@ -134,6 +134,10 @@ impl RuntimeDir {
             Err(rustix::io::Errno::EXIST) => false,
             Err(source) => return Err(Error::io(format!("cannot create {}", path.display()), source)),
         };
+        if is_new {
+            // Restores bits that the umask has cleared. No other user can replace it: see above.
+            rustix::fs::chmodat(rustix::fs::CWD, path, expected, AtFlags::empty()).map_err(failed)?;
+        }
         let seen = rustix::fs::statat(rustix::fs::CWD, path, AtFlags::SYMLINK_NOFOLLOW).map_err(failed)?;
         match FileType::from_raw_mode(seen.st_mode) {
             FileType::Directory => {}
@@ -148,10 +152,7 @@ impl RuntimeDir {
         if stat.st_uid != uid {
             return Err(problem(Unsafe::Owner { found: stat.st_uid, expected: uid }));
         }
-        if is_new {
-            // Restores bits that the umask has cleared.
-            rustix::fs::fchmod(&directory, expected).map_err(failed)?;
-        } else {
+        if !is_new {
             let (found, expected) = (stat.st_mode & 0o777, expected.bits());
             if found != expected {
                 return Err(problem(Unsafe::Mode { found, expected }));
@@ -298,6 +299,10 @@ fn places_of(uid: u32, name: &str) -> Vec<PathBuf> {
     let private = private_base(uid);
     if places.is_empty() || private.is_dir() {
         places.push(private.join(name));
+    }
+    // Where no other user can make one.
+    if uid == 0 && Path::new("/run").is_dir() {
+        places.push(Path::new("/run").join(format!("{name}-0")));
     }
     places
 }

@@ -42,7 +42,7 @@ impl Lender {
             buffering_mode: BufferingMode::Streaming,
             buffer_size_megabytes_hint: 1,
             confirms: true,
-            file: Some(ArchiveFile { path, device, inode }),
+            file: Some(ArchiveFile { path, device, inode, owner: None }),
             ..TraceConfig::default()
         };
         let session = scene.client.begin_into(config, output, their_output);

@@ -101,7 +101,7 @@ impl World {
 }
 
 pub(super) fn may_mount(test: &str) -> bool {
-    Requirement::Mounts.is_met(test) && Requirement::PidNamespaces.is_met(test)
+    [Requirement::Root, Requirement::Mounts, Requirement::PidNamespaces].iter().all(|one| one.is_met(test))
 }
 
 /// What is there before the recording begins.

@@ -104,6 +104,47 @@ fn the_users_manager_is_used_if_there_is_one() {
     ));
 }
 
+/// Her file and the buffers are joined, by root and into a file of hers.
+//= docs/recovery.md#recovery
+#[test]
+fn a_recording_by_sudo_that_is_cut_off_is_recovered() {
+    if !may_mount("a_recording_by_sudo_that_is_cut_off_is_recovered") {
+        return;
+    }
+    let mut world = world();
+    world.alice(Session::None, "mkdir hers");
+    world.run(&format!("(cd hers; {SUDO} ../trace start --buffering-mode streaming -o cut.fxt)"));
+    world.run("until ./trace list-providers | grep -q 'recorded by'; do sleep 0.01; done");
+    world.run("kill -KILL $(cat /run/trace/lock)");
+    // A link of hers leads where only root may write.
+    world.run("mkdir -m 755 roots");
+    world.alice(Session::None, "ln -s ../roots/x.fxt hers/link.fxt");
+    world.run(&format!("(cd hers; ! {SUDO} ../trace recover -o link.fxt; ls ../roots > ../left; ! {SUDO} ../trace report -o link.fxt cut.fxt)"));
+    world.run("[ ! -s left ] && [ -z \"$(ls roots)\" ]");
+    world.run(&format!("(cd hers; {SUDO} ../trace recover)"));
+    assert!(!world.said().contains("it is another file"), "{}", world.said());
+    assert_eq!(users(&mut world, "hers/recovered.fxt"), [ALICE]);
+}
+
+/// Another user has taken both names of root's.
+//= docs/protocol.md#where-processes-meet
+#[test]
+fn squatters_keep_root_from_nothing() {
+    if !may_mount("squatters_keep_root_from_nothing") {
+        return;
+    }
+    let mut world = world();
+    world.run("mkdir /dev/shm/trace-0 /tmp/trace-0 && chown 1:1 /dev/shm/trace-0 /tmp/trace-0");
+    world.run(&format!("{SUDO} ./trace record --duration 1s -o a.fxt"));
+    assert_eq!(users(&mut world, "a.fxt"), [ALICE]);
+    world.run("./trace record -o b.fxt -- ./emit 1 3");
+    // No limit of the first caller's harms another one.
+    world.run(&format!("(ulimit -f 8; {SUDO} ./trace list-providers)"));
+    world.run("grep 'Max file size *unlimited *unlimited' /proc/$(cat /run/trace/lock)/limits");
+    world.run(&format!("{SUDO} ./trace doctor --no-self-trace"));
+    assert!(world.said().contains("/run/trace, of root's manager"), "{}", world.said());
+}
+
 #[test]
 fn only_root_names_another_user() {
     if !may_mount("only_root_names_another_user") {

@@ -272,7 +272,10 @@ impl Evaluation {
             }
             Value::Errors => {
                 let errors = (losses.errors() + self.errors) as f64;
-                (Some(errors), Bounds::exactly(errors), Vec::new(), false)
+                match self.missing.is_empty() {
+                    true => (Some(errors), Bounds::exactly(errors), Vec::new(), false),
+                    false => (Some(errors), Bounds::at_least(errors), self.missing.clone(), false),
+                }
             }
         };
         let verdict = match value {

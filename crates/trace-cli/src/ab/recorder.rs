@@ -98,6 +98,10 @@ impl Recorder {
         if let Some(size) = options.buffer_size {
             more.extend(["--buffer-size".to_owned(), size.0.to_string()]);
         }
+        // What is kept is the user's who has called `sudo`; the rest is in a directory of root's.
+        if options.keep.is_none() {
+            more.extend(["--user", "root"].map(str::to_owned));
+        }
         // It would start on demand, too, and stay for a while after the last run.
         let manager = Command::new(&tool)
             .args(["manager", "--on-demand"])
@@ -126,15 +130,7 @@ impl Recorder {
         };
         let stderr = File::create(&printed).map_err(|error| failed(&error))?;
         let mut child = Command::new(&self.tool)
-            .args([
-                "record",
-                "--parent",
-                &std::process::id().to_string(),
-                "--no-verify-trace",
-                "--user",
-                "root",
-                "-o",
-            ])
+            .args(["record", "--parent", &std::process::id().to_string(), "--no-verify-trace", "-o"])
             .arg(path)
             .args(&self.options)
             .arg("--")

@@ -2,10 +2,12 @@
 //= docs/ab.md#recordings
 
 use crate::analysis;
+use crate::caller;
 use crate::exit::Failure;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::ErrorKind;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 use trace_analysis::ab::run::{Run, Statistic};
@@ -60,7 +62,11 @@ impl Recordings {
     /// A new directory, which stays.
     pub fn create(directory: &Path) -> Result<Self, Failure> {
         let cannot = |why: String| Failure::new(format!("--keep {}: {why}", directory.display()));
-        match fs::create_dir(directory) {
+        let made = {
+            let _files = caller::files(true);
+            fs::DirBuilder::new().mode(0o700).create(directory)
+        };
+        match made {
             Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(cannot(error.to_string())),
             Err(_) => {
                 let mut entries = fs::read_dir(directory).map_err(|error| cannot(error.to_string()))?;
@@ -145,7 +151,10 @@ impl Recordings {
         let [old, new] = commands.clone();
         let text = serde_json::to_vec_pretty(&About { version: VERSION, runs, seed, old, new });
         let path = self.directory.join(ABOUT);
-        let written = text.map_err(Into::into).and_then(|text| fs::write(&path, text));
+        let written = text.map_err(Into::into).and_then(|text| {
+            let _files = caller::files(true).filter(|_| self.temporary.is_none());
+            fs::write(&path, text)
+        });
         written.map_err(|error| Failure::new(format!("cannot write {}: {error}", path.display())))
     }
 

@@ -32,7 +32,7 @@ pub struct Recording {
     /// As root, record only programs of this user and of root, and make files as this user (default: the
     /// caller of sudo). A name or a number; `root` stands for all users
     #[arg(long, value_name = "USER")]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip)]
     pub user: Option<String>,
     /// Stop after this long, such as 10s, 500ms or 1.5
     #[arg(long, value_name = "TIME")]

@@ -3,11 +3,12 @@
 use super::Finding;
 use crate::connection::{self, ENOUGH_MIB, free_mebibytes, is_in_memory, is_roots, own_directory};
 use crate::manager_state::{self, State};
-use crate::{kernel, recover};
+use crate::{caller, kernel, recover};
 use indicatif::HumanBytes;
 use ktrace_provider::tracefs::Tracefs;
 use rustix::process::{Resource, getrlimit};
 use std::fmt::Display;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use trace_archive::recovery::Session;
 use trace_protocol::names::RUNTIME_VARIABLE;
@@ -58,8 +59,15 @@ fn runtime_directory() -> (Finding, Option<PathBuf>) {
     const NAME: &str = "runtime directory";
     // A manager that runs is used, wherever it is.
     let found = connection::find().ok().flatten().map(|manager| manager.directory().to_owned());
-    if let Some(roots) = found.as_ref().filter(|directory| is_roots(directory)) {
+    let metadata = found.as_ref().and_then(|directory| std::fs::metadata(directory).ok());
+    let is_for_all = metadata.as_ref().is_some_and(|found| found.mode() & 0o077 != 0 && found.uid() == 0);
+    let is_callers = metadata.is_some_and(|found| caller::is_callers(found.uid()));
+    if let Some(roots) = found.as_ref().filter(|directory| is_roots(directory) || is_for_all) {
         let detail = format!("{}, of root's manager, which makes the buffers elsewhere", roots.display());
+        return (Finding::works(NAME, detail), None);
+    }
+    if let Some(callers) = found.as_ref().filter(|_| is_callers) {
+        let detail = format!("{}, of the manager of the user who has called sudo", callers.display());
         return (Finding::works(NAME, detail), None);
     }
     let Some(first) = found.or_else(|| connection::directories().into_iter().next()) else {

@@ -51,7 +51,7 @@ impl Folder {
                 Found::Directory => {}
                 Found::Nothing => {
                     let make = || {
-                        let _files = caller::files();
+                        let _files = caller::files(place.directory.is_linked);
                         mkdirat(directory, &place.name, NEW_MODE)
                     };
                     match Unfinished::directory(directory, place.name.clone(), make) {
@@ -77,7 +77,8 @@ impl Folder {
         let place = last.ok_or_else(|| other(ResolveError::NoName))?;
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let descriptor = openat(&place.directory.descriptor, &place.name, flags, Mode::empty())?;
-        let directory = Directory { descriptor: Arc::new(descriptor), path: place.path() };
+        let is_linked = place.directory.is_linked;
+        let directory = Directory { descriptor: Arc::new(descriptor), path: place.path(), is_linked };
         Ok(Self { files: RefCell::default(), directory, made })
     }
 

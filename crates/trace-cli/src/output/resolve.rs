@@ -108,7 +108,7 @@ impl ResolvedPath {
         let mut path_so_far = PathBuf::new();
         let mut directory = open_directory(Path::new("."), &path_so_far)?;
         let mut left: VecDeque<Step> = steps(path).collect();
-        let mut links = 0;
+        let (mut links, mut is_linked) = (0, false);
         while let Some(step) = left.pop_front() {
             let name = match step {
                 Step::Root => {
@@ -126,7 +126,7 @@ impl ResolvedPath {
             let found = match openat(&directory, &name, LOOK, Mode::empty()) {
                 Ok(found) => found,
                 Err(rustix::io::Errno::NOENT) if left.is_empty() => {
-                    return Ok(Self::new(directory, path_so_far, name, Found::Nothing));
+                    return Ok(Self::new(directory, path_so_far, is_linked, name, Found::Nothing));
                 }
                 Err(error) => return Err(failed(error)),
             };
@@ -139,6 +139,7 @@ impl ResolvedPath {
                             owner: status.st_uid,
                         });
                     }
+                    is_linked |= caller::is_callers(status.st_uid);
                     links += 1;
                     if links > MAX_LINKS {
                         return Err(ResolveError::Links(path.to_owned()));
@@ -148,7 +149,7 @@ impl ResolvedPath {
                     steps(&target).rev().for_each(|step| left.push_front(step));
                 }
                 FileType::Directory if left.is_empty() && name != OsStr::new("..") => {
-                    return Ok(Self::new(directory, path_so_far, name, Found::Directory));
+                    return Ok(Self::new(directory, path_so_far, is_linked, name, Found::Directory));
                 }
                 FileType::Directory => {
                     directory = found;
@@ -156,16 +157,16 @@ impl ResolvedPath {
                 }
                 kind if left.is_empty() => {
                     let found = if kind == FileType::RegularFile { Found::File } else { Found::Other };
-                    return Ok(Self::new(directory, path_so_far, name, found));
+                    return Ok(Self::new(directory, path_so_far, is_linked, name, found));
                 }
                 _ => return Err(failed(rustix::io::Errno::NOTDIR)),
             }
         }
-        Ok(Self::new(directory, path_so_far, ".".into(), Found::Directory))
+        Ok(Self::new(directory, path_so_far, is_linked, ".".into(), Found::Directory))
     }
 
-    fn new(directory: OwnedFd, path: PathBuf, name: OsString, found: Found) -> Self {
-        Self { directory: Directory { descriptor: Arc::new(directory), path }, name, found }
+    fn new(directory: OwnedFd, path: PathBuf, is_linked: bool, name: OsString, found: Found) -> Self {
+        Self { directory: Directory { descriptor: Arc::new(directory), path, is_linked }, name, found }
     }
 
     /// The path without symbolic links.
@@ -176,7 +177,8 @@ impl ResolvedPath {
     /// Why a file cannot be made here.
     pub fn cannot_create(&self, why: &io::Error) -> Failure {
         let directory = shown(&self.directory.path).display();
-        let as_whom = caller::about_files().filter(|_| why.kind() == io::ErrorKind::PermissionDenied);
+        let as_whom = caller::about_files(self.directory.is_linked)
+            .filter(|_| why.kind() == io::ErrorKind::PermissionDenied);
         let why = as_whom.map_or_else(|| why.to_string(), |as_whom| format!("{why}; {as_whom}"));
         super::cannot_write(&self.path(), format!("directory {directory}: {why}"))
     }

@@ -414,6 +414,7 @@ impl Destination {
             path,
             device: metadata.dev(),
             inode: metadata.ino(),
+            owner: Some(metadata.uid()),
         })
     }
 

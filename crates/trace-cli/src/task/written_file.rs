@@ -67,7 +67,7 @@ mod tests {
 
     fn known(path: &Path) -> ArchiveFile {
         let found = fs::metadata(path).unwrap();
-        ArchiveFile { path: String::new(), device: found.dev(), inode: found.ino() }
+        ArchiveFile { path: String::new(), device: found.dev(), inode: found.ino(), owner: None }
     }
 
     //= docs/protocol.md#tasks

@@ -30,5 +30,9 @@ pub(crate) fn allow_many_descriptors() {
 
 fn raise(resource: Resource) {
     let limit = getrlimit(resource);
+    // Root may raise the hard limit.
+    if setrlimit(resource, Rlimit { current: None, maximum: None }).is_ok() {
+        return;
+    }
     let _ = setrlimit(resource, Rlimit { current: limit.maximum, ..limit });
 }

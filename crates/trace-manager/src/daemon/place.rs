@@ -82,6 +82,11 @@ impl Place {
         self.entrances.open_again()
     }
 
+    /// The socket for clients is another process's, and stays.
+    pub fn is_provisioner_inherited(&self) -> bool {
+        self.entrances.is_provisioner_inherited()
+    }
+
     /// Removes the sockets.
     pub fn leave(&self) {
         self.entrances.remove(&self.runtime);

@@ -40,6 +40,7 @@ const SPEC_CATEGORIES: Field = Field::new(3, "categories");
 const FILE_PATH: Field = Field::new(1, "file path bytes");
 const FILE_DEVICE: Field = Field::new(2, "device");
 const FILE_INODE: Field = Field::new(3, "inode");
+const FILE_OWNER: Field = Field::new(4, "owner");
 
 /// The limit for all arguments together is [`MAX_COMMAND_LINE_BYTES`].
 const COMMAND_LINE_LIMITS: ListLimits = ListLimits {
@@ -132,6 +133,8 @@ pub struct ArchiveFile {
     pub device: u64,
     /// Its inode there.
     pub inode: u64,
+    /// The user that owns it, if that is another one than the client's: believed of root alone.
+    pub owner: Option<u32>,
 }
 
 /// Settings for the providers with one name.
@@ -309,6 +312,7 @@ impl ArchiveFile {
         table.put(FILE_PATH, &self.path);
         table.put(FILE_DEVICE, &self.device);
         table.put(FILE_INODE, &self.inode);
+        table.put_some(FILE_OWNER, self.owner.as_ref());
         Ok(table)
     }
 
@@ -317,6 +321,7 @@ impl ArchiveFile {
             path: table.require_string(FILE_PATH, MAX_PATH_BYTES)?,
             device: table.require(FILE_DEVICE)?,
             inode: table.require(FILE_INODE)?,
+            owner: table.find(FILE_OWNER)?,
         })
     }
 }

@@ -101,6 +101,7 @@ fn task_end(triggered: Option<Triggered>) -> TaskEnd {
         path: "/home/me/trace.fxt".to_owned(),
         device: 0x803,
         inode: 4711,
+        owner: None,
     });
     TaskEnd { options: task_options(), result, triggered, file }
 }
@@ -163,7 +164,7 @@ pub fn trace_config() -> TraceConfig {
 /// What the archive is written into is known, and how far.
 fn confirmed_config() -> TraceConfig {
     let path = "/home/me/trace.partial.fxt".to_owned();
-    let file = Some(ArchiveFile { path, device: 0x803, inode: 4711 });
+    let file = Some(ArchiveFile { path, device: 0x803, inode: 4711, owner: None });
     let write_period_milliseconds = Some(1000);
     let keep_ended_bytes = 1 << 20;
     TraceConfig {

@@ -197,7 +197,9 @@ fn may_be_trusted(registry: &Channel) -> bool {
     let called_by = || variable(SUDO_VARIABLE)?.to_str()?.parse::<u32>().ok();
     let is_callers =
         |user: u32| own.is_root() && IS_FOR_CALLER.load(Ordering::Relaxed) && called_by() == Some(user);
-    let is_trusted = |user: u32| user == own.as_raw() || user == 0 || is_callers(user);
+    // A process of root's may act as another user for a while.
+    let is_own = |user: u32| user == own.as_raw() && user == rustix::process::getuid().as_raw();
+    let is_trusted = |user: u32| is_own(user) || user == 0 || is_callers(user);
     registry.peer().is_ok_and(|manager| is_trusted(manager.uid))
 }
 

@@ -93,3 +93,17 @@ fn a_place_that_cannot_be_used_is_named() {
     );
     assert_eq!(directory.path().read_dir().unwrap().count(), 1, "nothing is left behind");
 }
+
+/// Those that have connected before are served, and no other waits in vain.
+#[test]
+fn what_refuses_all_still_has_those_before() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("socket");
+    let listener = Listener::bind(&path).unwrap();
+    let before = Channel::connect(&path).unwrap();
+    listener.refuse_all();
+    assert!(matches!(Channel::connect(&path), Err(error) if !matches!(error, Error::ShouldWait)));
+    before.write(b"first", Vec::new()).unwrap();
+    assert_eq!(listener.accept().unwrap().read().unwrap().bytes, b"first");
+    assert!(listener.accept().is_err());
+}

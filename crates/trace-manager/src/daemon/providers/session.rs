@@ -74,8 +74,11 @@ impl Providers {
         let wall_clock = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
         let wall_clock_ns = u64::try_from(wall_clock).unwrap_or(u64::MAX);
         let rate = self.clock.ticks_per_second;
+        // Root may record for another user, who has the file then.
+        let is_root = uid == Uid::ROOT;
+        let whose = config.user.filter(|_| is_root).unwrap_or(uid.0);
         let command_line = if config.privacy { Vec::new() } else { config.command_line.clone() };
-        let mut info = SessionInfo::new(mode, rate, wall_clock_ns, command_line).of_user(uid.0);
+        let mut info = SessionInfo::new(mode, rate, wall_clock_ns, command_line).of_user(whose);
         info.runtime =
             Some(self.runtime.display().to_string()).filter(|_| self.runtime != self.buffers.path());
         info.programs.clone_from(&config.programs);
@@ -84,7 +87,7 @@ impl Providers {
             path: file.path,
             device: file.device,
             inode: file.inode,
-            uid: uid.0,
+            uid: file.owner.filter(|_| is_root).unwrap_or(uid.0),
         });
         let mut session = Session {
             directory: None,

@@ -32,7 +32,7 @@ impl Spool {
     /// Starts writing into a file, and returns the file's identity.
     pub fn start(file: Handle, path: String) -> Result<(Self, FileWriter, ArchiveFile), SpoolError> {
         let (device, inode) = file.file().ok_or(SpoolError::NoFile)?;
-        let archive = ArchiveFile { path: path.clone(), device, inode };
+        let archive = ArchiveFile { path: path.clone(), device, inode, owner: None };
         let (done, end) = Socket::pair()?;
         let (writer, mut writing) = FileWriter::new(file)?;
         let discarder = writing.discarder();
