@@ -86,8 +86,9 @@ pub fn is_callers(owner: u32) -> bool {
 
 /// While it lives, this thread makes files as the user of a recording. A path to them may have links of the
 /// user's.
-pub fn files(is_linked: bool) -> Option<FilesAs> {
-    of_file(is_linked).map(|caller| FilesAs::new(caller.uid, caller.gid))
+pub fn files(is_linked: bool) -> rustix::io::Result<Option<FilesAs>> {
+    let files = of_file(is_linked).map(|caller| FilesAs::new(caller.uid, caller.gid));
+    files.transpose().map_err(|_| rustix::io::Errno::PERM)
 }
 
 /// Why a file may not have been made.

@@ -15,7 +15,7 @@ use trace_format::shown::Shown;
 use trace_protocol::controller::Refusal;
 use trace_protocol::names::RUNTIME_VARIABLE;
 use zx_sim::Unsafe;
-use zx_sim::process::start_time;
+use zx_sim::process::{FilesAs, start_time};
 
 /// Directories in which a runtime directory may be made, the best first: in memory, then on disks.
 const BASES: [&str; 3] = ["/dev/shm", "/tmp", "/var/tmp"];
@@ -117,14 +117,14 @@ pub fn find() -> Result<Option<Connection>, Failure> {
     if let Some(directory) = USED.get() {
         return Ok(Connection::find_of(directory, caller::of_command().map(|caller| caller.uid))?);
     }
-    let users = of_caller();
-    if users.as_ref().is_some_and(|users| announces_recording(users.directory())) {
-        return Ok(users);
+    if caller::of_command().is_none() || is_named() {
+        return Ok(Connection::find()?);
     }
-    let roots = Connection::find()?;
-    let is_roots =
-        users.is_none() || roots.as_ref().is_some_and(|roots| announces_recording(roots.directory()));
-    Ok(if is_roots { roots } else { users })
+    let for_all = directories().last().and_then(|last| Connection::find_in(last).ok().flatten());
+    let mut found: Vec<Connection> =
+        [of_caller(), for_all, Connection::find()?].into_iter().flatten().collect();
+    let records = found.iter().position(|manager| announces_recording(manager.directory()));
+    Ok((!found.is_empty()).then(|| found.swap_remove(records.unwrap_or(0))))
 }
 
 /// The running manager of the user who has called `sudo`.
@@ -153,7 +153,11 @@ pub fn open() -> Result<Connection, Failure> {
 //= docs/recording.md#as-root
 pub fn open_for(is_of_root: bool) -> Result<Connection, Failure> {
     let is_of_caller = caller::of_command().is_some() && !is_named();
-    let found = if is_of_root && is_of_caller { None } else { find()? };
+    // Root's own manager has no program of the caller's.
+    let found = match is_of_caller && USED.get().is_none() {
+        true => of_caller().filter(|_| !is_of_root),
+        false => find()?,
+    };
     let connection = match found {
         Some(found) => found,
         None if is_of_caller => Connection::open_for_all(&Tool::ThisProgram)?,
@@ -161,6 +165,14 @@ pub fn open_for(is_of_root: bool) -> Result<Connection, Failure> {
     };
     let _ = USED.set(connection.directory().to_owned());
     Ok(connection)
+}
+
+/// While it lives, this thread handles files that a manager has named. What another user's manager says of
+/// them may be anything.
+pub fn named_files(connection: &Connection) -> Result<Option<FilesAs>, Failure> {
+    let is_roots = connection.manager_user() == Some(0);
+    let files = if is_roots { Ok(None) } else { caller::files(true) };
+    files.map_err(|error| Failure::new(format!("cannot act as the user who has called sudo: {error}")))
 }
 
 /// The user to whose programs a recording with a manager has to be limited.

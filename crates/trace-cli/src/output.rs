@@ -116,7 +116,7 @@ impl TemporaryFile {
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let path = directory.path.join(&name);
         let make = || {
-            let _files = caller::files(directory.is_linked);
+            let _files = caller::files(directory.is_linked)?;
             openat(&directory.descriptor, &name, flags, NEW_MODE)
         };
         let (unfinished, file) = Unfinished::file(&directory.descriptor, name.clone(), make)?;
@@ -192,12 +192,14 @@ impl TemporaryFile {
             set_mode(&self.file, mode);
         }
         self.file.sync_all()?;
+        let _files = caller::files(self.directory.is_linked)?;
         self.unfinished.rename(&self.file, name)
     }
 
     /// The same, if no file has the name; false if one has.
     fn finish_new(&mut self, name: &OsStr) -> io::Result<bool> {
         self.file.sync_all()?;
+        let _files = caller::files(self.directory.is_linked)?;
         self.unfinished.rename_new(&self.file, name)
     }
 }
@@ -294,10 +296,8 @@ pub fn create_new(path: &Path) -> Result<Option<(File, PathBuf)>, Failure> {
         return Ok(None);
     }
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let made = {
-        let _files = caller::files(place.directory.is_linked);
-        openat(&place.directory.descriptor, &place.name, flags, NEW_MODE)
-    };
+    let made = caller::files(place.directory.is_linked)
+        .and_then(|_files| openat(&place.directory.descriptor, &place.name, flags, NEW_MODE));
     match made {
         Ok(file) => {
             let file = File::from(file);

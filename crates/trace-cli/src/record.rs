@@ -66,6 +66,8 @@ pub fn run(options: args::Record) -> Result<u8, Failure> {
     parent.map(end_with).transpose()?;
     let was_interrupted = note_signals()?;
     let mut destination = Destination::create_partial(options)?;
+    // The kernel forgets this where files are made as another user.
+    parent.map(end_with).transpose()?;
     if destination.is_stdout() && options.trigger.iter().any(|trigger| trigger.is_snapshot()) {
         return Err(Failure::usage(
             "--trigger: snapshots are named after the trace's file, and stdout has no name",

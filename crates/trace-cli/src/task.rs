@@ -99,7 +99,9 @@ pub fn start(options: &Start) -> Result<(), Failure> {
         if File::open(&path).is_ok_and(|mut file| has_events(&mut file)) {
             return add_kept(failure, &path);
         }
-        let _ = std::fs::remove_file(&path);
+        if caller::files(true).is_ok_and(|_files| std::fs::remove_file(&path).is_err()) {
+            say!("trace: warning: {} is left", path.display());
+        }
         failure
     })?;
     let status = status_of(&mut connection, task)?;
@@ -177,6 +179,7 @@ pub fn stop(options: &Stop) -> Result<(), Failure> {
     let none = || Failure::new(nothing_in_background());
     caller::begin(None)?;
     let mut connection = connection::find()?.ok_or_else(none)?;
+    let _files = connection::named_files(&connection)?;
     let number = options.number.unwrap_or(ONLY);
     let none = || no_such_recording(number);
     let status = status_of(&mut connection, number)?;

@@ -75,9 +75,15 @@ pub struct FilesAs {
 
 impl FilesAs {
     /// As a user and a group.
-    #[must_use]
-    pub fn new(uid: u32, gid: u32) -> Self {
-        Self { before: sys::set_file_user(uid, gid), _thread: std::marker::PhantomData }
+    ///
+    /// # Errors
+    /// This process may not act as that user.
+    pub fn new(uid: u32, gid: u32) -> std::io::Result<Self> {
+        let before = sys::set_file_user(uid, gid);
+        let files = Self { before, _thread: std::marker::PhantomData };
+        // No user and no group have this number: nothing is set.
+        let is_set = uid != u32::MAX && sys::set_file_user(u32::MAX, u32::MAX) == (uid, gid);
+        is_set.then_some(files).ok_or_else(|| rustix::io::Errno::PERM.into())
     }
 }
 

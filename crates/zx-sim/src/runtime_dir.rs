@@ -4,7 +4,7 @@ use crate::environment;
 use crate::error::{Error, Result, Unsafe};
 use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags};
 use std::io::{Read, Seek, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -135,8 +135,7 @@ impl RuntimeDir {
             Err(source) => return Err(Error::io(format!("cannot create {}", path.display()), source)),
         };
         if is_new {
-            // Restores bits that the umask has cleared. No other user can replace it: see above.
-            rustix::fs::chmodat(rustix::fs::CWD, path, expected, AtFlags::empty()).map_err(failed)?;
+            restore_mode(path, expected).map_err(failed)?;
         }
         let seen = rustix::fs::statat(rustix::fs::CWD, path, AtFlags::SYMLINK_NOFOLLOW).map_err(failed)?;
         match FileType::from_raw_mode(seen.st_mode) {
@@ -275,6 +274,22 @@ pub(crate) fn create_no_follow(directory: impl AsFd, name: &Path) -> rustix::io:
     let flags = OFlags::CREATE | OFlags::TRUNC | OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let mode = Mode::RUSR | Mode::WUSR | Mode::RGRP | Mode::ROTH;
     rustix::fs::openat(directory, name, flags, mode).map(std::fs::File::from)
+}
+
+/// Restores bits of a new directory's mode that the umask has cleared: it may not even be readable. What
+/// another user has put in its place is left alone.
+fn restore_mode(path: &Path, mode: Mode) -> rustix::io::Result<()> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let directory = rustix::fs::open(path, flags, Mode::empty())?;
+    if !is_own(&rustix::fs::fstat(&directory)?) {
+        return Err(rustix::io::Errno::PERM);
+    }
+    let place = format!("/proc/self/fd/{}", directory.as_raw_fd());
+    match rustix::fs::chmod(place, mode) {
+        // Without /proc the umask decides.
+        Err(rustix::io::Errno::NOENT) => Ok(()),
+        changed => changed,
+    }
 }
 
 /// Directories in which any user may make directories; the one in memory comes first.

@@ -54,7 +54,8 @@ pub(crate) fn schedule_as_usual() {
     }
 }
 
-/// Sets the user and the group as which this thread makes and opens files, and returns the ones before.
+/// Sets the user and the group as which this thread makes and opens files, and returns the ones before. What
+/// may not be set stays: another call returns it.
 pub(crate) fn set_file_user(uid: u32, gid: u32) -> (u32, u32) {
     // The group first: another user may not set it. Both return what was set before, and report nothing else.
     // SAFETY: only numbers are passed (S1); they change rights of this thread alone.

@@ -272,10 +272,7 @@ impl Evaluation {
             }
             Value::Errors => {
                 let errors = (losses.errors() + self.errors) as f64;
-                match self.missing.is_empty() {
-                    true => (Some(errors), Bounds::exactly(errors), Vec::new(), false),
-                    false => (Some(errors), Bounds::at_least(errors), self.missing.clone(), false),
-                }
+                (Some(errors), Bounds::exactly(errors), Vec::new(), false)
             }
         };
         let verdict = match value {

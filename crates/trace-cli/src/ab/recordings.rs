@@ -62,10 +62,8 @@ impl Recordings {
     /// A new directory, which stays.
     pub fn create(directory: &Path) -> Result<Self, Failure> {
         let cannot = |why: String| Failure::new(format!("--keep {}: {why}", directory.display()));
-        let made = {
-            let _files = caller::files(true);
-            fs::DirBuilder::new().mode(0o700).create(directory)
-        };
+        let make = |_files| fs::DirBuilder::new().mode(0o700).create(directory);
+        let made = caller::files(true).map_err(std::io::Error::from).and_then(make);
         match made {
             Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(cannot(error.to_string())),
             Err(_) => {
@@ -152,7 +150,7 @@ impl Recordings {
         let text = serde_json::to_vec_pretty(&About { version: VERSION, runs, seed, old, new });
         let path = self.directory.join(ABOUT);
         let written = text.map_err(Into::into).and_then(|text| {
-            let _files = caller::files(true).filter(|_| self.temporary.is_none());
+            let _files = if self.temporary.is_none() { caller::files(true)? } else { None };
             fs::write(&path, text)
         });
         written.map_err(|error| Failure::new(format!("cannot write {}: {error}", path.display())))

@@ -329,7 +329,7 @@ mod tests {
         let expected =
             [None, Some("Output"), Some("Buffers"), Some("Kernel"), Some("Commands"), Some("Tests")];
         assert_eq!(headings, expected, "each group is in one place");
-        assert_eq!(groups.iter().map(|(_, count)| count).sum::<usize>(), 38, "{groups:?}");
+        assert_eq!(groups.iter().map(|(_, count)| count).sum::<usize>(), 39, "{groups:?}");
     }
 
     //= docs/recording.md#buffering-modes

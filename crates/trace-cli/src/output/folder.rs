@@ -51,13 +51,14 @@ impl Folder {
                 Found::Directory => {}
                 Found::Nothing => {
                     let make = || {
-                        let _files = caller::files(place.directory.is_linked);
+                        let _files = caller::files(place.directory.is_linked)?;
                         mkdirat(directory, &place.name, NEW_MODE)
                     };
                     match Unfinished::directory(directory, place.name.clone(), make) {
                         Ok(new) => {
                             made.insert(0, new);
                             // Whatever the umask; a file system without modes is as private as it can be.
+                            let _files = caller::files(place.directory.is_linked)?;
                             let _ = chmodat(directory, &place.name, NEW_MODE, AtFlags::empty());
                         }
                         // Another process has made it meanwhile.

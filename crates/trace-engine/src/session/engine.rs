@@ -14,7 +14,7 @@ use crate::session::observer::{advance_epoch, report_state};
 pub use crate::session::state::{Error, State, state};
 use crate::session::state::{begin_change, begin_change_to, end_change};
 use crate::session::{fork, trace_ref};
-use crate::site::{self, Site, dynamic_sites};
+use crate::site::{self, Site};
 use crate::slab::retirement::{take_slabs_away, wait_until_out};
 pub use crate::slab::streaming::{SaveRequest, Service};
 use crate::sys;
@@ -176,7 +176,7 @@ impl Engine {
             stragglers += context.slabs().retire_all(deadline);
             count_left(context);
             // Sites that were registered meanwhile, by threads that were inside.
-            dynamic_sites::for_each(Site::switch_off);
+            site::for_each(Site::switch_off);
             context.finalize();
         }
         advance_epoch();

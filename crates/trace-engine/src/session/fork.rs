@@ -89,8 +89,9 @@ std::thread_local! {
     static IS_JOINING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// How long a thread waits for the one that came to the first event: longer than that one does.
-const JOIN_WAIT: Duration = Duration::from_secs(6);
+/// How long a thread waits for the one that came to the first event: longer than that one does, which waits 5
+/// s for each step of its registration.
+const JOIN_WAIT: Duration = Duration::from_secs(20);
 const JOIN_INTERVAL: Duration = Duration::from_micros(100);
 
 /// Sets a function that every forked child from now on calls when it comes to its first event, whether its
@@ -154,13 +155,12 @@ pub(crate) fn is_joining() -> bool {
 pub(crate) fn wait_for_first() {
     let deadline = Instant::now() + JOIN_WAIT;
     // What that thread records itself meanwhile is of no run; what comes of a run that has started is.
-    while CHILD.load(Ordering::Acquire) == JOINING
-        && !IS_JOINING.get()
-        && !has_started()
-        && Instant::now() < deadline
-    {
-        std::thread::sleep(JOIN_INTERVAL);
-    }
+    let has_to_wait = || CHILD.load(Ordering::Acquire) == JOINING && !IS_JOINING.get() && !has_started();
+    sys::keeping_errno(|| {
+        while has_to_wait() && Instant::now() < deadline {
+            std::thread::sleep(JOIN_INTERVAL);
+        }
+    });
 }
 
 /// At an event without a trace: true if it may have one now, as this is a forked child that has been given
@@ -169,15 +169,18 @@ pub(crate) fn is_first_of_child() -> bool {
     let Some(register) = AT_FIRST_EVENT.get() else {
         return false;
     };
-    match CHILD.compare_exchange(NEW, JOINING, Ordering::AcqRel, Ordering::Acquire) {
-        Ok(_) => {
-            IS_JOINING.set(true);
-            register();
-            IS_JOINING.set(false);
-            end_joining();
-        }
+    // Before: a handler of a signal on this thread does not wait for it.
+    let was_joining = IS_JOINING.replace(true);
+    let found = CHILD.compare_exchange(NEW, JOINING, Ordering::AcqRel, Ordering::Acquire);
+    if found.is_ok() {
+        register();
+        end_joining();
+    }
+    IS_JOINING.set(was_joining);
+    match found {
         Err(NO_CHILD) => return false,
         Err(_) => wait_for_first(),
+        Ok(_) => {}
     }
     true
 }
@@ -185,6 +188,10 @@ pub(crate) fn is_first_of_child() -> bool {
 /// Switches the sites off, which were on so that all events would wait, unless they are those of a run. One
 /// may start at any moment.
 fn end_joining() {
+    // In a child of a handler that has forked meanwhile it is new again.
+    if CHILD.load(Ordering::Acquire) != JOINING {
+        return;
+    }
     while !has_started() {
         let before = (state(), epoch());
         if before.0 == State::Changing {

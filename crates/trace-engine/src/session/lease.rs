@@ -128,6 +128,12 @@ impl Lease {
         unsafe { CONTEXT.load(Ordering::SeqCst).as_ref() }
     }
 
+    /// Whether the present run wants a category; none without one.
+    pub fn run_wants(&self, category: &[u8]) -> Option<bool> {
+        let context = self.context()?;
+        context.run().additional().map(|additional| context.wants(category, additional))
+    }
+
     /// Whether the present run wants a category; none without a trace.
     pub fn wants(&self, category: &[u8]) -> Option<bool> {
         let context = self.context()?;

@@ -30,9 +30,19 @@ pub(crate) fn allow_many_descriptors() {
 
 fn raise(resource: Resource) {
     let limit = getrlimit(resource);
-    // Root may raise the hard limit.
-    if setrlimit(resource, Rlimit { current: None, maximum: None }).is_ok() {
+    // Root may raise the hard limit; that of descriptors the system limits.
+    let most = match resource {
+        Resource::Nofile => most_descriptors(),
+        _ => None,
+    };
+    let is_more = most.is_none_or(|most| limit.maximum.is_some_and(|maximum| maximum < most));
+    if is_more && setrlimit(resource, Rlimit { current: most, maximum: most }).is_ok() {
         return;
     }
     let _ = setrlimit(resource, Rlimit { current: limit.maximum, ..limit });
+}
+
+/// How many descriptors a process may have at all.
+fn most_descriptors() -> Option<u64> {
+    std::fs::read_to_string("/proc/sys/fs/nr_open").ok()?.trim().parse().ok()
 }

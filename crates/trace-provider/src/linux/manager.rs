@@ -198,7 +198,7 @@ fn may_be_trusted(registry: &Channel) -> bool {
     let is_callers =
         |user: u32| own.is_root() && IS_FOR_CALLER.load(Ordering::Relaxed) && called_by() == Some(user);
     // A process of root's may act as another user for a while.
-    let is_own = |user: u32| user == own.as_raw() && user == rustix::process::getuid().as_raw();
+    let is_own = |user: u32| user == own.as_raw() && (own.is_root() || !rustix::process::getuid().is_root());
     let is_trusted = |user: u32| is_own(user) || user == 0 || is_callers(user);
     registry.peer().is_ok_and(|manager| is_trusted(manager.uid))
 }

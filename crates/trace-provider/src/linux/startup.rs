@@ -145,14 +145,17 @@ pub(crate) fn begin_by_environment_as(name: Option<&str>) {
     if LOOKED.load(Ordering::Acquire) == pid {
         return;
     }
-    if LOOKING.swap(pid, Ordering::AcqRel) == pid {
-        wait_for_look(pid);
-        return;
+    // Before: a handler of a signal on this thread does not wait for it.
+    let was_looking = IS_LOOKING.replace(true);
+    let is_looked_at = LOOKING.swap(pid, Ordering::AcqRel) == pid;
+    if !is_looked_at {
+        look(name);
+        LOOKED.store(pid, Ordering::Release);
     }
-    IS_LOOKING.set(true);
-    look(name);
-    IS_LOOKING.set(false);
-    LOOKED.store(pid, Ordering::Release);
+    IS_LOOKING.set(was_looking);
+    if is_looked_at {
+        wait_for_look(pid);
+    }
 }
 
 /// What this thread is about to record is in the recording that another one begins.
