@@ -150,7 +150,9 @@ fn programs_that_end_before_the_manager_answers_have_joined_late() {
 fn whoever_dies_a_program_that_was_not_recorded_is_in_the_archive() {
     for dying in ["manager", "client", "both"] {
         let sandbox = Sandbox::new();
-        let recording = sandbox.spawn("trace", &["record", "--", "sh", "-c", "read line"]);
+        let mut recording = sandbox.spawn("trace", &["record", "--", "sh", "-c", "echo on; read line"]);
+        // One whose client dies while it starts is aborted.
+        assert_eq!(recording.line(), "on");
         let mut recorded = sandbox.spawn_recorded("emit", &["1", "1", "--wait"]);
         recorded.line();
         let manager = recorder(&sandbox);
