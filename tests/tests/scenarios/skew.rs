@@ -25,7 +25,9 @@ fn a_provider_of_an_unknown_version_is_refused_and_logged() {
         ),
         (VersionRange::PROTOCOL, VersionRange::only(4), "it writes buffer header 4, this manager reads 1"),
     ] {
-        let registry = Channel::connect(&sandbox.runtime_dir().join("registry")).unwrap();
+        // It appears after the one for clients.
+        let path = sandbox.runtime_dir().join("registry");
+        let registry = wait_for("the manager to listen to programs", || Channel::connect(&path).ok());
         let (ours, theirs) = Channel::pair().unwrap();
         let message = RegistryRequest::RegisterProvider(later(theirs, protocol, buffer_header))
             .encode(Txid::ONE_WAY)
