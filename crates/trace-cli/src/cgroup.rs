@@ -86,7 +86,7 @@ impl Group {
         Self::find(&groups, &mounts, controller)
     }
 
-    /// Of lines as `4:memory:/a/b` or `0::/a/b`, and those of mounts as
+    /// From lines such as `4:memory:/a/b` or `0::/a/b`, and from lines about mounts such as
     /// `35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory`: proc_pid_mountinfo(5).
     fn find(groups: &str, mounts: &str, controller: &str) -> Option<Self> {
         let has = |list: &str| list.split(',').any(|name| name == controller);

@@ -148,8 +148,8 @@ pub fn open() -> Result<Connection, Failure> {
     open_for(false)
 }
 
-/// The same for a recording, which may be of programs of root's, too: of its command, and of the kernel. They
-/// are at root's manager alone.
+/// The same for a recording. The kernel's provider and a command that `sudo` runs are root's programs, which
+/// register with root's manager alone.
 //= docs/recording.md#as-root
 pub fn open_for(is_of_root: bool) -> Result<Connection, Failure> {
     let is_of_caller = caller::of_command().is_some() && !is_named();

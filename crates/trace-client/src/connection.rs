@@ -93,7 +93,8 @@ impl Connection {
         Self::find_of(directory, None)
     }
 
-    /// The same of a manager that may be another user's, too: root's command for that user.
+    /// As [`Connection::find_in`], for root, who may act for another user: that user's manager is trusted,
+    /// too.
     ///
     /// # Errors
     /// As of [`Connection::find`].

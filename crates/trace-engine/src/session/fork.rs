@@ -81,7 +81,7 @@ const NO_CHILD: u32 = 0;
 const NEW: u32 = 1;
 /// A thread has come to the first event, and waits for the recording. So do all others that come to one.
 const JOINING: u32 = 2;
-/// That thread goes on, and is recorded or not.
+/// That thread knows whether the child is recorded.
 const JOINED: u32 = 3;
 
 std::thread_local! {
@@ -115,7 +115,7 @@ pub fn is_new_child() -> bool {
     }
 }
 
-/// Whether the sites are those of a run.
+/// Whether a run has begun, which switches each site on or off.
 fn has_started() -> bool {
     matches!(state(), State::Started | State::Stopping | State::Stopped)
 }
@@ -185,8 +185,8 @@ pub(crate) fn is_first_of_child() -> bool {
     true
 }
 
-/// Switches the sites off, which were on so that all events would wait, unless they are those of a run. One
-/// may start at any moment.
+/// Switches all sites off if no run has begun: they were on so that each event waited. A run may begin at any
+/// moment.
 fn end_joining() {
     // In a child of a handler that has forked meanwhile it is new again.
     if CHILD.load(Ordering::Acquire) != JOINING {

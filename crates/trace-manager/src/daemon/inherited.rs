@@ -30,7 +30,7 @@ pub(crate) fn allow_many_descriptors() {
 
 fn raise(resource: Resource) {
     let limit = getrlimit(resource);
-    // Root may raise the hard limit; that of descriptors the system limits.
+    // Root may raise the hard limit; for descriptors the system has a maximum.
     let most = match resource {
         Resource::Nofile => most_descriptors(),
         _ => None,

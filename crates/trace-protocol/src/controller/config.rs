@@ -108,8 +108,7 @@ pub struct TraceConfig {
     pub privacy: bool,
     /// Names of the providers that take part, at most 100 of 100 bytes; none means all that the user may see.
     pub programs: Vec<String>,
-    /// The user whose programs take part, beside those of the user who asks; none means all that that one may
-    /// see.
+    /// Only programs of this user and of the client's user take part; none means all that the client may see.
     pub user: Option<u32>,
 }
 
@@ -183,7 +182,7 @@ impl Default for TraceConfig {
 const PRIVATE: u8 = 16;
 /// The same for a recording of some programs only.
 const OF_PROGRAMS: u8 = 32;
-/// The same for a recording of one user.
+/// The same for a recording that is limited to one user.
 const OF_USER: u8 = 64;
 
 impl TraceConfig {
