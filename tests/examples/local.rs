@@ -11,10 +11,13 @@
 //! | `file FILE` | flushes it into a file |
 //! | `snapshot FILE [MS]` | writes what there is, or what ended in the last so many ms |
 //! | `prepare FILE`, `request`, `signal` | a snapshot that is requested, here or in the handler of a signal |
+//! | `requests N` | N events, with a request behind each, of which only the last is waited for |
 //! | `fork` | what a child finds of the recording |
+//! | `forks N` | N children, each of which records itself, while a thread uses what such recordings have |
 
 use std::io::{BufRead, Write};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use trace_provider::startup::BufferMode;
 use trace_provider::{
@@ -66,6 +69,41 @@ fn fork() -> String {
     // SAFETY: the child of this process, and a number to write to.
     unsafe { libc::waitpid(child, &raw mut status, 0) };
     format!("child {status}")
+}
+
+/// How many children, forked while a thread holds each lock again and again, could not record themselves in
+/// time.
+fn forks(children: u64) -> String {
+    const SECONDS: u32 = 20;
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                local::prepare_snapshot(Path::new("never"), None);
+                let _ = local::flush(|_, _| {});
+            }
+        });
+        let mut failed = 0;
+        for _ in 0..children {
+            // SAFETY: the child ends by itself.
+            let child = unsafe { libc::fork() };
+            if child == 0 {
+                // SAFETY: a number; the signal ends the child.
+                unsafe { libc::alarm(SECONDS) };
+                local::prepare_snapshot(Path::new("never"), None);
+                let is_flushed =
+                    local::start(&startup::Options::of("local")).is_ok() && local::flush(|_, _| {}).is_ok();
+                // SAFETY: no memory is touched.
+                unsafe { libc::_exit(i32::from(!is_flushed)) };
+            }
+            let mut status = 0;
+            // SAFETY: the child of this process, and a number to write to.
+            unsafe { libc::waitpid(child, &raw mut status, 0) };
+            failed += u64::from(status != 0);
+        }
+        is_over.store(true, Ordering::Relaxed);
+        format!("{failed} failed")
+    })
 }
 
 fn main() {
@@ -133,7 +171,16 @@ fn main() {
                 }
                 format!("{}", local::wait_for_snapshot(PATIENCE))
             }
+            ["requests", count] => {
+                for _ in 0..count.parse::<u64>().expect("a number") {
+                    record(sent..sent + 1);
+                    sent += 1;
+                    local::request_snapshot();
+                }
+                format!("{}", local::wait_for_snapshot(PATIENCE))
+            }
             ["fork"] => fork(),
+            ["forks", count] => forks(count.parse().expect("a number")),
             _ => panic!("{line}"),
         };
         println!("{answer}");

@@ -36,6 +36,7 @@ mod scenarios {
     mod joining;
     mod killing;
     mod kinds;
+    mod leftovers;
     mod limits;
     mod listing;
     mod live_page;

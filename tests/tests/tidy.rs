@@ -97,7 +97,7 @@ const NOT_SHIPPED: [&str; 9] = [
 ];
 
 /// The only files with unsafe code.
-const UNSAFE: [&str; 49] = [
+const UNSAFE: [&str; 50] = [
     "crates/trace-c/src/abi.rs",
     "crates/trace-c/src/chromium.rs",
     "crates/trace-c/src/context.rs",
@@ -143,6 +143,7 @@ const UNSAFE: [&str; 49] = [
     "crates/trace-provider/src/linux/thread.rs",
     "crates/trace-reader-c/src/exports.rs",
     "crates/zx-sim/src/apart.rs",
+    "crates/zx-sim/src/liveness.rs",
     "crates/zx-sim/src/sys.rs",
     "crates/zx-sim/src/ticks.rs",
     "crates/zx-ticks/src/clocks.rs",

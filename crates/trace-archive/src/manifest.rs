@@ -4,29 +4,27 @@
 //! A line is one JSON object, written with one call, so that a manager that is killed leaves at most one
 //! line unfinished. Readers skip lines and fields they do not know.
 
+mod writer;
+
 use crate::files;
 use crate::missing::Missing;
 use crate::program_info::ProgramInfo;
 use crate::transfer::SoFar;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::{self, Read};
 use std::path::Path;
 use trace_format::buffer::BufferMode;
 use trace_format::units::{Koid, Ticks};
+pub use writer::Writer;
+use zx_sim::{pid_namespace, ticks};
 
 /// The manifest's file in the session's directory.
 pub(crate) const FILE: &str = "manifest.jsonl";
-/// The file that replaces it.
-const NEW_FILE: &str = "manifest.new";
 /// The version of the lines that this release writes and reads.
 const VERSION: u32 = 1;
 /// Maximum number of bytes that are read of a manifest.
 const MAX_BYTES: u64 = 64 << 20;
-/// A manifest that has grown by this much is rewritten, without lines that later ones have made superfluous.
-const GROWTH_BYTES: u64 = 4 << 20;
 
 /// What the buffers of a session have in common.
 //= docs/recovery.md#manifest
@@ -47,6 +45,20 @@ pub struct SessionInfo {
     /// A program recorded itself, without a manager: the process is its own.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_startup: bool,
+    /// Its `lock` is [marked](zx_sim::liveness) as long as a process holds the session. Earlier releases have
+    /// only the number of the process there.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_marked: bool,
+    /// The boot of the machine in which it began, and the nanoseconds since then; none if an earlier release
+    /// has written it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub boot_id: String,
+    /// See `boot_id`.
+    #[serde(default)]
+    pub boot_clock_ns: u64,
+    /// The pid namespace whose numbers the processes have; 0 if that is not known.
+    #[serde(default)]
+    pub pid_namespace: u64,
     /// The user who records; none if an earlier release has written it, or a program that records itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uid: Option<u32>,
@@ -82,6 +94,10 @@ impl SessionInfo {
             ticks_per_second,
             command_line,
             is_startup,
+            is_marked: false,
+            boot_id: ticks::boot_id(),
+            boot_clock_ns: ticks::since_boot_ns(),
+            pid_namespace: pid_namespace::own_number(),
             uid: None,
             recorder: None,
             runtime: None,
@@ -186,6 +202,13 @@ pub enum Entry {
     Output(OutputFile),
     /// A buffer was made.
     Provider(BufferInfo),
+    /// A program that records itself has made its provider.
+    Named {
+        /// Its number.
+        provider: u32,
+        /// The provider's name.
+        name: String,
+    },
     /// A provider was sent Start: data in its buffer from here on is in no archive.
     Started {
         /// Its number.
@@ -245,77 +268,6 @@ pub enum Entry {
         /// The file that it was written into.
         file: String,
     },
-}
-
-/// Appends to a manifest.
-#[derive(Debug)]
-pub struct Writer {
-    file: File,
-    bytes: u64,
-    /// The size at which it is rewritten.
-    limit: u64,
-}
-
-impl Writer {
-    /// Begins the manifest of a session, or goes on with it.
-    ///
-    /// # Errors
-    /// The file cannot be made.
-    pub fn open(directory: &Path) -> io::Result<Self> {
-        let mut options = OpenOptions::new();
-        options.append(true).create(true).mode(0o600).custom_flags(no_follow());
-        let file = options.open(directory.join(FILE))?;
-        let bytes = file.metadata()?.len();
-        let mut writer = Self { file, bytes, limit: bytes + GROWTH_BYTES };
-        if bytes > 0 {
-            // A killed process may have left an unfinished line before.
-            writer.write(b"\n")?;
-        }
-        Ok(writer)
-    }
-
-    /// Adds a line.
-    ///
-    /// # Errors
-    /// It cannot be written.
-    pub fn append(&mut self, entry: &Entry) -> io::Result<()> {
-        self.write(&line(entry)?)
-    }
-
-    /// Rewrites the manifest of this directory if it has grown large. A process that is killed meanwhile
-    /// leaves the old file or the new one.
-    ///
-    /// # Errors
-    /// It cannot be read or written.
-    pub fn shorten(&mut self, directory: &Path) -> io::Result<()> {
-        if self.bytes < self.limit {
-            return Ok(());
-        }
-        let manifest = Manifest::read(directory).map_err(io::Error::other)?;
-        let lines: Result<Vec<Vec<u8>>, _> = manifest.entries().iter().map(line).collect();
-        let new = directory.join(NEW_FILE);
-        let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(true).mode(0o600).custom_flags(no_follow());
-        options.open(&new)?.write_all(&lines?.concat())?;
-        std::fs::rename(&new, directory.join(FILE))?;
-        *self = Self::open(directory)?;
-        Ok(())
-    }
-
-    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.bytes += bytes.len() as u64;
-        self.file.write_all(bytes)
-    }
-}
-
-fn line(entry: &Entry) -> io::Result<Vec<u8>> {
-    let mut line = serde_json::to_vec(entry)?;
-    line.push(b'\n');
-    Ok(line)
-}
-
-fn no_follow() -> i32 {
-    rustix::fs::OFlags::NOFOLLOW.bits().cast_signed()
 }
 
 /// What is known of one buffer.
@@ -551,6 +503,9 @@ impl Manifest {
             Entry::Output(output) => self.output = Some(output),
             Entry::Provider(provider) => {
                 self.buffers.insert(provider.id, Buffer::new(provider));
+            }
+            Entry::Named { provider, name } => {
+                with(provider, &|buffer| buffer.provider.name.clone_from(&name))
             }
             Entry::Started { provider, retains } => with(provider, &|buffer| {
                 buffer.is_started = true;

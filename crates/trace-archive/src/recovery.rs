@@ -7,21 +7,21 @@
 
 mod join;
 mod retention;
+mod session;
 mod startups;
 
 use crate::files;
-use crate::gave_up::{self, Note};
-use crate::manifest::{Buffer, Entry, FILE as MANIFEST_FILE, Manifest, ManifestError, SessionInfo, Writer};
-use crate::missing::Missing;
+use crate::manifest::{Entry, FILE as MANIFEST_FILE, Manifest, ManifestError, Writer};
 pub use join::ClientFile;
-pub use retention::delete_expired;
+pub use retention::{delete_blank, delete_expired};
+use session::session_directories;
+pub use session::{Now, Session, sessions};
 pub use startups::recover_startups;
-use std::io::{self, Read};
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use trace_protocol::controller::ProviderStats;
-use zx_sim::{Lock, ProcessFd, RuntimeDir, Vmo};
+use zx_sim::{Lock, RuntimeDir};
 
 /// Prefix of the names of session directories.
 pub const SESSION_PREFIX: &str = "session";
@@ -29,19 +29,8 @@ pub const SESSION_PREFIX: &str = "session";
 pub const HEAD_FILE: &str = "head.fxt";
 /// Held by the manager that runs the session, or by the process that recovers it.
 pub const LOCK_FILE: &str = "lock";
-/// A process id has fewer digits.
-const MAX_LOCK_BYTES: u64 = 16;
-/// The unit of `stat`'s block counts.
-const BLOCK_BYTES: u64 = 512;
-
-/// A session, as described by its directory.
-#[derive(Debug)]
-pub struct Session {
-    /// Its directory.
-    pub directory: PathBuf,
-    /// Its manifest.
-    pub manifest: Manifest,
-}
+/// Says that users were asked to save the session, and when.
+const ANNOUNCED_FILE: &str = "announced";
 
 /// A session whose manager ended without finishing it.
 #[derive(Debug)]
@@ -113,27 +102,6 @@ pub struct Piece {
     pub provider: Option<u32>,
 }
 
-/// The directories of sessions in a runtime directory, newest last.
-///
-/// # Errors
-/// The directory cannot be read; a missing one is no error.
-pub fn session_directories(runtime: &Path) -> io::Result<Vec<PathBuf>> {
-    let entries = match std::fs::read_dir(runtime) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries?,
-    };
-    let mut found = Vec::new();
-    for entry in entries {
-        let entry = entry?;
-        let is_session = entry.file_name().to_string_lossy().starts_with(&format!("{SESSION_PREFIX}-"));
-        if is_session && entry.file_type()?.is_dir() {
-            found.push((entry.metadata()?.modified().unwrap_or(UNIX_EPOCH), entry.path()));
-        }
-    }
-    found.sort();
-    Ok(found.into_iter().map(|(_, path)| path).collect())
-}
-
 fn read_manifest(directory: &Path) -> Result<Manifest, Error> {
     Manifest::read(directory).map_err(|error| Error::Manifest { directory: directory.to_owned(), error })
 }
@@ -161,165 +129,13 @@ pub fn delete_startup_buffer(path: &Path, identity: (u64, u64)) -> io::Result<()
 fn delete_empty_startup(directory: &Path) {
     let own =
         std::fs::metadata(directory).is_ok_and(|found| found.uid() == rustix::process::geteuid().as_raw());
-    let is_of_session = |name: &std::ffi::OsStr| [LOCK_FILE, MANIFEST_FILE].iter().any(|own| name == *own);
+    let is_of_session =
+        |name: &std::ffi::OsStr| [LOCK_FILE, MANIFEST_FILE, ANNOUNCED_FILE].iter().any(|own| name == *own);
     let entries = || std::fs::read_dir(directory).into_iter().flatten().flatten();
     // A program that reads its recording itself has another name for the buffer there.
     if own && entries().all(|entry| is_of_session(&entry.file_name())) {
         entries().for_each(|entry| drop(std::fs::remove_file(entry.path())));
         let _ = std::fs::remove_dir(directory);
-    }
-}
-
-impl Session {
-    /// Reads a session's directory.
-    ///
-    /// # Errors
-    /// It is not a session's directory.
-    pub fn read(directory: &Path) -> Result<Self, Error> {
-        Ok(Self { directory: directory.to_owned(), manifest: read_manifest(directory)? })
-    }
-
-    /// Whether its manager is alive, as far as that can be determined without disturbing it.
-    #[must_use]
-    pub fn has_manager(&self) -> bool {
-        if self.manifest.is_ended {
-            return false;
-        }
-        let pid = self.manifest.session.manager_pid;
-        let mut holder = String::new();
-        let file = files::open(&self.directory.join(LOCK_FILE));
-        let _ = file.and_then(|file| file.take(MAX_LOCK_BYTES).read_to_string(&mut holder));
-        holder.trim() == pid.to_string() && ProcessFd::open(pid).is_ok_and(|process| !process.is_dead())
-    }
-
-    /// When the session began.
-    #[must_use]
-    pub fn began(&self) -> SystemTime {
-        UNIX_EPOCH + Duration::from_nanos(self.manifest.session.wall_clock_ns)
-    }
-
-    /// Buffers with data that is in no archive.
-    pub fn unsaved(&self) -> impl Iterator<Item = &Buffer> {
-        let is_there = |buffer: &&Buffer| self.buffer_bytes(buffer).is_some();
-        self.manifest
-            .buffers
-            .values()
-            .filter(|buffer| buffer.is_started && !buffer.is_archived)
-            .filter(is_there)
-            .filter(|buffer| !self.is_taken_over(buffer))
-    }
-
-    /// Whether the buffer of a program that recorded itself is part of another session, whose manager was
-    /// killed before it could delete the file here.
-    fn is_taken_over(&self, buffer: &Buffer) -> bool {
-        let Some(runtime) = self.directory.parent().filter(|_| self.manifest.session.is_startup) else {
-            return false;
-        };
-        let file = files::open(&self.directory.join(buffer.provider.file_name()));
-        let Ok(found) = file.and_then(|file| file.metadata()) else {
-            return false;
-        };
-        let origin = Some((found.dev(), found.ino()));
-        let others = session_directories(runtime).unwrap_or_default();
-        others.iter().filter(|other| **other != self.directory).any(|other| {
-            let has_it = |manifest: Manifest| {
-                manifest.buffers.values().any(|buffer| buffer.is_started && buffer.provider.origin == origin)
-            };
-            Manifest::read(other).is_ok_and(has_it)
-        })
-    }
-
-    /// The space that a buffer's file takes, if it exists.
-    fn buffer_bytes(&self, buffer: &Buffer) -> Option<u64> {
-        let file = files::open(&self.directory.join(buffer.provider.file_name())).ok()?;
-        Some(file.metadata().ok()?.blocks() * BLOCK_BYTES)
-    }
-
-    /// The files with recorded data: that of the client, if it still exists, and the buffers.
-    #[must_use]
-    pub fn pieces(&self) -> Vec<Piece> {
-        self.client_piece().into_iter().chain(self.buffer_pieces()).collect()
-    }
-
-    fn client_piece(&self) -> Option<Piece> {
-        let output = self.manifest.output.as_ref()?;
-        let bytes = join::open_output(output).ok()?.metadata().ok()?.len();
-        Some(Piece { path: PathBuf::from(&output.path), bytes, provider: None })
-    }
-
-    fn buffer_pieces(&self) -> impl Iterator<Item = Piece> {
-        let buffers = self.manifest.buffers.values().filter(|buffer| buffer.is_started);
-        buffers.filter_map(|buffer| {
-            let bytes = self.buffer_bytes(buffer)?;
-            let path = self.directory.join(buffer.provider.file_name());
-            Some(Piece { path, bytes, provider: Some(buffer.provider.id) })
-        })
-    }
-
-    /// Whether an archive can be recovered from it.
-    #[must_use]
-    pub fn is_recoverable(&self) -> bool {
-        let has_file = || self.manifest.has_parts() && self.client_piece().is_some();
-        let has_data = || self.unsaved().next().is_some() || has_file();
-        let has_missing = || !self.manifest.missing.is_empty() || !self.notes().is_empty();
-        !self.has_manager() && (has_data() || has_missing())
-    }
-
-    /// Whether an archive can be recovered, and none has been.
-    #[must_use]
-    pub fn is_waiting(&self) -> bool {
-        self.manifest.recovered.is_empty() && self.is_recoverable()
-    }
-
-    /// Notes of programs that gave up while this was the last session that had begun, and that no manager has
-    /// taken.
-    fn notes(&self) -> Vec<Note> {
-        let Some(directory) = self.directory.parent() else {
-            return Vec::new();
-        };
-        let SessionInfo { runtime, programs, .. } = &self.manifest.session;
-        let mut notes = gave_up::notes(runtime.as_deref().map_or(directory, Path::new), self.began());
-        notes.retain(|note| programs.is_empty() || programs.contains(&note.name));
-        if notes.is_empty() {
-            return notes;
-        }
-        let others = session_directories(directory).unwrap_or_default();
-        let others = others.iter().filter(|other| **other != self.directory);
-        let others = others.filter_map(|other| Session::read(other).ok());
-        // A program waits neither for a program that records itself, nor for a manager in another directory.
-        let is_like = |other: &Session| {
-            let session = &other.manifest.session;
-            !session.is_startup && session.runtime == *runtime
-        };
-        let begins: Vec<SystemTime> = others.filter(is_like).map(|other| other.began()).collect();
-        notes.retain(|note| !begins.iter().any(|begin| (self.began()..=note.at).contains(begin)));
-        notes
-    }
-
-    /// The programs that have left these notes. A program with a buffer has joined late.
-    //= docs/protocol.md#programs-of-which-something-is-missing
-    fn gave_up(&self) -> Vec<Missing> {
-        let Manifest { buffers, missing, .. } = &self.manifest;
-        let last = buffers.keys().chain(missing.iter().map(|missing| &missing.id)).max();
-        let next = last.map_or(1, |last| last.saturating_add(1));
-        let notes = self.notes().into_iter();
-        let new = notes.filter(|note| missing.iter().all(|missing| missing.pid != note.pid));
-        let of = |(id, note): (u32, Note)| {
-            let joined = buffers.values().find(|buffer| buffer.provider.pid == note.pid);
-            match joined {
-                Some(joined) => Missing::joined_late(joined.provider.id, note),
-                None => Missing::gave_up(id, note),
-            }
-        };
-        (next..).zip(new).map(of).collect()
-    }
-
-    /// A provider whose program is alive and has its buffer.
-    fn live(&self) -> Option<&Buffer> {
-        self.manifest.buffers.values().find(|buffer| {
-            Vmo::open(&self.directory.join(buffer.provider.file_name()))
-                .is_ok_and(|vmo| vmo.is_live().unwrap_or(true))
-        })
     }
 }
 

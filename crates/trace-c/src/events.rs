@@ -7,14 +7,11 @@
 #![allow(unsafe_code)]
 
 use crate::abi::{ArgValue, ArrayPtr, CStrRef};
-use crate::{instrumentation, layout, library_election, records, zircon};
+use crate::{instrumentation, layout, records, zircon};
 use core::ffi::{c_int, c_void};
-use std::sync::Once;
 use trace_engine::ffi::{self, GivenValues, MAX_ARGUMENTS, Registration, SiteText};
 use trace_engine::{ArgName, Event, EventType, Koid, Site, VirtualName};
 use trace_format::argument::ArgumentValue;
-use trace_provider::startup;
-use zx_sim::environment::variable;
 
 /// `trace_internal_call_t` (S1).
 #[repr(C)]
@@ -81,17 +78,6 @@ impl<'a> Names<'a> {
     }
 }
 
-/// What a program has recorded by itself is one recording, however often a plugin with this library is
-/// loaded.
-fn stay_loaded_for_startup() {
-    static DONE: Once = Once::new();
-    DONE.call_once(|| {
-        if variable("TRACE_STARTUP").is_some() {
-            library_election::stay_loaded();
-        }
-    });
-}
-
 /// A call, as slices.
 pub struct Described<'a> {
     call: &'a Call<'a>,
@@ -115,9 +101,6 @@ impl<'a> Described<'a> {
     /// Enlists the site if it is new. Not for a call that has no site.
     fn enlist(&self) -> Option<&'a Site> {
         layout::set_up();
-        // A program that is to be recorded from its first line may have no provider yet.
-        startup::begin_by_environment();
-        stay_loaded_for_startup();
         let Call { site, storage, module, .. } = *self.call;
         let handle = module.addr();
         // SAFETY: a site of this layout, texts and names, and storage for as many as the macro has given

@@ -81,6 +81,21 @@ extern "C" fn on_load() {
 #[unsafe(link_section = ".init_array.00000")]
 static ON_LOAD: extern "C" fn() = on_load;
 
+/// Called next. A program that is to be recorded from its first line need not have a provider.
+extern "C" fn begin_startup() {
+    // What a program has recorded by itself is one recording, however often a plugin with this library is
+    // loaded.
+    if OWN.is_elected.load(Ordering::Acquire) && trace_provider::startup::begin_by_environment() {
+        stay_loaded();
+    }
+}
+
+/// Behind the standard library's own, which takes the arguments (00099), and ahead of all that programs may
+/// have.
+#[used]
+#[unsafe(link_section = ".init_array.00100")]
+static BEGIN_STARTUP: extern "C" fn() = begin_startup;
+
 /// Called when the program ends by `exit`, or this copy is unloaded.
 extern "C" fn on_unload() {
     if OWN.is_elected.load(Ordering::Acquire) {

@@ -17,12 +17,12 @@ use rustix::process::Uid;
 use std::collections::HashMap;
 use std::io::{BufWriter, Write};
 use std::path::Path;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 use trace_analysis::check::{Limits, check};
 use trace_archive::manifest::{Manifest, SessionInfo};
 use trace_archive::problem;
 use trace_archive::recovery::{
-    ClientFile, Error, Leftover, Piece, Recovered, Session, recover_startups, session_directories,
+    self, ClientFile, Error, Leftover, Now, Piece, Recovered, Session, delete_blank, recover_startups,
 };
 use trace_format::shown::Shown;
 use trace_protocol::controller::ProviderStats;
@@ -52,7 +52,7 @@ pub fn remind() {
         [one] => {
             let names = one.manifest.buffers.values().map(|buffer| buffer.provider.name.as_str());
             let names = names.collect::<Vec<_>>().join(", ");
-            let age = age(one.began());
+            let age = age(one, &Now::read());
             say!("trace: {} recorded itself {age} ago; save that with: trace recover", Shown(&names));
         }
         several => {
@@ -65,10 +65,12 @@ pub fn remind() {
         say!(
             "trace: a recording of {} was cut off {} ago; save it with: trace recover {}",
             names.join(", "),
-            age(session.began()),
+            age(&session, &Now::read()),
             session.directory.display()
         );
+        session.announce();
     }
+    startups.iter().for_each(Session::announce);
 }
 
 /// Interrupted recordings that have not been recovered yet.
@@ -89,10 +91,11 @@ fn sessions(options: &Recover) -> Vec<Session> {
     }
 }
 
-/// All sessions in a runtime directory.
+/// All sessions in a runtime directory; those of programs that have ended without an event are deleted.
 pub fn sessions_of(runtime: &Path) -> Vec<Session> {
-    let directories = session_directories(runtime).unwrap_or_default();
-    directories.iter().filter_map(|directory| Session::read(directory).ok()).collect()
+    let mut sessions = recovery::sessions(runtime);
+    sessions.retain(|session| !delete_blank(session));
+    sessions
 }
 
 /// The same, when the manager has ended those whose recordings are over. A client that ends, in whatever way,
@@ -259,9 +262,10 @@ fn running(session: &Session) -> String {
     let mut programs = session.manifest.buffers.values().map(|buffer| &buffer.provider);
     match programs.next().filter(|_| session.manifest.session.is_startup) {
         Some(program) => format!(
-            "{} (pid {}) records itself into {directory}; end it, or record it with: trace record",
+            "{} (pid {}{}) records itself into {directory}; end it, or record it with: trace record",
             Shown(&program.name),
-            program.pid
+            program.pid,
+            if session.is_elsewhere() { " in another container" } else { "" }
         ),
         None => {
             format!("{directory} is being recorded right now; end that recording, and its trace is complete")
@@ -294,6 +298,14 @@ fn remove_pieces(leftover: Leftover) -> Result<(), Failure> {
     if let Some((name, pid)) = leftover.live_program() {
         say!(
             "trace: {name} (pid {pid}) still has its buffer; when it has ended, delete it with: trace recover --delete {}",
+            directory.display()
+        );
+        return Ok(());
+    }
+    if !leftover.session().is_certainly_over() {
+        say!(
+            "trace: {0} is kept: another release recorded it, and may still do so in a container; when its program has ended: \
+             trace recover --delete {0}",
             directory.display()
         );
         return Ok(());
@@ -456,6 +468,7 @@ fn pieces(sessions: &[Session]) -> String {
 
 fn table(sessions: &[Session]) -> String {
     let header = ["age", "state", "size", "providers", "directory"].map(str::to_owned);
+    let now = Now::read();
     let rows: Vec<[String; 5]> = sessions
         .iter()
         .map(|session| {
@@ -463,7 +476,7 @@ fn table(sessions: &[Session]) -> String {
             let names: Vec<_> = buffers.map(|buffer| buffer.provider.name.clone()).collect();
             let bytes = session.pieces().iter().map(|piece| piece.bytes).fold(0, u64::saturating_add);
             [
-                age(session.began()),
+                age(session, &now),
                 state(session).to_owned(),
                 HumanBytes(bytes).to_string(),
                 Shown(&names.join(",")).to_string(),
@@ -484,9 +497,10 @@ fn table(sessions: &[Session]) -> String {
 fn delete(options: &Recover) -> Result<(), Failure> {
     let is_named = options.directory.as_ref().is_some_and(|directory| Session::read(directory).is_ok());
     let limit = Duration::from_secs(u64::from(options.older_than) * 24 * 60 * 60);
+    let now = Now::read();
     let mut deleted = Vec::new();
     for session in settled(options) {
-        let is_old = SystemTime::now().duration_since(session.began()).is_ok_and(|age| age > limit);
+        let is_old = session.age(&now) > limit;
         if session.has_manager() || !(is_named || is_old) {
             continue;
         }
@@ -521,9 +535,13 @@ fn failure(error: Error) -> Failure {
     Failure::new(error.to_string())
 }
 
-/// The age of something, in one unit.
-fn age(then: SystemTime) -> String {
-    let seconds = SystemTime::now().duration_since(then).unwrap_or_default().as_secs();
+/// The age of a session, in one unit.
+fn age(session: &Session, now: &Now) -> String {
+    in_one_unit(session.age(now))
+}
+
+fn in_one_unit(age: Duration) -> String {
+    let seconds = age.as_secs();
     match seconds {
         0..120 => format!("{seconds} s"),
         120..7200 => format!("{} min", seconds / 60),
@@ -538,7 +556,7 @@ mod tests {
 
     #[test]
     fn ages_have_one_unit() {
-        let ago = |seconds| age(SystemTime::now() - Duration::from_secs(seconds));
+        let ago = |seconds| in_one_unit(Duration::from_secs(seconds));
         assert_eq!(ago(5), "5 s");
         assert_eq!(ago(600), "10 min");
         assert_eq!(ago(3 * 3600), "3 h");

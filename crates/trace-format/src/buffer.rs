@@ -227,6 +227,20 @@ impl Layout {
         self.ledger + (LEDGER_ENTRIES + index as u64) * LOSS_ENTRY_BYTES
     }
 
+    /// Whether the beginning of a buffer, as far as `tallies`, says that nothing was recorded into it, and
+    /// nothing lost: no slab was ever claimed, and no reason counts a record.
+    #[must_use]
+    pub fn is_blank(&self, beginning: &[u8]) -> bool {
+        let is_zero = |from: u64, to: u64| {
+            let part = beginning.get(from as usize..to as usize);
+            part.is_some_and(|part| part.iter().all(|byte| *byte == 0))
+        };
+        let has_none = |at: u64| is_zero(at, at + WORD_BYTES);
+        has_none(field::RECORDS_DROPPED as u64 * WORD_BYTES)
+            && crate::slab::LossReason::ALL.iter().all(|reason| has_none(self.loss_entry(*reason)))
+            && is_zero(self.slab_words, self.tallies)
+    }
+
     /// The parts of a buffer that have memory before it is recorded into, in whole chunks but at the end:
     /// everything in front of the rolling regions, and the beginning of each of these.
     //= docs/buffer.md#memory

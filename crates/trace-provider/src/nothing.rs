@@ -68,7 +68,10 @@ pub mod startup {
     }
 
     /// Records nothing.
-    pub fn begin_by_environment() {}
+    #[must_use]
+    pub fn begin_by_environment() -> bool {
+        false
+    }
 
     /// Writes nothing.
     pub fn save() {}

@@ -44,27 +44,33 @@ pub(crate) fn is_apart() -> bool {
 /// thread uses a descriptor that the calling thread opens later. Those in `kept` are open and different, and
 /// no other thread closes them before this has returned.
 pub unsafe fn separate<const N: usize>(kept: [RawFd; N]) -> Result<[OwnedFd; N]> {
+    // SAFETY: the caller's promise.
+    let kept = unsafe { separate_all(&kept) }?;
+    Ok(kept.try_into().expect("as many as there were"))
+}
+
+/// As [`separate`].
+///
+/// # Safety
+/// As that.
+unsafe fn separate_all(kept: &[RawFd]) -> Result<Vec<OwnedFd>> {
     let failed = |source| Error::io("cannot give a thread descriptors of its own", source);
     if close_range_but(kept).is_err() {
         // SAFETY: a number (A1).
         if unsafe { libc::unshare(libc::CLONE_FILES) } != 0 {
             return Err(failed(io::Error::last_os_error()));
         }
-        close_all_but(&kept).map_err(failed)?;
+        close_all_but(kept).map_err(failed)?;
     }
     IS_APART.set(true);
     // SAFETY: the table is this thread's alone, and the caller guarantees that no other object owns the
     // numbers.
-    let kept = kept.map(|kept| unsafe { OwnedFd::from_raw_fd(kept) });
+    let kept = kept.iter().map(|kept| unsafe { OwnedFd::from_raw_fd(*kept) }).collect::<Vec<_>>();
     let ordinary = |kept: OwnedFd| match kept.as_raw_fd() {
         FIRST_ORDINARY.. => Ok(kept),
         _ => fcntl_dupfd_cloexec(&kept, FIRST_ORDINARY).map_err(|source| failed(source.into())),
     };
-    let mut moved = Vec::with_capacity(N);
-    for kept in kept {
-        moved.push(ordinary(kept)?);
-    }
-    let kept = <[OwnedFd; N]>::try_from(moved).expect("as many as there were");
+    let kept = kept.into_iter().map(ordinary).collect::<Result<Vec<_>>>()?;
     loop {
         // It can neither be read nor written, and a filter that permits the thread to wait permits it, too.
         let nowhere = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(|source| failed(source.into()))?;
@@ -76,8 +82,8 @@ pub unsafe fn separate<const N: usize>(kept: [RawFd; N]) -> Result<[OwnedFd; N]>
 }
 
 /// Gives the calling thread a table that holds only these.
-fn close_range_but<const N: usize>(kept: [RawFd; N]) -> io::Result<()> {
-    let mut numbers = kept;
+fn close_range_but(kept: &[RawFd]) -> io::Result<()> {
+    let mut numbers = kept.to_vec();
     numbers.sort_unstable();
     // Nothing above the last is copied, so nothing of it has to be closed.
     let last = numbers.last().copied().unwrap_or(-1);

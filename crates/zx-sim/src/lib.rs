@@ -16,6 +16,7 @@
 //! | [`process`] | koids, names, death | pid, tid, `pidfd` |
 //! | [`pid_namespace`] | koids in another namespace | `nsfs` |
 //! | [`environment`] | what the program's caller says | variables, but none in a set-uid program |
+//! | [`liveness`] | whether a process lives that uses a file | locks of open file descriptions |
 //! | [`runtime_dir`] | where sockets and VMOs live | a directory of mode 0700 |
 //! | [`ticks`] | one clock for all processes | the invariant TSC, or `CLOCK_MONOTONIC` |
 #![deny(unsafe_code)]
@@ -30,6 +31,7 @@ mod error;
 pub mod fifo;
 pub mod handle;
 pub mod identity;
+pub mod liveness;
 pub mod pid_namespace;
 pub mod process;
 pub mod runtime_dir;
@@ -50,11 +52,12 @@ pub use error::{Error, Result, Unsafe};
 pub use fifo::Fifo;
 pub use handle::{Handle, distrust_peers};
 pub use identity::{Guarded, Identity};
+pub use liveness::Mark;
 pub use pid_namespace::{PidNamespace, ThreadNumbers};
 pub use process::{ProcessFd, process_koid, process_name, thread_koid, thread_name};
 pub use runtime_dir::{Lock, RuntimeDir};
 pub use socket::Socket;
 pub use unread::unread;
-pub use vmo::{Backing, LiveLock, Mapping, Vmo, available_in, file_size_limit};
+pub use vmo::{Backing, Mapping, Vmo, available_in, file_size_limit};
 pub use wait::{Event, Signals, WaitSet, Waker, wait_one};
 pub use wake::{WakeReceiver, WakeSender, wake_pair};

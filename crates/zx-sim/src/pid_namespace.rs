@@ -32,6 +32,12 @@ pub struct ThreadNumbers {
     file: (u64, u64),
 }
 
+/// What distinguishes the pid namespace of this process: its inode. 0 without `/proc`.
+#[must_use]
+pub fn own_number() -> u64 {
+    rustix::fs::stat(OWN).map_or(0, |found| found.st_ino)
+}
+
 impl PidNamespace {
     /// The namespace of this process, for other processes.
     #[must_use]

@@ -2,6 +2,7 @@
 
 use crate::environment;
 use crate::error::{Error, Result, Unsafe};
+use crate::liveness::{self, Mark};
 use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags};
 use std::io::{Read, Seek, Write};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -19,14 +20,31 @@ pub struct RuntimeDir {
 /// `fork` that run no other program are all dead.
 #[derive(Debug)]
 pub struct Lock {
-    file: std::fs::File,
+    /// None when a mark has it.
+    file: Option<std::fs::File>,
     taken_by: u32,
 }
 
 impl Lock {
     /// Of a file that is locked.
     pub(crate) fn of(file: std::fs::File) -> Self {
-        Self { file, taken_by: std::process::id() }
+        Self { file: Some(file), taken_by: std::process::id() }
+    }
+
+    /// Marks the file, as long as the lock is held, for processes that must not wait for it.
+    ///
+    /// # Errors
+    /// As [`liveness::mark`].
+    pub fn mark(&self) -> Result<()> {
+        self.file.as_ref().map_or(Ok(()), liveness::mark)
+    }
+
+    /// Marks the file and keeps the lock without a descriptor.
+    ///
+    /// # Errors
+    /// As [`Mark::of`].
+    pub fn into_mark(mut self) -> Result<Option<Mark>> {
+        self.file.take().map(Mark::of).transpose()
     }
 }
 
@@ -34,8 +52,8 @@ impl Drop for Lock {
     fn drop(&mut self) {
         // Closing the file would not release it while a child that is about to run another program has it
         // too; and such a child must not release it by dropping its copy.
-        if self.taken_by == std::process::id() {
-            let _ = rustix::fs::flock(&self.file, FlockOperation::Unlock);
+        if let Some(file) = self.file.as_ref().filter(|_| self.taken_by == std::process::id()) {
+            let _ = rustix::fs::flock(file, FlockOperation::Unlock);
         }
     }
 }
@@ -251,11 +269,32 @@ impl RuntimeDir {
     /// # Errors
     /// It cannot be made.
     pub fn create_unique_dir(&self, prefix: &str) -> Result<PathBuf> {
+        self.create_unique(prefix, prefix)
+    }
+
+    /// As [`Self::create_unique_dir`], under a name that it has until it is [finished](finish_dir): so it has
+    /// no other name before all of its contents are there.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub fn create_unfinished_dir(&self, prefix: &str) -> Result<PathBuf> {
+        self.create_unique(&format!("{UNFINISHED}{prefix}"), prefix)
+    }
+
+    fn has(&self, name: &str) -> bool {
+        rustix::fs::statat(self.directory.as_fd(), name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
+    }
+
+    fn create_unique(&self, prefix: &str, finished: &str) -> Result<PathBuf> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         loop {
             let number = (u64::from(std::process::id()) << 20) + NEXT.fetch_add(1, Ordering::Relaxed);
             let name = format!("{prefix}-{number:x}");
             match rustix::fs::mkdirat(self.directory.as_fd(), &name, Mode::RWXU) {
+                // One of a process that had this number before, or has it in another pid namespace.
+                Ok(()) if name.starts_with(UNFINISHED) && self.has(&format!("{finished}-{number:x}")) => {
+                    let _ = rustix::fs::unlinkat(self.directory.as_fd(), &name, AtFlags::REMOVEDIR);
+                }
                 Ok(()) => return Ok(self.path.join(name)),
                 Err(rustix::io::Errno::EXIST) => {}
                 Err(source) => {
@@ -267,6 +306,22 @@ impl RuntimeDir {
             }
         }
     }
+}
+
+/// Begins the name of a directory that is not [finished](finish_dir).
+pub const UNFINISHED: &str = ".new-";
+
+/// Gives a directory of [`RuntimeDir::create_unfinished_dir`] the name that it keeps, and returns that.
+///
+/// # Errors
+/// It is no such directory, or cannot be renamed.
+pub fn finish_dir(unfinished: &Path) -> Result<PathBuf> {
+    let failed = |source| Error::io(format!("cannot rename {}", unfinished.display()), source);
+    let name = unfinished.file_name().and_then(|name| name.to_str()?.strip_prefix(UNFINISHED));
+    let name = name.ok_or_else(|| failed(std::io::ErrorKind::InvalidInput.into()))?;
+    let finished = unfinished.with_file_name(name);
+    std::fs::rename(unfinished, &finished).map_err(failed)?;
+    Ok(finished)
 }
 
 /// Creates or truncates a file, unless a symbolic link stands in its place.

@@ -7,6 +7,7 @@
 
 use crate::error::{Error, Result};
 use crate::handle::Handle;
+use crate::liveness;
 use crate::sys;
 use memmap2::{MmapOptions, MmapRaw};
 use rustix::fs::{AtFlags, CWD, FallocateFlags, FileType, MemfdFlags, Mode, OFlags, SealFlags};
@@ -356,19 +357,19 @@ impl Vmo {
             .map_err(|source| Error::io("cannot map a vmo", source))
     }
 
-    /// Marks the memory as in use by this process, for processes that find the file later. Several may do so.
-    ///
-    /// The mark is on an open file of its own: handles of the VMO in other processes do not carry it, a
-    /// child by `fork` does.
+    /// The same memory by an open file of its own, which is [marked](liveness) as in use, for processes that
+    /// find the file later: as long as this is mapped. Handles of this VMO in other processes do not carry
+    /// the mark. Several processes may do so.
     ///
     /// # Errors
-    /// The memory cannot be opened again, or not be locked.
-    pub fn lock_live(&self) -> Result<LiveLock> {
-        // Without /proc the handle itself carries the mark, and so does every other holder of the handle.
-        let file = self.reopened(OpenOptions::new().read(true)).or_else(|_| self.file.try_clone());
+    /// The memory cannot be opened again, or not be marked.
+    pub fn marked(&self) -> Result<Self> {
+        // Without /proc, or rights, the handle itself carries the mark, and so does every other holder of it.
+        let file =
+            self.reopened(OpenOptions::new().read(true).write(true)).or_else(|_| self.file.try_clone());
         let file = file.map_err(|source| Error::io("cannot open a vmo again", source))?;
-        sys::lock_description(&file).map_err(|source| Error::io("cannot lock a vmo", source))?;
-        Ok(LiveLock { file, taken_by: std::process::id() })
+        liveness::mark(&file)?;
+        Ok(Self { file, path: self.path.clone() })
     }
 
     /// Whether some process has marked the memory as in use and is still alive.
@@ -376,31 +377,7 @@ impl Vmo {
     /// # Errors
     /// The operating system does not report it.
     pub fn is_live(&self) -> Result<bool> {
-        sys::is_locked_by_another(&self.file)
-            .map_err(|source| Error::io("cannot see whether a vmo is in use", source))
-    }
-}
-
-/// The mark of [`Vmo::lock_live`]. It lasts until it is dropped, or until the process that made it and those
-/// of its children by `fork` that run no other program are all dead.
-#[derive(Debug)]
-pub struct LiveLock {
-    file: File,
-    taken_by: u32,
-}
-
-impl AsFd for LiveLock {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.file.as_fd()
-    }
-}
-
-impl Drop for LiveLock {
-    fn drop(&mut self) {
-        // As with a lock of a runtime directory: closing does not release it, and a child must not.
-        if self.taken_by == std::process::id() {
-            let _ = sys::unlock_description(&self.file);
-        }
+        liveness::is_marked(&self.file)
     }
 }
 
@@ -587,6 +564,10 @@ impl AsFd for Vmo {
 pub struct Mapping(MmapRaw);
 
 impl Mapping {
+    pub(crate) fn of(mapped: MmapRaw) -> Self {
+        Self(mapped)
+    }
+
     /// Start of the mapping.
     #[must_use]
     pub fn as_ptr(&self) -> *mut u8 {

@@ -1,8 +1,12 @@
 //! Plugins, several copies of the library, the beginnings and ends of programs, and children.
 
 use super::programs::{events, record, shown};
+use rustix::process::Signal;
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::process::{Command, Stdio};
+use trace_tests::sandbox::{Process, kill};
+use trace_tests::scene::Scene;
 use trace_tests::{Archive, Requirement, Sandbox, native};
 
 fn text(path: &std::path::Path) -> &str {
@@ -253,6 +257,101 @@ fn no_event_is_missing_of_threads_that_come_to_the_first_at_once() {
         let output = command.args(["record", "--"]).arg(&program).arg("child").output().expect("trace runs");
         assert!(output.status.success(), "{output:?}");
         check(&sandbox, "trace.fxt");
+    }
+}
+
+/// A program that leaves its recording, and waits for a line behind the first one that it prints.
+fn leaving(sandbox: &Sandbox, program: &Path, events: &str, how: &str) -> Process {
+    let mut command = Command::new(program);
+    command.args([events, how]).env("TRACE_RUNTIME_DIR", sandbox.runtime_dir()).env("TRACE_STARTUP", "*");
+    Sandbox::spawn_command(command)
+}
+
+/// The numbers of the events that are recovered.
+fn recovered(sandbox: &Sandbox) -> Vec<u64> {
+    let output = sandbox.trace(["recover", "-o", "leaving.fxt"]);
+    assert!(output.status.success(), "{output:?}");
+    let numbers =
+        Archive::read(&sandbox.file("leaving.fxt")).events.iter().map(|event| event.u64("n")).collect();
+    std::fs::remove_file(sandbox.file("leaving.fxt")).expect("it was written");
+    numbers
+}
+
+/// Whatever it does with descriptors and processes, its recording is neither deleted while it lives nor kept
+/// from its user when it is dead.
+//= docs/recovery.md#a-sessions-directory
+#[test]
+fn a_recording_is_held_by_its_program_alone() {
+    if !Requirement::Compilers.is_met("a_recording_is_held_by_its_program_alone") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let program = sandbox.file("leaving");
+    native::program("gcc", &["leaving.c"], &["-D_GNU_SOURCE", "-O2"], &program);
+    let is_refused = |sandbox: &Sandbox| {
+        let output = sandbox.trace(["recover", "-o", "never.fxt"]);
+        assert!(String::from_utf8_lossy(&output.stderr).contains("records itself into"), "{output:?}");
+        assert_eq!(Scene::sessions_of(sandbox).len(), 1);
+    };
+    // A child that shares its memory counts as the program.
+    let mut running = leaving(&sandbox, &program, "10000", "vfork");
+    assert_eq!(running.line(), "ready");
+    is_refused(&sandbox);
+    running.say("end");
+    running.succeed();
+    assert_eq!(recovered(&sandbox), (0..10_001).collect::<Vec<_>>());
+    // A child of its own keeps nothing of it.
+    let mut running = leaving(&sandbox, &program, "1000", "child");
+    let child: u32 = running.line().parse().expect("a number");
+    assert_eq!(running.line(), "ready");
+    is_refused(&sandbox);
+    running.signal(Signal::KILL);
+    let _ = running.finish();
+    assert_eq!(recovered(&sandbox), (0..1000).collect::<Vec<_>>());
+    kill(child, Signal::KILL);
+}
+
+/// A program that records nothing leaves nothing, however it ends.
+//= docs/recording.md#from-the-first-line
+#[test]
+fn a_program_without_an_event_leaves_nothing() {
+    if !Requirement::Compilers.is_met("a_program_without_an_event_leaves_nothing") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let program = sandbox.file("leaving");
+    native::program("gcc", &["leaving.c"], &["-D_GNU_SOURCE"], &program);
+    leaving(&sandbox, &program, "0", "end").succeed();
+    assert!(Scene::sessions_of(&sandbox).is_empty());
+    let mut running = leaving(&sandbox, &program, "0", "wait");
+    assert_eq!(running.line(), "ready");
+    assert_eq!(Scene::sessions_of(&sandbox).len(), 1);
+    running.signal(Signal::KILL);
+    let _ = running.finish();
+    let output = sandbox.trace(["recover", "--list"]);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("nothing to recover"), "{output:?}");
+    assert!(Scene::sessions_of(&sandbox).is_empty());
+}
+
+/// It finds the recording that began when the library was loaded.
+//= docs/recording.md#from-the-first-line
+#[test]
+fn a_first_event_in_a_handler_takes_nothing_of_the_program() {
+    if !Requirement::Compilers.is_met("a_first_event_in_a_handler_takes_nothing_of_the_program") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let program = sandbox.file("leaving");
+    for is_static in [false, true] {
+        let link = if is_static { native::static_program } else { native::program };
+        link("gcc", &["leaving.c"], &["-D_GNU_SOURCE", "-O2"], &program);
+        for _ in 0..20 {
+            let mut running = leaving(&sandbox, &program, "10", "handler");
+            assert_eq!(running.line(), "ready");
+            running.say("end");
+            running.succeed();
+            assert_eq!(recovered(&sandbox), (0..11).collect::<Vec<_>>());
+        }
     }
 }
 

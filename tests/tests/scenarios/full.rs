@@ -96,7 +96,7 @@ fn a_loss_fails_where_that_is_asked_for_and_the_command_does_not() {
 }
 
 /// Unmounts when the test is over, however it ends.
-struct Mounted(std::path::PathBuf);
+pub(super) struct Mounted(pub std::path::PathBuf);
 
 impl Drop for Mounted {
     fn drop(&mut self) {

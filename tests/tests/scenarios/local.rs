@@ -130,6 +130,31 @@ fn snapshots_are_taken_while_it_goes_on_by_anyone() {
     assert_eq!(program.process.stderr_so_far(), "");
 }
 
+/// One that comes while a snapshot is being written has another one written.
+//= docs/rust.md#recordings-inside-one-process
+#[test]
+fn every_request_is_served() {
+    let sandbox = Sandbox::new();
+    let mut program = Local::new(&sandbox);
+    program.expect([
+        ["provide", "provided"],
+        ["start local oneshot 4", "started"],
+        ["events 20000", "20000 sent"],
+        ["prepare requested.fxt", "prepared"],
+    ]);
+    for round in 1..=5 {
+        program.expect([["requests 200", "true"]]);
+        assert_eq!(snapshot(&sandbox, "requested.fxt"), all(0..20_000 + 200 * round));
+    }
+}
+
+#[test]
+fn a_child_that_is_forked_while_a_lock_is_held_records_itself() {
+    let sandbox = Sandbox::new();
+    Local::new(&sandbox).expect([["forks 200", "0 failed"]]);
+    assert_eq!(Scene::sessions_of(&sandbox), [] as [std::path::PathBuf; 0]);
+}
+
 /// In both orders: the recording that comes later takes over, and one that is there already has the program.
 //= docs/rust.md#recordings-inside-one-process
 #[test]

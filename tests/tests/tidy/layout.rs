@@ -16,13 +16,12 @@ const MAX_LINES: usize = 700;
 const MAX_CODE_LINES: usize = 600;
 
 /// Source files that may be longer, and why they are not split.
-const LONG: [(&str, &str); 6] = [
+const LONG: [(&str, &str); 5] = [
     ("crates/trace-cli/src/args.rs", "the options of one command line, whose commands are read together"),
     ("crates/trace-cli/src/input.rs", "to be split by kind of input"),
     ("crates/trace-cli/src/record.rs", "to be split by the states of a recording"),
     ("crates/trace-convert/src/perfetto/messages.rs", "one table of messages"),
     ("crates/trace-engine/src/api/macros.rs", "the forms of macros, which share their inner ones"),
-    ("crates/zx-sim/src/vmo.rs", "the invariants of one type"),
 ];
 
 /// Names that say nothing of what is in a file.

@@ -1,7 +1,9 @@
+use super::writer::GROWTH_BYTES;
 use super::*;
 
 fn info() -> SessionInfo {
-    SessionInfo::new(BufferMode::Streaming, 1_000_000, 77, vec!["trace".into(), "record".into()])
+    let info = SessionInfo::new(BufferMode::Streaming, 1_000_000, 77, vec!["trace".into(), "record".into()]);
+    SessionInfo { boot_clock_ns: 5, ..info }
 }
 
 fn provider(id: u32) -> BufferInfo {

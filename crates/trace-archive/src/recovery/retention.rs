@@ -1,80 +1,121 @@
 //! Limits the age and the total size of leftover sessions.
 
-use super::{Leftover, Session, session_directories};
+use super::session::Now;
+use super::{Leftover, Session, sessions};
 use crate::gave_up;
 use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
+use zx_sim::RuntimeDir;
+use zx_sim::runtime_dir::UNFINISHED;
 
 /// How long a leftover session is kept.
 const KEPT_FOR: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+/// How long one is kept that users were asked to save, however little room there is.
+const ANNOUNCED_FOR: Duration = Duration::from_secs(24 * 60 * 60);
+/// How old a directory is that was begun and will not be finished.
+const UNFINISHED_FOR: Duration = Duration::from_secs(60);
 /// The divisor of their file system's size that limits all of them together.
 const SHARE: u64 = 4;
 
 /// Deletes the leftover sessions below a directory that are too old, and while all together take too much of
-/// the file system, the oldest of the user whose sessions take most. Reports each deletion. A session that is
-/// in use, or whose programs still have their buffers, stays.
+/// the file system, the oldest of the user whose sessions take most, but for those that users were asked to
+/// save less than a day ago. Reports each deletion. A session that is in use, or whose programs still have
+/// their buffers, stays. What never became a session, or has no event, is deleted without a word.
 //= docs/recovery.md#how-long-it-is-kept
 pub fn delete_expired(runtime: &Path, say: impl Fn(&str)) {
+    delete_unfinished(runtime);
     let room = rustix::fs::statvfs(runtime)
         .map_or(u64::MAX, |space| space.f_blocks.saturating_mul(space.f_frsize) / SHARE);
-    let now = SystemTime::now();
-    give_up(runtime, room, now, say);
+    let now = Now::read();
+    give_up(sessions(runtime), room, &now, say);
     // Of programs whose recording is gone.
     for note in gave_up::notes(runtime, SystemTime::UNIX_EPOCH) {
-        if now.duration_since(note.at).is_ok_and(|age| age > KEPT_FOR) {
+        if now.wall_clock.duration_since(note.at).is_ok_and(|age| age > KEPT_FOR) {
             let _ = note.delete();
         }
     }
 }
 
-fn give_up(runtime: &Path, room: u64, now: SystemTime, say: impl Fn(&str)) {
-    let directories = session_directories(runtime).unwrap_or_default();
-    let mut left: Vec<(Session, u64)> = directories
-        .iter()
-        .filter_map(|directory| Session::read(directory).ok())
-        .filter(|session| !session.has_manager())
-        .map(|session| {
-            let bytes = session.buffer_pieces().map(|piece| piece.bytes).sum();
-            (session, bytes)
-        })
-        .collect();
-    left.sort_by_key(|(session, _)| session.began());
-    let is_old =
-        |(session, _): &(Session, u64)| now.duration_since(session.began()).is_ok_and(|age| age > KEPT_FOR);
-    loop {
-        let next = match left.iter().position(is_old) {
-            Some(place) => Some((place, "it is older than seven days")),
-            None if left.iter().map(|(_, bytes)| bytes).sum::<u64>() > room => {
-                oldest_of_greediest(&left).map(|place| (place, "leftovers take too much room"))
-            }
-            None => None,
-        };
-        let Some((place, why)) = next else { return };
-        // One that cannot be deleted counts no more, either: others are not deleted for what stays anyway.
-        let (session, _) = left.remove(place);
-        let names: Vec<_> =
-            session.manifest.buffers.values().map(|buffer| buffer.provider.name.as_str()).collect();
-        let what = format!("{} (a recording of {})", session.directory.display(), names.join(", "));
-        match Leftover::open(&session.directory).and_then(Leftover::delete) {
-            Ok(()) => say(&format!("deleted {what}: {why}")),
-            Err(error) => say(&format!("{what} is kept: {error}")),
+/// Deletes the session if it is [blank](Session::is_blank). Whether it was.
+#[must_use]
+pub fn delete_blank(session: &Session) -> bool {
+    session.is_blank() && Leftover::open(&session.directory).and_then(Leftover::delete).is_ok()
+}
+
+/// Deletes directories of this user's whose makers were killed before they were complete.
+fn delete_unfinished(runtime: &Path) {
+    let own = rustix::process::geteuid().as_raw();
+    for entry in std::fs::read_dir(runtime).into_iter().flatten().flatten() {
+        if !entry.file_name().to_string_lossy().starts_with(UNFINISHED) {
+            continue;
+        }
+        let is_old = entry.metadata().is_ok_and(|found| {
+            let age = found.modified().ok().and_then(|at| SystemTime::now().duration_since(at).ok());
+            found.is_dir() && found.uid() == own && age.is_some_and(|age| age > UNFINISHED_FOR)
+        });
+        // Its maker holds it until it is complete.
+        let lock =
+            is_old.then(|| RuntimeDir::open_or_create(&entry.path()).ok()?.lock(super::LOCK_FILE).ok()?);
+        if let Some(Some(_lock)) = lock {
+            let _ = std::fs::remove_dir_all(entry.path());
         }
     }
 }
 
+fn give_up(sessions: Vec<Session>, room: u64, now: &Now, say: impl Fn(&str)) {
+    let mut left: Vec<(Session, Duration, u64)> = sessions
+        .into_iter()
+        .filter(|session| !session.has_manager() && !delete_blank(session))
+        .map(|session| {
+            let bytes = session.buffer_pieces().map(|piece| piece.bytes).sum();
+            let age = session.age(now);
+            (session, age, bytes)
+        })
+        .collect();
+    left.sort_by_key(|(session, ..)| session.began());
+    let mut total = left.iter().map(|(.., bytes)| bytes).sum::<u64>();
+    let (old, mut left): (Vec<_>, Vec<_>) = left.into_iter().partition(|(_, age, _)| *age > KEPT_FOR);
+    for (session, _, bytes) in old {
+        // One that cannot be deleted counts no more, either: others are not deleted for what stays anyway.
+        total -= bytes;
+        delete(&session, "it is older than seven days", &say);
+    }
+    let is_asked_for = |session: &Session| session.announced(now).is_some_and(|ago| ago < ANNOUNCED_FOR);
+    left.retain(|(session, ..)| session.is_certainly_over() && !is_asked_for(session));
+    while total > room
+        && let Some(place) = oldest_of_greediest(&left)
+    {
+        let (session, _, bytes) = left.remove(place);
+        total -= bytes;
+        delete(&session, "leftovers take too much room", &say);
+    }
+}
+
+fn delete(session: &Session, why: &str, say: impl Fn(&str)) {
+    let names: Vec<_> =
+        session.manifest.buffers.values().map(|buffer| buffer.provider.name.as_str()).collect();
+    let what = format!("{} (a recording of {})", session.directory.display(), names.join(", "));
+    match Leftover::open(&session.directory).and_then(Leftover::delete) {
+        Ok(()) => say(&format!("deleted {what}: {why}")),
+        Err(error) => say(&format!("{what} is kept: {error}")),
+    }
+}
+
 /// The first session of the user whose sessions take most: one user's are not deleted for another's.
-fn oldest_of_greediest(left: &[(Session, u64)]) -> Option<usize> {
+fn oldest_of_greediest(left: &[(Session, Duration, u64)]) -> Option<usize> {
     let mut of_users: BTreeMap<Option<u32>, u64> = BTreeMap::new();
-    for (session, bytes) in left {
+    for (session, _, bytes) in left {
         *of_users.entry(session.manifest.session.uid).or_default() += bytes;
     }
     let (most, _) = of_users.into_iter().max_by_key(|(_, bytes)| *bytes)?;
-    left.iter().position(|(session, _)| session.manifest.session.uid == most)
+    left.iter().position(|(session, ..)| session.manifest.session.uid == most)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::session::session_directories;
     use super::*;
     use crate::manifest::{BufferInfo, Entry, SessionInfo, Writer};
     use std::cell::RefCell;
@@ -96,6 +137,8 @@ mod tests {
         let began = u64::try_from(began.as_nanos()).unwrap();
         let mut info = SessionInfo::new(BufferMode::Oneshot, 1, began, Vec::new());
         info.uid = uid;
+        // By the wall clock alone.
+        info.boot_id = String::new();
         let provider = BufferInfo {
             id: 1,
             name: name.to_owned(),
@@ -119,6 +162,11 @@ mod tests {
         std::fs::write(directory.join("provider-1"), vec![1; 4096 * pages]).unwrap();
     }
 
+    fn give_up_on_day(day: u32, runtime: &Path, pages: u64, say: impl Fn(&str)) {
+        let now = Now { wall_clock: UNIX_EPOCH + DAY * day, ..Now::read() };
+        give_up(sessions(runtime), pages * 4096, &now, say);
+    }
+
     fn left(runtime: &Path) -> Vec<String> {
         let names = session_directories(runtime).unwrap();
         let mut names: Vec<String> =
@@ -138,11 +186,11 @@ mod tests {
         }
         let messages = RefCell::new(Vec::new());
         let say = |text: &str| messages.borrow_mut().push(text.to_owned());
-        give_up(runtime, 60 * 4096, UNIX_EPOCH + DAY * 100, say);
+        give_up_on_day(100, runtime, 60, say);
         assert_eq!(left(runtime), ["session-b", "session-c", "session-d"]);
         assert!(messages.borrow()[0].ends_with("session-a (a recording of a): it is older than seven days"));
         messages.borrow_mut().clear();
-        give_up(runtime, 59 * 4096, UNIX_EPOCH + DAY * 100, say);
+        give_up_on_day(100, runtime, 59, say);
         assert_eq!(left(runtime), ["session-c", "session-d"]);
         assert!(messages.borrow()[0].ends_with("session-b (a recording of b): leftovers take too much room"));
     }
@@ -167,7 +215,7 @@ mod tests {
         {
             leave_of(uid, runtime, name, DAY * day, pages);
         }
-        let give_up = |pages: u64| give_up(runtime, pages * 4096, UNIX_EPOCH + DAY * 100, |_: &str| {});
+        let give_up = |pages: u64| give_up_on_day(100, runtime, pages, |_: &str| {});
         give_up(59);
         assert_eq!(left(runtime), ["session-a", "session-c", "session-d"]);
         give_up(39);
@@ -175,5 +223,72 @@ mod tests {
         // Of equals, the oldest of one.
         give_up(19);
         assert_eq!(left(runtime).len(), 1);
+    }
+
+    //= docs/recovery.md#how-long-it-is-kept
+    #[test]
+    fn what_users_were_asked_to_save_stays_for_a_day() {
+        let directory = tempfile::tempdir().unwrap();
+        let runtime = directory.path();
+        for (name, day) in [("a", 98), ("b", 99)] {
+            leave(runtime, name, DAY * day, 10);
+        }
+        let all = sessions(runtime);
+        all[0].announce();
+        // Twice is once.
+        all[0].announce();
+        let now = Now::read();
+        let give_up = |later: Duration| {
+            let boot_clock_ns = now.boot_clock_ns + u64::try_from(later.as_nanos()).unwrap();
+            let now = Now { wall_clock: now.wall_clock + later, boot_clock_ns, ..now.clone() };
+            let left = sessions(runtime);
+            let say = |text: &str| assert!(text.ends_with("leftovers take too much room"), "{text}");
+            let young = left.into_iter().map(|mut session| {
+                session.manifest.session.wall_clock_ns = u64::MAX;
+                session
+            });
+            give_up(young.collect(), 0, &now, say);
+        };
+        give_up(Duration::ZERO);
+        assert_eq!(left(runtime), ["session-a"]);
+        give_up(DAY - Duration::from_secs(1));
+        assert_eq!(left(runtime), ["session-a"]);
+        give_up(DAY);
+        assert!(left(runtime).is_empty());
+    }
+
+    //= docs/recovery.md#how-long-it-is-kept
+    #[test]
+    fn a_clock_that_is_set_forward_makes_nothing_older() {
+        let now = Now::read();
+        let later = Now { wall_clock: now.wall_clock + DAY * 30, ..now.clone() };
+        let since =
+            |now: &Now, boot: &str| now.since(later.wall_clock - DAY * 30, boot, now.boot_clock_ns - 7);
+        assert_eq!(since(&later, &now.boot_id), Duration::from_nanos(7));
+        assert_eq!(since(&later, "another"), DAY * 30);
+        assert_eq!(since(&later, ""), DAY * 30);
+        // Nor one of a time namespace.
+        let elsewhere = Now { boot_clock_ns: now.boot_clock_ns + 1_000_000_000_000_000, ..now.clone() };
+        assert_eq!(elsewhere.since(now.wall_clock, &now.boot_id, now.boot_clock_ns), Duration::ZERO);
+    }
+
+    #[test]
+    fn what_was_never_finished_is_deleted_after_a_minute() {
+        let directory = tempfile::tempdir().unwrap();
+        let runtime = RuntimeDir::open_or_create(&directory.path().join("run")).unwrap();
+        let make = |age: u64| {
+            let made = runtime.create_unfinished_dir("session").unwrap();
+            std::fs::write(made.join("provider-1"), "").unwrap();
+            let at = SystemTime::now() - Duration::from_secs(age);
+            std::fs::File::open(&made).unwrap().set_modified(at).unwrap();
+            made
+        };
+        let (old, held, young) = (make(61), make(0), make(50));
+        let lock = RuntimeDir::open_or_create(&held).unwrap().lock(super::super::LOCK_FILE).unwrap();
+        std::fs::File::open(&held).unwrap().set_modified(SystemTime::now() - DAY).unwrap();
+        assert!(sessions(runtime.path()).is_empty());
+        delete_expired(runtime.path(), |_| {});
+        assert_eq!([&old, &held, &young].map(|made| made.exists()), [false, true, true]);
+        drop(lock);
     }
 }

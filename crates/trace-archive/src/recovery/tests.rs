@@ -1,3 +1,4 @@
+use super::session::session_directories;
 use super::*;
 use crate::framing;
 use crate::manifest::{BufferInfo, OutputFile, PartInfo, SessionInfo};
@@ -5,11 +6,13 @@ use crate::program_info::{self, ProviderEnd};
 use crate::testing::{DEFINITIONS, Image, RATE, bytes, event};
 use crate::transfer::{Part, Progress, ProviderBuffer, SoFar, Transfer};
 use std::os::unix::fs::DirBuilderExt;
-use trace_format::buffer::BufferMode;
+use std::time::{Duration, UNIX_EPOCH};
+use trace_format::buffer::{BufferMode, Layout, field};
 use trace_format::loss::LedgerRecord;
 use trace_format::units::{Koid, ProviderId, TicksPerSecond};
 use trace_protocol::BufferingMode;
 use trace_protocol::controller::ProviderDisposition;
+use zx_sim::Vmo;
 
 /// No process has this number.
 const NO_PID: u64 = 4_000_000_000;
@@ -183,6 +186,80 @@ fn a_manager_is_alive_if_its_process_is_and_holds_the_lock() {
     assert_eq!(One::new(&[], &[]).session().began(), UNIX_EPOCH + Duration::from_nanos(1));
 }
 
+/// Numbers of processes say nothing where the lock is marked: another pid namespace has the same ones.
+//= docs/recovery.md#a-sessions-directory
+#[test]
+fn a_session_is_held_as_long_as_its_lock_is_marked() {
+    let mut info = SessionInfo::new(BufferMode::Oneshot, RATE, 1, Vec::new());
+    (info.is_marked, info.is_startup, info.manager_pid) = (true, true, NO_PID as u32);
+    let one = One::with(info, &[0; 4096], &started());
+    let own = RuntimeDir::open_or_create(&one.directory).unwrap();
+    let mark = own.lock(LOCK_FILE).unwrap().unwrap().into_mark().unwrap();
+    let session = one.session();
+    assert!(session.has_manager() && !session.is_recoverable() && session.is_certainly_over());
+    assert!(matches!(Leftover::open(&one.directory), Err(Error::InUse { .. })));
+    drop(mark);
+    std::fs::write(one.directory.join(LOCK_FILE), std::process::id().to_string()).unwrap();
+    assert!(!session.has_manager() && session.is_recoverable());
+    let mut old = one.session();
+    old.manifest.session.is_marked = false;
+    assert!(!old.is_certainly_over());
+}
+
+/// Each manifest is read once, however many sessions there are: what they say of each other is known then.
+#[test]
+fn what_is_beside_a_session_is_not_read_again() {
+    let runtime = tempfile::tempdir().unwrap();
+    let directories: Vec<PathBuf> = (0..3)
+        .map(|number| {
+            let (directory, mut writer) = begin(runtime.path(), &format!("session-{number}"), number < 2);
+            let buffer = directory.join("provider-1");
+            std::fs::write(&buffer, [0; 4096]).unwrap();
+            let file = std::fs::metadata(runtime.path().join("session-0/provider-1")).unwrap();
+            let origin = (number == 2).then(|| (file.dev(), file.ino()));
+            writer.append(&provider(1, origin)).unwrap();
+            writer.append(&STARTED).unwrap();
+            writer.append(&Entry::Ended).unwrap();
+            directory
+        })
+        .collect();
+    let all = sessions(runtime.path());
+    directories.iter().for_each(|directory| std::fs::remove_file(directory.join(MANIFEST_FILE)).unwrap());
+    let found = |directory: &PathBuf| {
+        let session = all.iter().find(|session| session.directory == *directory).unwrap();
+        session.is_recoverable()
+    };
+    assert_eq!(directories.iter().map(found).collect::<Vec<_>>(), [false, true, true]);
+}
+
+#[test]
+fn a_program_without_an_event_leaves_nothing() {
+    let blank = |buffer: &[u8], is_startup: bool| {
+        let mut info = SessionInfo::new(BufferMode::Oneshot, RATE, 1, Vec::new());
+        (info.is_marked, info.is_startup) = (true, is_startup);
+        let one = One::with(info, buffer, &started());
+        let is_blank = delete_blank(&one.session());
+        assert_eq!(one.directory.exists(), !is_blank);
+        is_blank
+    };
+    let nothing = Image::sized(64 << 10, BufferMode::Oneshot).bytes;
+    assert!(blank(&nothing, true));
+    assert!(!blank(&nothing, false) && !blank(&[], true));
+    let layout = Layout::new(64 << 10, BufferMode::Oneshot).unwrap();
+    for (at, is_counted) in [
+        (layout.slab_words, true),
+        (layout.tallies - 8, true),
+        (layout.ledger, true),
+        (layout.tallies, false),
+        (8 * field::RECORDS_DROPPED as u64, true),
+        (8 * field::DURABLE_DATA_END as u64, false),
+    ] {
+        let mut buffer = nothing.clone();
+        buffer[at as usize] = 1;
+        assert_eq!(blank(&buffer, true), !is_counted, "{at}");
+    }
+}
+
 //= docs/recovery.md#what-is-recovered
 #[test]
 fn data_that_is_in_no_archive_or_in_the_clients_file_is_recoverable() {
@@ -231,7 +308,7 @@ fn a_session_has_the_pieces_of_its_client_and_of_programs_that_were_started() {
 fn a_session_whose_program_lives_stays_and_is_one_processs_at_a_time() {
     let one = One::new(&[], &started());
     std::fs::remove_file(one.buffer()).unwrap();
-    let live = Vmo::create_in(&one.directory, "provider-1", 4096).unwrap().lock_live().unwrap();
+    let live = Vmo::create_in(&one.directory, "provider-1", 4096).unwrap().marked().unwrap();
     let leftover = one.leftover();
     assert_eq!(leftover.live_program(), Some(("app", NO_PID)));
     assert!(matches!(Leftover::open(&one.directory), Err(Error::InUse { .. })));

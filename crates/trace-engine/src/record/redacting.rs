@@ -3,7 +3,6 @@
 use crate::record::privacy::{REDACTED, is_of_system, redacted};
 use trace_format::argument::{Argument, ArgumentValue, Arguments, MAX_ARGUMENTS};
 use trace_format::blob::Blob;
-use trace_format::error::EncodeError;
 use trace_format::event::Event;
 use trace_format::kernel_object::{self, KernelObject};
 use trace_format::large::{LargeBlob, LargeBlobEvent};
@@ -19,48 +18,65 @@ use trace_format::string::StringRecord;
 pub(super) fn redact_record(words: &[u64]) -> Option<Vec<u64>> {
     let bytes = bytes_of(words);
     let mut known = Vec::new();
-    let redacted = match Record::decode(&bytes).ok()? {
+    let mut out = Words::default();
+    // Each kind by itself: the others' codecs would be in every program.
+    let encoded = match Record::decode(&bytes).ok()? {
         Record::Initialization(_) | Record::Thread(_) => return Some(words.to_vec()),
-        Record::String(string) => Record::String(StringRecord { value: REDACTED.as_bytes(), ..string }),
-        Record::Log(log) => Record::Log(Log { message: REDACTED.as_bytes(), ..log }),
-        Record::Blob(blob) => Record::Blob(Blob { name: replaced(blob.name), payload: b"", ..blob }),
-        Record::Event(event) => Record::Event(Event {
-            category: replaced(event.category),
-            name: replaced(event.name),
-            arguments: redact(event.arguments, &mut known),
-            ..event
-        }),
-        Record::KernelObject(object) => Record::KernelObject(KernelObject {
-            name: match is_of_system(object.object_type, object.koid.0) {
+        Record::String(string) => StringRecord { value: REDACTED.as_bytes(), ..string }.encode(&mut out),
+        Record::Log(log) => Log { message: REDACTED.as_bytes(), ..log }.encode(&mut out),
+        Record::Blob(blob) => Blob { name: replaced(blob.name), payload: b"", ..blob }.encode(&mut out),
+        Record::Event(event) => {
+            let (category, name) = (replaced(event.category), replaced(event.name));
+            let arguments = redact(event.arguments, &mut known);
+            Event { category, name, arguments, ..event }.encode(&mut out)
+        }
+        Record::KernelObject(object) => {
+            let name = match is_of_system(object.object_type, object.koid.0) {
                 true => object.name,
                 false => replaced(object.name),
-            },
-            arguments: redact(object.arguments, &mut known),
-            ..object
-        }),
-        Record::Scheduling(scheduling) => Record::Scheduling(match scheduling {
-            Scheduling::LegacyContextSwitch { .. } => return Some(words.to_vec()),
-            Scheduling::ContextSwitch { timestamp, cpu, outgoing_state, outgoing, incoming, arguments } => {
-                let arguments = redact(arguments, &mut known);
-                Scheduling::ContextSwitch { timestamp, cpu, outgoing_state, outgoing, incoming, arguments }
-            }
-            Scheduling::ThreadWakeup { timestamp, cpu, thread, arguments } => {
-                let arguments = redact(arguments, &mut known);
-                Scheduling::ThreadWakeup { timestamp, cpu, thread, arguments }
-            }
-            Scheduling::FiberSwitch { .. } => return None,
-        }),
-        Record::Large(blob) => Record::Large(LargeBlob {
-            category: replaced(blob.category),
-            name: replaced(blob.name),
-            event: blob
+            };
+            let arguments = redact(object.arguments, &mut known);
+            KernelObject { name, arguments, ..object }.encode(&mut out)
+        }
+        Record::Scheduling(scheduling) => {
+            let redacted = match scheduling {
+                Scheduling::LegacyContextSwitch { .. } => return Some(words.to_vec()),
+                Scheduling::ContextSwitch {
+                    timestamp,
+                    cpu,
+                    outgoing_state,
+                    outgoing,
+                    incoming,
+                    arguments,
+                } => {
+                    let arguments = redact(arguments, &mut known);
+                    Scheduling::ContextSwitch {
+                        timestamp,
+                        cpu,
+                        outgoing_state,
+                        outgoing,
+                        incoming,
+                        arguments,
+                    }
+                }
+                Scheduling::ThreadWakeup { timestamp, cpu, thread, arguments } => {
+                    let arguments = redact(arguments, &mut known);
+                    Scheduling::ThreadWakeup { timestamp, cpu, thread, arguments }
+                }
+                Scheduling::FiberSwitch { .. } => return None,
+            };
+            redacted.encode(&mut out)
+        }
+        Record::Large(blob) => {
+            let (category, name) = (replaced(blob.category), replaced(blob.name));
+            let event = blob
                 .event
-                .map(|event| LargeBlobEvent { arguments: redact(event.arguments, &mut known), ..event }),
-            payload: b"",
-        }),
+                .map(|event| LargeBlobEvent { arguments: redact(event.arguments, &mut known), ..event });
+            LargeBlob { category, name, event, payload: b"" }.encode(&mut out)
+        }
         _ => return None,
     };
-    encode(&redacted).ok()
+    encoded.ok().map(|()| out.0)
 }
 
 /// A record's bytes.
@@ -102,10 +118,4 @@ impl Sink for Words {
     fn word(&mut self, word: u64) {
         self.0.push(word);
     }
-}
-
-fn encode(record: &Record<'_>) -> Result<Vec<u64>, EncodeError> {
-    let mut words = Words::default();
-    record.encode(&mut words)?;
-    Ok(words.0)
 }

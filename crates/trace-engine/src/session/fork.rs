@@ -65,6 +65,17 @@ extern "C" fn after_fork() {
     }
 }
 
+/// How many forks are between this process and the first one that has used the engine.
+static FORKED: AtomicU32 = AtomicU32::new(0);
+
+/// A number that another process has which was forked from this one, and that a child by `vfork` has in
+/// common with its parent, as everything else. Not 0.
+#[must_use]
+pub fn generation() -> u32 {
+    install_notices();
+    FORKED.load(Ordering::Relaxed).wrapping_add(1)
+}
+
 extern "C" fn fork_handler() {
     after_fork();
     on_fork_in_child();
@@ -128,6 +139,7 @@ fn on_fork_in_child() {
     if let Some(unlinked) = lease::unlink() {
         unlinked.context().buffer().detach();
     }
+    FORKED.store(FORKED.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
     registry::forget_current();
     dynamic_sites::release_in_child();
     trace_ref::forget_in_child();

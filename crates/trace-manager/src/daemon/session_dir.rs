@@ -5,6 +5,7 @@ use super::log::log;
 use std::path::{Path, PathBuf};
 use trace_archive::manifest::{Entry, OutputFile, SessionInfo, Writer};
 use trace_archive::recovery::{HEAD_FILE, LOCK_FILE, SESSION_PREFIX, delete_expired};
+use zx_sim::runtime_dir::finish_dir;
 use zx_sim::{Error, Lock, Result, RuntimeDir};
 
 /// The contents of a session's directory at its beginning.
@@ -34,8 +35,11 @@ pub(super) struct SessionDir {
 impl SessionDir {
     /// Makes the directory of a session.
     pub fn create(runtime: &RuntimeDir, beginning: &Beginning) -> Result<Self> {
-        let path = runtime.create_unique_dir(SESSION_PREFIX)?;
-        let made = Self::fill(path.clone(), beginning);
+        let path = runtime.create_unfinished_dir(SESSION_PREFIX)?;
+        let made = Self::fill(path.clone(), beginning).and_then(|mut made| {
+            made.path = finish_dir(&path)?;
+            Ok(made)
+        });
         if made.is_err() {
             let _ = std::fs::remove_dir_all(&path);
         }
@@ -47,8 +51,11 @@ impl SessionDir {
         let Beginning { info, output, head } = beginning;
         let failed = |source| Error::io(format!("cannot write into {}", path.display()), source);
         let lock = RuntimeDir::open_or_create(&path)?.lock(LOCK_FILE)?;
+        let is_marked = lock.as_ref().map(Lock::mark).transpose()?.is_some();
         let mut manifest = Writer::open(&path).map_err(failed)?;
-        manifest.append(&Entry::Session(info.clone())).map_err(failed)?;
+        let mut info = info.clone();
+        info.is_marked = is_marked;
+        manifest.append(&Entry::Session(info)).map_err(failed)?;
         let has_output = output.is_some();
         if let Some(output) = output {
             manifest.append(&Entry::Output(output.clone())).map_err(failed)?;

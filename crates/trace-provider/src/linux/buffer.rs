@@ -8,9 +8,10 @@ use trace_engine::Region;
 use zx_sim::Vmo;
 
 /// The buffer as the engine's region, which unmaps it in the end. Of a buffer that has its memory all pages
-/// are present.
+/// are present. As long as it is the engine's, the file is marked as in use, without a descriptor.
 pub(crate) fn region(vmo: &Vmo) -> zx_sim::Result<Region> {
     let is_sparse = vmo.backed_bytes()? < vmo.size()?;
+    let vmo = vmo.marked()?;
     let mapping = if is_sparse { vmo.map_sparse() } else { vmo.map() }?;
     let (base, bytes) = (mapping.as_ptr(), mapping.len());
     // SAFETY: a page-aligned shared mapping of so many bytes that lives as long as its owner, into which

@@ -8,6 +8,7 @@ use crate::linux::queue::{Sender, queue};
 use crate::linux::thread;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -86,15 +87,33 @@ pub(crate) fn run<T: Send + 'static>(job: impl FnOnce() -> T + Send + 'static) -
     if RUNS_HERE.get() {
         return Some(job());
     }
-    let (done, is_done) = queue();
-    let runner = RUNNER.try_lock_for(LOCK_WAIT)?;
-    let own = runner.as_ref().filter(|runner| runner.pid == std::process::id())?;
-    if !own.jobs.send(Box::new(move || _ = done.send(job()))) {
-        return None;
-    }
+    let result = Arc::new(Mutex::new(None));
+    let place = Arc::clone(&result);
+    run_there(Box::new(move || {
+        let result = job();
+        *place.lock() = Some(result);
+    }));
+    result.lock().take()
+}
+
+/// Has the thread run a job, and waits until it has dropped that.
+fn run_there(job: Job) {
+    let (done, is_done) = queue::<()>();
+    let Some(runner) = RUNNER.try_lock_for(LOCK_WAIT) else {
+        return;
+    };
+    let own = runner.as_ref().filter(|runner| runner.pid == std::process::id());
+    let is_sent = own.is_some_and(|own| {
+        own.jobs.send(Box::new(move || {
+            let _done = done;
+            job();
+        }))
+    });
     // The function may register another.
     drop(runner);
-    is_done.receive(None).ok()
+    if is_sent {
+        let _ = is_done.receive(None);
+    }
 }
 
 #[cfg(test)]

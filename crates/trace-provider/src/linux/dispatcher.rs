@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use trace_engine::engine;
 use trace_format::shown::Shown;
-use zx_sim::{Channel, LiveLock, PidNamespace, Signals, WaitSet, WakeReceiver, debuglog};
+use zx_sim::{Channel, PidNamespace, Signals, WaitSet, WakeReceiver, debuglog};
 
 /// What the application may be waiting for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,8 +96,6 @@ pub(crate) struct Dispatcher {
     has_gone_on: Cell<bool>,
     /// The manager's, where that is not the one of this process.
     namespace: RefCell<Option<PidNamespace>>,
-    /// The mark of the program's own buffer, as long as it records there.
-    live: RefCell<Option<LiveLock>>,
     #[cfg(feature = "local")]
     echo: RefCell<Option<Echo>>,
     phase: Phase,
@@ -220,7 +218,6 @@ impl Dispatcher {
             is_refused: Cell::new(false),
             has_gone_on: Cell::new(false),
             namespace: RefCell::new(None),
-            live: RefCell::new(startup::lock_live()),
             #[cfg(feature = "local")]
             echo: RefCell::new(echo()),
             phase: Phase::Pausing(Instant::now()),

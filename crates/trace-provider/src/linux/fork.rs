@@ -14,25 +14,28 @@
 
 use crate::linux::atrace;
 use crate::linux::provider::TraceProvider;
-use std::os::fd::{AsFd, AsRawFd};
+use crate::linux::startup;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::Once;
 use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use trace_engine::engine;
 use zx_sim::Identity;
 
-const FREE: i32 = -1;
+const FREE: i32 = 0;
 /// An entry that a thread fills.
-const TAKEN: i32 = -2;
+const TAKEN: i32 = -1;
 
 /// A descriptor that children close, and the file that distinguishes it from a reuse of its number.
+#[derive(Debug)]
 struct ClosedDescriptor {
-    number: AtomicI32,
+    /// Behind its own, so that an entry of zeros is free.
+    behind: AtomicI32,
     device: AtomicU64,
     inode: AtomicU64,
 }
 
 static DESCRIPTORS: [ClosedDescriptor; 64] = [const {
-    ClosedDescriptor { number: AtomicI32::new(FREE), device: AtomicU64::new(0), inode: AtomicU64::new(0) }
+    ClosedDescriptor { behind: AtomicI32::new(FREE), device: AtomicU64::new(0), inode: AtomicU64::new(0) }
 }; 64];
 /// The name of the provider that was registered last.
 static NAME: AtomicPtr<String> = AtomicPtr::new(core::ptr::null_mut());
@@ -49,38 +52,51 @@ pub(crate) fn parent() -> Option<u64> {
 
 /// A descriptor that forked children close, for as long as this lives.
 #[derive(Debug)]
-pub(crate) struct ClosedInChildren(Option<usize>);
+pub(crate) struct ClosedInChildren(Option<&'static ClosedDescriptor>);
 
 impl ClosedInChildren {
     /// To be dropped before the descriptor is closed.
     pub fn new(object: &impl AsFd) -> Self {
-        let Some(identity) = Identity::of(object) else {
+        Self::of(object.as_fd())
+    }
+
+    #[inline(never)]
+    fn of(object: BorrowedFd<'_>) -> Self {
+        let Some(identity) = Identity::of(&object) else {
             return Self(None);
         };
-        let take = |place: &ClosedDescriptor| {
-            place.number.compare_exchange(FREE, TAKEN, Ordering::AcqRel, Ordering::Relaxed).is_ok()
-        };
-        let index = DESCRIPTORS.iter().position(take);
-        if let Some(place) = index.map(|index| &DESCRIPTORS[index]) {
-            place.device.store(identity.device, Ordering::Relaxed);
-            place.inode.store(identity.inode, Ordering::Relaxed);
-            // Release: a child that loads the number also sees the rest.
-            place.number.store(object.as_fd().as_raw_fd(), Ordering::Release);
+        // Sixty-four times the same code is not wanted.
+        for place in core::hint::black_box(&DESCRIPTORS[..]) {
+            if place.behind.compare_exchange(FREE, TAKEN, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+                place.device.store(identity.device, Ordering::Relaxed);
+                place.inode.store(identity.inode, Ordering::Relaxed);
+                // Release: a child that loads the number also sees the rest.
+                place.behind.store(object.as_raw_fd() + 1, Ordering::Release);
+                return Self(Some(place));
+            }
         }
-        Self(index)
+        Self(None)
     }
 }
 
 impl Drop for ClosedInChildren {
     fn drop(&mut self) {
-        if let Some(index) = self.0 {
-            DESCRIPTORS[index].number.store(FREE, Ordering::Release);
+        if let Some(place) = self.0 {
+            place.behind.store(FREE, Ordering::Release);
         }
     }
 }
 
 /// From now on a forked child registers as a provider of this name when it records its first event.
 pub(crate) fn register_children_as(name: &str) {
+    // The previous name is leaked, as another thread may be reading it.
+    NAME.store(Box::into_raw(Box::new(name.to_owned())), Ordering::Release);
+    register_children();
+}
+
+/// From now on a forked child looks at its environment when it records its first event, and registers if its
+/// parent has a provider.
+pub(crate) fn register_children() {
     static INSTALL: Once = Once::new();
     INSTALL.call_once(|| {
         atrace::begin_to_know();
@@ -88,8 +104,6 @@ pub(crate) fn register_children_as(name: &str) {
         unsafe { libc::pthread_atfork(None, None, Some(after_fork_in_child)) };
     });
     engine::call_at_first_event_of_children(register_child);
-    // The previous name is leaked, as another thread may be reading it.
-    NAME.store(Box::into_raw(Box::new(name.to_owned())), Ordering::Release);
 }
 
 extern "C" fn after_fork_in_child() {
@@ -98,9 +112,13 @@ extern "C" fn after_fork_in_child() {
     let parent = unsafe { libc::getppid() };
     PARENT.store(u32::try_from(parent).unwrap_or(0), Ordering::Relaxed);
     for place in &DESCRIPTORS {
-        let number = place.number.swap(FREE, Ordering::Acquire);
-        if number >= 0 {
-            close_if_it_is(number, place.device.load(Ordering::Relaxed), place.inode.load(Ordering::Relaxed));
+        let behind = place.behind.swap(FREE, Ordering::Acquire);
+        if behind > 0 {
+            close_if_it_is(
+                behind - 1,
+                place.device.load(Ordering::Relaxed),
+                place.inode.load(Ordering::Relaxed),
+            );
         }
     }
 }
@@ -120,8 +138,9 @@ fn close_if_it_is(number: i32, device: u64, inode: u64) {
 /// In a child that records its first event.
 fn register_child() {
     // SAFETY: never freed (F2).
-    if let Some(name) = unsafe { NAME.load(Ordering::Acquire).as_ref() } {
+    match unsafe { NAME.load(Ordering::Acquire).as_ref() } {
         // Lives as long as the process: nothing in a child owns it.
-        core::mem::forget(TraceProvider::new(name));
+        Some(name) => core::mem::forget(TraceProvider::new(name)),
+        None => startup::begin_by_environment_as(None),
     }
 }

@@ -24,15 +24,16 @@
 use crate::linux::dispatcher::Commands;
 use crate::linux::lock::Mutex;
 use crate::linux::startup::directory::{BUFFER, KEPT};
-use crate::linux::startup::{self, Directory, Options, Purpose};
+use crate::linux::startup::{self, Directory, Left, Options, Purpose};
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use trace_archive::own;
+use trace_engine::engine;
 use trace_format::shown::Shown;
 use trace_protocol::controller::ProviderStats;
 use trace_reader::tail::Tail;
@@ -46,8 +47,8 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(1);
 /// A recording that is over, and has not been delivered.
 struct Over {
     /// A forked child has none of its parent's.
-    pid: u32,
-    path: PathBuf,
+    process: u32,
+    directory: Directory,
     /// The name of the buffer.
     file: &'static str,
     is_quiet: bool,
@@ -71,8 +72,7 @@ pub struct Summary {
 /// The program is being recorded already, by a manager or by itself; the options make no sense; or there is
 /// no directory, or no memory, for the buffer.
 pub fn start(options: &Options) -> io::Result<()> {
-    let name = zx_sim::process_name();
-    startup::begin_as(&name, options, Purpose::Program).map_err(io::Error::other)?;
+    startup::begin_as(None, options, Purpose::Program).map_err(io::Error::other)?;
     if let Ok(over) = take_over() {
         over.delete();
     }
@@ -91,8 +91,8 @@ pub fn stop() -> bool {
     let Some(left) = startup::end_local() else {
         return false;
     };
-    let path = left.directory.path().to_owned();
-    *OVER.lock() = Some(Over { pid: std::process::id(), path, file: BUFFER, is_quiet: left.is_quiet });
+    let Left { directory, is_quiet, .. } = left;
+    put(Over { process: engine::generation(), directory, file: BUFFER, is_quiet });
     true
 }
 
@@ -103,12 +103,17 @@ pub(crate) fn keep(directory: &Directory, is_quiet: bool) {
         debuglog::write_for_process(&text);
         return;
     }
-    let path = directory.path().to_owned();
-    *OVER.lock() = Some(Over { pid: std::process::id(), path, file: KEPT, is_quiet });
+    put(Over { process: engine::generation(), directory: directory.clone(), file: KEPT, is_quiet });
+}
+
+fn put(over: Over) {
+    // A child would find the lock taken.
+    engine::without_forks(|| *OVER.lock() = Some(over));
 }
 
 fn take_over() -> io::Result<Over> {
-    let over = OVER.lock().take().filter(|over| over.pid == std::process::id());
+    let over = engine::without_forks(|| OVER.lock().take());
+    let over = over.filter(|over| over.process == engine::generation());
     over.ok_or_else(|| io::Error::other("there is no local recording"))
 }
 
@@ -128,7 +133,7 @@ pub fn flush(deliver: impl FnMut(&[u8], bool)) -> io::Result<Summary> {
             Ok(summary)
         }
         Err(error) => {
-            *OVER.lock() = Some(over);
+            put(over);
             Err(error)
         }
     }
@@ -144,7 +149,7 @@ pub fn flush_to_file(path: &Path) -> io::Result<Summary> {
     let written = replace(path, |file| over.write(file));
     match &written {
         Ok(_) => over.delete(),
-        Err(_) => *OVER.lock() = Some(over),
+        Err(_) => put(over),
     }
     written
 }
@@ -174,9 +179,9 @@ pub fn snapshot_to_file(path: &Path, last: Option<Duration>) -> io::Result<Summa
 }
 
 /// Writes what is left in a directory into a file.
-pub(crate) fn save(directory: &Path, is_quiet: bool, path: &Path) -> io::Result<Summary> {
-    let over = Over { pid: std::process::id(), path: directory.to_owned(), file: BUFFER, is_quiet };
-    replace(path, |file| over.write(file))
+pub(crate) fn save(left: &Left, path: &Path) -> io::Result<Summary> {
+    let Left { directory, is_quiet, .. } = left;
+    replace(path, |file| write(directory.path(), BUFFER, *is_quiet, file))
 }
 
 /// A snapshot that is taken when it is requested.
@@ -186,28 +191,34 @@ struct Prepared {
 }
 
 static PREPARED: Mutex<Option<Prepared>> = Mutex::new(None);
-static IS_REQUESTED: AtomicBool = AtomicBool::new(false);
+/// How many snapshots were requested, and up to which request they are served.
+static REQUESTED: AtomicU32 = AtomicU32::new(0);
+static SERVED: AtomicU32 = AtomicU32::new(0);
 /// Threads of providers, which serve requests. There is hardly ever more than one.
 static DISPATCHERS: [OnceLock<Commands>; 8] = [const { OnceLock::new() }; 8];
 
 /// Says what [`request_snapshot`] writes: a file, and how much of the past. Each request replaces the file.
 pub fn prepare_snapshot(path: &Path, last: Option<Duration>) {
-    *PREPARED.lock() = Some(Prepared { path: path.to_owned(), last });
+    let prepared = Prepared { path: path.to_owned(), last };
+    engine::without_forks(|| *PREPARED.lock() = Some(prepared));
 }
 
 /// Has the provider's thread write the snapshot that was prepared. This function may be called from a handler
 /// of a signal or of a panic. It does not wait: see [`wait_for_snapshot`]. Without a provider, nothing
 /// happens.
 pub fn request_snapshot() {
-    IS_REQUESTED.store(true, Ordering::SeqCst);
+    REQUESTED.fetch_add(1, Ordering::SeqCst);
     DISPATCHERS.iter().filter_map(OnceLock::get).for_each(Commands::wake);
 }
 
-/// Waits until the request was served, which writes the snapshot or prints on stderr why that is not
-/// possible; false if it was not in time. Not for handlers of signals.
+/// Waits until all requests so far were served, which writes the snapshot or prints on stderr why that is not
+/// possible; false if they were not in time. Not for handlers of signals.
 pub fn wait_for_snapshot(timeout: Duration) -> bool {
     let deadline = Instant::now() + timeout;
-    while IS_REQUESTED.load(Ordering::SeqCst) {
+    let wanted = REQUESTED.load(Ordering::SeqCst);
+    // A difference below zero is a large one.
+    let is_served = || SERVED.load(Ordering::SeqCst).wrapping_sub(wanted) < u32::MAX / 2;
+    while !is_served() {
         if Instant::now() >= deadline {
             return false;
         }
@@ -223,17 +234,21 @@ pub(crate) fn serve_with(commands: &Commands) {
 
 /// Takes the snapshot that was requested. On the provider's thread.
 pub(crate) fn serve_request() {
-    if !IS_REQUESTED.load(Ordering::SeqCst) {
+    // One that comes from here on, while the snapshot is written, has another one written.
+    let requested = REQUESTED.load(Ordering::SeqCst);
+    if SERVED.load(Ordering::SeqCst) == requested {
         return;
     }
-    let prepared = PREPARED.lock().as_ref().map(|prepared| (prepared.path.clone(), prepared.last));
+    let prepared = engine::without_forks(|| {
+        PREPARED.lock().as_ref().map(|prepared| (prepared.path.clone(), prepared.last))
+    });
     if let Some((path, last)) = prepared
         && let Err(error) = snapshot_to_file(&path, last)
     {
         let text = format!("trace provider: no snapshot in {}: {error}", Shown(&path.display().to_string()));
         debuglog::write_for_process(&text);
     }
-    IS_REQUESTED.store(false, Ordering::SeqCst);
+    SERVED.store(requested, Ordering::SeqCst);
 }
 
 /// Records that found no room, and those that were written over.
@@ -246,15 +261,19 @@ fn dropped(stats: &ProviderStats) -> Option<u64> {
 
 impl Over {
     fn write(&self, out: &mut impl Write) -> io::Result<Summary> {
-        let stats = own::write(&self.path, self.file, self.is_quiet, out).map_err(io::Error::other)?;
-        match stats.problem.as_str() {
-            "" => Ok(Summary { events: stats.events_archived.unwrap_or(0), dropped: dropped(&stats) }),
-            problem => Err(io::Error::other(problem.to_owned())),
-        }
+        write(self.directory.path(), self.file, self.is_quiet, out)
     }
 
     fn delete(&self) {
-        let _ = std::fs::remove_dir_all(&self.path);
+        self.directory.delete();
+    }
+}
+
+fn write(directory: &Path, file: &str, is_quiet: bool, out: &mut impl Write) -> io::Result<Summary> {
+    let stats = own::write(directory, file, is_quiet, out).map_err(io::Error::other)?;
+    match stats.problem.as_str() {
+        "" => Ok(Summary { events: stats.events_archived.unwrap_or(0), dropped: dropped(&stats) }),
+        problem => Err(io::Error::other(problem.to_owned())),
     }
 }
 

@@ -16,7 +16,7 @@ use trace_engine::{
 use trace_protocol::fifo::{FIFO_DEPTH, FIFO_VERSION, PACKET_BYTES};
 use trace_protocol::provider::ProviderConfig;
 use trace_protocol::{BufferDisposition, FifoRequest};
-use zx_sim::{Fifo, Handle, LiveLock, PidNamespace, Signals, ThreadNumbers, Vmo};
+use zx_sim::{Fifo, Handle, PidNamespace, Signals, ThreadNumbers, Vmo};
 
 /// Why a second provider of a process is not recorded.
 const OTHER_PROVIDER: &str = ", through another provider";
@@ -48,8 +48,6 @@ pub(crate) struct Session {
     #[cfg(feature = "local")]
     buffer: (Vmo, BufferMode, u64),
     fifo: Fifo,
-    /// Until this process has nothing to do with the buffer any more.
-    live: LiveLock,
     state: State,
     /// Recording has started, which is not reported to the manager yet, as an observer in this process has
     /// not handled it.
@@ -91,7 +89,6 @@ impl Session {
         let mode = BufferMode::from(config.buffering_mode);
         let fifo = Fifo::from_handle(config.fifo, PACKET_BYTES, FIFO_DEPTH)?;
         let vmo = Vmo::from_handle(config.buffer).map_err(Unrecorded::Unmappable)?;
-        let live = vmo.lock_live().map_err(Unrecorded::Unmappable)?;
         let takes_startup = config.takes_startup;
         let process = config.process_koid.unwrap_or_else(zx_sim::process_koid);
         let thread_koids = thread_koids(process, namespace.map(PidNamespace::numbers));
@@ -115,7 +112,6 @@ impl Session {
             #[cfg(feature = "local")]
             buffer: (vmo.duplicate().map_err(Unrecorded::Unmappable)?, mode, config.ticks_per_second),
             fifo,
-            live,
             state: State::Initialized,
             start_is_pending: false,
             unsent: VecDeque::new(),
@@ -130,8 +126,8 @@ impl Session {
     }
 
     /// What is open while the session lasts.
-    pub fn descriptors(&self) -> [BorrowedFd<'_>; 2] {
-        [self.fifo.as_fd(), self.live.as_fd()]
+    pub fn descriptors(&self) -> [BorrowedFd<'_>; 1] {
+        [self.fifo.as_fd()]
     }
 
     /// Whether it records, or has.

@@ -2,8 +2,8 @@
 //! goes on with it, or until the program ends.
 //!
 //! A program asks for it before it makes its provider. Its user can ask for it, too: with the variable
-//! `TRACE_STARTUP`, which every provider looks at when it is made, and programs in C and C++ look at when
-//! they come to their first event.
+//! `TRACE_STARTUP`, which every provider looks at when it is made, and programs in C and C++ look at when the
+//! library is loaded.
 //!
 //! ```no_run
 //! use trace_provider::{TraceProvider, startup};
@@ -19,25 +19,24 @@
 //= docs/recording.md#from-the-first-line
 
 pub(crate) mod directory;
+mod room;
 
 use crate::linux::lock::Mutex;
 use crate::linux::unrecorded::Unrecorded;
-use crate::linux::{atrace, buffer, config};
+use crate::linux::{atrace, buffer, config, fork};
 pub use crate::startup_options::Options;
 pub(crate) use directory::Directory;
-use std::cell::Cell;
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 pub use trace_engine::BufferMode;
 use trace_engine::engine::{self, Engine};
 use trace_engine::{Categories, Disposition};
 use trace_format::shown::Shown;
 use zx_sim::environment::variable;
-use zx_sim::{LiveLock, Vmo, debuglog};
+use zx_sim::{Vmo, debuglog};
 
 /// Categories to record from the start, separated by commas.
 const CATEGORIES_VARIABLE: &str = "TRACE_STARTUP";
@@ -62,12 +61,14 @@ const ATTEMPTS: u32 = 5;
 /// A recording that no manager has.
 struct Recording {
     /// A forked child has none of its parent's.
-    pid: u32,
+    process: u32,
     engine: Engine,
     directory: Directory,
     mode: BufferMode,
     ticks_per_second: u64,
     purpose: Purpose,
+    /// It has the name of the program's provider.
+    is_named: bool,
     /// The working directory when it began; empty if it has none.
     begun_in: PathBuf,
 }
@@ -84,19 +85,8 @@ pub(crate) enum Purpose {
 }
 
 static RECORDING: Mutex<Option<Recording>> = Mutex::new(None);
-/// The process a thread of which looks, or has looked, at its environment.
-static LOOKING: AtomicU32 = AtomicU32::new(0);
-/// The process that has looked at its environment: what its threads record from now on is recorded.
-static LOOKED: AtomicU32 = AtomicU32::new(0);
-
-std::thread_local! {
-    /// This thread looks at the environment.
-    static IS_LOOKING: Cell<bool> = const { Cell::new(false) };
-}
-
-/// How long a thread waits for the one that looks, which may have to measure the clock's rate.
-const LOOK_WAIT: Duration = Duration::from_secs(5);
-const LOOK_INTERVAL: Duration = Duration::from_micros(100);
+/// The process that has looked at its environment: its [generation](engine::generation).
+static LOOKED: Mutex<u32> = Mutex::new(0);
 
 /// Begins to record. Events on all threads are recorded from when this returns.
 ///
@@ -104,7 +94,7 @@ const LOOK_INTERVAL: Duration = Duration::from_micros(100);
 /// The program is being recorded already; the options make no sense; or there is no directory, or no memory,
 /// for the buffer.
 pub fn begin(options: &Options) -> io::Result<()> {
-    begin_as(&zx_sim::process_name(), options, Purpose::Archive).map_err(io::Error::other)
+    begin_as(None, options, Purpose::Archive).map_err(io::Error::other)
 }
 
 /// Begins to record, if an argument of this program is `--trace-startup=CATEGORIES`, or `--trace-startup` for
@@ -130,43 +120,35 @@ pub fn categories_of(argument: &str) -> Option<&str> {
     }
 }
 
-/// Begins to record, if the environment has `TRACE_STARTUP`, and this process has not looked for it before.
-/// Every provider does this when it is made.
-pub fn begin_by_environment() {
-    // It is about to become a provider, with a name, which does this.
-    if !engine::is_new_child() {
-        begin_by_environment_as(None);
-    }
-}
-
-/// As [`begin_by_environment`], for a provider of this name.
-pub(crate) fn begin_by_environment_as(name: Option<&str>) {
-    let pid = std::process::id();
-    if LOOKED.load(Ordering::Acquire) == pid {
-        return;
-    }
-    // Before: a handler of a signal on this thread does not wait for it.
-    let was_looking = IS_LOOKING.replace(true);
-    let is_looked_at = LOOKING.swap(pid, Ordering::AcqRel) == pid;
-    if !is_looked_at {
-        look(name);
-        LOOKED.store(pid, Ordering::Release);
-    }
-    IS_LOOKING.set(was_looking);
-    if is_looked_at {
-        wait_for_look(pid);
-    }
-}
-
-/// What this thread is about to record is in the recording that another one begins.
+/// Begins to record, if the environment has `TRACE_STARTUP`, and this process has not looked for it before;
+/// returns whether it is recorded. From now on a forked child does so at its first event. Every provider does
+/// this when it is made, and the library for C when it is loaded, ahead of the program's own constructors.
 //= docs/recording.md#from-the-first-line
-#[cold]
-fn wait_for_look(pid: u32) {
-    let deadline = Instant::now() + LOOK_WAIT;
-    // What records meanwhile on the thread that looks is a handler of a signal.
-    while LOOKED.load(Ordering::Acquire) != pid && !IS_LOOKING.get() && Instant::now() < deadline {
-        std::thread::sleep(LOOK_INTERVAL);
+pub fn begin_by_environment() -> bool {
+    if variable(CATEGORIES_VARIABLE).is_some() {
+        begin_by_environment_as(None);
+        fork::register_children();
     }
+    is_recording()
+}
+
+/// As [`begin_by_environment`], for a provider of this name. A second thread waits for the first.
+pub(crate) fn begin_by_environment_as(name: Option<&str>) {
+    // A child would find the lock taken.
+    engine::without_forks(|| {
+        let mut looked = LOOKED.lock();
+        if *looked != engine::generation() {
+            look(name);
+            *looked = engine::generation();
+        }
+        with_recording(|recording| {
+            let unnamed = recording.as_mut().filter(|recording| !recording.is_named);
+            if let (Some(recording), Some(name)) = (unnamed, name) {
+                recording.directory.name_provider(name);
+                recording.is_named = true;
+            }
+        });
+    });
 }
 
 fn look(name: Option<&str>) {
@@ -178,10 +160,7 @@ fn look(name: Option<&str>) {
         if is_recording() {
             return Ok(());
         }
-        match name {
-            Some(name) => begin_as(name, &options, Purpose::Archive),
-            None => begin_as(&zx_sim::process_name(), &options, Purpose::Archive),
-        }
+        begin_as(name, &options, Purpose::Archive)
     });
     if let Err(reason) = begun {
         debuglog::write_for_process(&format!("trace provider: not recorded from the start: {reason}"));
@@ -226,7 +205,7 @@ fn with_recording<R>(call: impl FnOnce(&mut Option<Recording>) -> R) -> R {
     // A child would find the lock taken.
     engine::without_forks(|| {
         let mut recording = RECORDING.lock();
-        if recording.as_ref().is_some_and(|recording| recording.pid != std::process::id()) {
+        if recording.as_ref().is_some_and(|recording| recording.process != engine::generation()) {
             // Of a parent, which has the directory and the buffer.
             std::mem::forget(recording.take());
         }
@@ -238,8 +217,8 @@ fn take() -> Option<Recording> {
     with_recording(Option::take)
 }
 
-/// Begins to record as a provider of this name.
-pub(crate) fn begin_as(name: &str, options: &Options, purpose: Purpose) -> Result<(), Unrecorded> {
+/// Begins to record as a provider of this name, or else of the process's until there is a provider.
+pub(crate) fn begin_as(name: Option<&str>, options: &Options, purpose: Purpose) -> Result<(), Unrecorded> {
     if options.mode == BufferMode::Streaming {
         return Err(Unrecorded::Streaming);
     }
@@ -252,11 +231,13 @@ pub(crate) fn begin_as(name: &str, options: &Options, purpose: Purpose) -> Resul
     if engine::state() != engine::State::Idle {
         return Err(Unrecorded::Already { by: "" });
     }
-    let (directory, vmo) = Directory::create(name, options.mode, options.buffer_mebibytes * MEBIBYTE)?;
+    let process_name = zx_sim::process_name();
+    let of = name.unwrap_or(&process_name);
+    let (directory, vmo) = Directory::create(of, options.mode, options.buffer_mebibytes * MEBIBYTE)?;
     let ticks_per_second = directory.ticks_per_second();
     let config = trace_engine::Config {
         categories: Categories::Listed(options.categories.clone()),
-        ..trace_engine::Config::new(zx_sim::process_koid(), zx_sim::process_name(), ticks_per_second)
+        ..trace_engine::Config::new(zx_sim::process_koid(), process_name, ticks_per_second)
     };
     let region = buffer::region(&vmo).map_err(Unrecorded::from);
     let begun = region.and_then(|region| {
@@ -273,11 +254,13 @@ pub(crate) fn begin_as(name: &str, options: &Options, purpose: Purpose) -> Resul
     };
     config::set_config(Some(config::Config { mode: options.mode, categories: options.categories.clone() }));
     atrace::want(true);
-    let pid = std::process::id();
+    let process = engine::generation();
     // The program may go elsewhere before it ends.
     let begun_in = std::env::current_dir().unwrap_or_default();
     let mode = options.mode;
-    let recording = Recording { pid, engine, directory, mode, ticks_per_second, purpose, begun_in };
+    let is_named = name.is_some() || purpose != Purpose::Archive;
+    let recording =
+        Recording { process, engine, directory, mode, ticks_per_second, purpose, is_named, begun_in };
     with_recording(|none| *none = Some(recording));
     Ok(())
 }
@@ -317,13 +300,6 @@ fn stop(recording: Recording) -> Left {
     config::set_config(None);
     atrace::want(false);
     Left { directory, mode, ticks_per_second, is_quiet, purpose }
-}
-
-/// Marks the buffer as in use, for processes that find its file. On the provider's thread, whose descriptors
-/// no child has, and the program does not close.
-pub(crate) fn lock_live() -> Option<LiveLock> {
-    let file = with_recording(|recording| recording.as_ref().map(|recording| recording.directory.buffer()))?;
-    Vmo::open(&file).and_then(|vmo| vmo.lock_live()).ok()
 }
 
 /// The buffer that a recording has left.
@@ -374,15 +350,18 @@ pub(crate) fn go_over(
 }
 
 /// Ends a recording from the first line that no manager has, and writes it into the file that the environment
-/// names in `TRACE_STARTUP_FILE`; without that variable, only deletes what was recorded to be printed. Each
-/// provider does this when it is
-/// dropped: it is for programs that never drop theirs. What cannot be written stays for `trace recover`, and
-/// the reason is printed on stderr. Needs the feature `local`.
+/// names in `TRACE_STARTUP_FILE`; without that variable, only deletes what was recorded to be printed, or has
+/// no event. Each provider does this when it is dropped: it is for programs that never drop theirs. What
+/// cannot be written stays for `trace recover`, and the reason is printed on stderr. Needs the feature
+/// `local`.
 pub fn save() {
-    let is_printed = |recording: &mut Option<Recording>| {
-        recording.as_ref().is_some_and(|recording| recording.purpose == Purpose::Print)
+    let is_over = |recording: &mut Option<Recording>| {
+        recording.as_ref().is_some_and(|recording| {
+            let Recording { directory, mode, purpose, .. } = recording;
+            *purpose == Purpose::Print || *purpose == Purpose::Archive && directory.is_blank(*mode)
+        })
     };
-    if wanted_file().is_some() || with_recording(is_printed) {
+    if wanted_file().is_some() || with_recording(is_over) {
         end();
     }
 }
@@ -396,6 +375,7 @@ pub(crate) fn end() {
         let left = stop(recording);
         match (left.purpose, wanted_file()) {
             (Purpose::Print, _) => left.directory.delete(),
+            _ if left.directory.is_blank(left.mode) => left.directory.delete(),
             (_, Some(path)) => {
                 // A child would find the lock taken.
                 let path = engine::without_forks(|| numbered(begun_in.join(path), &mut LAST_FILE.lock()));
@@ -456,7 +436,7 @@ fn file_of(name: &[u8], pid: u32) -> PathBuf {
 /// Writes what a recording has left into a file, and deletes its buffer. If that fails, the buffer stays.
 #[cfg(feature = "local")]
 fn write_file(left: &Left, path: &Path) {
-    match crate::linux::local::save(left.directory.path(), left.is_quiet, path) {
+    match crate::linux::local::save(left, path) {
         Ok(_) => left.directory.delete(),
         Err(error) => cannot_save(path, &error.to_string()),
     }

@@ -5,7 +5,7 @@ use crate::skip::skip;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use zx_sim::{Channel, Listener, RuntimeDir};
+use zx_sim::{Channel, Listener, RuntimeDir, liveness};
 
 const VARIABLE: &str = "ZX_SIM_TEST_RUNTIME_DIR";
 const NOBODY: u32 = 65_534;
@@ -338,4 +338,39 @@ fn a_directory_that_another_user_has_made_is_not_chosen() {
     assert_eq!(taken, [text(&on_disk), private.clone(), system.clone()]);
     assert_eq!(free_again, [text(&in_memory), private.clone(), text(&on_disk), system.clone()]);
     assert_eq!(linked, [text(&on_disk), private, system]);
+}
+
+#[test]
+fn a_mark_lasts_as_long_as_its_process_without_a_descriptor() {
+    let Some(mut child) = child::start(|channel| {
+        let directory = RuntimeDir::open_or_create(&receive_path(&channel)).unwrap();
+        let _mark = directory.lock("lock").unwrap().unwrap().into_mark().unwrap();
+        let descriptors = std::fs::read_dir("/proc/self/fd").unwrap();
+        let paths = descriptors.filter_map(|entry| std::fs::read_link(entry.unwrap().path()).ok());
+        send_number(&channel, u64::from(paths.into_iter().any(|path| path.ends_with("lock"))));
+        sleep_until_killed(&channel);
+    }) else {
+        return;
+    };
+    let base = tempfile::tempdir().unwrap();
+    let directory = RuntimeDir::open_or_create(&base.path().join("run")).unwrap();
+    let file = || std::fs::File::open(directory.path().join("lock")).unwrap();
+    drop(directory.lock("lock").unwrap());
+    assert!(!liveness::is_marked(&file()).unwrap());
+    send_path(&child.channel, directory.path());
+    assert_eq!(receive_number(&child.channel), 0);
+    assert!(liveness::is_marked(&file()).unwrap());
+    assert!(directory.lock("lock").unwrap().is_none());
+    child.kill();
+    assert!(!liveness::is_marked(&file()).unwrap());
+    let lock = directory.lock("lock").unwrap().expect("its holder is dead");
+    assert!(!liveness::is_marked(&file()).unwrap(), "a lock alone is no mark");
+    lock.mark().unwrap();
+    assert!(liveness::is_marked(&file()).unwrap());
+    drop(lock);
+    assert!(!liveness::is_marked(&file()).unwrap());
+    let mark = directory.lock("lock").unwrap().unwrap().into_mark().unwrap();
+    assert!(liveness::is_marked(&file()).unwrap());
+    drop(mark);
+    assert!(!liveness::is_marked(&file()).unwrap() && directory.lock("lock").unwrap().is_some());
 }

@@ -127,12 +127,17 @@ fn only_a_file_is_taken_for_a_vmo() {
     assert_error(Vmo::from_handle(handle), "handle is not a vmo");
 }
 
+/// What a process that only finds the file sees.
+fn is_found_live(path: &Path) -> bool {
+    Vmo::open(path).unwrap().is_live().unwrap()
+}
+
 #[test]
-fn memory_is_in_use_as_long_as_who_marked_it_lives() {
+fn memory_is_in_use_as_long_as_it_is_mapped_by_what_marked_it() {
     let Some(mut child) = child::start(|channel| {
         let vmo = Vmo::from_handle(receive_handle(&channel)).unwrap();
-        let _lock = vmo.lock_live().unwrap();
-        // Neither the handle nor a mapping is needed for it.
+        let _mapping = vmo.marked().unwrap().map().unwrap();
+        // No descriptor is needed for it.
         drop(vmo);
         send_number(&channel, 1);
         sleep_until_killed(&channel);
@@ -141,20 +146,16 @@ fn memory_is_in_use_as_long_as_who_marked_it_lives() {
     };
     let directory = directory();
     let vmo = Vmo::create_in(directory.path(), "vmo", 4096).unwrap();
+    let path = vmo.path().unwrap().to_owned();
     assert!(!vmo.is_live().unwrap());
     send_handle(&child.channel, vmo.duplicate().unwrap().into_handle());
     assert_eq!(receive_number(&child.channel), 1);
-    assert!(vmo.is_live().unwrap());
-    // As one who only finds the file sees it.
-    let found = std::fs::OpenOptions::new().read(true).write(true).open(vmo.path().unwrap()).unwrap();
-    let found = Vmo::from_handle(zx_sim::Handle::new(found.into())).unwrap();
-    assert!(found.is_live().unwrap());
-    let ours = vmo.lock_live().unwrap();
+    assert!(vmo.is_live().unwrap() && is_found_live(&path));
+    let ours = vmo.marked().unwrap().map().unwrap();
     child.kill();
-    assert!(found.is_live().unwrap(), "ours");
+    assert!(is_found_live(&path), "ours");
     drop(ours);
-    assert!(!found.is_live().unwrap());
-    assert!(!vmo.is_live().unwrap());
+    assert!(!is_found_live(&path) && !vmo.is_live().unwrap());
 }
 
 /// A place in a mount namespace of this process's own, where a small file system is mounted. To be called in

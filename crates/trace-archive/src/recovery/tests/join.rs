@@ -1,6 +1,7 @@
 //! Archives that are joined from a client's file and a buffer.
 
 use super::*;
+use std::time::SystemTime;
 use trace_format::loss::LossCode;
 use trace_format::slab::Loss;
 use trace_protocol::registry::GAVE_UP_PREFIX;
@@ -78,7 +79,7 @@ fn a_program_has_ended_or_left_or_still_runs() {
     let recover = |pid: u64, is_live: bool| {
         let entries = [Entry::Provider(BufferInfo { pid, ..app() }), STARTED];
         let one = One::new(&oneshot().bytes, &entries);
-        let _live = is_live.then(|| Vmo::open(&one.buffer()).unwrap().lock_live().unwrap());
+        let _live = is_live.then(|| Vmo::open(&one.buffer()).unwrap().marked().unwrap());
         one.recover().2.stats.disposition
     };
     let own = u64::from(std::process::id());
@@ -109,7 +110,7 @@ fn a_head_is_taken_if_it_is_a_whole_one() {
     let rest = out.strip_prefix(&[&whole[..], &buffer, &ended].concat()[..]).unwrap();
     assert!(rest.windows(9).any(|text| text == b"recovered"));
     // What still runs has not ended.
-    let live = Vmo::open(&one.buffer()).unwrap().lock_live().unwrap();
+    let live = Vmo::open(&one.buffer()).unwrap().marked().unwrap();
     let running = recover(&whole);
     drop(live);
     let has = |out: &[u8], text: &[u8]| out.windows(text.len()).any(|found| found == text);

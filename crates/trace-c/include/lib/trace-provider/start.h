@@ -15,7 +15,7 @@ void trace_provider_start(void);
 // Records from now on, into a buffer of the program's own, until a recording of a manager takes that over;
 // without one, `trace recover` writes an archive. The categories are separated by commas; "" means all. False
 // if that is not possible: the reason is printed on stderr. Programs need not call this for users who set
-// TRACE_STARTUP: the first event, or the provider, looks for that.
+// TRACE_STARTUP: the library looks for that when it is loaded.
 bool trace_startup_begin(const char* categories);
 
 // The same, if an argument is `--trace-startup=CATEGORIES`, or `--trace-startup` for all categories. False if

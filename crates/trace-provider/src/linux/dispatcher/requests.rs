@@ -81,7 +81,6 @@ impl Dispatcher {
     /// Hands the manager what the program has recorded so far. If the channel has no room for it, it stays
     /// where it is, for `trace recover`.
     fn hand_over(&self, channel: &Channel, handed_over: HandedOver) {
-        self.live.take();
         let HandedOver { buffer, mode } = handed_over;
         let _ = answer(
             channel,

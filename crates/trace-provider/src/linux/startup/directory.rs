@@ -2,32 +2,40 @@
 //! `trace recover` finds it.
 
 use crate::linux::manager;
+use crate::linux::startup::room;
 use crate::linux::unrecorded::Unrecorded;
 use std::fmt::Write as _;
+use std::fs::OpenOptions;
+use std::io::Write as _;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 use trace_engine::{BufferMode, engine};
 use trace_format::buffer::Layout;
+use zx_sim::runtime_dir::finish_dir;
 use zx_sim::ticks::{self, Clock};
-use zx_sim::{Backing, RuntimeDir, Vmo};
+use zx_sim::{Backing, Lock, Mark, RuntimeDir, Vmo, pid_namespace};
 
-/// Prefix of the names of such directories.
+/// Begins the names of such directories: what begins with `session-` is one of a session.
 //= docs/recovery.md#a-sessions-directory
-const PREFIX: &str = "session";
+pub(super) const PREFIX: &str = "session-startup";
 /// The only buffer in it.
 pub(crate) const BUFFER: &str = "provider-1";
 /// Another name of it.
 pub(crate) const KEPT: &str = "kept";
 /// Names the process that holds the directory.
-const LOCK: &str = "lock";
+pub(super) const LOCK: &str = "lock";
 /// Describes the rest.
 const MANIFEST: &str = "manifest.jsonl";
+/// Says that users were asked to save it.
+pub(super) const ANNOUNCED: &str = "announced";
 
-/// A directory with one buffer.
-#[derive(Debug)]
+/// A directory with one buffer, which is marked as in use as long as this lives.
+#[derive(Clone, Debug)]
 pub(crate) struct Directory {
     path: PathBuf,
     ticks_per_second: u64,
+    _mark: Option<Arc<Mark>>,
 }
 
 impl Directory {
@@ -37,9 +45,14 @@ impl Directory {
         Vmo::check_file_size(bytes)?;
         let runtime = runtime_directory()?;
         let clock = Clock::agreed(runtime.path(), &manager::directories())?;
-        let path = runtime.create_unique_dir(PREFIX)?;
-        let directory = Self { path, ticks_per_second: clock.ticks_per_second };
-        match directory.fill(name, mode, bytes) {
+        room::make(runtime.path());
+        let path = runtime.create_unfinished_dir(PREFIX)?;
+        let mut directory = Self { path, ticks_per_second: clock.ticks_per_second, _mark: None };
+        let filled = directory.fill(name, mode, bytes).and_then(|vmo| {
+            directory.path = finish_dir(&directory.path)?;
+            Ok(vmo)
+        });
+        match filled {
             Ok(vmo) => Ok((directory, vmo)),
             Err(reason) => {
                 directory.delete();
@@ -49,11 +62,10 @@ impl Directory {
     }
 
     /// Makes the files in it.
-    fn fill(&self, name: &str, mode: BufferMode, bytes: u64) -> Result<Vmo, Unrecorded> {
-        // As long as the process lives, its number there says that the directory is in use: a descriptor of
-        // the file could be closed by the program, and a forked child would have it, too.
+    fn fill(&mut self, name: &str, mode: BufferMode, bytes: u64) -> Result<Vmo, Unrecorded> {
+        // A descriptor could be closed by the program, and a forked child would have it, too.
         let lock = RuntimeDir::open_or_create(&self.path).and_then(|own| own.lock(LOCK))?;
-        drop(lock);
+        self._mark = lock.map(Lock::into_mark).transpose()?.flatten().map(Arc::new);
         let layout = Layout::new(bytes, mode)?;
         let mut backing = match engine::can_populate() {
             true => Backing::begin_sparse(&self.path, BUFFER, bytes, &layout.first_parts(), 0),
@@ -80,10 +92,13 @@ impl Directory {
         let arguments: Vec<String> = line.split(' ').map(quoted).collect();
         let arguments = arguments.join(",");
         let line = quoted(&line);
+        let (boot_id, boot_clock) = (quoted(&ticks::boot_id()), ticks::since_boot_ns());
+        let namespace = pid_namespace::own_number();
         let registered = ticks::now();
         format!(
             "{{\"session\":{{\"version\":1,\"manager_pid\":{pid},\"wall_clock_ns\":{wall_clock},\"mode\":{mode},\
-             \"ticks_per_second\":{rate},\"command_line\":[{arguments}],\"is_startup\":true}}}}\n\
+             \"ticks_per_second\":{rate},\"command_line\":[{arguments}],\"is_startup\":true,\
+             \"is_marked\":true,\"boot_id\":{boot_id},\"boot_clock_ns\":{boot_clock},\"pid_namespace\":{namespace}}}}}\n\
              {{\"provider\":{{\"id\":1,\"name\":{name},\"pid\":{pid},\"bytes\":{bytes},\"command_line\":{line},\
              \"registered\":{registered}}}}}\n\
              {{\"started\":{{\"provider\":1}}}}\n"
@@ -93,6 +108,22 @@ impl Directory {
     /// The file of its buffer.
     pub fn buffer(&self) -> PathBuf {
         self.path.join(BUFFER)
+    }
+
+    /// Notes the name of the program's provider, which was not known when it began.
+    pub fn name_provider(&self, name: &str) {
+        let line = format!("{{\"named\":{{\"provider\":1,\"name\":{}}}}}\n", quoted(name));
+        let manifest = OpenOptions::new().append(true).open(self.path.join(MANIFEST));
+        // Else it has that of the process.
+        let _ = manifest.and_then(|mut manifest| manifest.write_all(line.as_bytes()));
+    }
+
+    /// Whether nothing was recorded into its buffer.
+    pub fn is_blank(&self, mode: BufferMode) -> bool {
+        let vmo = Vmo::open(&self.buffer());
+        let layout = vmo.as_ref().map(|vmo| Layout::new(vmo.size().unwrap_or(0), mode));
+        let (Ok(vmo), Ok(Ok(layout))) = (&vmo, layout) else { return false };
+        vmo.to_bytes(layout.tallies as usize).is_ok_and(|beginning| layout.is_blank(&beginning))
     }
 
     /// Rate of the timestamps in it.

@@ -1,0 +1,89 @@
+//! Marks on files that say that a process which uses them lives: locks of open file descriptions.
+//!
+//! The kernel releases a mark however its process ends, and answers for it in every pid and user namespace.
+//! It lasts as long as the open file, which a mapping keeps open, too: then the program has no descriptor to
+//! close by mistake, and no thread has to live.
+//!
+//! Invariants:
+//!
+//! * **L1** An address in [`PAGES`] is that of a mapped page of this process's, or of its parent's when that
+//!   forked: it is taken out before the page is unmapped.
+//! * **L2** The handler of forks is the child's only thread, and only makes system calls.
+#![allow(unsafe_code)]
+
+use crate::error::{Error, Result};
+use crate::sys;
+use crate::vmo::Mapping;
+use memmap2::MmapOptions;
+use std::fs::File;
+use std::os::fd::AsFd;
+use std::sync::Once;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+/// Marks an open file. The mark lasts as long as the open file, whatever descriptors and mappings it has.
+///
+/// # Errors
+/// The file system has no locks.
+pub fn mark(file: &impl AsFd) -> Result<()> {
+    sys::lock_description(file).map_err(|source| Error::io("cannot lock a file", source))
+}
+
+/// Whether the file is marked, by another open file.
+///
+/// # Errors
+/// The operating system does not report it.
+pub fn is_marked(file: &impl AsFd) -> Result<bool> {
+    sys::is_locked_by_another(file).map_err(|source| Error::io("cannot see whether a file is in use", source))
+}
+
+/// Pages that a forked child does not keep.
+static PAGES: [AtomicPtr<u8>; 8] = [const { AtomicPtr::new(std::ptr::null_mut()) }; 8];
+
+/// A mark that a mapped page keeps, until this is dropped or the process has ended. Children by `fork` do not
+/// have it, but for those of a ninth one at the same time.
+#[derive(Debug)]
+pub struct Mark {
+    place: Option<&'static AtomicPtr<u8>>,
+    page: Mapping,
+}
+
+impl Mark {
+    /// Marks an open file, which must not be empty, and closes its descriptor.
+    ///
+    /// # Errors
+    /// As [`mark`], or it cannot be mapped.
+    pub fn of(file: File) -> Result<Self> {
+        static INSTALL: Once = Once::new();
+        mark(&file)?;
+        // SAFETY: the handler does what L2 says, and never goes away.
+        INSTALL.call_once(|| _ = unsafe { libc::pthread_atfork(None, None, Some(forget_pages)) });
+        let page = MmapOptions::new().len(1).map_raw_read_only(&file);
+        let page = Mapping::of(page.map_err(|source| Error::io("cannot map a file", source))?);
+        let address = page.as_ptr();
+        let take = |place: &&AtomicPtr<u8>| {
+            let none = std::ptr::null_mut();
+            place.compare_exchange(none, address, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+        };
+        Ok(Self { place: PAGES.iter().find(take), page })
+    }
+}
+
+impl Drop for Mark {
+    fn drop(&mut self) {
+        debug_assert_eq!(self.page.len(), 1);
+        self.place.into_iter().for_each(|place| place.store(std::ptr::null_mut(), Ordering::Release));
+    }
+}
+
+/// In a forked child: its copies of the pages become memory of no file, so that dropping their owners is
+/// right.
+extern "C" fn forget_pages() {
+    for place in &PAGES {
+        let page = place.swap(std::ptr::null_mut(), Ordering::Acquire);
+        if !page.is_null() {
+            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
+            // SAFETY: in place of a mapped page (L1, L2), into which nothing has references.
+            unsafe { libc::mmap(page.cast(), 1, libc::PROT_NONE, flags, -1, 0) };
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Recordings that programs have left: of which process they are, and how long they stay.
+
+use super::full::Mounted;
+use rustix::process::Signal;
+use std::collections::BTreeSet;
+use std::process::Command;
+use trace_tests::scene::{Scene, stderr};
+use trace_tests::{Archive, Requirement, Sandbox};
+
+/// `starting` with a number, which records itself.
+fn starting(sandbox: &Sandbox, prefix: &[&str], number: u64, events: u64, way: &str) -> Command {
+    let program = sandbox.command("starting");
+    let mut command = match prefix {
+        [] => program,
+        [first, rest @ ..] => {
+            let mut command = Command::new(first);
+            command.args(rest).arg(program.get_program());
+            command
+        }
+    };
+    let numbers = [number, events, 0].map(|number| number.to_string());
+    command.args(numbers).arg(way).current_dir(sandbox.work_dir());
+    command.env("TRACE_RUNTIME_DIR", sandbox.runtime_dir()).env("TRACE_STARTUP", "start");
+    command.env("TRACE_STARTUP_BUFFER_SIZE", "5");
+    command
+}
+
+/// The programs that are recovered, by their numbers.
+fn recovered(sandbox: &Sandbox) -> BTreeSet<u64> {
+    let output = sandbox.trace(["recover", "--startup", "-o", "left.fxt"]);
+    assert!(output.status.success(), "{output:?}");
+    let archive = Archive::read(&sandbox.file("left.fxt"));
+    archive.events.iter().map(|event| event.u64("number")).collect()
+}
+
+/// In its own pid namespace the program is number 1, as many others are in theirs; and as one is here.
+//= docs/recovery.md#a-sessions-directory
+#[test]
+fn a_recording_in_a_container_is_running_as_long_as_its_program() {
+    let test = "leftovers::a_recording_in_a_container_is_running_as_long_as_its_program";
+    if !Requirement::PidNamespaces.is_met(test) {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let container = ["unshare", "--pid", "--fork", "--kill-child"];
+    let mut running = Sandbox::spawn_command(starting(&sandbox, &container, 1, 100, "wait"));
+    assert_eq!(running.line(), "ready");
+    let output = sandbox.trace(["recover", "-o", "never.fxt"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        stderr(&output).contains("starting (pid 1 in another container) records itself into"),
+        "{output:?}"
+    );
+    for arguments in [["recover", "--delete", "--older-than", "0"].as_slice(), &["list-providers"]] {
+        sandbox.trace(arguments);
+    }
+    assert_eq!(Scene::sessions_of(&sandbox).len(), 1);
+    // Its number is used here all the time.
+    running.signal(Signal::KILL);
+    let _ = running.finish();
+    // The first process of a namespace cannot kill itself.
+    let output = starting(&sandbox, &container, 2, 100, "exit").output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(recovered(&sandbox), BTreeSet::from([1, 2]));
+    assert!(Scene::sessions_of(&sandbox).is_empty());
+}
+
+/// Memory as small as that of many containers, in which recordings may take 16 MiB.
+struct Small {
+    sandbox: Sandbox,
+    _mounted: Mounted,
+}
+
+impl Small {
+    fn new() -> Self {
+        let sandbox = Sandbox::new();
+        let directory = sandbox.runtime_dir();
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", "size=64m,mode=700", "none"]).arg(&directory);
+        assert!(mount.status().unwrap().success());
+        Self { sandbox, _mounted: Mounted(directory) }
+    }
+
+    /// Leaves the recordings of these programs, of 5 MiB each, and returns what they have printed.
+    fn leave(&self, numbers: std::ops::Range<u64>) -> String {
+        let leave = |number| stderr(&starting(&self.sandbox, &[], number, 100_000, "kill").output().unwrap());
+        numbers.map(leave).collect()
+    }
+}
+
+//= docs/recovery.md#how-long-it-is-kept
+#[test]
+fn what_was_offered_is_not_deleted_for_the_next_recording() {
+    if !Requirement::Mounts.is_met("leftovers::what_was_offered_is_not_deleted_for_the_next_recording") {
+        return;
+    }
+    let small = Small::new();
+    let sandbox = &small.sandbox;
+    assert_eq!(small.leave(0..4), "");
+    let output = sandbox.record(&["-o", "next.fxt"], "emit", &["1", "5"]);
+    assert!(
+        stderr(&output).contains("4 programs recorded themselves; save that with: trace recover"),
+        "{output:?}"
+    );
+    // The manager, and the next program that records itself, would have room for less.
+    let output = sandbox.record(&["-o", "next.fxt"], "emit", &["1", "5"]);
+    assert_eq!(Archive::read(&sandbox.file("next.fxt")).events.len(), 5 * 14, "{output:?}");
+    assert_eq!(small.leave(4..5), "");
+    assert_eq!(recovered(sandbox), (0..5).collect());
+}
+
+//= docs/recovery.md#how-long-it-is-kept
+#[test]
+fn programs_that_record_themselves_do_not_fill_the_memory() {
+    if !Requirement::Mounts.is_met("leftovers::programs_that_record_themselves_do_not_fill_the_memory") {
+        return;
+    }
+    let small = Small::new();
+    assert_eq!(small.leave(0..4), "");
+    let directory = small.sandbox.runtime_dir();
+    let expected = format!(
+        "trace provider: recordings of programs take too much room in {}: the 1 oldest are deleted\n",
+        directory.display()
+    );
+    assert_eq!(small.leave(4..6), expected.repeat(2));
+    assert_eq!(recovered(&small.sandbox), (2..6).collect());
+}
