@@ -5,12 +5,12 @@
 //! number is stored there after its macro has returned. Behind them is a word that says whether it was being
 //! recorded when it began. Between two events of a thread is a pause of so many microseconds. By
 //! `tracing`, they are events of the crate of this name, each in a span; by `operations`, each is a span that
-//! is entered twice.
+//! is entered twice. By `local` it begins a recording of its own; by `forks` the threads are processes.
 
 use std::fs::OpenOptions;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use trace_provider::{Scope, TraceProvider, category_enabled, instant, startup};
+use trace_provider::{Scope, TraceProvider, category_enabled, instant, local, startup};
 
 const THREADS: usize = 4;
 
@@ -24,6 +24,11 @@ fn main() {
     let file = OpenOptions::new().read(true).write(true).open(path).expect("the file");
     let _provider = match &*by {
         "tracing" | "operations" => tracing_fxt::Options::new().init("burst"),
+        "local" => {
+            let options = startup::Options { buffer_mebibytes: 64, ..startup::Options::of("burst") };
+            local::start(&options).expect("a recording");
+            TraceProvider::new("burst")
+        }
         _ => TraceProvider::new("burst"),
     };
     let by = &*by;
@@ -32,26 +37,32 @@ fn main() {
     let (counters, is_recorded) = words(&page).split_at(THREADS);
     // It may have waited in vain.
     is_recorded[0].store(u64::from(category_enabled!("burst")), Ordering::Release);
-    std::thread::scope(|scope| {
-        for (thread, counter) in counters.iter().enumerate() {
-            scope.spawn(move || {
-                for number in 0..limit {
-                    let id = thread as u64;
-                    match by {
-                        "tracing" => {
-                            let _step = tracing::info_span!(target: "burst", "step").entered();
-                            tracing::info!(name: "event", target: "burst", n = number, thread = id);
-                        }
-                        "operations" => {
-                            let span = tracing::info_span!(target: "burst", "event", n = number, thread = id);
-                            (0..2).for_each(|_| span.in_scope(|| ()));
-                        }
-                        _ => instant!("burst", "event", Scope::Thread, "n" => number, "thread" => thread),
-                    }
-                    counter.store(number + 1, Ordering::Release);
-                    pause.into_iter().for_each(std::thread::sleep);
+    let work = |thread: usize| {
+        for number in 0..limit {
+            let id = thread as u64;
+            match by {
+                "tracing" => {
+                    let _step = tracing::info_span!(target: "burst", "step").entered();
+                    tracing::info!(name: "event", target: "burst", n = number, thread = id);
                 }
-            });
+                "operations" => {
+                    let span = tracing::info_span!(target: "burst", "event", n = number, thread = id);
+                    (0..2).for_each(|_| span.in_scope(|| ()));
+                }
+                _ => instant!("burst", "event", Scope::Thread, "n" => number, "thread" => thread),
+            }
+            counters[thread].store(number + 1, Ordering::Release);
+            pause.into_iter().for_each(std::thread::sleep);
+        }
+    };
+    if by == "forks" {
+        // SAFETY: this is the only thread of the program's own.
+        work((1..THREADS).find(|_| unsafe { libc::fork() } == 0).unwrap_or(0));
+        return;
+    }
+    std::thread::scope(|scope| {
+        for thread in 0..THREADS {
+            scope.spawn(move || work(thread));
         }
     });
 }

@@ -31,6 +31,8 @@ pub enum Requirement {
     Mounts,
     /// Root may make pid namespaces, with a `/proc` of their own.
     PidNamespaces,
+    /// Root may make namespaces in which the machine has been running for longer.
+    TimeNamespaces,
     /// Root may make network namespaces.
     NetNamespaces,
     /// Users may make namespaces, and mount and change the root directory there.
@@ -106,6 +108,7 @@ impl Requirement {
             | Self::Mounts
             | Self::PidNamespaces
             | Self::NetNamespaces => "root",
+            Self::TimeNamespaces => "time",
             Self::UserNamespaces => "namespaces",
             Self::Limits | Self::Sysctl => "limits",
             Self::MemoryGroups => "groups",
@@ -154,6 +157,7 @@ impl Requirement {
             Self::SetUid => privileges::set_uid(),
             Self::Mounts => privileges::mounts(),
             Self::PidNamespaces => privileges::pid_namespaces(),
+            Self::TimeNamespaces => privileges::time_namespaces(),
             Self::NetNamespaces => privileges::net_namespaces(),
             Self::UserNamespaces => privileges::user_namespaces(),
             Self::Limits => privileges::limits(),

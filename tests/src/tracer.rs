@@ -83,7 +83,33 @@ impl Tracer {
     ///
     /// # Panics
     /// If nothing moves for too long.
-    pub fn run_to(&mut self, call: u64, side: Side, mut is_over: impl FnMut() -> bool) -> Option<u64> {
+    pub fn run_to(&mut self, call: u64, side: Side, is_over: impl FnMut() -> bool) -> Option<u64> {
+        self.run_until(is_over, |calls, is_entry, _| calls == call && is_entry == (side == Side::Before))
+    }
+
+    /// Goes on to the process's end, and returns the numbers of the thread's system calls.
+    ///
+    /// # Panics
+    /// If nothing moves for too long.
+    pub fn run_to_end(&mut self) -> Vec<u64> {
+        let mut all = Vec::new();
+        self.run_until(
+            || false,
+            |_, is_entry, thread| {
+                all.extend(is_entry.then(|| number(thread)));
+                false
+            },
+        );
+        all
+    }
+
+    /// Goes on until the thread stands at a call that is wanted: how many calls it has made, whether it is
+    /// about to make that one, and which thread it is.
+    fn run_until(
+        &mut self,
+        mut is_over: impl FnMut() -> bool,
+        mut is_it: impl FnMut(u64, bool, Pid) -> bool,
+    ) -> Option<u64> {
         // Each of some thousand stops waits for its turn twice, on a busy machine.
         let end = Instant::now() + 10 * DEADLINE;
         let mut deadline = Instant::now() + DEADLINE;
@@ -102,7 +128,7 @@ impl Tracer {
                     }
                 };
                 has_moved = true;
-                if let Some(number) = self.handle(thread, status, call, side) {
+                if let Some(number) = self.handle(thread, status, &mut is_it) {
                     return Some(number);
                 }
             }
@@ -115,7 +141,12 @@ impl Tracer {
     }
 
     /// Lets a thread go on that has stopped, unless it is where it is wanted.
-    fn handle(&mut self, thread: Pid, status: WaitStatus, call: u64, side: Side) -> Option<u64> {
+    fn handle(
+        &mut self,
+        thread: Pid,
+        status: WaitStatus,
+        is_it: &mut impl FnMut(u64, bool, Pid) -> bool,
+    ) -> Option<u64> {
         let mut signal = None;
         let name = fs::read_to_string(format!("/proc/{thread}/comm")).unwrap_or_default();
         let name = name.trim();
@@ -126,7 +157,7 @@ impl Tracer {
                 *self.threads.entry(thread).or_default() += u32::from(is_entry);
                 if name == self.name {
                     self.calls += u64::from(is_entry);
-                    if self.calls == call && is_entry == (side == Side::Before) {
+                    if is_it(self.calls, is_entry, thread) {
                         return Some(number(thread));
                     }
                 }

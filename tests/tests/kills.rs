@@ -1,9 +1,10 @@
 //! `kill -9` in each mode: of any process that takes part, at random times and around the ends of programs
 //! and recordings; and of the program, the manager and both, right before and after each of their system
 //! calls, those of the thread that writes the client's file included, and those while it takes over what a
-//! program has recorded by itself; and of the client at those of the thread that compresses its file.
+//! program has recorded by itself; of the client at those of the thread that compresses its file; and of
+//! programs that record themselves, with their children, at random times.
 //!
-//! `KILLS` says how many trials there are in all, 54 if nothing is said: each way to kill once. `KILLS_SEED`
+//! `KILLS` says how many trials there are in all, 60 if nothing is said: each way to kill once. `KILLS_SEED`
 //! is a word that decides when they happen; the gate takes the commit's hash. A failing trial names itself.
 #![forbid(unsafe_code)]
 
@@ -11,6 +12,8 @@
 mod any_process;
 #[path = "kills/hand_over.rs"]
 mod hand_over;
+#[path = "kills/own.rs"]
+mod own;
 #[path = "kills/random.rs"]
 mod random;
 
@@ -28,13 +31,15 @@ enum Way {
     /// Any process, at any time.
     AnyProcess,
     AtCall(Traced, Side),
+    /// A program that records itself, at any time.
+    Own(own::Language),
 }
 
 /// Where what was recorded may be in the end, the best first.
 const FILES: [&str; 5] =
     ["recovered.fxt", "trace.fxt", "trace.partial.fxt", "trace.fxt.zst", "trace.partial.fxt.zst"];
 const MODES: [&str; 3] = ["oneshot", "circular", "streaming"];
-const WAYS: [Way; 18] = [
+const WAYS: [Way; 20] = [
     Way::AnyProcess,
     Way::AtCall(Traced::Program, Side::Before),
     Way::AnyProcess,
@@ -53,8 +58,10 @@ const WAYS: [Way; 18] = [
     Way::AtCall(Traced::Starting, Side::After),
     Way::AtCall(Traced::Taking, Side::Before),
     Way::AtCall(Traced::Taking, Side::After),
+    Way::Own(own::Language::Rust),
+    Way::Own(own::Language::C),
 ];
-const KILLS: u64 = 54;
+const KILLS: u64 = 60;
 
 /// The trials of a mode.
 fn kill_all(mode: &str) {
@@ -73,6 +80,7 @@ fn kill_all(mode: &str) {
         println!("trial {trial} of seed {seed:?}: {mode} {way:?}");
         match way {
             Way::AnyProcess => any_process::kill_once(of, &mut random),
+            Way::Own(language) => own::kill_once(of, language, &mut random),
             Way::AtCall(traced, side) => {
                 let is_handed_over = matches!(traced, Traced::Starting | Traced::Taking);
                 let kill_at = if is_handed_over { hand_over::kill_at } else { kill_at };

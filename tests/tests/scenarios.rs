@@ -12,6 +12,7 @@ mod scenarios {
     mod attributes;
     mod background;
     mod bad_input;
+    mod calls;
     mod categories;
     mod checking;
     mod client_library;

@@ -77,6 +77,10 @@ pub fn pid_namespaces() -> Result<(), String> {
     run(command.args(["--pid", "--fork", "--kill-child", "--mount-proc", "true"])).map(drop)
 }
 
+pub fn time_namespaces() -> Result<(), String> {
+    run(Command::new("unshare").args(["--time", "--boottime", "1", "true"])).map(drop)
+}
+
 pub fn net_namespaces() -> Result<(), String> {
     run(Command::new("unshare").args(["--net", "true"])).map(drop)
 }

@@ -5,7 +5,7 @@ use rustix::process::Signal;
 use std::collections::BTreeSet;
 use std::process::Command;
 use trace_tests::scene::{Scene, stderr};
-use trace_tests::{Archive, Requirement, Sandbox};
+use trace_tests::{Archive, Requirement, Sandbox, build};
 
 /// `starting` with a number, which records itself.
 fn starting(sandbox: &Sandbox, prefix: &[&str], number: u64, events: u64, way: &str) -> Command {
@@ -105,8 +105,50 @@ fn what_was_offered_is_not_deleted_for_the_next_recording() {
     // The manager, and the next program that records itself, would have room for less.
     let output = sandbox.record(&["-o", "next.fxt"], "emit", &["1", "5"]);
     assert_eq!(Archive::read(&sandbox.file("next.fxt")).events.len(), 5 * 14, "{output:?}");
-    assert_eq!(small.leave(4..5), "");
-    assert_eq!(recovered(sandbox), (0..5).collect());
+    // Until there is no room at all.
+    let mut next = 4;
+    let said = loop {
+        let said = small.leave(next..next + 1);
+        if !said.is_empty() {
+            break said;
+        }
+        next += 1;
+        assert!(
+            stderr(&sandbox.trace(["list-providers"]))
+                .contains(&format!("{next} programs recorded themselves"))
+        );
+    };
+    assert_eq!(next, 12);
+    let refused = "trace provider: not recorded from the start: no room in ";
+    assert!(said.starts_with(refused) && said.lines().count() == 1, "{said}");
+    let output = sandbox.trace(["record", "-o", "no.fxt", "--buffer-size", "16", "--", "true"]);
+    assert!(
+        stderr(&output).contains("12 programs recorded themselves; save that with: trace recover"),
+        "{output:?}"
+    );
+    assert_eq!(recovered(sandbox), (0..12).collect());
+}
+
+/// Nor where the clock that counts from the machine's start runs ahead, by eleven days here.
+//= docs/recovery.md#how-long-it-is-kept
+#[test]
+fn a_clock_that_runs_ahead_makes_nothing_older() {
+    if !Requirement::TimeNamespaces.is_met("leftovers::a_clock_that_runs_ahead_makes_nothing_older") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    assert!(!starting(&sandbox, &[], 1, 100, "kill").output().unwrap().status.success());
+    let trace = sandbox.command("trace");
+    let mut command = Command::new("unshare");
+    command
+        .args(["--time", "--boottime", "1000000"])
+        .arg(trace.get_program())
+        .args(["record", "-o", "next.fxt", "--"]);
+    command.arg(build::program("emit")).args(["1", "5"]).current_dir(sandbox.work_dir());
+    command.env("TRACE_RUNTIME_DIR", sandbox.runtime_dir());
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(recovered(&sandbox), BTreeSet::from([1]));
 }
 
 //= docs/recovery.md#how-long-it-is-kept

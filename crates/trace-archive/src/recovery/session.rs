@@ -219,6 +219,11 @@ impl Session {
             let layout = Layout::new(buffer.provider.bytes, session.mode().unwrap_or(BufferMode::Oneshot));
             let vmo = Vmo::open(&self.directory.join(buffer.provider.file_name())).ok();
             let (Ok(layout), Some(vmo)) = (layout, vmo) else { return false };
+            // Most have events, which begin in the first slabs.
+            let mut first = [0; 64];
+            if vmo.read_at(layout.slab_words, &mut first).is_err() || first != [0; 64] {
+                return false;
+            }
             let beginning = usize::try_from(layout.tallies).ok().and_then(|bytes| vmo.to_bytes(bytes).ok());
             beginning.is_some_and(|beginning| layout.is_blank(&beginning)) && !vmo.is_live().unwrap_or(true)
         };
