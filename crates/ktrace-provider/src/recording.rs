@@ -146,8 +146,7 @@ fn start_events(
     }
     let started = match tracefs {
         Ok(tracefs) => clock().and_then(|clock| {
-            let collector = Collector::start(tracefs, clock, options.buffer_kilobytes, &wanted, retained);
-            let collector = collector.map_err(|error| error.to_string())?;
+            let collector = Collector::start(tracefs, clock, options.buffer_kilobytes, &wanted, retained)?;
             Ok(Events::Tracefs(Box::new(collector), Box::new(wanted)))
         }),
         Err(error) if wanted.has_switches() && unprivileged::is_permitted() => {
@@ -157,16 +156,23 @@ fn start_events(
             let rate = trace_provider::ticks_per_second();
             Ok(Events::OwnThreads(Box::new(OwnThreads::start(rate))))
         }
-        Err(error) => Err(error.to_string()),
+        Err(error) => {
+            report(&not_recorded(error));
+            return None;
+        }
     };
-    started.map_err(|why| report(&format!("kernel events are not recorded: {why}"))).ok()
+    started.map_err(|error| report(&not_recorded(&error))).ok()
+}
+
+fn not_recorded(error: &Error) -> String {
+    format!("kernel events are not recorded: {error}")
 }
 
 /// The kernel's name for the clock of this machine's traces.
-fn clock() -> Result<&'static str, String> {
+fn clock() -> Result<&'static str, Error> {
     match ticks::source() {
         Source::Tsc => Ok("x86-tsc"),
         Source::Monotonic => Ok("mono"),
-        other => Err(format!("they need a clock that the kernel has too, and {} is none", other.name())),
+        other => Err(Error::OtherClock(other.name())),
     }
 }

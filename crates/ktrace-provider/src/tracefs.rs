@@ -31,6 +31,9 @@ pub enum Error {
     /// The kernel has no clock that is the one of the programs.
     #[error("kernel events cannot be put on the timeline: the kernel's trace_clock has no {0}")]
     NoClock(&'static str),
+    /// The programs have a clock that no kernel has.
+    #[error("they need a clock that the kernel has too, and {0} is none")]
+    OtherClock(&'static str),
     /// A file cannot be read or written.
     #[error("{}: {error}", .path.display())]
     File {

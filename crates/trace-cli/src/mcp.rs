@@ -6,6 +6,7 @@
 mod answer;
 mod archive;
 mod cursor;
+mod error;
 mod jail;
 mod lines;
 mod protocol;

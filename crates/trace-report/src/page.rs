@@ -123,18 +123,28 @@ fn stripped(text: &str) -> (String, Vec<&str>) {
     (lines.join("\n") + "\n", names)
 }
 
+/// Two modules declare the same name.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{file} and {other} both declare {name}")]
+struct Clash {
+    file: String,
+    other: String,
+    name: String,
+}
+
 /// Joins modules.
 ///
 /// # Errors
 /// Two modules declare the same name.
-fn joined(modules: &[(&str, &str)]) -> Result<String, String> {
+fn joined(modules: &[(&str, &str)]) -> Result<String, Clash> {
     let mut script = String::from("'use strict';\n");
     let mut declared = BTreeMap::new();
     for (file, text) in modules {
         let (text, names) = stripped(text);
         for name in names {
             if let Some(other) = declared.insert(name.to_owned(), *file) {
-                return Err(format!("{file} and {other} both declare {name}"));
+                let [file, other, name] = [file, other, name].map(str::to_owned);
+                return Err(Clash { file, other, name });
             }
         }
         script += &text;
@@ -219,7 +229,7 @@ mod tests {
         let (text, names) = stripped(first);
         assert_eq!((text.as_str(), names), ("const one = 1;\n", vec!["one"]));
         let clash = joined(&[("a.js", "const x = 1;"), ("b.js", "export function x() {}")]);
-        assert_eq!(clash, Err("b.js and a.js both declare x".to_owned()));
+        assert_eq!(clash.unwrap_err().to_string(), "b.js and a.js both declare x");
     }
 
     #[test]

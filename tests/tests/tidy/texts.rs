@@ -94,3 +94,24 @@ fn no_code_looks_into_a_text_of_ours() {
     let unused: Vec<_> = OTHERS.iter().zip(used).filter(|(_, used)| !used).collect();
     assert!(unused.is_empty(), "{unused:?} are listed, and nothing looks for them ({ERRORS})");
 }
+
+/// The code of a file in front of its tests.
+fn shipped(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let end = text.find("#[cfg(test)]").unwrap_or(text.len());
+    (1..).zip(text[..end].lines()).filter(|(_, line)| !line.trim_start().starts_with("//"))
+}
+
+#[test]
+fn errors_are_types() {
+    for (path, text) in files(&["rs"]) {
+        // These are compiled for tests alone.
+        let is_of_tests = super::is_test_code(&path) || path.ends_with("/generated.rs");
+        if !path.starts_with("crates/") || is_of_tests {
+            continue;
+        }
+        for (number, line) in shipped(&text) {
+            let is_text = line.contains(", String>") && line.contains("Result<");
+            assert!(!is_text, "{path}:{number} has a text as an error ({ERRORS})");
+        }
+    }
+}

@@ -26,19 +26,36 @@ const DEADLINE: Duration = Duration::from_secs(20);
 pub(super) fn run() -> Finding {
     match record() {
         Ok(text) => Finding::works(NAME, text),
-        Err(problem) => Finding::fails(NAME, problem, None),
+        Err(problem) => Finding::fails(NAME, problem.to_string(), None),
     }
 }
 
-fn record() -> Result<String, String> {
-    let text = |error: std::io::Error| error.to_string();
+/// What is wrong with the recording.
+#[derive(Debug, thiserror::Error)]
+enum Problem {
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+    #[error("{0}")]
+    Recorder(String),
+    #[error("the recorder does not end")]
+    Endless,
+    #[error("there is no trace: {0}")]
+    NoTrace(std::io::Error),
+    #[error(transparent)]
+    Trace(#[from] trace_reader::ReadError),
+    #[error("{program} recorded only {events} events")]
+    Few { program: &'static str, events: u64 },
+    #[error("{program} lacks events")]
+    Gaps { program: &'static str },
+}
+
+fn record() -> Result<String, Problem> {
     let base = if Path::new("/dev/shm").is_dir() { Path::new("/dev/shm") } else { Path::new("/tmp") };
     let directory = tempfile::Builder::new()
         .prefix("trace-doctor-")
         .permissions(Permissions::from_mode(0o700))
-        .tempdir_in(base)
-        .map_err(text)?;
-    let tool = std::env::current_exe().map_err(text)?;
+        .tempdir_in(base)?;
+    let tool = std::env::current_exe()?;
     let command = |arguments: &[&str]| {
         let mut command = Command::new(&tool);
         command.args(arguments).env(RUNTIME_VARIABLE, directory.path()).current_dir(directory.path());
@@ -51,9 +68,9 @@ fn record() -> Result<String, String> {
     let this = std::process::id().to_string();
     let mut recorder =
         command(&["record", "--parent", &this, "--user", "root", "--duration", "2s", "-o", "self.fxt"]);
-    let mut recorder = recorder.stderr(File::create(&printed).map_err(text)?).spawn().map_err(text)?;
+    let mut recorder = recorder.stderr(File::create(&printed)?).spawn()?;
     // As under a recorder: each waits until it is recorded.
-    let provider = || command(&["doctor-provider"]).env("TRACE_RECORD", "1").spawn().map_err(text);
+    let provider = || command(&["doctor-provider"]).env("TRACE_RECORD", "1").spawn();
     let has_begun = || announces_recording(directory.path());
     let began = Instant::now();
     while !has_begun() && began.elapsed() < DEADLINE {
@@ -67,25 +84,26 @@ fn record() -> Result<String, String> {
         let _ = provider.kill();
         let _ = provider.wait();
     }
-    killed.map_err(text)?;
+    killed?;
     match status {
         Some(true) => {}
         Some(false) => {
             let printed = std::fs::read_to_string(&printed).unwrap_or_default();
-            return Err(printed.lines().last().unwrap_or("the recorder has failed").to_owned());
+            let last = printed.lines().last().unwrap_or("the recorder has failed");
+            return Err(Problem::Recorder(last.to_owned()));
         }
-        None => return Err("the recorder does not end".to_owned()),
+        None => return Err(Problem::Endless),
     }
     let [killed, other] = providers.map(|provider| u64::from(provider.id()));
     let found = read(&directory.path().join("self.fxt"))?;
     let of = |pid: u64| found.iter().filter(move |(process, _)| *process == pid).map(|(_, number)| *number);
-    for (pid, what) in [(killed, "the killed program"), (other, "the other program")] {
-        let count = of(pid).count() as u64;
-        if count < 10 {
-            return Err(format!("{what} recorded only {count} events"));
+    for (pid, program) in [(killed, "the killed program"), (other, "the other program")] {
+        let events = of(pid).count() as u64;
+        if events < 10 {
+            return Err(Problem::Few { program, events });
         }
-        if !of(pid).eq(0..count) {
-            return Err(format!("{what} lacks events"));
+        if !of(pid).eq(0..events) {
+            return Err(Problem::Gaps { program });
         }
     }
     Ok(format!(
@@ -110,11 +128,11 @@ fn wait(child: &mut Child, limit: Duration) -> Option<bool> {
 }
 
 /// Process and number of each test event.
-fn read(path: &Path) -> Result<Vec<(u64, u64)>, String> {
-    let file = File::open(path).map_err(|error| format!("there is no trace: {error}"))?;
-    let mut reader = Reader::new(file).map_err(|error| error.to_string())?;
+fn read(path: &Path) -> Result<Vec<(u64, u64)>, Problem> {
+    let file = File::open(path).map_err(Problem::NoTrace)?;
+    let mut reader = Reader::new(file)?;
     let mut found = Vec::new();
-    while let Some(resolved) = reader.next_item().map_err(|error| error.to_string())? {
+    while let Some(resolved) = reader.next_item()? {
         if let Item::Event(event) = resolved.item
             && event.category == CATEGORY
             && let Some(Value::Uint64(number)) = event.arguments.find("n")

@@ -1,6 +1,7 @@
 //! Traces that are open, so that further questions need not read them again.
 
 use super::answer::{Answer, cost, shown, shown_within};
+use super::error::CallError;
 use super::jail::Jail;
 use crate::exit::Failure;
 use crate::input;
@@ -98,17 +99,17 @@ impl Open {
     }
 
     /// A trace, which is read if it is not open, or has changed.
-    pub fn archive(&mut self, path: &str) -> Result<Rc<Archive>, String> {
-        let named = |why: &dyn std::fmt::Display| format!("{}: {why}", shown(path, PATH_BYTES));
-        let file = self.jail.file(path).map_err(|why| named(&why))?;
-        let identity = Identity::of(&file).map_err(|why| named(&why))?;
+    pub fn archive(&mut self, path: &str) -> Result<Rc<Archive>, CallError> {
+        let named = || shown(path, PATH_BYTES);
+        let file = self.jail.file(path).map_err(|error| CallError::Path { path: named(), error })?;
+        let identity = Identity::of(&file).map_err(|error| CallError::File { path: named(), error })?;
         // A link has an answer of its own, with its name.
         let is_it = |archive: &Rc<Archive>| archive.identity == identity && archive.path == path;
         let archive = match self.archives.iter().position(is_it) {
             Some(place) => self.archives.remove(place),
             None => {
                 self.archives.truncate(MAX_OPEN - 1);
-                Rc::new(Archive::read(path, file, identity).map_err(|failure| failure.text)?)
+                Rc::new(Archive::read(path, file, identity)?)
             }
         };
         self.archives.insert(0, archive.clone());

@@ -3,6 +3,7 @@
 //! The server keeps nothing: a cursor is the number of the row, and a checksum of that, of the call and of
 //! the traces. One of another call, or of a trace that has changed since, is refused.
 
+use super::error::CallError;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
@@ -39,18 +40,14 @@ impl Call<'_> {
     }
 
     /// The first row of the page that is asked for.
-    pub fn row(&self) -> Result<u64, String> {
+    pub fn row(&self) -> Result<u64, CallError> {
         let text = match self.arguments.get(ARGUMENT) {
             None | Some(Value::Null) => return Ok(0),
             Some(Value::String(text)) => text,
-            Some(_) => return Err("cursor: expected text".to_owned()),
+            Some(_) => return Err(CallError::expected(ARGUMENT, "text")),
         };
         let row = text.split_once('-').and_then(|(row, _)| u64::from_str_radix(row, 16).ok());
-        row.filter(|row| self.encode(*row) == *text).ok_or_else(|| {
-            "cursor: it belongs to another call, or the trace has changed since; repeat the call with the same \
-             arguments, or begin without cursor"
-                .to_owned()
-        })
+        row.filter(|row| self.encode(*row) == *text).ok_or(CallError::Cursor)
     }
 }
 
@@ -69,11 +66,11 @@ mod tests {
         let first = arguments(json!({"trace": "a.fxt", "sql": "SELECT 1"}));
         let of =
             |arguments: &Map<String, Value>, hash: &[&str]| Call { tool: "query", arguments, of: hash }.row();
-        assert_eq!(of(&first, &["h"]), Ok(0));
+        assert_eq!(of(&first, &["h"]).unwrap(), 0);
         let cursor = Call { tool: "query", arguments: &first, of: &["h"] }.encode(17);
         let with =
             |sql: &str, cursor: &str| arguments(json!({"trace": "a.fxt", "sql": sql, "cursor": cursor}));
-        assert_eq!(of(&with("SELECT 1", &cursor), &["h"]), Ok(17));
+        assert_eq!(of(&with("SELECT 1", &cursor), &["h"]).unwrap(), 17);
         assert!(of(&with("SELECT 2", &cursor), &["h"]).is_err());
         assert!(of(&with("SELECT 1", &cursor), &["i"]).is_err());
         let far = cursor.replace("11-", "12-");

@@ -51,6 +51,33 @@ pub struct Listed {
     pub modified_s: i64,
 }
 
+/// Why there is no file for a path.
+#[derive(Debug, thiserror::Error)]
+pub enum PathError {
+    #[error("expected a path of 1 to {MAX_PATH_BYTES} bytes")]
+    Length,
+    #[error("a path has at most {MAX_PATH_BYTES} bytes")]
+    TooLong,
+    #[error("expected the name of a file")]
+    NoName,
+    #[error("there is a file with this name already")]
+    Exists,
+    #[error("it is being replaced; try again")]
+    Replaced,
+    #[error("it is {what}")]
+    Kind { what: &'static str },
+    #[error("it is outside the directories that this server may read")]
+    Outside,
+    #[error("it leads out of the directories that this server may read")]
+    LeadsOut,
+    #[error("there is no such file")]
+    Missing,
+    #[error("this needs Linux 5.6 or newer (openat2)")]
+    OldKernel,
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
 /// The directory and the name of a new file.
 #[derive(Debug)]
 pub struct NewFile {
@@ -79,40 +106,40 @@ impl Jail {
     }
 
     /// Opens a regular file for reading.
-    pub fn file(&self, path: &str) -> Result<File, String> {
+    pub fn file(&self, path: &str) -> Result<File, PathError> {
         self.beneath(path, |root, rest| {
             let looked = resolve(root, rest, OFlags::PATH)?;
             let found = fstat(&looked)?;
             if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile {
-                return Ok(Err(kind(&found)));
+                return Ok(Err(PathError::Kind { what: kind(&found) }));
             }
             // Not even something that has taken its place since makes this wait.
             let file = resolve(root, rest, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY)?;
             let is_same = fstat(&file).map(|opened| identity(&opened) == identity(&found))?;
-            Ok(if is_same { Ok(File::from(file)) } else { Err("it is being replaced; try again") })
+            Ok(if is_same { Ok(File::from(file)) } else { Err(PathError::Replaced) })
         })
     }
 
     /// The directory and the name of a new file: the directory exists, the name does not.
-    pub fn new_file(&self, path: &str) -> Result<NewFile, String> {
+    pub fn new_file(&self, path: &str) -> Result<NewFile, PathError> {
         let file = Path::new(path);
         let name = file.file_name().filter(|_| !path.ends_with('/') && !path.ends_with("/."));
         let Some(name) = name.map(ToOwned::to_owned) else {
-            return Err("expected the name of a file".to_owned());
+            return Err(PathError::NoName);
         };
         let parent = match file.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent.to_str().unwrap_or_default(),
             _ => ".",
         };
         if path.len() > MAX_PATH_BYTES {
-            return Err(format!("a path has at most {MAX_PATH_BYTES} bytes"));
+            return Err(PathError::TooLong);
         }
         let directory = self.beneath(parent, |root, rest| {
             let directory = resolve(root, rest, OFlags::PATH | OFlags::DIRECTORY)?;
             Ok(match statat(&directory, &name, AtFlags::SYMLINK_NOFOLLOW) {
                 Err(Errno::NOENT) => Ok(directory),
                 Err(error) => return Err(error),
-                Ok(_) => Err("there is a file with this name already"),
+                Ok(_) => Err(PathError::Exists),
             })
         })?;
         Ok(NewFile { directory, path: PathBuf::from(parent), name })
@@ -122,13 +149,13 @@ impl Jail {
     fn beneath<T>(
         &self,
         path: &str,
-        act: impl Fn(&Root, &Path) -> Result<Result<T, &'static str>, Errno>,
-    ) -> Result<T, String> {
+        act: impl Fn(&Root, &Path) -> Result<Result<T, PathError>, Errno>,
+    ) -> Result<T, PathError> {
         if path.is_empty() || path.len() > MAX_PATH_BYTES || path.contains('\0') {
-            return Err(format!("expected a path of 1 to {MAX_PATH_BYTES} bytes"));
+            return Err(PathError::Length);
         }
         let absolute = Path::new(path);
-        let mut why = String::from("it is outside the directories that this server may read");
+        let mut why = PathError::Outside;
         for root in &self.roots {
             let rest = match absolute.is_absolute() {
                 true => match absolute.strip_prefix(&root.path) {
@@ -139,13 +166,11 @@ impl Jail {
                 false => absolute,
             };
             match act(root, rest) {
-                Ok(done) => return done.map_err(str::to_owned),
-                Err(Errno::NOENT) => why = "there is no such file".to_owned(),
-                Err(Errno::XDEV) => {
-                    return Err("it leads out of the directories that this server may read".to_owned());
-                }
-                Err(Errno::NOSYS) => return Err("this needs Linux 5.6 or newer (openat2)".to_owned()),
-                Err(error) => return Err(io::Error::from(error).to_string()),
+                Ok(done) => return done,
+                Err(Errno::NOENT) => why = PathError::Missing,
+                Err(Errno::XDEV) => return Err(PathError::LeadsOut),
+                Err(Errno::NOSYS) => return Err(PathError::OldKernel),
+                Err(error) => return Err(PathError::Io(error.into())),
             }
         }
         Err(why)
@@ -179,10 +204,10 @@ fn identity(found: &Stat) -> (u64, u64) {
 
 fn kind(found: &Stat) -> &'static str {
     match FileType::from_raw_mode(found.st_mode) {
-        FileType::Directory => "it is a directory",
-        FileType::Fifo => "it is a FIFO, not a regular file",
-        FileType::Socket => "it is a socket, not a regular file",
-        _ => "it is a device, not a regular file",
+        FileType::Directory => "a directory",
+        FileType::Fifo => "a FIFO, not a regular file",
+        FileType::Socket => "a socket, not a regular file",
+        _ => "a device, not a regular file",
     }
 }
 

@@ -155,10 +155,10 @@ impl Protocol {
 
     /// The response to a call: the text of a tool, or why it failed. None while others of its batch are
     /// missing, or if it was cancelled.
-    pub fn finish(&mut self, number: u64, result: Result<String, String>) -> Option<String> {
+    pub fn finish(&mut self, number: u64, result: Result<String, Refused>) -> Option<String> {
         let Pending { id, is_stateless, batch } = self.pending.remove(&number)?;
         let is_error = result.is_err();
-        let text = result.unwrap_or_else(|why| why);
+        let text = result.unwrap_or_else(|Refused(why)| why);
         let mut result = json!({"content": [{"type": "text", "text": text}], "isError": is_error});
         if is_stateless {
             result["resultType"] = "complete".into();
@@ -374,6 +374,10 @@ impl Protocol {
         Ok(Call { number, tool, arguments })
     }
 }
+
+/// Why a call has no result, as the client is to read it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused(pub String);
 
 /// The answer to a request.
 enum Answer {

@@ -3,6 +3,7 @@
 //! It writes into a file that the server has made, so that nothing decides meanwhile where the trace goes.
 //= docs/mcp.md#recording
 
+use super::error::CallError;
 use super::jail::Jail;
 use super::tools::{Arguments, RECORD};
 use crate::output::OutputFile;
@@ -47,7 +48,7 @@ pub struct Recording {
 
 impl Recording {
     /// Begins one.
-    pub fn start(jail: &Jail, number: u64, arguments: &Map<String, Value>) -> Result<Self, String> {
+    pub fn start(jail: &Jail, number: u64, arguments: &Map<String, Value>) -> Result<Self, CallError> {
         let arguments = Arguments { tool: RECORD, arguments };
         arguments.check_names()?;
         let path = arguments.required("output")?.to_owned();
@@ -58,29 +59,30 @@ impl Recording {
                     all.iter().map(|one| one.as_str().filter(|text| !text.contains('\0')).map(str::to_owned));
                 texts
                     .collect::<Option<Vec<String>>>()
-                    .ok_or_else(|| format!("{name}: expected a list of texts"))
+                    .ok_or_else(|| CallError::expected(name, "a list of texts"))
             }
-            Some(_) => Err(format!("{name}: expected a list of texts")),
+            Some(_) => Err(CallError::expected(name, "a list of texts")),
         };
         let (command, categories) = (strings("command")?, strings("categories")?);
         let seconds = match arguments.arguments.get("duration_s") {
             None | Some(Value::Null) if command.is_empty() => {
-                return Err("duration_s or command: missing".to_owned());
+                return Err(CallError::Missing { argument: "duration_s or command".to_owned() });
             }
             None | Some(Value::Null) => COMMAND_SECONDS,
             Some(value) => value.as_f64().unwrap_or(0.0),
         };
         // Also not of something that is not a number.
         if !(seconds > 0.0 && seconds <= MAX_SECONDS as f64) {
-            return Err(format!("duration_s: expected a number above 0, and at most {MAX_SECONDS}"));
+            let expected = format!("a number above 0, and at most {MAX_SECONDS}");
+            return Err(CallError::expected("duration_s", expected));
         }
         if !path.ends_with(".fxt") {
-            return Err(format!("output: {path}: expected a name that ends in .fxt"));
+            let argument = format!("output: {path}");
+            return Err(CallError::Expected { argument, expected: "a name that ends in .fxt".to_owned() });
         }
-        let file = jail.new_file(&path).map_err(|why| format!("output: {path}: {why}"))?;
-        let mut output =
-            OutputFile::create_in(file.directory, file.path, file.name).map_err(|failure| failure.text)?;
-        let failed = |error: std::io::Error| format!("cannot record: {error}");
+        let file = jail.new_file(&path).map_err(|error| CallError::Output { path: path.clone(), error })?;
+        let mut output = OutputFile::create_in(file.directory, file.path, file.name)?;
+        let failed = CallError::Record;
         let tool = std::env::current_exe().map_err(failed)?;
         let mut recorder = Command::new(tool);
         let millis = (seconds * 1000.0).ceil();
@@ -169,8 +171,8 @@ impl Recording {
     }
 
     /// The result, once the recording is over: what it has printed, or why it failed.
-    pub fn finish(mut self) -> Result<String, String> {
-        let status = self.child.wait().map_err(|error| error.to_string())?;
+    pub fn finish(mut self) -> Result<String, CallError> {
+        let status = self.child.wait().map_err(CallError::Record)?;
         self.is_over = true;
         // The command may have left processes that hold the pipe open.
         while self.messages.as_ref().is_some_and(has_more) {
@@ -178,15 +180,15 @@ impl Recording {
         }
         let printed = String::from_utf8_lossy(&self.printed).trim().to_owned();
         let Some(mut output) = self.output.take() else {
-            return Err("the recording took too long".to_owned());
+            return Err(CallError::RecordingTooLong);
         };
         if !status.success() {
-            return Err(format!("the recording failed ({status}): {printed}"));
+            return Err(CallError::RecordingFailed { status, printed });
         }
         if output.file().stream_position().is_ok_and(|written| written == 0) {
-            return Err(format!("the recording is empty: {printed}"));
+            return Err(CallError::RecordingEmpty { printed });
         }
-        output.finish().map_err(|failure| failure.text)?;
+        output.finish()?;
         Ok(printed)
     }
 }

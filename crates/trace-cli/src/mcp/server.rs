@@ -4,9 +4,10 @@
 //! a signal ends it even if the client has stopped reading. Until the client reads again, nothing of it is
 //! read.
 
+use super::error::CallError;
 use super::jail::Jail;
 use super::lines::{Line, Lines};
-use super::protocol::{Call, Protocol, Step};
+use super::protocol::{Call, Protocol, Refused, Step};
 use super::record::Recording;
 use super::tools::{OVERVIEW, RECORD};
 use super::worker::Worker;
@@ -215,7 +216,7 @@ impl Server {
         if self.is_over {
             // A recording may go on for minutes.
             for call in std::mem::take(&mut self.recordings) {
-                self.answer(call.number, Err("the client has closed the connection".to_owned()));
+                self.answer(call.number, Err(CallError::Closed));
             }
             if let Some(recording) = &mut self.recording {
                 recording.stop();
@@ -250,7 +251,7 @@ impl Server {
     }
 
     /// The worker has a result.
-    fn complete(&mut self, result: Result<String, String>) {
+    fn complete(&mut self, result: Result<String, CallError>) {
         if let Some(Running { number, .. }) = self.running.take() {
             self.answer(number, result);
         }
@@ -273,20 +274,16 @@ impl Server {
         let now = Instant::now();
         if let Some(running) = self.running.take_if(|running| running.deadline <= now) {
             self.worker.kill();
-            let why = format!(
-                "the call took longer than {:?} and was ended; ask for less, such as a shorter window, or start the \
-                 server with a longer --timeout",
-                self.limit
-            );
-            self.answer(running.number, Err(why));
+            self.answer(running.number, Err(CallError::TooLong { limit: self.limit }));
         }
         if let Some(recording) = self.recording.as_mut().filter(|recording| recording.deadline() <= now) {
             recording.press();
         }
     }
 
-    fn answer(&mut self, number: u64, result: Result<String, String>) {
-        let result = result.map_err(|why| super::answer::shown_within(&why, ERROR_BYTES));
+    fn answer(&mut self, number: u64, result: Result<String, CallError>) {
+        let result =
+            result.map_err(|why| Refused(super::answer::shown_within(&why.to_string(), ERROR_BYTES)));
         if let Some(line) = self.protocol.finish(number, result) {
             self.send(&line);
         }

@@ -10,6 +10,7 @@ mod window;
 use super::answer::{Answer, MAX_COLUMNS};
 use super::archive::{Archive, Open, Window};
 use super::cursor::{ARGUMENT, Call};
+use super::error::CallError;
 use crate::near;
 use serde_json::{Map, Value, json};
 use std::io;
@@ -172,7 +173,7 @@ pub fn call(
     tool: &str,
     arguments: &Map<String, Value>,
     note: Option<&str>,
-) -> Result<String, String> {
+) -> Result<String, CallError> {
     let arguments = Arguments { tool, arguments };
     arguments.check_names()?;
     match tool {
@@ -181,7 +182,7 @@ pub fn call(
         "window" => window::call(open, &arguments),
         "query" => query::call(open, &arguments),
         "compare" => compare::call(open, &arguments),
-        _ => Err("no such tool".to_owned()),
+        _ => Err(CallError::NoTool),
     }
 }
 
@@ -193,7 +194,7 @@ pub struct Arguments<'a> {
 
 impl Arguments<'_> {
     /// Refuses arguments that the schema does not have.
-    pub fn check_names(&self) -> Result<(), String> {
+    pub fn check_names(&self) -> Result<(), CallError> {
         let tools = definitions(true);
         let found = tools.as_array().and_then(|tools| tools.iter().find(|tool| tool["name"] == self.tool));
         let properties = found.and_then(|tool| tool["inputSchema"]["properties"].as_object());
@@ -202,47 +203,43 @@ impl Arguments<'_> {
         let Some(unknown) = self.arguments.keys().find(|name| !known.contains(&name.as_str())) else {
             return Ok(());
         };
-        let near = near::nearest(unknown, known.iter().copied(), 3, str::to_owned);
-        let meant = near.map_or_else(String::new, |near| format!(", did you mean {near}?"));
-        Err(format!("no such argument: {unknown}{meant}; there are {}", known.join(", ")))
+        let near = near::nearest(unknown, known.iter().copied(), 3, str::to_owned).map(str::to_owned);
+        Err(CallError::NoArgument { name: unknown.clone(), near, known: known.join(", ") })
     }
 
     fn get(&self, name: &str) -> Option<&Value> {
         self.arguments.get(name).filter(|value| !value.is_null())
     }
 
-    pub fn text(&self, name: &str) -> Result<Option<&str>, String> {
+    pub fn text(&self, name: &str) -> Result<Option<&str>, CallError> {
         match self.get(name) {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text)),
-            Some(_) => Err(format!("{name}: expected text")),
+            Some(_) => Err(CallError::expected(name, "text")),
         }
     }
 
-    pub fn required(&self, name: &str) -> Result<&str, String> {
-        self.text(name)?.ok_or_else(|| format!("{name}: missing"))
+    pub fn required(&self, name: &str) -> Result<&str, CallError> {
+        self.text(name)?.ok_or_else(|| CallError::Missing { argument: name.to_owned() })
     }
 
-    pub fn integer(&self, name: &str) -> Result<Option<i64>, String> {
+    pub fn integer(&self, name: &str) -> Result<Option<i64>, CallError> {
         let Some(value) = self.get(name) else { return Ok(None) };
-        value.as_i64().map(Some).ok_or_else(|| format!("{name}: expected a whole number"))
+        value.as_i64().map(Some).ok_or_else(|| CallError::expected(name, "a whole number"))
     }
 
     /// One of some words; the first if it is missing.
-    pub fn word<'a>(&self, name: &str, words: &[&'a str]) -> Result<&'a str, String> {
+    pub fn word<'a>(&self, name: &str, words: &[&'a str]) -> Result<&'a str, CallError> {
         let Some(word) = self.text(name)? else { return Ok(words[0]) };
         let known = words.iter().find(|known| **known == word);
-        known.copied().ok_or_else(|| format!("{name}: expected one of {}", words.join(", ")))
+        known.copied().ok_or_else(|| CallError::expected(name, format!("one of {}", words.join(", "))))
     }
 
     /// The window of time.
-    fn window(&self, archive: &Archive) -> Result<Window, String> {
+    fn window(&self, archive: &Archive) -> Result<Window, CallError> {
         let window = archive.window(self.integer("from_ns")?, self.integer("to_ns")?);
         if window.from > window.to {
-            return Err(format!(
-                "from_ns: the window ends before it begins: {} > {}",
-                window.from, window.to
-            ));
+            return Err(CallError::Window { from: window.from, to: window.to });
         }
         Ok(window)
     }
@@ -256,7 +253,7 @@ impl Arguments<'_> {
     }
 
     /// Conditions in SQL for the category, and for the process.
-    fn conditions(&self) -> Result<Vec<String>, String> {
+    fn conditions(&self) -> Result<Vec<String>, CallError> {
         let mut conditions = Vec::new();
         if let Some(category) = self.text("category")? {
             conditions.push(like("category", category));
@@ -297,7 +294,7 @@ fn page(
     sql: &str,
     answer: Answer,
     grouped: usize,
-) -> Result<String, String> {
+) -> Result<String, CallError> {
     let of = [archive.sha256.as_str()];
     let cursor = arguments.cursor(&of);
     let first = cursor.row()?;
@@ -308,11 +305,7 @@ fn page(
     }
     match asked {
         Err(AskError::Write(_)) if page.is_full => {}
-        Err(AskError::Query(error)) => return Err(crate::query::sql_problem(&error)),
-        Err(AskError::Read { trace, error }) => {
-            return Err(format!("{trace}: {}", crate::input::problem(&error)));
-        }
-        Err(error) => return Err(error.to_string()),
+        Err(error) => return Err(CallError::Ask(error)),
         Ok(()) => {}
     }
     let next = page.is_full.then(|| cursor.encode(first + page.answer.rows()));
@@ -325,7 +318,7 @@ struct Page {
     /// Rows to skip.
     left: u64,
     is_full: bool,
-    refused: Option<String>,
+    refused: Option<CallError>,
     /// So many columns at the beginning say what group a row is of.
     grouped: usize,
     names: Vec<String>,
@@ -334,8 +327,7 @@ struct Page {
 impl Answers for Page {
     fn begin(&mut self, columns: &[String]) -> io::Result<()> {
         if columns.len() > MAX_COLUMNS {
-            let why = format!("the statement has {} columns; expected at most {MAX_COLUMNS}", columns.len());
-            self.refused = Some(why);
+            self.refused = Some(CallError::Columns { found: columns.len(), most: MAX_COLUMNS });
             return Err(io::ErrorKind::InvalidInput.into());
         }
         let (group, columns) = columns.split_at(self.grouped.min(columns.len()));

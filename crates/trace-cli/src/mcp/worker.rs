@@ -6,6 +6,7 @@
 //= docs/mcp.md#limits
 
 use super::archive::Open;
+use super::error::CallError;
 use super::jail::Jail;
 use super::lines::{Line, Lines};
 use super::tools;
@@ -53,12 +54,11 @@ impl Worker {
     }
 
     /// Begins a call.
-    pub fn ask(&mut self, request: &Value) -> Result<(), String> {
-        let failed = |error: io::Error| format!("cannot start the process that reads traces: {error}");
-        if self.process.is_none() {
-            self.process = Some(start(&self.directories).map_err(failed)?);
-        }
-        let Some(process) = &mut self.process else { return Err("no process".to_owned()) };
+    pub fn ask(&mut self, request: &Value) -> Result<(), CallError> {
+        let process = match &mut self.process {
+            Some(process) => process,
+            none => none.insert(start(&self.directories).map_err(CallError::Start)?),
+        };
         // It reads all of it before it does anything.
         process.input.write_all(format!("{request}\n").as_bytes()).map_err(|_| self.end())
     }
@@ -69,7 +69,7 @@ impl Worker {
     }
 
     /// Reads what has come. None while the result is not complete.
-    pub fn read(&mut self) -> Option<Result<String, String>> {
+    pub fn read(&mut self) -> Option<Result<String, CallError>> {
         let process = self.process.as_mut()?;
         let mut chunk = [0; CHUNK_BYTES];
         let length = match process.output.read(&mut chunk) {
@@ -83,7 +83,10 @@ impl Worker {
         let result: Value = serde_json::from_slice(&line).unwrap_or_default();
         Some(match (result["ok"].as_str(), result["error"].as_str()) {
             (Some(text), _) => Ok(text.to_owned()),
-            (None, error) => Err(error.unwrap_or("the process that reads traces has failed").to_owned()),
+            (None, error) => {
+                let error = error.unwrap_or("the process that reads traces has failed");
+                Err(CallError::There(error.to_owned()))
+            }
         })
     }
 
@@ -93,8 +96,11 @@ impl Worker {
     }
 
     /// Why it has ended, or was ended.
-    fn end(&mut self) -> String {
-        let Some(mut process) = self.process.take() else { return String::new() };
+    fn end(&mut self) -> CallError {
+        let gibibytes = MEMORY_BYTES >> 30;
+        let Some(mut process) = self.process.take() else {
+            return CallError::Ended { why: "it did not run".to_owned(), gibibytes };
+        };
         let _ = process.child.kill();
         let why = match process.child.wait() {
             Ok(status) => {
@@ -102,10 +108,7 @@ impl Worker {
             }
             Err(error) => error.to_string(),
         };
-        format!(
-            "the process that reads traces ended ({why}); the call may need more than {} GiB of memory",
-            MEMORY_BYTES >> 30
-        )
+        CallError::Ended { why, gibibytes }
     }
 }
 
@@ -153,7 +156,7 @@ pub fn run(mut arguments: impl Iterator<Item = OsString>) -> Result<(), Failure>
         let arguments = request["arguments"].as_object().unwrap_or(&empty);
         let result = match tools::call(&mut open, tool, arguments, request["note"].as_str()) {
             Ok(text) => json!({"ok": text}),
-            Err(why) => json!({"error": why}),
+            Err(why) => json!({"error": why.to_string()}),
         };
         let written = Stdout.write_all(format!("{result}\n").as_bytes());
         if written.is_err() {

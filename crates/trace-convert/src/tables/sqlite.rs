@@ -313,8 +313,8 @@ impl Database {
         let Some(mut grouping) = Grouping::new(question, |text| store.number_of(text)) else {
             return Ok(None);
         };
-        if let Err(text) = store.watch(question.kind, question.columns(), &mut grouping) {
-            return Err(rusqlite::Error::ModuleError(text).into());
+        if let Err(failed) = store.watch(question.kind, question.columns(), &mut grouping) {
+            return Err(rusqlite::Error::ModuleError(failed.0).into());
         }
         Ok(grouping.finish(store.texts()))
     }

@@ -30,6 +30,12 @@ use trace_reader::Disorder;
 /// Opens an archive, from its beginning, as often as it is called; several readings may go on at once.
 pub type Opener = Box<dyn FnMut() -> io::Result<Box<dyn Read>> + Send>;
 
+/// A pass has failed. The store has the error: SQLite's own, which stand between here and its user, have only
+/// a text.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct PassFailed(pub String);
+
 /// An archive, with the name that tells it apart from others.
 pub struct Trace {
     /// Its name.
@@ -173,7 +179,7 @@ impl Store {
     }
 
     /// All that is wanted, after a pass over the archives if some of it is not there.
-    pub fn data(&mut self) -> Result<Arc<Data>, String> {
+    pub fn data(&mut self) -> Result<Arc<Data>, PassFailed> {
         let missing = self.missing();
         if missing != ColumnSet::NONE {
             self.pass(missing).map_err(|failed| self.failed(failed))?;
@@ -225,7 +231,7 @@ impl Store {
     /// Shows all rows of a table to a watcher, with these columns: as they come, if none of the columns is
     /// there.
     #[cfg(feature = "sqlite")]
-    pub fn watch(&mut self, kind: Kind, columns: u64, watcher: &mut dyn Watcher) -> Result<(), String> {
+    pub fn watch(&mut self, kind: Kind, columns: u64, watcher: &mut dyn Watcher) -> Result<(), PassFailed> {
         let filled = self.filled.0[kind as usize];
         let is_nested = kind == Kind::Slices && columns & NESTED != 0;
         if columns & filled == 0 && !is_nested && (columns != 0 || !self.filled.has(kind)) {
@@ -238,7 +244,7 @@ impl Store {
         let data = self.data()?;
         data.tables[kind as usize]
             .watch(kind, columns, &data.spill, watcher)
-            .map_err(|error| error.to_string())
+            .map_err(|error| PassFailed(error.to_string()))
     }
 
     #[cfg(feature = "sqlite")]
@@ -253,10 +259,10 @@ impl Store {
         Ok(())
     }
 
-    fn failed(&mut self, (name, error): Failed) -> String {
+    fn failed(&mut self, (name, error): Failed) -> PassFailed {
         let text = error.to_string();
         self.error = Some((name, error));
-        text
+        PassFailed(text)
     }
 
     fn fill_with(&mut self, found: ColumnSet) {

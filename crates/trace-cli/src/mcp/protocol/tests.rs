@@ -152,7 +152,8 @@ fn calls_are_answered_once_unless_they_are_cancelled() {
     assert_eq!(steps(&mut protocol, &cancel), [Step::Cancel(first)]);
     assert_eq!(steps(&mut protocol, &cancel), []);
     assert_eq!(protocol.finish(first, Ok("late".into())), None);
-    let response: Value = serde_json::from_str(&protocol.finish(second, Err("no".into())).unwrap()).unwrap();
+    let response: Value =
+        serde_json::from_str(&protocol.finish(second, Err(Refused("no".into()))).unwrap()).unwrap();
     let expected = json!({"content": [{"type": "text", "text": "no"}], "isError": true});
     assert_eq!((&response["id"], &response["result"]), (&json!(2), &expected));
     assert_eq!(protocol.finish(second, Ok("again".into())), None);

@@ -3,6 +3,7 @@
 use super::Arguments;
 use crate::mcp::answer::Answer;
 use crate::mcp::archive::{Archive, Open};
+use crate::mcp::error::CallError;
 use serde_json::{Map, Value};
 use trace_analysis::diff::{Metric, changes};
 use trace_analysis::stats::Spread;
@@ -12,7 +13,7 @@ use trace_convert::tables::Cell;
 pub const SORTS: [&str; 4] = ["total", "mean", "p99", "count"];
 const METRICS: [Metric; 4] = [Metric::Total, Metric::Mean, Metric::P99, Metric::Count];
 
-pub fn call(open: &mut Open, arguments: &Arguments<'_>) -> Result<String, String> {
+pub fn call(open: &mut Open, arguments: &Arguments<'_>) -> Result<String, CallError> {
     let sort = arguments.word("sort", &SORTS)?;
     let metric = METRICS[SORTS.iter().position(|one| *one == sort).unwrap_or(0)];
     let before = open.archive(arguments.required("before")?)?;

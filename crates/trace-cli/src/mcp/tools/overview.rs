@@ -3,6 +3,7 @@
 use super::{Arguments, page};
 use crate::mcp::answer::{Answer, shown, shown_within};
 use crate::mcp::archive::{Archive, Open};
+use crate::mcp::error::CallError;
 use serde_json::Value;
 use trace_convert::tables::Cell;
 
@@ -19,7 +20,7 @@ const SQL: &str = "WITH e AS (SELECT 's' AS t, category, pid, tid, process, dur 
     sum(t = 'f'), sum(dur) FROM e WHERE t <> 't' GROUP BY category) \
     ORDER BY what DESC, slices + instants + counters + flows DESC, name, pid";
 
-pub fn call(open: &mut Open, arguments: &Arguments<'_>, note: Option<&str>) -> Result<String, String> {
+pub fn call(open: &mut Open, arguments: &Arguments<'_>, note: Option<&str>) -> Result<String, CallError> {
     let Some(trace) = arguments.text("trace")? else { return list(open, arguments) };
     let archive = open.archive(trace)?;
     let mut answer = archive.answer(archive.whole(), Some(SQL));
@@ -56,7 +57,7 @@ fn warnings(archive: &Archive) -> Vec<String> {
 }
 
 /// The traces that can be asked about.
-fn list(open: &Open, arguments: &Arguments<'_>) -> Result<String, String> {
+fn list(open: &Open, arguments: &Arguments<'_>) -> Result<String, CallError> {
     let cursor = arguments.cursor(&[]);
     let first = cursor.row()?;
     let (found, may_be_more) = open.jail().list();

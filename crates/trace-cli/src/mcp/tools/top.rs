@@ -2,17 +2,18 @@
 
 use super::{Arguments, page};
 use crate::mcp::archive::Open;
+use crate::mcp::error::CallError;
 
 /// What names can be sorted by.
 pub const SORTS: [&str; 5] = ["total", "self", "count", "p99", "max"];
 
-pub fn call(open: &mut Open, arguments: &Arguments<'_>) -> Result<String, String> {
+pub fn call(open: &mut Open, arguments: &Arguments<'_>) -> Result<String, CallError> {
     let sort = match arguments.word("sort", &SORTS)? {
         "count" => "count".to_owned(),
         column => format!("{column}_ns"),
     };
     let limit = match arguments.integer("limit")? {
-        Some(limit) if limit < 1 => return Err("limit: expected at least 1".to_owned()),
+        Some(limit) if limit < 1 => return Err(CallError::expected("limit", "at least 1")),
         Some(limit) => format!(" LIMIT {limit}"),
         None => String::new(),
     };

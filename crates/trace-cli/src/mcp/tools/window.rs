@@ -2,11 +2,12 @@
 
 use super::{Arguments, like, page};
 use crate::mcp::archive::{Open, Window};
+use crate::mcp::error::CallError;
 
 /// The columns that say which thread a row is of.
 const GROUP: usize = 4;
 
-pub fn call(open: &mut Open, arguments: &Arguments<'_>) -> Result<String, String> {
+pub fn call(open: &mut Open, arguments: &Arguments<'_>) -> Result<String, CallError> {
     let mut conditions = arguments.conditions()?;
     let of_events = arguments.text("category")?.is_some() || arguments.text("name")?.is_some();
     if let Some(name) = arguments.text("name")? {

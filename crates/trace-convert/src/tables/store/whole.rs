@@ -116,7 +116,7 @@ impl Whole {
         if let Some((_, error)) = store.error.take() {
             return Err(error);
         }
-        let data = found.map_err(|text| ConvertError::Write(io::Error::other(text)))?;
+        let data = found.map_err(|failed| ConvertError::Write(io::Error::other(failed)))?;
         Ok(Self { store, found: Found::Columns(data) })
     }
 
