@@ -13,6 +13,8 @@
 //! | `prepare FILE`, `request`, `signal` | a snapshot that is requested, here or in the handler of a signal |
 //! | `requests N` | N events, with a request behind each, of which only the last is waited for |
 //! | `fork` | what a child finds of the recording |
+//! | `served FILE` | a child that records itself before it has recorded anything else, and requests a snapshot |
+//! | `orphan` | a child that records itself, forks a child that stays, prints its number, and dies |
 //! | `forks N` | N children, each of which records itself, while a thread uses what such recordings have |
 
 use std::io::{BufRead, Write};
@@ -69,6 +71,57 @@ fn fork() -> String {
     // SAFETY: the child of this process, and a number to write to.
     unsafe { libc::waitpid(child, &raw mut status, 0) };
     format!("child {status}")
+}
+
+/// Whether a child's provider serves requests, although its first event is in a recording of its own.
+fn served(file: &str) -> String {
+    // SAFETY: the child ends by itself.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        local::start(&startup::Options::of("local")).expect("a recording");
+        record(0..10);
+        local::prepare_snapshot(Path::new(file), None);
+        local::request_snapshot();
+        let is_served = local::wait_for_snapshot(PATIENCE) && local::flush(|_, _| {}).is_ok();
+        // SAFETY: no memory is touched.
+        unsafe { libc::_exit(i32::from(!is_served)) };
+    }
+    let mut status = 0;
+    // SAFETY: the child of this process, and a number to write to.
+    unsafe { libc::waitpid(child, &raw mut status, 0) };
+    format!("child {status}")
+}
+
+/// The number of a process that stays, and whose parent, a child of this process, has left a recording.
+fn orphan() -> String {
+    let (mut reader, mut writer) = std::io::pipe().expect("a pipe");
+    // SAFETY: the child ends by itself.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        local::start(&startup::Options::of("local")).expect("a recording");
+        record(0..100);
+        // SAFETY: the grandchild stays until it is killed.
+        let grandchild = unsafe { libc::fork() };
+        if grandchild == 0 {
+            // Nothing waits for the end of its output.
+            for number in 0..3 {
+                // SAFETY: a number.
+                unsafe { libc::close(number) };
+            }
+            loop {
+                std::thread::park();
+            }
+        }
+        write!(writer, "{grandchild}").expect("a reader");
+        std::process::abort();
+    }
+    drop(writer);
+    let mut status = 0;
+    // SAFETY: the child of this process, and a number to write to.
+    unsafe { libc::waitpid(child, &raw mut status, 0) };
+    let mut number = [0; 20];
+    let length = std::io::Read::read(&mut reader, &mut number).expect("a number");
+    String::from_utf8_lossy(&number[..length]).into_owned()
 }
 
 /// How many children, forked while a thread holds each lock again and again, could not record themselves in
@@ -180,6 +233,8 @@ fn main() {
                 format!("{}", local::wait_for_snapshot(PATIENCE))
             }
             ["fork"] => fork(),
+            ["orphan"] => orphan(),
+            ["served", file] => served(file),
             ["forks", count] => forks(count.parse().expect("a number")),
             _ => panic!("{line}"),
         };

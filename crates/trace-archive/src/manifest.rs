@@ -423,6 +423,9 @@ impl Manifest {
         let Some(Entry::Session(session)) = entries.next() else {
             return Err(ManifestError::Empty);
         };
+        if session.ticks_per_second == 0 {
+            return Err(ManifestError::Empty);
+        }
         if session.version != VERSION {
             return Err(ManifestError::Version { found: session.version });
         }

@@ -36,8 +36,8 @@ fn get(name: &[u8], way: &Way) -> (Arc<TraceProvider>, bool) {
     layout::set_up();
     library_election::stay_loaded();
     let mut shared = SHARED.lock();
-    let pid = std::process::id();
-    if shared.0 == pid
+    let process = trace_engine::engine::generation();
+    if shared.0 == process
         && let Some(provider) = shared.1.upgrade()
     {
         return (provider, trace_provider::is_enabled());
@@ -48,7 +48,7 @@ fn get(name: &[u8], way: &Way) -> (Arc<TraceProvider>, bool) {
         Way::Synchronously => TraceProvider::new_synchronously(&name),
     };
     let provider = Arc::new(provider);
-    *shared = (pid, Arc::downgrade(&provider));
+    *shared = (process, Arc::downgrade(&provider));
     (provider, registration == Registration::Registered { already_started: true })
 }
 

@@ -25,12 +25,14 @@ use trace_archive::recovery::{
     self, ClientFile, Error, Leftover, Now, Piece, Recovered, Session, delete_blank, recover_startups,
 };
 use trace_format::shown::Shown;
-use trace_protocol::controller::ProviderStats;
 use trace_reader::Disorder;
 
 /// How long a manager may take to end a session: its programs have 5 s to confirm that.
 const ENDING_WAIT: Duration = Duration::from_secs(10);
 const ENDING_INTERVAL: Duration = Duration::from_millis(20);
+
+/// Widest column of a table: a recording may have thousands of programs.
+const MAX_WIDTH: usize = 200;
 
 /// Recovers an archive, lists recordings, or deletes them.
 pub fn run(options: &Recover) -> Result<(), Failure> {
@@ -61,10 +63,10 @@ pub fn remind() {
     }
     for session in others {
         let buffers = session.manifest.buffers.values().filter(|buffer| buffer.is_started);
-        let names: Vec<_> = buffers.map(|buffer| buffer.provider.name.as_str()).collect();
+        let names = buffers.map(|buffer| buffer.provider.name.as_str()).collect::<Vec<_>>().join(", ");
         say!(
             "trace: a recording of {} was cut off {} ago; save it with: trace recover {}",
-            names.join(", "),
+            Shown(&names),
             age(&session, &Now::read()),
             session.directory.display()
         );
@@ -184,6 +186,7 @@ fn recover(options: &Recover) -> Result<(), Failure> {
         [session] => std::slice::from_ref(session),
         startups if startups.iter().all(is_startup) => startups,
         several => {
+            several.iter().for_each(Session::announce);
             stdio::report(&table(several));
             let startup = if several.iter().any(is_startup) { ", or use --startup" } else { "" };
             return Err(Failure::new(format!(
@@ -191,9 +194,7 @@ fn recover(options: &Recover) -> Result<(), Failure> {
             )));
         }
     };
-    let leftovers: Result<Vec<_>, _> =
-        sessions.iter().map(|session| Leftover::open(&session.directory)).collect();
-    let leftovers = leftovers.map_err(failure)?;
+    let (leftovers, left) = open_with_one_clock(sessions)?;
     let _removing = remove_on_signal()?;
     let mut output = OutputFile::create(&output_file)?;
     if let Some(others) = others {
@@ -228,7 +229,38 @@ fn recover(options: &Recover) -> Result<(), Failure> {
     leftovers.into_iter().try_for_each(|leftover| {
         leftover.note_recovered(&path).map_err(failure)?;
         remove_pieces(leftover)
-    })
+    })?;
+    match left {
+        0 => Ok(()),
+        left => Err(Failure::new(format!("{left} more recordings are left; save them with: trace recover"))),
+    }
+}
+
+/// Locks these recordings, and returns how many are left: those that cannot be locked, for which it says the
+/// reason, and those whose timestamps have another rate than the newest one's, as after a restart of the
+/// machine: one archive has one rate.
+fn open_with_one_clock(sessions: &[Session]) -> Result<(Vec<Leftover>, usize), Failure> {
+    let rate = |session: &Session| session.manifest.session.ticks_per_second;
+    let mut leftovers: Vec<Leftover> = Vec::new();
+    let mut problem = None;
+    for session in sessions.iter().rev() {
+        if leftovers.first().is_some_and(|newest| rate(newest.session()) != rate(session)) {
+            continue;
+        }
+        match Leftover::open(&session.directory) {
+            Ok(leftover) => leftovers.push(leftover),
+            Err(error) if sessions.len() > 1 => {
+                say!("trace: {error}");
+                problem = Some(error);
+            }
+            Err(error) => return Err(failure(error)),
+        }
+    }
+    leftovers.reverse();
+    match (leftovers.len(), problem) {
+        (0, Some(error)) => Err(failure(error)),
+        (opened, _) => Ok((leftovers, sessions.len() - opened)),
+    }
 }
 
 /// What root saves of another user's recording is that user's.
@@ -277,7 +309,7 @@ fn running(session: &Session) -> String {
 fn is_complete(all: &[Recovered], client: &ClientFile, session: &Path) -> Result<(), Failure> {
     for Recovered { stats, unread, .. } in all {
         if let Some(why) = unread {
-            let ProviderStats { name, pid, .. } = stats;
+            let (name, pid) = (Shown(&stats.name), stats.pid);
             return Err(Failure::new(format!("cannot read what {name} (pid {pid}) has left: {why}")));
         }
     }
@@ -342,7 +374,7 @@ fn report(all: &[Recovered], client: &ClientFile, path: &Path, is_json: bool) ->
         ClientFile::Missing { .. } => {}
     }
     for recovered in all {
-        let who = format!("{} (pid {})", recovered.stats.name, recovered.stats.pid);
+        let who = format!("{} (pid {})", Shown(&recovered.stats.name), recovered.stats.pid);
         match recovered.halves_before {
             (_, None) => {}
             (saved, Some(saving)) if saved == Some(saving) => say!(
@@ -397,6 +429,7 @@ fn list(options: &Recover) -> Result<(), Failure> {
         say!("trace: there is nothing to recover (looked in {})", looked(options));
         return Ok(());
     }
+    found.iter().filter(|session| session.is_waiting()).for_each(Session::announce);
     print(&format!("{}{}", table(&found), pieces(&found)))
 }
 
@@ -485,7 +518,8 @@ fn table(sessions: &[Session]) -> String {
         })
         .collect();
     let all = || std::iter::once(&header).chain(&rows);
-    let width = |column: usize| all().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let width =
+        |column: usize| all().map(|row| row[column].chars().count()).max().unwrap_or(0).min(MAX_WIDTH);
     let widths: Vec<usize> = (0..5).map(width).collect();
     let line = |row: &[String; 5]| {
         let cells: Vec<_> = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}")).collect();

@@ -68,7 +68,6 @@ pub mod startup {
     }
 
     /// Records nothing.
-    #[must_use]
     pub fn begin_by_environment() -> bool {
         false
     }

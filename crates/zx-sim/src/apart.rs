@@ -52,7 +52,7 @@ pub unsafe fn separate<const N: usize>(kept: [RawFd; N]) -> Result<[OwnedFd; N]>
 /// As [`separate`].
 ///
 /// # Safety
-/// As that.
+/// The promise of [`separate`].
 unsafe fn separate_all(kept: &[RawFd]) -> Result<Vec<OwnedFd>> {
     let failed = |source| Error::io("cannot give a thread descriptors of its own", source);
     if close_range_but(kept).is_err() {

@@ -8,7 +8,8 @@
 //!
 //! * **L1** An address in [`PAGES`] is that of a mapped page of this process's, or of its parent's when that
 //!   forked: it is taken out before the page is unmapped.
-//! * **L2** The handler of forks is the child's only thread, and only makes system calls.
+//! * **L2** The handler of forks is the child's only thread, and does nothing but system calls and atomic
+//!   stores. If the kernel refuses it memory, the child keeps the page, and with it the mark.
 #![allow(unsafe_code)]
 
 use crate::error::{Error, Result};
@@ -36,11 +37,20 @@ pub fn is_marked(file: &impl AsFd) -> Result<bool> {
     sys::is_locked_by_another(file).map_err(|source| Error::io("cannot see whether a file is in use", source))
 }
 
+/// Installs what a forked child does with pages, once for the process. Not for a thread that keeps others
+/// from forking: the C library may hold a lock while one forks, and this takes it. [`Mark::of`] calls it,
+/// too.
+pub fn prepare() {
+    static INSTALL: Once = Once::new();
+    // SAFETY: the handler does what L2 says, and never goes away.
+    INSTALL.call_once(|| _ = unsafe { libc::pthread_atfork(None, None, Some(forget_pages)) });
+}
+
 /// Pages that a forked child does not keep.
 static PAGES: [AtomicPtr<u8>; 8] = [const { AtomicPtr::new(std::ptr::null_mut()) }; 8];
 
 /// A mark that a mapped page keeps, until this is dropped or the process has ended. Children by `fork` do not
-/// have it, but for those of a ninth one at the same time.
+/// have it; where a process has more than eight marks, they have the others.
 #[derive(Debug)]
 pub struct Mark {
     place: Option<&'static AtomicPtr<u8>>,
@@ -53,10 +63,8 @@ impl Mark {
     /// # Errors
     /// As [`mark`], or it cannot be mapped.
     pub fn of(file: File) -> Result<Self> {
-        static INSTALL: Once = Once::new();
+        prepare();
         mark(&file)?;
-        // SAFETY: the handler does what L2 says, and never goes away.
-        INSTALL.call_once(|| _ = unsafe { libc::pthread_atfork(None, None, Some(forget_pages)) });
         let page = MmapOptions::new().len(1).map_raw_read_only(&file);
         let page = Mapping::of(page.map_err(|source| Error::io("cannot map a file", source))?);
         let address = page.as_ptr();
@@ -71,7 +79,11 @@ impl Mark {
 impl Drop for Mark {
     fn drop(&mut self) {
         debug_assert_eq!(self.page.len(), 1);
-        self.place.into_iter().for_each(|place| place.store(std::ptr::null_mut(), Ordering::Release));
+        // In a child the place may have another one's by now.
+        let (own, none) = (self.page.as_ptr(), std::ptr::null_mut());
+        if let Some(place) = self.place {
+            let _ = place.compare_exchange(own, none, Ordering::AcqRel, Ordering::Relaxed);
+        }
     }
 }
 

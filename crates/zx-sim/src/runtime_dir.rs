@@ -3,6 +3,7 @@
 use crate::environment;
 use crate::error::{Error, Result, Unsafe};
 use crate::liveness::{self, Mark};
+use crate::sys;
 use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags};
 use std::io::{Read, Seek, Write};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -54,6 +55,7 @@ impl Drop for Lock {
         // too; and such a child must not release it by dropping its copy.
         if let Some(file) = self.file.as_ref().filter(|_| self.taken_by == std::process::id()) {
             let _ = rustix::fs::flock(file, FlockOperation::Unlock);
+            let _ = sys::unlock_description(file);
         }
     }
 }
@@ -295,7 +297,11 @@ impl RuntimeDir {
                 Ok(()) if name.starts_with(UNFINISHED) && self.has(&format!("{finished}-{number:x}")) => {
                     let _ = rustix::fs::unlinkat(self.directory.as_fd(), &name, AtFlags::REMOVEDIR);
                 }
-                Ok(()) => return Ok(self.path.join(name)),
+                Ok(()) => {
+                    let path = self.path.join(name);
+                    let _ = restore_mode(&path, Mode::RWXU);
+                    return Ok(path);
+                }
                 Err(rustix::io::Errno::EXIST) => {}
                 Err(source) => {
                     return Err(Error::io(

@@ -288,7 +288,16 @@ fn whole_file(kind: libc::c_int) -> libc::flock {
 
 /// Takes a shared lock on a file for the open file description of `file`.
 pub(crate) fn lock_description(file: &impl AsFd) -> io::Result<()> {
-    let lock = whole_file(libc::F_RDLCK);
+    set_description_lock(file, libc::F_RDLCK)
+}
+
+/// Releases the lock, even if other handles share the description.
+pub(crate) fn unlock_description(file: &impl AsFd) -> io::Result<()> {
+    set_description_lock(file, libc::F_UNLCK)
+}
+
+fn set_description_lock(file: &impl AsFd, kind: libc::c_int) -> io::Result<()> {
+    let lock = whole_file(kind);
     // SAFETY: the call reads one `flock`, which `lock` is (S1).
     let status = unsafe { libc::fcntl(file.as_fd().as_raw_fd(), libc::F_OFD_SETLK, &raw const lock) };
     if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }

@@ -81,7 +81,7 @@ fn check(what: &str, program: &Path) {
 #[test]
 fn events_in_rust_make_no_system_call() {
     if Requirement::Ptrace.is_met("calls::events_in_rust_make_no_system_call") {
-        check("Rust", &build::program("calls"));
+        check("Rust", build::program("calls"));
     }
 }
 

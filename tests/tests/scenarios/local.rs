@@ -148,6 +148,34 @@ fn every_request_is_served() {
     }
 }
 
+/// What a child does first may be to begin a recording of its own: it is a provider as its parent is.
+//= docs/rust.md#recordings-inside-one-process
+#[test]
+fn a_child_that_records_itself_first_has_a_provider() {
+    let sandbox = Sandbox::new();
+    Local::new(&sandbox).expect([["provide", "provided"], ["served served.fxt", "child 0"]]);
+    assert_eq!(snapshot(&sandbox, "served.fxt"), all(0..10));
+}
+
+/// What its parent has kept is not the child's, and what the child has is not its own child's.
+//= docs/recovery.md#a-sessions-directory
+#[test]
+fn a_recording_is_over_when_its_process_is_dead_whoever_stays() {
+    let sandbox = Sandbox::new();
+    let mut program = Local::new(&sandbox);
+    program.expect([
+        ["start local oneshot 4", "started"],
+        ["events 10", "10 sent"],
+        ["stop", "true true false"],
+    ]);
+    let stays: u32 = program.ask("orphan").parse().unwrap();
+    let output = sandbox.trace(["recover", "-o", "orphan.fxt"]);
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(snapshot(&sandbox, "orphan.fxt"), all(0..100));
+    kill(stays, Signal::KILL);
+    program.expect([["file own.fxt", "10 events, Some(0) dropped"]]);
+}
+
 #[test]
 fn a_child_that_is_forked_while_a_lock_is_held_records_itself() {
     let sandbox = Sandbox::new();

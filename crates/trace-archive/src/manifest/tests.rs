@@ -30,6 +30,18 @@ fn lines(entries: &[Entry]) -> Vec<u8> {
 
 //= docs/recovery.md#manifest
 #[test]
+fn a_program_that_records_itself_is_named_when_it_has_a_provider() {
+    let named = Entry::Named { provider: 1, name: "service".to_owned() };
+    let started = Entry::Started { provider: 1, retains: false };
+    let text = lines(&[Entry::Session(info()), Entry::Provider(provider(1)), started, named]);
+    assert!(text.ends_with(b"{\"named\":{\"provider\":1,\"name\":\"service\"}}\n"));
+    let manifest = Manifest::parse(&text).unwrap();
+    let buffer = &manifest.buffers[&1];
+    assert_eq!((buffer.provider.name.as_str(), buffer.is_started), ("service", true));
+}
+
+//= docs/recovery.md#manifest
+#[test]
 fn what_was_written_is_read() {
     let directory = tempfile::tempdir().unwrap();
     let mut writer = Writer::open(directory.path()).unwrap();

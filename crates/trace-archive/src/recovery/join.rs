@@ -221,7 +221,9 @@ impl Leftover {
             if is_finished {
                 let disposition = match is_live {
                     true => ProviderDisposition::StillRunning,
-                    false if has_process(info.pid) => ProviderDisposition::Left,
+                    false if !self.session.is_elsewhere() && has_process(info.pid) => {
+                        ProviderDisposition::Left
+                    }
                     false => ProviderDisposition::Ended,
                 };
                 let is_complete = transfer.is_complete();

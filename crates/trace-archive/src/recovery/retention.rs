@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
+use trace_format::shown::Shown;
 use zx_sim::RuntimeDir;
 use zx_sim::runtime_dir::UNFINISHED;
 
@@ -75,15 +76,15 @@ fn give_up(sessions: Vec<Session>, room: u64, now: &Now, say: impl Fn(&str)) {
         })
         .collect();
     left.sort_by_key(|(session, ..)| session.began());
-    let mut total = left.iter().map(|(.., bytes)| bytes).sum::<u64>();
+    let is_offered = |session: &Session| session.announced(now).is_some_and(|ago| ago < ANNOUNCED_FOR);
+    left.retain(|(session, ..)| !is_offered(session));
     let (old, mut left): (Vec<_>, Vec<_>) = left.into_iter().partition(|(_, age, _)| *age > KEPT_FOR);
-    for (session, _, bytes) in old {
-        // One that cannot be deleted counts no more, either: others are not deleted for what stays anyway.
-        total -= bytes;
+    for (session, ..) in old {
         delete(&session, "it is older than seven days", &say);
     }
-    let is_asked_for = |session: &Session| session.announced(now).is_some_and(|ago| ago < ANNOUNCED_FOR);
-    left.retain(|(session, ..)| session.is_certainly_over() && !is_asked_for(session));
+    left.retain(|(session, ..)| session.is_certainly_over());
+    // What stays anyway does not count: others are not deleted for it.
+    let mut total = left.iter().map(|(.., bytes)| bytes).sum::<u64>();
     while total > room
         && let Some(place) = oldest_of_greediest(&left)
     {
@@ -96,7 +97,8 @@ fn give_up(sessions: Vec<Session>, room: u64, now: &Now, say: impl Fn(&str)) {
 fn delete(session: &Session, why: &str, say: impl Fn(&str)) {
     let names: Vec<_> =
         session.manifest.buffers.values().map(|buffer| buffer.provider.name.as_str()).collect();
-    let what = format!("{} (a recording of {})", session.directory.display(), names.join(", "));
+    let names = names.join(", ");
+    let what = format!("{} (a recording of {})", session.directory.display(), Shown(&names));
     match Leftover::open(&session.directory).and_then(Leftover::delete) {
         Ok(()) => say(&format!("deleted {what}: {why}")),
         Err(error) => say(&format!("{what} is kept: {error}")),
@@ -223,6 +225,20 @@ mod tests {
         // Of equals, the oldest of one.
         give_up(19);
         assert_eq!(left(runtime).len(), 1);
+    }
+
+    //= docs/recovery.md#how-long-it-is-kept
+    #[test]
+    fn what_was_offered_stays_for_a_day_however_old_it_is() {
+        let directory = tempfile::tempdir().unwrap();
+        let runtime = directory.path();
+        ["a", "b"].map(|name| leave(runtime, name, DAY, 1));
+        sessions(runtime)
+            .iter()
+            .filter(|session| session.directory.ends_with("session-b"))
+            .for_each(Session::announce);
+        delete_expired(runtime, |_| {});
+        assert_eq!(left(runtime), ["session-b"]);
     }
 
     //= docs/recovery.md#how-long-it-is-kept

@@ -196,7 +196,7 @@ impl Session {
         let mut options = OpenOptions::new();
         options.write(true).create_new(true).mode(0o600);
         if let Ok(mut file) = options.open(self.directory.join(ANNOUNCED_FILE)) {
-            // It counts without, too.
+            // Without a text, its time is that of the file.
             let _ = file.write_all(format!("{} {}", ticks::boot_id(), ticks::since_boot_ns()).as_bytes());
         }
     }

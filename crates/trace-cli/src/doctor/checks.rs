@@ -150,6 +150,7 @@ fn logout(root: &Path, uid: u32, directory: &Path) -> Option<Finding> {
 fn leftovers() -> Finding {
     const NAME: &str = "leftover recordings";
     let left = recover::waiting();
+    left.iter().for_each(Session::announce);
     let bytes = left.iter().flat_map(Session::pieces).map(|piece| piece.bytes).fold(0, u64::saturating_add);
     match left.len() {
         0 => Finding::works(NAME, "none"),

@@ -68,8 +68,8 @@ extern "C" fn after_fork() {
 /// How many forks are between this process and the first one that has used the engine.
 static FORKED: AtomicU32 = AtomicU32::new(0);
 
-/// A number that another process has which was forked from this one, and that a child by `vfork` has in
-/// common with its parent, as everything else. Not 0.
+/// Distinguishes this process from its forked children: each has another number. A child by `vfork` has that
+/// of its parent, with which it shares all memory. Not 0.
 #[must_use]
 pub fn generation() -> u32 {
     install_notices();
@@ -195,6 +195,13 @@ pub(crate) fn is_first_of_child() -> bool {
         Ok(_) => {}
     }
     true
+}
+
+/// Has a forked child that has recorded nothing yet do now what it would do at its first event.
+pub fn join_if_new_child() {
+    if CHILD.load(Ordering::Acquire) == NEW {
+        is_first_of_child();
+    }
 }
 
 /// Switches all sites off if no run has begun: they were on so that each event waited. A run may begin at any

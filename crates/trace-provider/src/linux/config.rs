@@ -3,7 +3,7 @@
 use crate::linux::callbacks;
 use crate::linux::lock::Mutex;
 use std::sync::{Arc, OnceLock};
-use trace_engine::BufferMode;
+use trace_engine::{BufferMode, engine};
 use trace_protocol::KnownCategory;
 use zx_sim::ticks::Clock;
 
@@ -19,13 +19,14 @@ pub struct Config {
 static CONFIG: Mutex<Option<Config>> = Mutex::new(None);
 
 pub(crate) fn set_config(config: Option<Config>) {
-    *CONFIG.lock() = config;
+    // A child would find the lock taken.
+    engine::without_forks(|| *CONFIG.lock() = config);
 }
 
 /// The configuration of the running trace; `None` while no trace is running.
 #[must_use]
 pub fn config() -> Option<Config> {
-    CONFIG.lock().clone()
+    engine::without_forks(|| CONFIG.lock().clone())
 }
 
 /// Name and description of a category.

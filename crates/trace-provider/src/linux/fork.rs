@@ -65,7 +65,7 @@ impl ClosedInChildren {
         let Some(identity) = Identity::of(&object) else {
             return Self(None);
         };
-        // Sixty-four times the same code is not wanted.
+        // The compiler would write out all of its turns.
         for place in core::hint::black_box(&DESCRIPTORS[..]) {
             if place.behind.compare_exchange(FREE, TAKEN, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
                 place.device.store(identity.device, Ordering::Relaxed);
@@ -91,6 +91,13 @@ impl Drop for ClosedInChildren {
 pub(crate) fn register_children_as(name: &str) {
     // The previous name is leaked, as another thread may be reading it.
     NAME.store(Box::into_raw(Box::new(name.to_owned())), Ordering::Release);
+    static KNOW: Once = Once::new();
+    KNOW.call_once(|| {
+        // A recording that goes on knows it already.
+        if !startup::is_recording() {
+            atrace::begin_to_know();
+        }
+    });
     register_children();
 }
 
@@ -99,7 +106,6 @@ pub(crate) fn register_children_as(name: &str) {
 pub(crate) fn register_children() {
     static INSTALL: Once = Once::new();
     INSTALL.call_once(|| {
-        atrace::begin_to_know();
         // SAFETY: the handler does what F1 says, and never goes away.
         unsafe { libc::pthread_atfork(None, None, Some(after_fork_in_child)) };
     });

@@ -339,11 +339,14 @@ impl Prepared {
     /// Hands the manager's buffer to the engine.
     fn initialize(self) -> Result<Engine, Unrecorded> {
         let Self { vmo, mode, config } = self;
-        let region = buffer::region(&vmo).map_err(Unrecorded::Unmappable)?;
         set_config(mode, &config);
-        engine::initialize(region, mode, config).map_err(|error| match error {
-            engine::Error::BadState { .. } => Unrecorded::Already { by: OTHER_PROVIDER },
-            error => error.into(),
+        // A child would have the buffer, as long as that is not the engine's.
+        engine::without_forks(|| {
+            let region = buffer::region(&vmo).map_err(Unrecorded::Unmappable)?;
+            engine::initialize(region, mode, config).map_err(|error| match error {
+                engine::Error::BadState { .. } => Unrecorded::Already { by: OTHER_PROVIDER },
+                error => error.into(),
+            })
         })
     }
 }

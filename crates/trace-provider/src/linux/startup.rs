@@ -36,7 +36,7 @@ use trace_engine::engine::{self, Engine};
 use trace_engine::{Categories, Disposition};
 use trace_format::shown::Shown;
 use zx_sim::environment::variable;
-use zx_sim::{Vmo, debuglog};
+use zx_sim::{Vmo, debuglog, liveness};
 
 /// Categories to record from the start, separated by commas.
 const CATEGORIES_VARIABLE: &str = "TRACE_STARTUP";
@@ -125,15 +125,18 @@ pub fn categories_of(argument: &str) -> Option<&str> {
 /// this when it is made, and the library for C when it is loaded, ahead of the program's own constructors.
 //= docs/recording.md#from-the-first-line
 pub fn begin_by_environment() -> bool {
-    if variable(CATEGORIES_VARIABLE).is_some() {
-        begin_by_environment_as(None);
-        fork::register_children();
+    if variable(CATEGORIES_VARIABLE).is_none_or(|categories| categories.is_empty()) {
+        return false;
     }
+    engine::join_if_new_child();
+    fork::register_children();
+    begin_by_environment_as(None);
     is_recording()
 }
 
 /// As [`begin_by_environment`], for a provider of this name. A second thread waits for the first.
 pub(crate) fn begin_by_environment_as(name: Option<&str>) {
+    liveness::prepare();
     // A child would find the lock taken.
     engine::without_forks(|| {
         let mut looked = LOOKED.lock();
@@ -219,6 +222,14 @@ fn take() -> Option<Recording> {
 
 /// Begins to record as a provider of this name, or else of the process's until there is a provider.
 pub(crate) fn begin_as(name: Option<&str>, options: &Options, purpose: Purpose) -> Result<(), Unrecorded> {
+    // Its parent's provider is to be this child's, too, whatever it records first.
+    engine::join_if_new_child();
+    liveness::prepare();
+    // A child would have the lock's descriptor, or its page, or the buffer.
+    engine::without_forks(|| begin_without_forks(name, options, purpose))
+}
+
+fn begin_without_forks(name: Option<&str>, options: &Options, purpose: Purpose) -> Result<(), Unrecorded> {
     if options.mode == BufferMode::Streaming {
         return Err(Unrecorded::Streaming);
     }
@@ -326,8 +337,14 @@ pub(crate) fn go_over(
     let mut attempts = 0;
     loop {
         attempts += 1;
-        let gone_over = buffer::region(buffer).map_err(Unrecorded::from).and_then(|region| {
-            Ok(recording.engine.go_over(region, mode, config.clone(), additional_categories)?)
+        let gone_over = engine::without_forks(|| {
+            let region = buffer::region(buffer)?;
+            Ok::<_, Unrecorded>(recording.engine.go_over(
+                region,
+                mode,
+                config.clone(),
+                additional_categories,
+            )?)
         });
         match gone_over {
             Ok(stopped) => {

@@ -14,7 +14,7 @@ use trace_engine::{BufferMode, engine};
 use trace_format::buffer::Layout;
 use zx_sim::runtime_dir::finish_dir;
 use zx_sim::ticks::{self, Clock};
-use zx_sim::{Backing, Lock, Mark, RuntimeDir, Vmo, pid_namespace};
+use zx_sim::{Backing, Mark, RuntimeDir, Vmo, pid_namespace};
 
 /// Begins the names of such directories: what begins with `session-` is one of a session.
 //= docs/recovery.md#a-sessions-directory
@@ -45,7 +45,7 @@ impl Directory {
         Vmo::check_file_size(bytes)?;
         let runtime = runtime_directory()?;
         let clock = Clock::agreed(runtime.path(), &manager::directories())?;
-        room::make(runtime.path());
+        room::make(&runtime);
         let path = runtime.create_unfinished_dir(PREFIX)?;
         let mut directory = Self { path, ticks_per_second: clock.ticks_per_second, _mark: None };
         let filled = directory.fill(name, mode, bytes).and_then(|vmo| {
@@ -65,7 +65,8 @@ impl Directory {
     fn fill(&mut self, name: &str, mode: BufferMode, bytes: u64) -> Result<Vmo, Unrecorded> {
         // A descriptor could be closed by the program, and a forked child would have it, too.
         let lock = RuntimeDir::open_or_create(&self.path).and_then(|own| own.lock(LOCK))?;
-        self._mark = lock.map(Lock::into_mark).transpose()?.flatten().map(Arc::new);
+        // Another process has nothing to do there.
+        self._mark = lock.ok_or(Unrecorded::NoDirectory)?.into_mark()?.map(Arc::new);
         let layout = Layout::new(bytes, mode)?;
         let mut backing = match engine::can_populate() {
             true => Backing::begin_sparse(&self.path, BUFFER, bytes, &layout.first_parts(), 0),
@@ -114,7 +115,7 @@ impl Directory {
     pub fn name_provider(&self, name: &str) {
         let line = format!("{{\"named\":{{\"provider\":1,\"name\":{}}}}}\n", quoted(name));
         let manifest = OpenOptions::new().append(true).open(self.path.join(MANIFEST));
-        // Else it has that of the process.
+        // If that fails, the recording keeps the name of the process.
         let _ = manifest.and_then(|mut manifest| manifest.write_all(line.as_bytes()));
     }
 

@@ -1,6 +1,8 @@
 //! Bounds what programs that record themselves leave.
 
 use crate::linux::startup::directory::{ANNOUNCED, BUFFER, LOCK, PREFIX};
+use rustix::fs::{FlockOperation, flock};
+use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -10,26 +12,31 @@ use zx_sim::{RuntimeDir, debuglog};
 const SHARE: u64 = 4;
 /// The unit of `stat`'s block counts.
 const BLOCK_BYTES: u64 = 512;
+/// Held by the program that makes room.
+const MAKING: &str = "room.lock";
 
-/// While recordings of this user's programs in a directory take more than a quarter of the file system,
-/// deletes the oldest that no process holds and that was not offered to its user, and says so. Looks only
-/// where more than a quarter is in use.
+/// While recordings that this user's programs have left in a directory take more than a quarter of the file
+/// system, deletes the oldest, and says so. Those that a process holds, and those that were offered to their
+/// user, stay and do not count. Looks only where more than a quarter is in use.
 //= docs/recovery.md#how-long-it-is-kept
-pub(crate) fn make(runtime: &Path) {
-    let Ok(space) = rustix::fs::statvfs(runtime) else { return };
+pub(crate) fn make(runtime: &RuntimeDir) {
+    let Ok(space) = rustix::fs::statvfs(runtime.path()) else { return };
     let room = space.f_blocks / SHARE * space.f_frsize;
     if (space.f_blocks - space.f_bfree.min(space.f_blocks)) * space.f_frsize <= room {
         return;
     }
+    // Others that begin at the same time would delete more.
+    let Ok(Some(_making)) = runtime.lock(MAKING) else { return };
     let mut found = Vec::new();
     let mut total = 0;
-    for entry in std::fs::read_dir(runtime).into_iter().flatten().flatten() {
-        // Other ones are managers', or of earlier releases, which hold no lock.
+    for entry in std::fs::read_dir(runtime.path()).into_iter().flatten().flatten() {
+        // The other sessions are managers' ones, or of earlier releases, whose programs hold no lock.
         if !entry.file_name().as_bytes().starts_with(PREFIX.as_bytes()) {
             continue;
         }
         let path = entry.path();
-        if let Ok(buffer) = path.join(BUFFER).symlink_metadata() {
+        let Ok(buffer) = path.join(BUFFER).symlink_metadata() else { continue };
+        if path.join(ANNOUNCED).symlink_metadata().is_err() && held(&path).is_some() {
             let bytes = buffer.blocks() * BLOCK_BYTES;
             total += bytes;
             found.push(((buffer.mtime(), buffer.mtime_nsec()), bytes, path));
@@ -39,20 +46,21 @@ pub(crate) fn make(runtime: &Path) {
     while total > room {
         let Some(oldest) = (0..found.len()).min_by_key(|place| found[*place].0) else { break };
         let (_, bytes, path) = found.swap_remove(oldest);
-        // Its program, or who saves it, has the lock.
-        let lock = RuntimeDir::open_or_create(&path).and_then(|own| own.lock(LOCK));
-        if lock.is_ok_and(|lock| lock.is_some())
-            && path.join(ANNOUNCED).symlink_metadata().is_err()
-            && std::fs::remove_dir_all(&path).is_ok()
-        {
-            total -= bytes;
+        total -= bytes;
+        if held(&path).is_some_and(|_held| std::fs::remove_dir_all(&path).is_ok()) {
             deleted += 1;
         }
     }
     if deleted > 0 {
         debuglog::write_for_process(&format!(
             "trace provider: recordings of programs take too much room in {}: the {deleted} oldest are deleted",
-            runtime.display()
+            runtime.path().display()
         ));
     }
+}
+
+/// The lock of a session, which neither its program has nor a process that saves it.
+fn held(session: &Path) -> Option<File> {
+    let lock = File::open(session.join(LOCK)).ok()?;
+    flock(&lock, FlockOperation::NonBlockingLockExclusive).ok().map(|()| lock)
 }
