@@ -13,7 +13,7 @@
 //! | `prepare FILE`, `request`, `signal` | a snapshot that is requested, here or in the handler of a signal |
 //! | `requests N` | N events, with a request behind each, of which only the last is waited for |
 //! | `fork` | what a child finds of the recording |
-//! | `served FILE` | a child that records itself before it has recorded anything else, and requests a snapshot |
+//! | `served FILE` | a child that begins a recording before its first event, and requests a snapshot |
 //! | `orphan` | a child that records itself, forks a child that stays, prints its number, and dies |
 //! | `forks N` | N children, each of which records itself, while a thread uses what such recordings have |
 

@@ -232,7 +232,7 @@ mod tests {
     fn what_was_offered_stays_for_a_day_however_old_it_is() {
         let directory = tempfile::tempdir().unwrap();
         let runtime = directory.path();
-        ["a", "b"].map(|name| leave(runtime, name, DAY, 1));
+        ["a", "b"].iter().for_each(|name| leave(runtime, name, DAY, 1));
         sessions(runtime)
             .iter()
             .filter(|session| session.directory.ends_with("session-b"))
