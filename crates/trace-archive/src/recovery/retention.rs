@@ -26,17 +26,21 @@ const SHARE: u64 = 4;
 /// their buffers, stays. What never became a session, or has no event, is deleted without a word.
 //= docs/recovery.md#how-long-it-is-kept
 pub fn delete_expired(runtime: &Path, say: impl Fn(&str)) {
-    delete_unfinished(runtime);
+    let now = Now::read();
+    delete_unfinished(runtime, now.wall_clock);
     let room = rustix::fs::statvfs(runtime)
         .map_or(u64::MAX, |space| space.f_blocks.saturating_mul(space.f_frsize) / SHARE);
-    let now = Now::read();
     give_up(sessions(runtime), room, &now, say);
     // Of programs whose recording is gone.
     for note in gave_up::notes(runtime, SystemTime::UNIX_EPOCH) {
-        if now.wall_clock.duration_since(note.at).is_ok_and(|age| age > KEPT_FOR) {
+        if now.wall_clock.duration_since(note.at).is_ok_and(is_expired) {
             let _ = note.delete();
         }
     }
+}
+
+fn is_expired(age: Duration) -> bool {
+    age > KEPT_FOR
 }
 
 /// Deletes the session if it is [blank](Session::is_blank). Whether it was.
@@ -46,14 +50,14 @@ pub fn delete_blank(session: &Session) -> bool {
 }
 
 /// Deletes directories of this user's whose makers were killed before they were complete.
-fn delete_unfinished(runtime: &Path) {
+fn delete_unfinished(runtime: &Path, now: SystemTime) {
     let own = rustix::process::geteuid().as_raw();
     for entry in std::fs::read_dir(runtime).into_iter().flatten().flatten() {
         if !entry.file_name().to_string_lossy().starts_with(UNFINISHED) {
             continue;
         }
         let is_old = entry.metadata().is_ok_and(|found| {
-            let age = found.modified().ok().and_then(|at| SystemTime::now().duration_since(at).ok());
+            let age = found.modified().ok().and_then(|at| now.duration_since(at).ok());
             found.is_dir() && found.uid() == own && age.is_some_and(|age| age > UNFINISHED_FOR)
         });
         // Its maker holds it until it is complete.
@@ -78,7 +82,7 @@ fn give_up(sessions: Vec<Session>, room: u64, now: &Now, say: impl Fn(&str)) {
     left.sort_by_key(|(session, ..)| session.began());
     let is_offered = |session: &Session| session.announced(now).is_some_and(|ago| ago < ANNOUNCED_FOR);
     left.retain(|(session, ..)| !is_offered(session));
-    let (old, mut left): (Vec<_>, Vec<_>) = left.into_iter().partition(|(_, age, _)| *age > KEPT_FOR);
+    let (old, mut left): (Vec<_>, Vec<_>) = left.into_iter().partition(|(_, age, _)| is_expired(*age));
     for (session, ..) in old {
         delete(&session, "it is older than seven days", &say);
     }
@@ -265,6 +269,16 @@ mod tests {
             });
             give_up(young.collect(), 0, &now, say);
         };
+        // Exactly now.
+        let file = std::fs::OpenOptions::new().write(true).open(runtime.join("session-a/announced")).unwrap();
+        file.set_modified(now.wall_clock).unwrap();
+        file.set_len(0).unwrap();
+        std::os::unix::fs::FileExt::write_all_at(
+            &file,
+            format!("{} {}", now.boot_id, now.boot_clock_ns).as_bytes(),
+            0,
+        )
+        .unwrap();
         give_up(Duration::ZERO);
         assert_eq!(left(runtime), ["session-a"]);
         give_up(DAY - Duration::from_secs(1));
@@ -303,8 +317,18 @@ mod tests {
         let lock = RuntimeDir::open_or_create(&held).unwrap().lock(super::super::LOCK_FILE).unwrap();
         std::fs::File::open(&held).unwrap().set_modified(SystemTime::now() - DAY).unwrap();
         assert!(sessions(runtime.path()).is_empty());
+        let file = runtime.path().join(".new-file");
+        std::fs::write(&file, "").unwrap();
         delete_expired(runtime.path(), |_| {});
         assert_eq!([&old, &held, &young].map(|made| made.exists()), [false, true, true]);
+        // To the nanosecond, and nothing but a directory.
+        let made = std::fs::metadata(&young).unwrap().modified().unwrap();
+        delete_unfinished(runtime.path(), made + UNFINISHED_FOR);
+        assert!(young.exists());
+        delete_unfinished(runtime.path(), made + UNFINISHED_FOR + Duration::from_nanos(1));
+        assert!(!young.exists());
+        delete_unfinished(runtime.path(), SystemTime::now() + DAY);
+        assert!(file.exists() && held.exists());
         drop(lock);
     }
 }

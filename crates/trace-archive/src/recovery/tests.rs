@@ -201,9 +201,24 @@ fn a_session_is_held_as_long_as_its_lock_is_marked() {
     drop(mark);
     std::fs::write(one.directory.join(LOCK_FILE), std::process::id().to_string()).unwrap();
     assert!(!session.has_manager() && session.is_recoverable());
-    let mut old = one.session();
-    old.manifest.session.is_marked = false;
-    assert!(!old.is_certainly_over());
+    let is_certain = |is_marked, is_startup, is_ended| {
+        let mut session = one.session();
+        (session.manifest.session.is_marked, session.manifest.session.is_startup) = (is_marked, is_startup);
+        session.manifest.is_ended = is_ended;
+        session.is_certainly_over()
+    };
+    // A manager's session has its lock, and what has ended says so itself.
+    assert!(!is_certain(false, true, false));
+    assert!(
+        is_certain(true, true, false) && is_certain(false, false, false) && is_certain(false, true, true)
+    );
+    let is_elsewhere = |pid_namespace| {
+        let mut session = one.session();
+        session.manifest.session.pid_namespace = pid_namespace;
+        session.is_elsewhere()
+    };
+    let own = zx_sim::pid_namespace::own_number();
+    assert!(!is_elsewhere(own) && !is_elsewhere(0) && is_elsewhere(own + 1));
 }
 
 /// Each manifest is read once, however many sessions there are: what they say of each other is known then.

@@ -156,3 +156,27 @@ fn every_wrong_field_is_named() {
     }
     assert_eq!(with(field::VERSION, 2).to_string(), "header version is 2, expected 1");
 }
+
+/// As far as the tallies, a buffer is blank until a slab is claimed, a reason has counted, or a record is
+/// dropped.
+#[test]
+fn a_buffer_without_a_record_is_blank() {
+    for total in [4096, 65_536, 4 << 20] {
+        let layout = Layout::new(total, BufferMode::Circular).unwrap();
+        let mut blank = std::vec![0; layout.tallies as usize];
+        blank[..HEADER_BYTES].copy_from_slice(&bytes(BufferHeader::initial_words(&layout)));
+        // What was short, and what defines, is no record.
+        let spare = layout.loss_entry(LossReason::Full) as usize + 24;
+        (blank[spare], blank[8 * field::DURABLE_DATA_END]) = (1, 8);
+        assert!(layout.is_blank(&blank));
+        assert!(!layout.is_blank(&blank[..blank.len() - 1]) && !layout.is_blank(&[]));
+        let counts = LossReason::ALL.map(|reason| layout.loss_entry(reason) as usize);
+        let slabs = [layout.slab_words as usize, layout.tallies as usize - 1];
+        let dropped = 8 * field::RECORDS_DROPPED;
+        for at in counts.into_iter().flat_map(|at| [at, at + 7]).chain(slabs).chain([dropped, dropped + 7]) {
+            let mut other = blank.clone();
+            other[at] = 1;
+            assert!(!layout.is_blank(&other), "{at} of {total}");
+        }
+    }
+}

@@ -87,6 +87,12 @@ fn a_program_has_ended_or_left_or_still_runs() {
     assert_eq!(recover(1 << 40, false), ProviderDisposition::Ended);
     assert_eq!(recover(own, false), ProviderDisposition::Left);
     assert_eq!(recover(own, true), ProviderDisposition::StillRunning);
+    // In another pid namespace the number is another process's.
+    let entries = [Entry::Provider(BufferInfo { pid: own, ..app() }), STARTED];
+    let mut info = SessionInfo::new(BufferMode::Oneshot, RATE, 1, Vec::new());
+    info.pid_namespace += 1;
+    let one = One::with(info, &oneshot().bytes, &entries);
+    assert_eq!(one.recover().2.stats.disposition, ProviderDisposition::Ended);
 }
 
 #[test]
