@@ -231,6 +231,29 @@ mod tests {
         assert_eq!(left(runtime).len(), 1);
     }
 
+    /// Nor is that said again at each recording.
+    #[test]
+    fn what_a_process_holds_is_no_leftover() {
+        let directory = tempfile::tempdir().unwrap();
+        let runtime = RuntimeDir::open_or_create(&directory.path().join("run")).unwrap();
+        let session = runtime.create_unique_dir("session").unwrap();
+        let mut info = SessionInfo::new(BufferMode::Oneshot, 1, 1, Vec::new());
+        info.is_marked = true;
+        Writer::open(&session).unwrap().append(&Entry::Session(info)).unwrap();
+        let lock =
+            RuntimeDir::open_or_create(&session).unwrap().lock(super::super::LOCK_FILE).unwrap().unwrap();
+        lock.mark().unwrap();
+        let now = Now { boot_id: String::new(), ..Now::read() };
+        let messages = RefCell::new(Vec::new());
+        let give_up =
+            || give_up(sessions(runtime.path()), 0, &now, |text| messages.borrow_mut().push(text.to_owned()));
+        give_up();
+        assert!(messages.borrow().is_empty() && session.exists());
+        drop(lock);
+        give_up();
+        assert!(messages.borrow().len() == 1 && !session.exists());
+    }
+
     //= docs/recovery.md#how-long-it-is-kept
     #[test]
     fn what_was_offered_stays_for_a_day_however_old_it_is() {

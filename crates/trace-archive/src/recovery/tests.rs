@@ -2,6 +2,7 @@ use super::session::session_directories;
 use super::*;
 use crate::framing;
 use crate::manifest::{BufferInfo, OutputFile, PartInfo, SessionInfo};
+use crate::missing::Missing;
 use crate::program_info::{self, ProviderEnd};
 use crate::testing::{DEFINITIONS, Image, RATE, bytes, event};
 use crate::transfer::{Part, Progress, ProviderBuffer, SoFar, Transfer};
@@ -296,6 +297,16 @@ fn data_that_is_in_no_archive_or_in_the_clients_file_is_recoverable() {
     assert!(!is_recoverable(&one));
     std::fs::write(&output, b"").unwrap();
     assert!(!is_recoverable(&one), "it is another file");
+    let missing = Missing {
+        id: 1,
+        name: "app".to_owned(),
+        pid: NO_PID,
+        reason: None,
+        at: 0,
+        disposition: "refused".to_owned(),
+        problem: String::new(),
+    };
+    assert!(is_recoverable(&One::new(&[], &[Entry::Missing(missing)])));
 }
 
 #[test]
