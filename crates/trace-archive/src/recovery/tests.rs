@@ -43,6 +43,13 @@ fn app() -> BufferInfo {
     BufferInfo { id: 1, name, pid: NO_PID, bytes, parent, command_line, registered, origin, mode }
 }
 
+/// Program 1, which was refused.
+fn missing() -> Missing {
+    let BufferInfo { id, name, pid, .. } = app();
+    let (disposition, problem) = ("refused".to_owned(), String::new());
+    Missing { id, name, pid, reason: None, at: 0, disposition, problem }
+}
+
 const STARTED: Entry = Entry::Started { provider: 1, retains: false };
 
 /// A session of one program.
@@ -297,16 +304,7 @@ fn data_that_is_in_no_archive_or_in_the_clients_file_is_recoverable() {
     assert!(!is_recoverable(&one));
     std::fs::write(&output, b"").unwrap();
     assert!(!is_recoverable(&one), "it is another file");
-    let missing = Missing {
-        id: 1,
-        name: "app".to_owned(),
-        pid: NO_PID,
-        reason: None,
-        at: 0,
-        disposition: "refused".to_owned(),
-        problem: String::new(),
-    };
-    assert!(is_recoverable(&One::new(&[], &[Entry::Missing(missing)])));
+    assert!(is_recoverable(&One::new(&[], &[Entry::Missing(missing())])));
 }
 
 #[test]

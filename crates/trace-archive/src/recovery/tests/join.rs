@@ -310,6 +310,10 @@ fn notes_belong_to_the_last_session_that_had_begun() {
     let expected = [(7, Some(36), "gave up".to_owned()), (NO_PID, Some(37), String::new())];
     assert_eq!(gave_up(&one.session()), expected);
     assert!(one.session().is_recoverable());
+    // Of one of them the manager has known.
+    let mut known = one.session();
+    known.manifest.missing.push(Missing { pid: 7, ..missing() });
+    assert_eq!(gave_up(&known), [(NO_PID, Some(37), String::new())]);
     // No program waits for one that records itself, nor for a manager in another directory.
     begin(one.runtime.path(), "session-own", true);
     let mut info = SessionInfo::new(BufferMode::Oneshot, RATE, 2, Vec::new());
