@@ -45,8 +45,8 @@ pub struct SessionInfo {
     /// A program recorded itself, without a manager: the process is its own.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_startup: bool,
-    /// Its `lock` is [marked](zx_sim::liveness) as long as a process holds the session. Earlier releases have
-    /// only the number of the process there.
+    /// As long as a process holds the session, its `lock` is [marked](zx_sim::liveness). False in manifests
+    /// of earlier releases, whose `lock` has only the number of a process.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_marked: bool,
     /// The boot of the machine in which it began, and the nanoseconds since then; none if an earlier release

@@ -148,8 +148,8 @@ pub fn open() -> Result<Connection, Failure> {
     open_for(false)
 }
 
-/// The same for a recording. The kernel's provider and a command that `sudo` runs are root's programs, which
-/// register with root's manager alone.
+/// As [`open`], for a recording; `is_of_root` if that has programs of root's: the kernel's provider, or a
+/// command that `sudo` runs. Those register with root's manager alone.
 //= docs/recording.md#as-root
 pub fn open_for(is_of_root: bool) -> Result<Connection, Failure> {
     let is_of_caller = caller::of_command().is_some() && !is_named();

@@ -232,7 +232,10 @@ fn recover(options: &Recover) -> Result<(), Failure> {
     })?;
     match left {
         0 => Ok(()),
-        left => Err(Failure::new(format!("{left} more recordings are left; save them with: trace recover"))),
+        left => {
+            let left = Counted(left as u64, "recordings");
+            Err(Failure::new(format!("not saved yet: {left}; run trace recover again")))
+        }
     }
 }
 

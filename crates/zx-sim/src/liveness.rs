@@ -50,7 +50,7 @@ pub fn prepare() {
 static PAGES: [AtomicPtr<u8>; 8] = [const { AtomicPtr::new(std::ptr::null_mut()) }; 8];
 
 /// A mark that a mapped page keeps, until this is dropped or the process has ended. Children by `fork` do not
-/// have it; where a process has more than eight marks, they have the others.
+/// have the first eight marks of a process.
 #[derive(Debug)]
 pub struct Mark {
     place: Option<&'static AtomicPtr<u8>>,

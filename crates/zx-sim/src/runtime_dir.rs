@@ -21,15 +21,14 @@ pub struct RuntimeDir {
 /// `fork` that run no other program are all dead.
 #[derive(Debug)]
 pub struct Lock {
-    /// None when a mark has it.
-    file: Option<std::fs::File>,
+    file: std::fs::File,
     taken_by: u32,
 }
 
 impl Lock {
     /// Of a file that is locked.
     pub(crate) fn of(file: std::fs::File) -> Self {
-        Self { file: Some(file), taken_by: std::process::id() }
+        Self { file, taken_by: std::process::id() }
     }
 
     /// Marks the file, as long as the lock is held, for processes that must not wait for it.
@@ -37,15 +36,7 @@ impl Lock {
     /// # Errors
     /// As [`liveness::mark`].
     pub fn mark(&self) -> Result<()> {
-        self.file.as_ref().map_or(Ok(()), liveness::mark)
-    }
-
-    /// Marks the file and keeps the lock without a descriptor.
-    ///
-    /// # Errors
-    /// As [`Mark::of`].
-    pub fn into_mark(mut self) -> Result<Option<Mark>> {
-        self.file.take().map(Mark::of).transpose()
+        liveness::mark(&self.file)
     }
 }
 
@@ -53,9 +44,9 @@ impl Drop for Lock {
     fn drop(&mut self) {
         // Closing the file would not release it while a child that is about to run another program has it
         // too; and such a child must not release it by dropping its copy.
-        if let Some(file) = self.file.as_ref().filter(|_| self.taken_by == std::process::id()) {
-            let _ = rustix::fs::flock(file, FlockOperation::Unlock);
-            let _ = sys::unlock_description(file);
+        if self.taken_by == std::process::id() {
+            let _ = rustix::fs::flock(&self.file, FlockOperation::Unlock);
+            let _ = sys::unlock_description(&self.file);
         }
     }
 }
@@ -238,6 +229,18 @@ impl RuntimeDir {
     /// # Errors
     /// The lock's file cannot be used.
     pub fn lock(&self, name: &str) -> Result<Option<Lock>> {
+        Ok(self.locked(name)?.map(Lock::of))
+    }
+
+    /// As [`Self::lock`], with a mark and without a descriptor, as long as the mark lives.
+    ///
+    /// # Errors
+    /// As [`Self::lock`] and [`Mark::of`].
+    pub fn hold(&self, name: &str) -> Result<Option<Mark>> {
+        self.locked(name)?.map(Mark::of).transpose()
+    }
+
+    fn locked(&self, name: &str) -> Result<Option<std::fs::File>> {
         let failed = |source| Error::io(format!("cannot use {}", self.path.join(name).display()), source);
         let flags = OFlags::CREATE | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let file =
@@ -252,7 +255,7 @@ impl RuntimeDir {
         file.set_len(0).map_err(io_failed)?;
         file.rewind().map_err(io_failed)?;
         write!(file, "{}", std::process::id()).map_err(io_failed)?;
-        Ok(Some(Lock::of(file)))
+        Ok(Some(file))
     }
 
     /// The process that last took a lock.

@@ -65,6 +65,48 @@ fn a_recording_in_a_container_is_running_as_long_as_its_program() {
     assert!(Scene::sessions_of(&sandbox).is_empty());
 }
 
+/// As after a restart of the machine: one archive has one clock, so that each takes a call.
+//= docs/recovery.md#recovery
+#[test]
+fn recordings_of_two_clocks_are_recovered_one_clock_at_a_time() {
+    let sandbox = Sandbox::new();
+    let leave =
+        |number| assert!(starting(&sandbox, &[], number, 100, "exit").output().unwrap().status.success());
+    leave(1);
+    let clock = sandbox.runtime_dir().join("ticks");
+    let text = std::fs::read_to_string(&clock).unwrap();
+    let rate: u64 = text.lines().last().unwrap().parse().unwrap();
+    std::fs::write(&clock, text.replace(&rate.to_string(), &(rate + 1000).to_string())).unwrap();
+    (2..4).for_each(leave);
+    let recover = |file: &str| {
+        let output = sandbox.trace(["recover", "-o", file]);
+        let events = Archive::read(&sandbox.file(file)).events;
+        let numbers: BTreeSet<u64> = events.iter().map(|event| event.u64("number")).collect();
+        (output.status.code(), stderr(&output).contains("not saved yet: 1 recording;"), numbers)
+    };
+    assert_eq!(recover("newest.fxt"), (Some(1), true, BTreeSet::from([2, 3])));
+    assert_eq!(recover("oldest.fxt"), (Some(0), false, BTreeSet::from([1])));
+}
+
+/// One that cannot be locked is named, and the others are saved.
+//= docs/recovery.md#recovery
+#[test]
+fn a_recording_that_cannot_be_locked_keeps_no_other_from_being_saved() {
+    let sandbox = Sandbox::new();
+    for number in [1, 2] {
+        assert!(starting(&sandbox, &[], number, 100, "exit").output().unwrap().status.success());
+    }
+    let [first, _] = &Scene::sessions_of(&sandbox)[..] else { panic!("two recordings") };
+    let lock = first.join("lock");
+    std::fs::remove_file(&lock).unwrap();
+    std::fs::create_dir(&lock).unwrap();
+    let output = sandbox.trace(["recover", "-o", "one.fxt"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains(&*lock.to_string_lossy()), "{output:?}");
+    assert_eq!(Archive::read(&sandbox.file("one.fxt")).events.len(), 202);
+    assert_eq!(Scene::sessions_of(&sandbox), std::slice::from_ref(first));
+}
+
 /// Memory as small as that of many containers, in which recordings may take 16 MiB.
 struct Small {
     sandbox: Sandbox,
@@ -161,7 +203,7 @@ fn programs_that_record_themselves_do_not_fill_the_memory() {
     assert_eq!(small.leave(0..4), "");
     let directory = small.sandbox.runtime_dir();
     let expected = format!(
-        "trace provider: recordings of programs take too much room in {}: the 1 oldest are deleted\n",
+        "trace provider: recordings of programs take too much room in {}: deleted 1 of the oldest\n",
         directory.display()
     );
     assert_eq!(small.leave(4..6), expected.repeat(2));

@@ -60,7 +60,7 @@ fn delete_unfinished(runtime: &Path, now: SystemTime) {
             let age = found.modified().ok().and_then(|at| now.duration_since(at).ok());
             found.is_dir() && found.uid() == own && age.is_some_and(|age| age > UNFINISHED_FOR)
         });
-        // Its maker holds it until it is complete.
+        // The process that makes a directory holds the lock until the directory is complete.
         let lock =
             is_old.then(|| RuntimeDir::open_or_create(&entry.path()).ok()?.lock(super::LOCK_FILE).ok()?);
         if let Some(Some(_lock)) = lock {

@@ -22,7 +22,7 @@ const MAX_ANNOUNCED_BYTES: u64 = 80;
 /// The unit of `stat`'s block counts.
 const BLOCK_BYTES: u64 = 512;
 
-/// The time, by the clock that shows the date and by that of the machine's boot.
+/// The present, by two clocks: the wall clock, and the time since the machine was started.
 #[derive(Clone, Debug)]
 pub struct Now {
     pub(super) wall_clock: SystemTime,
@@ -52,9 +52,9 @@ impl Now {
 /// A session, as described by its directory.
 #[derive(Debug)]
 pub struct Session {
-    /// Its directory.
+    /// The session's directory.
     pub directory: PathBuf,
-    /// Its manifest.
+    /// What the directory's manifest says.
     pub manifest: Manifest,
     /// Once something of them is asked for.
     beside: Arc<OnceLock<Beside>>,
@@ -171,7 +171,7 @@ impl Session {
         is_marked || !is_startup || self.manifest.is_ended
     }
 
-    /// Whether the numbers of its processes are those of another container.
+    /// Whether its processes belong to another pid namespace, so that their numbers mean nothing here.
     #[must_use]
     pub fn is_elsewhere(&self) -> bool {
         let namespace = self.manifest.session.pid_namespace;
@@ -196,7 +196,7 @@ impl Session {
         let mut options = OpenOptions::new();
         options.write(true).create_new(true).mode(0o600);
         if let Ok(mut file) = options.open(self.directory.join(ANNOUNCED_FILE)) {
-            // Without a text, its time is that of the file.
+            // If this fails, the file's own time says when.
             let _ = file.write_all(format!("{} {}", ticks::boot_id(), ticks::since_boot_ns()).as_bytes());
         }
     }
@@ -254,7 +254,7 @@ impl Session {
         files::open(&self.directory.join(buffer.provider.file_name()))
     }
 
-    /// The files with recorded data: that of the client, if it still exists, and the buffers.
+    /// The files with recorded data: the client's file, if it still exists, and the buffers.
     #[must_use]
     pub fn pieces(&self) -> Vec<Piece> {
         self.client_piece().into_iter().chain(self.buffer_pieces()).collect()

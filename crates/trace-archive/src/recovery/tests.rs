@@ -202,7 +202,7 @@ fn a_session_is_held_as_long_as_its_lock_is_marked() {
     (info.is_marked, info.is_startup, info.manager_pid) = (true, true, NO_PID as u32);
     let one = One::with(info, &[0; 4096], &started());
     let own = RuntimeDir::open_or_create(&one.directory).unwrap();
-    let mark = own.lock(LOCK_FILE).unwrap().unwrap().into_mark().unwrap();
+    let mark = own.hold(LOCK_FILE).unwrap().unwrap();
     let session = one.session();
     assert!(session.has_manager() && !session.is_recoverable() && session.is_certainly_over());
     assert!(matches!(Leftover::open(&one.directory), Err(Error::InUse { .. })));

@@ -28,7 +28,7 @@ const TAKEN: i32 = -1;
 /// A descriptor that children close, and the file that distinguishes it from a reuse of its number.
 #[derive(Debug)]
 struct ClosedDescriptor {
-    /// Behind its own, so that an entry of zeros is free.
+    /// The descriptor's number plus one: an entry of zeros is free.
     behind: AtomicI32,
     device: AtomicU64,
     inode: AtomicU64,

@@ -30,7 +30,7 @@ use std::io::{self, BufWriter, Seek, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use trace_archive::own;
 use trace_engine::engine;
@@ -192,8 +192,8 @@ struct Prepared {
 
 static PREPARED: Mutex<Option<Prepared>> = Mutex::new(None);
 /// How many snapshots were requested, and up to which request they are served.
-static REQUESTED: AtomicU32 = AtomicU32::new(0);
-static SERVED: AtomicU32 = AtomicU32::new(0);
+static REQUESTED: AtomicU64 = AtomicU64::new(0);
+static SERVED: AtomicU64 = AtomicU64::new(0);
 /// Threads of providers, which serve requests. There is hardly ever more than one.
 static DISPATCHERS: [OnceLock<Commands>; 8] = [const { OnceLock::new() }; 8];
 
@@ -216,9 +216,7 @@ pub fn request_snapshot() {
 pub fn wait_for_snapshot(timeout: Duration) -> bool {
     let deadline = Instant::now() + timeout;
     let wanted = REQUESTED.load(Ordering::SeqCst);
-    // A difference below zero is a large one.
-    let is_served = || SERVED.load(Ordering::SeqCst).wrapping_sub(wanted) < u32::MAX / 2;
-    while !is_served() {
+    while SERVED.load(Ordering::SeqCst) < wanted {
         if Instant::now() >= deadline {
             return false;
         }
@@ -236,7 +234,7 @@ pub(crate) fn serve_with(commands: &Commands) {
 pub(crate) fn serve_request() {
     // One that comes from here on, while the snapshot is written, has another one written.
     let requested = REQUESTED.load(Ordering::SeqCst);
-    if SERVED.load(Ordering::SeqCst) == requested {
+    if SERVED.load(Ordering::SeqCst) >= requested {
         return;
     }
     let prepared = engine::without_forks(|| {
@@ -248,7 +246,8 @@ pub(crate) fn serve_request() {
         let text = format!("trace provider: no snapshot in {}: {error}", Shown(&path.display().to_string()));
         debuglog::write_for_process(&text);
     }
-    SERVED.store(requested, Ordering::SeqCst);
+    // Another provider's thread may have served a later one.
+    SERVED.fetch_max(requested, Ordering::SeqCst);
 }
 
 /// Records that found no room, and those that were written over.

@@ -121,8 +121,9 @@ pub fn categories_of(argument: &str) -> Option<&str> {
 }
 
 /// Begins to record, if the environment has `TRACE_STARTUP`, and this process has not looked for it before;
-/// returns whether it is recorded. From now on a forked child does so at its first event. Every provider does
-/// this when it is made, and the library for C when it is loaded, ahead of the program's own constructors.
+/// returns whether the process is recorded then; false without the variable. From now on a forked child looks
+/// at its first event. Every provider does this when it is made, and the library for C when it is loaded,
+/// ahead of the program's own constructors.
 //= docs/recording.md#from-the-first-line
 pub fn begin_by_environment() -> bool {
     if variable(CATEGORIES_VARIABLE).is_none_or(|categories| categories.is_empty()) {

@@ -344,7 +344,7 @@ fn a_directory_that_another_user_has_made_is_not_chosen() {
 fn a_mark_lasts_as_long_as_its_process_without_a_descriptor() {
     let Some(mut child) = child::start(|channel| {
         let directory = RuntimeDir::open_or_create(&receive_path(&channel)).unwrap();
-        let _mark = directory.lock("lock").unwrap().unwrap().into_mark().unwrap();
+        let _mark = directory.hold("lock").unwrap().unwrap();
         let descriptors = std::fs::read_dir("/proc/self/fd").unwrap();
         let paths = descriptors.filter_map(|entry| std::fs::read_link(entry.unwrap().path()).ok());
         send_number(&channel, u64::from(paths.into_iter().any(|path| path.ends_with("lock"))));
@@ -369,7 +369,7 @@ fn a_mark_lasts_as_long_as_its_process_without_a_descriptor() {
     assert!(liveness::is_marked(&file()).unwrap());
     drop(lock);
     assert!(!liveness::is_marked(&file()).unwrap());
-    let mark = directory.lock("lock").unwrap().unwrap().into_mark().unwrap();
+    let mark = directory.hold("lock").unwrap().unwrap();
     assert!(liveness::is_marked(&file()).unwrap());
     drop(mark);
     assert!(!liveness::is_marked(&file()).unwrap() && directory.lock("lock").unwrap().is_some());

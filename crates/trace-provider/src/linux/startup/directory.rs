@@ -64,9 +64,9 @@ impl Directory {
     /// Makes the files in it.
     fn fill(&mut self, name: &str, mode: BufferMode, bytes: u64) -> Result<Vmo, Unrecorded> {
         // A descriptor could be closed by the program, and a forked child would have it, too.
-        let lock = RuntimeDir::open_or_create(&self.path).and_then(|own| own.lock(LOCK))?;
+        let mark = RuntimeDir::open_or_create(&self.path).and_then(|own| own.hold(LOCK))?;
         // Another process has nothing to do there.
-        self._mark = lock.ok_or(Unrecorded::NoDirectory)?.into_mark()?.map(Arc::new);
+        self._mark = Some(Arc::new(mark.ok_or(Unrecorded::NoDirectory)?));
         let layout = Layout::new(bytes, mode)?;
         let mut backing = match engine::can_populate() {
             true => Backing::begin_sparse(&self.path, BUFFER, bytes, &layout.first_parts(), 0),

@@ -36,7 +36,7 @@ pub(crate) fn make(runtime: &RuntimeDir) {
         }
         let path = entry.path();
         let Ok(buffer) = path.join(BUFFER).symlink_metadata() else { continue };
-        if path.join(ANNOUNCED).symlink_metadata().is_err() && held(&path).is_some() {
+        if path.join(ANNOUNCED).symlink_metadata().is_err() && lock_if_left(&path).is_some() {
             let bytes = buffer.blocks() * BLOCK_BYTES;
             total += bytes;
             found.push(((buffer.mtime(), buffer.mtime_nsec()), bytes, path));
@@ -47,20 +47,20 @@ pub(crate) fn make(runtime: &RuntimeDir) {
         let Some(oldest) = (0..found.len()).min_by_key(|place| found[*place].0) else { break };
         let (_, bytes, path) = found.swap_remove(oldest);
         total -= bytes;
-        if held(&path).is_some_and(|_held| std::fs::remove_dir_all(&path).is_ok()) {
+        if lock_if_left(&path).is_some_and(|_lock| std::fs::remove_dir_all(&path).is_ok()) {
             deleted += 1;
         }
     }
     if deleted > 0 {
         debuglog::write_for_process(&format!(
-            "trace provider: recordings of programs take too much room in {}: the {deleted} oldest are deleted",
+            "trace provider: recordings of programs take too much room in {}: deleted {deleted} of the oldest",
             runtime.path().display()
         ));
     }
 }
 
-/// The lock of a session, which neither its program has nor a process that saves it.
-fn held(session: &Path) -> Option<File> {
+/// Locks a session, unless its program or a process that saves it has the lock.
+fn lock_if_left(session: &Path) -> Option<File> {
     let lock = File::open(session.join(LOCK)).ok()?;
     flock(&lock, FlockOperation::NonBlockingLockExclusive).ok().map(|()| lock)
 }
