@@ -3,7 +3,9 @@
 #include <trace/event.h>
 
 #include <lib/trace-engine/hook.h>
+#include <lib/trace-engine/instrumentation.h>
 #include <lib/trace-provider/start.h>
+#include <trace-vthread/event_vthread.h>
 
 #include <pthread.h>
 #include <stdint.h>
@@ -18,6 +20,26 @@
 #define EACH8(site) site site site site site site site site
 
 static uint8_t blob[300];
+
+// What tools that generate instrumentation call.
+static void ByHand(uint64_t n) {
+  trace_string_ref_t category, name = trace_make_inline_c_string_ref("by hand");
+  trace_context_t* context = trace_acquire_context_for_category("calls", &category);
+  if (context == NULL) return;
+  trace_thread_ref_t thread, first, second;
+  trace_context_register_current_thread(context, &thread);
+  trace_context_register_vthread(context, 0, "virtual", 6, &first);
+  trace_context_register_vthread_by_ref(context, 0, &name, 7, &second);
+  trace_context_write_instant_event_record(context, (trace_ticks_t)n, &thread, &category, &name, TRACE_SCOPE_THREAD,
+                                           NULL, 0);
+  trace_context_write_instant_event_record(context, (trace_ticks_t)n, &first, &category, &name, TRACE_SCOPE_THREAD,
+                                           NULL, 0);
+  trace_context_write_log_record(context, (trace_ticks_t)n, &second, "a message", 9);
+  trace_context_write_blob_record(context, TRACE_BLOB_TYPE_DATA, &name, blob, sizeof(blob));
+  trace_context_write_process_info_record(context, 4000, &name);
+  trace_context_write_thread_info_record(context, 4000, 4001, &name);
+  trace_release_context(context);
+}
 
 static void Round(uint64_t n) {
   TRACE_INSTANT("calls", "instant", TRACE_SCOPE_THREAD, "n", TA_UINT64(n), "text", TA_STRING("some text"));
@@ -34,6 +56,10 @@ static void Round(uint64_t n) {
   TRACE_BLOB(TRACE_BLOB_TYPE_DATA, "blob", blob, sizeof(blob));
   TRACE_BLOB_EVENT("calls", "blob event", blob, sizeof(blob), "n", TA_UINT64(n));
   TRACE_BLOB_ATTACHMENT("calls", "attachment", blob, sizeof(blob));
+  TRACE_VTHREAD_DURATION_BEGIN("calls", "virtual", "virtual thread", 5, (trace_ticks_t)n);
+  TRACE_VTHREAD_DURATION_END("calls", "virtual", "virtual thread", 5, (trace_ticks_t)n + 1);
+  TRACE_VTHREAD_COUNTER("calls", "virtual counter", "virtual thread", 5, 8, (trace_ticks_t)n, "value", TA_UINT64(n));
+  ByHand(n);
   TRACE_INSTANT("not asked for", "instant", TRACE_SCOPE_THREAD);
 }
 

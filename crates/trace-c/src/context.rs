@@ -159,7 +159,7 @@ pub extern "C" fn trace_context_register_current_thread(_: *mut TraceContext, ou
 }
 
 fn register_vthread(process: u64, name: &[u8], id: u64, out: Out<'_, ThreadRef>) {
-    let place = if process == 0 || process == zx_sim::process_koid() {
+    let place = if process == 0 || process == ffi::current_process() {
         ffi::virtual_thread(id, &String::from_utf8_lossy(name)).map(ThreadRef::from)
     } else {
         write_thread_info(process, id | VIRTUAL, inline(name));
@@ -189,7 +189,7 @@ pub extern "C" fn trace_context_register_vthread_by_ref(
     match name.inline() {
         Some(text) => register_vthread(process, text, id, out),
         None => {
-            let process = if process == 0 { zx_sim::process_koid() } else { process };
+            let process = if process == 0 { ffi::current_process() } else { process };
             write_thread_info(process, id | VIRTUAL, name.in_record());
             out.write(ThreadRef::inline(process, id | VIRTUAL));
         }

@@ -7,8 +7,8 @@
 
 use crate::abi::{self, CStrRef, ERR_BAD_STATE, ERR_INTERNAL, ERR_INVALID_ARGS, ERR_NO_MEMORY, OK, Status};
 use crate::dispatcher::{Loop, Shared};
+use crate::fork_lock::ForkLock;
 use core::ptr::NonNull;
-use parking_lot::Mutex;
 use std::ffi::CString;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -107,20 +107,22 @@ struct Hosted {
     is_to_terminate: bool,
 }
 
-static HOSTED: Mutex<Option<Hosted>> = Mutex::new(None);
+static HOSTED: ForkLock<Option<Hosted>> = ForkLock::new(None);
 
 fn post(delay: Duration, task: fn()) {
-    if let Some(hosted) = &*HOSTED.lock() {
-        hosted.dispatcher.post(Instant::now() + delay, task);
-    }
+    HOSTED.with(|hosted| {
+        if let Some(hosted) = hosted {
+            hosted.dispatcher.post(Instant::now() + delay, task);
+        }
+    });
 }
 
 fn engine() -> Option<Arc<Engine>> {
-    HOSTED.lock().as_ref().map(|hosted| hosted.engine.clone())
+    HOSTED.with(|hosted| hosted.as_ref().map(|hosted| hosted.engine.clone()))
 }
 
 fn host() -> Option<Host> {
-    HOSTED.lock().as_ref().map(|hosted| hosted.host)
+    HOSTED.with(|hosted| hosted.as_ref().map(|hosted| hosted.host))
 }
 
 pub unsafe extern "C" fn trace_engine_initialize(
@@ -141,29 +143,30 @@ pub unsafe extern "C" fn trace_engine_initialize(
     else {
         return ERR_INVALID_ARGS;
     };
-    let mut hosted = HOSTED.lock();
-    if hosted.is_some() {
-        return ERR_BAD_STATE;
-    }
     crate::layout::set_up();
     crate::library_election::stay_loaded();
-    // SAFETY: aligned, by the check above; `bytes` bytes that the program leaves to the engine, on all
-    // threads, until `trace_terminated` was called (E1), and the engine drops the region before that.
-    let region = unsafe { Region::from_memory(buffer, bytes, Box::new(())) };
-    region.clear();
-    let rate = trace_provider::ticks_per_second();
-    let mut config = Config::new(zx_sim::process_koid(), zx_sim::process_name(), rate);
-    config.categories = Categories::Filter(Arc::new(move |category| host.wants(category)));
-    config.alert = AlertHandler::new(move |name| host.alert(name));
-    match engine::initialize(region, mode, config) {
-        Ok(engine) => {
-            let engine = Arc::new(engine);
-            *hosted = Some(Hosted { engine, host, dispatcher, disposition: OK, is_to_terminate: false });
-            OK
+    HOSTED.with(|none| {
+        if none.is_some() {
+            return ERR_BAD_STATE;
         }
-        Err(Error::BadSize(_)) => ERR_INVALID_ARGS,
-        Err(_) => ERR_BAD_STATE,
-    }
+        // SAFETY: aligned, by the check above; `bytes` bytes that the program leaves to the engine, on all
+        // threads, until `trace_terminated` was called (E1), and the engine drops the region before that.
+        let region = unsafe { Region::from_memory(buffer, bytes, Box::new(())) };
+        region.clear();
+        let rate = trace_provider::ticks_per_second();
+        let mut config = Config::new(zx_sim::process_koid(), zx_sim::process_name(), rate);
+        config.categories = Categories::Filter(Arc::new(move |category| host.wants(category)));
+        config.alert = AlertHandler::new(move |name| host.alert(name));
+        match engine::initialize(region, mode, config) {
+            Ok(engine) => {
+                let engine = Arc::new(engine);
+                *none = Some(Hosted { engine, host, dispatcher, disposition: OK, is_to_terminate: false });
+                OK
+            }
+            Err(Error::BadSize(_)) => ERR_INVALID_ARGS,
+            Err(_) => ERR_BAD_STATE,
+        }
+    })
 }
 
 pub extern "C" fn trace_engine_start(mode: u32) -> Status {
@@ -173,12 +176,12 @@ pub extern "C" fn trace_engine_start(mode: u32) -> Status {
         3 => Disposition::Retain,
         _ => return ERR_INVALID_ARGS,
     };
-    let engine = match &mut *HOSTED.lock() {
-        Some(hosted) => {
-            hosted.disposition = OK;
-            hosted.engine.clone()
-        }
-        None => return ERR_INTERNAL,
+    let begin = |hosted: &mut Hosted| {
+        hosted.disposition = OK;
+        hosted.engine.clone()
+    };
+    let Some(engine) = HOSTED.with(|hosted| hosted.as_mut().map(begin)) else {
+        return ERR_INTERNAL;
     };
     if engine.start(disposition, &[]).is_err() {
         return ERR_BAD_STATE;
@@ -212,14 +215,14 @@ pub extern "C" fn trace_engine_stop(disposition: Status) {
 }
 
 fn stop(disposition: Status) {
-    let engine = match &mut *HOSTED.lock() {
-        Some(hosted) => {
-            if hosted.disposition == OK {
-                hosted.disposition = disposition;
-            }
-            hosted.engine.clone()
+    let end = |hosted: &mut Hosted| {
+        if hosted.disposition == OK {
+            hosted.disposition = disposition;
         }
-        None => return,
+        hosted.engine.clone()
+    };
+    let Some(engine) = HOSTED.with(|hosted| hosted.as_mut().map(end)) else {
+        return;
     };
     if engine.begin_stop().is_ok() {
         post(Duration::ZERO, finish_stop);
@@ -239,12 +242,14 @@ fn finish_stop() {
         return;
     }
     let is_lossy = engine.records_refused() > 0;
-    let Some((host, disposition, is_to_terminate)) = HOSTED.lock().as_mut().map(|hosted| {
+    let finish = |hosted: &mut Hosted| {
         if is_lossy && hosted.disposition == OK {
             hosted.disposition = ERR_NO_MEMORY;
         }
         (hosted.host, hosted.disposition, hosted.is_to_terminate)
-    }) else {
+    };
+    let found = HOSTED.with(|hosted| hosted.as_mut().map(finish));
+    let Some((host, disposition, is_to_terminate)) = found else {
         return;
     };
     host.stopped(disposition);
@@ -255,22 +260,22 @@ fn finish_stop() {
 
 /// Whether the dispatcher is being shut down, so that a stop does not wait for references any more.
 fn is_abandoned() -> bool {
-    HOSTED.lock().as_ref().is_some_and(|hosted| hosted.disposition == CANCELED && hosted.is_to_terminate)
+    let is_abandoned = |hosted: &Hosted| hosted.disposition == CANCELED && hosted.is_to_terminate;
+    HOSTED.with(|hosted| hosted.as_ref().is_some_and(is_abandoned))
 }
 
 /// Terminates a trace that is not running.
 fn terminate() {
     if engine().is_some_and(|engine| engine.terminate(Instant::now() + STOP_WAIT).is_ok())
-        && let Some(hosted) = HOSTED.lock().take()
+        && let Some(hosted) = HOSTED.with(Option::take)
     {
         hosted.host.terminated();
     }
 }
 
 pub extern "C" fn trace_engine_terminate() {
-    match &mut *HOSTED.lock() {
-        Some(hosted) => hosted.is_to_terminate = true,
-        None => return,
+    if HOSTED.with(|hosted| hosted.as_mut().map(|hosted| hosted.is_to_terminate = true)).is_none() {
+        return;
     }
     match engine::state() {
         State::Started => stop(OK),
@@ -281,15 +286,16 @@ pub extern "C" fn trace_engine_terminate() {
 
 /// Ends the trace of this dispatcher, which is being shut down.
 pub fn on_dispatcher_shutdown(dispatcher: &Arc<Shared>) {
-    let engine = match &mut *HOSTED.lock() {
-        Some(hosted) if Arc::ptr_eq(&hosted.dispatcher, dispatcher) => {
-            hosted.is_to_terminate = true;
-            if hosted.disposition == OK {
-                hosted.disposition = CANCELED;
-            }
-            hosted.engine.clone()
+    let cancel = |hosted: &mut Hosted| {
+        hosted.is_to_terminate = true;
+        if hosted.disposition == OK {
+            hosted.disposition = CANCELED;
         }
-        _ => return,
+        hosted.engine.clone()
+    };
+    let own = |hosted: &&mut Hosted| Arc::ptr_eq(&hosted.dispatcher, dispatcher);
+    let Some(engine) = HOSTED.with(|hosted| hosted.as_mut().filter(own).map(cancel)) else {
+        return;
     };
     let deadline = Instant::now() + STOP_WAIT;
     while engine.has_prolonged_refs() && Instant::now() < deadline {

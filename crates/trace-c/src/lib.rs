@@ -32,6 +32,7 @@ mod context;
 mod dispatcher;
 mod events;
 mod exports;
+mod fork_lock;
 mod handler;
 mod hook;
 mod instrumentation;

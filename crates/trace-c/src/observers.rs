@@ -3,10 +3,11 @@
 
 use crate::abi::{ERR_INVALID_ARGS, ERR_NOT_FOUND, OK, Status};
 use crate::dispatcher::{Loop, Shared};
+use crate::fork_lock::ForkLock;
 use crate::zircon::{self, Event};
 use core::cell::Cell;
 use core::ffi::c_void;
-use parking_lot::{Mutex, ReentrantMutex};
+use parking_lot::ReentrantMutex;
 use std::sync::Arc;
 use std::time::Instant;
 use trace_engine::engine::{self, Observer, State};
@@ -63,15 +64,26 @@ fn run(callback: &Arc<Callback>) {
         unsafe { (callback.call)(callback.data) };
     }
     drop(is_on);
-    for observer in REGISTERED.lock().iter_mut().filter(|observer| observer.listener.is_callback(callback)) {
-        observer.is_pending = false;
-    }
+    handled(|listener| listener.is_callback(callback));
 }
 
-static REGISTERED: Mutex<Vec<Registered>> = Mutex::new(Vec::new());
+static REGISTERED: ForkLock<Vec<Registered>> = ForkLock::new(Vec::new());
+
+/// These observers have handled the start.
+fn handled(is_it: impl Fn(&Listener) -> bool) {
+    REGISTERED.with(|registered| {
+        for observer in registered.iter_mut().filter(|observer| is_it(&observer.listener)) {
+            observer.is_pending = false;
+        }
+    });
+}
 
 fn on_change(state: State) {
-    for observer in REGISTERED.lock().iter_mut() {
+    REGISTERED.with(|registered| report(registered, state));
+}
+
+fn report(registered: &mut [Registered], state: State) {
+    for observer in registered {
         observer.is_pending = state == State::Started;
         match &observer.listener {
             Listener::Event { event, .. } => event.signal(0, SIGNALED),
@@ -84,7 +96,7 @@ fn on_change(state: State) {
 }
 
 fn is_start_pending() -> bool {
-    REGISTERED.lock().iter().any(|observer| observer.is_pending)
+    REGISTERED.with(|registered| registered.iter().any(|observer| observer.is_pending))
 }
 
 pub extern "C" fn trace_register_observer(handle: u32) -> Status {
@@ -93,25 +105,25 @@ pub extern "C" fn trace_register_observer(handle: u32) -> Status {
         Ok(event) => event,
         Err(status) => return status,
     };
-    let mut registered = REGISTERED.lock();
-    if registered.iter().any(|observer| observer.listener.is_event(handle)) {
-        return ERR_INVALID_ARGS;
-    }
-    registered.push(Registered { listener: Listener::Event { handle, event }, is_pending: false });
-    OK
+    REGISTERED.with(|registered| {
+        if registered.iter().any(|observer| observer.listener.is_event(handle)) {
+            return ERR_INVALID_ARGS;
+        }
+        registered.push(Registered { listener: Listener::Event { handle, event }, is_pending: false });
+        OK
+    })
 }
 
 pub extern "C" fn trace_unregister_observer(handle: u32) -> Status {
-    let mut registered = REGISTERED.lock();
-    let before = registered.len();
-    registered.retain(|observer| !observer.listener.is_event(handle));
-    if registered.len() < before { OK } else { ERR_NOT_FOUND }
+    REGISTERED.with(|registered| {
+        let before = registered.len();
+        registered.retain(|observer| !observer.listener.is_event(handle));
+        if registered.len() < before { OK } else { ERR_NOT_FOUND }
+    })
 }
 
 pub extern "C" fn trace_notify_observer_updated(handle: u32) {
-    for observer in REGISTERED.lock().iter_mut().filter(|observer| observer.listener.is_event(handle)) {
-        observer.is_pending = false;
-    }
+    handled(|listener| listener.is_event(handle));
 }
 
 pub extern "C" fn trace_internal_start_observer(
@@ -125,7 +137,7 @@ pub extern "C" fn trace_internal_start_observer(
     };
     let callback = Arc::new(Callback { call, data, is_on: ReentrantMutex::new(Cell::new(true)) });
     let listener = Listener::Callback { callback: callback.clone(), dispatcher };
-    REGISTERED.lock().push(Registered { listener, is_pending: false });
+    REGISTERED.with(|registered| registered.push(Registered { listener, is_pending: false }));
     Arc::into_raw(callback)
 }
 
@@ -135,6 +147,6 @@ pub extern "C" fn trace_internal_stop_observer(observer: *const Callback) {
     }
     // SAFETY: not null; from `trace_internal_start_observer`, and given back once (O2).
     let callback = unsafe { Arc::from_raw(observer) };
-    REGISTERED.lock().retain(|observer| !observer.listener.is_callback(&callback));
+    REGISTERED.with(|registered| registered.retain(|observer| !observer.listener.is_callback(&callback)));
     callback.is_on.lock().set(false);
 }

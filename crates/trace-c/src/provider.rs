@@ -12,10 +12,12 @@
 #![allow(unsafe_code)]
 
 use crate::abi::{ArrayPtr, CStrRef, ERR_INVALID_ARGS, OK, Out, Status};
+use crate::fork_lock::ForkLock;
 use crate::{layout, library_election, zircon};
 use core::ffi::c_void;
-use parking_lot::Mutex;
 use std::sync::{Arc, Weak};
+use std::time::Duration;
+use trace_engine::engine;
 use trace_provider::{Registration, TraceProvider, startup};
 use zx_sim::debuglog;
 
@@ -23,7 +25,40 @@ use zx_sim::debuglog;
 pub struct Provider(Arc<TraceProvider>);
 
 /// The provider and the process that it belongs to: a forked child has none yet.
-static SHARED: Mutex<(u32, Weak<TraceProvider>)> = Mutex::new((0, Weak::new()));
+struct Shared {
+    process: u32,
+    provider: Weak<TraceProvider>,
+    /// The process of which a thread makes a provider or ends one; 0 if none does.
+    busy: u32,
+}
+
+static SHARED: ForkLock<Shared> = ForkLock::new(Shared { process: 0, provider: Weak::new(), busy: 0 });
+
+/// As long as it lives, no other thread of this process makes a provider or ends one, which takes seconds
+/// where a manager is slow. A child that is forked meanwhile does not wait for its parent.
+struct Busy(u32);
+
+impl Busy {
+    const INTERVAL: Duration = Duration::from_micros(100);
+
+    fn new() -> Self {
+        let process = engine::generation();
+        while !SHARED.with(|shared| core::mem::replace(&mut shared.busy, process) != process) {
+            std::thread::sleep(Self::INTERVAL);
+        }
+        Self(process)
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        SHARED.with(|shared| {
+            if shared.busy == self.0 {
+                shared.busy = 0;
+            }
+        });
+    }
+}
 
 /// How a provider registers.
 enum Way {
@@ -35,11 +70,9 @@ enum Way {
 fn get(name: &[u8], way: &Way) -> (Arc<TraceProvider>, bool) {
     layout::set_up();
     library_election::stay_loaded();
-    let mut shared = SHARED.lock();
-    let process = trace_engine::engine::generation();
-    if shared.0 == process
-        && let Some(provider) = shared.1.upgrade()
-    {
+    let busy = Busy::new();
+    let found = SHARED.with(|shared| (shared.process == busy.0).then(|| shared.provider.upgrade()));
+    if let Some(provider) = found.flatten() {
         return (provider, trace_provider::is_enabled());
     }
     let name = String::from_utf8_lossy(name);
@@ -48,7 +81,7 @@ fn get(name: &[u8], way: &Way) -> (Arc<TraceProvider>, bool) {
         Way::Synchronously => TraceProvider::new_synchronously(&name),
     };
     let provider = Arc::new(provider);
-    *shared = (process, Arc::downgrade(&provider));
+    SHARED.with(|shared| (shared.process, shared.provider) = (busy.0, Arc::downgrade(&provider)));
     (provider, registration == Registration::Registered { already_started: true })
 }
 
@@ -116,9 +149,9 @@ pub extern "C" fn trace_provider_destroy(provider: Option<Box<Provider>>) {
     if let Some(provider) = provider {
         let Provider(provider) = *provider;
         // Not while another thread creates one: the last owner waits for the provider's thread to end.
-        let shared = SHARED.lock();
+        let busy = Busy::new();
         drop(provider);
-        drop(shared);
+        drop(busy);
     }
 }
 

@@ -140,7 +140,7 @@ pub fn write_own(object: &zircon::Description) -> bool {
     let name = inline(object.name.as_bytes());
     match object.object_type {
         kernel_object::TYPE_PROCESS => write_process_info(object.koid, name),
-        kernel_object::TYPE_THREAD => write_thread_info(zx_sim::process_koid(), object.koid, name),
+        kernel_object::TYPE_THREAD => write_thread_info(ffi::current_process(), object.koid, name),
         _ => return false,
     }
     true

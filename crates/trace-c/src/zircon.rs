@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 use crate::abi::{CStrRef, ERR_BAD_HANDLE, ERR_INVALID_ARGS, ERR_TIMED_OUT, ERR_WRONG_TYPE, OK, Out, Status};
+use crate::fork_lock::ForkLock;
 use parking_lot::{Condvar, Mutex};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -66,18 +67,23 @@ struct Handles {
     last: Option<u32>,
 }
 
-static HANDLES: Mutex<Handles> = Mutex::new(Handles { objects: BTreeMap::new(), last: None });
+static HANDLES: ForkLock<Handles> = ForkLock::new(Handles { objects: BTreeMap::new(), last: None });
 
 fn insert(object: Object) -> u32 {
-    let mut handles = HANDLES.lock();
-    let handle = handles.last.map_or(FIRST, |last| last.wrapping_add(STEP).max(FIRST));
-    handles.last = Some(handle);
-    handles.objects.insert(handle, object);
-    handle
+    HANDLES.with(|handles| {
+        let handle = handles.last.map_or(FIRST, |last| last.wrapping_add(STEP).max(FIRST));
+        handles.last = Some(handle);
+        handles.objects.insert(handle, object);
+        handle
+    })
 }
 
 fn find(handle: u32) -> Option<Object> {
-    HANDLES.lock().objects.get(&handle).cloned()
+    HANDLES.with(|handles| handles.objects.get(&handle).cloned())
+}
+
+fn remove(handle: u32) -> Option<Object> {
+    HANDLES.with(|handles| handles.objects.remove(&handle))
 }
 
 /// The event behind a handle.
@@ -97,8 +103,7 @@ pub fn new_connection() -> u32 {
 
 /// Uses a connection to the manager up; false if the handle is not one.
 pub fn consume_connection(handle: u32) -> bool {
-    let mut handles = HANDLES.lock();
-    matches!(handles.objects.remove(&handle), Some(Object::Connection))
+    matches!(remove(handle), Some(Object::Connection))
 }
 
 /// What a kernel object record contains about a handle.
@@ -197,7 +202,7 @@ pub extern "C" fn zx_event_create(options: u32, out: Out<'_, u32>) -> Status {
 }
 
 pub extern "C" fn zx_handle_close(handle: u32) -> Status {
-    match HANDLES.lock().objects.remove(&handle) {
+    match remove(handle) {
         Some(_) => OK,
         None if handle == 0 => OK,
         None => ERR_BAD_HANDLE,

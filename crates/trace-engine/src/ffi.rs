@@ -4,9 +4,9 @@
 
 pub use crate::record::arguments::GivenValues;
 pub use crate::record::raw::{
-    WriteResult, add_losses, count_too_large, current_thread, durable_room, is_category_wanted, is_private,
-    literal_index, send_alert, string_index, try_write_record, virtual_thread, write_durable_record,
-    write_record,
+    WriteResult, add_losses, count_too_large, current_process, current_thread, durable_room,
+    is_category_wanted, is_private, literal_index, send_alert, string_index, try_write_record,
+    virtual_thread, write_durable_record, write_record,
 };
 use crate::session::lease::Lease;
 pub use crate::session::trace_ref::TraceRef;

@@ -11,6 +11,8 @@ pub(crate) mod hook;
 #[cfg(not(modelled))]
 pub(crate) mod lease;
 #[cfg(not(modelled))]
+pub(crate) mod missed;
+#[cfg(not(modelled))]
 pub(crate) mod observer;
 pub(crate) mod run;
 #[cfg(not(modelled))]

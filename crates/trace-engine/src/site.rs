@@ -24,7 +24,13 @@ use crate::sync::{AtomicPtr, AtomicU32, Ordering};
 
 /// Calls a function with all call sites: those that the linker laid out, and those that were registered.
 pub(crate) fn for_each(mut call: impl FnMut(&Site)) {
-    section::sites().iter().for_each(&mut call);
+    for_each_by(&mut call);
+}
+
+/// One copy for all callers: programs link this.
+#[inline(never)]
+fn for_each_by(call: &mut dyn FnMut(&Site)) {
+    section::sites().iter().for_each(&mut *call);
     #[cfg(not(modelled))]
     dynamic_sites::for_each(call);
 }

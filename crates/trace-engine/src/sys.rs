@@ -85,6 +85,37 @@ pub(crate) fn thread_name(buffer: &mut [u8; 16]) -> &[u8] {
     &buffer[..length]
 }
 
+unsafe extern "C" {
+    fn _Unwind_Backtrace(
+        look: extern "C" fn(*mut c_void, *mut c_void) -> libc::c_int,
+        found: *mut c_void,
+    ) -> libc::c_int;
+    fn _Unwind_GetIPInfo(frame: *mut c_void, is_interrupted: *mut libc::c_int) -> usize;
+}
+
+/// Whether the calling thread is in a handler of a signal, as far as its frames can be followed: the frame
+/// that a signal has interrupted is marked. Takes no lock where the C library finds frames without one (glibc
+/// since 2.35), and no memory.
+pub(crate) fn is_in_handler() -> bool {
+    const GO_ON: libc::c_int = 0;
+    const STOP: libc::c_int = 4;
+    extern "C" fn look(frame: *mut c_void, found: *mut c_void) -> libc::c_int {
+        let mut is_interrupted = 0;
+        // SAFETY: the frame that the walk is at, and a number that the call fills (S1).
+        unsafe { _Unwind_GetIPInfo(frame, &raw mut is_interrupted) };
+        if is_interrupted == 0 {
+            return GO_ON;
+        }
+        // SAFETY: from below (S1).
+        unsafe { *found.cast::<bool>() = true };
+        STOP
+    }
+    let mut found = false;
+    // SAFETY: the walk ends before the variable does (S1).
+    unsafe { _Unwind_Backtrace(look, (&raw mut found).cast()) };
+    found
+}
+
 /// Whether a thread of this process with this id exists.
 pub(crate) fn thread_exists(thread_id: u32) -> bool {
     // SAFETY: signal 0 only asks (S1).

@@ -291,7 +291,8 @@ mod tests {
         assert_eq!(LossCode(11).text(), Some("no room for a definition"));
         assert_eq!(LossCode(12).text(), Some("left by a jump"));
         assert_eq!(LossCode(13).text(), Some("no memory for the buffer"));
-        assert_eq!(LossCode(14).text(), None);
+        assert_eq!(LossCode(14).text(), Some("not joined yet"));
+        assert_eq!(LossCode(15).text(), None);
         assert_eq!(LossCode::MALFORMED.text(), Some("malformed"));
         assert_eq!(LossCode::SALVAGED_GAP.text(), Some("salvaged gap"));
     }

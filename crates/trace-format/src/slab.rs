@@ -182,11 +182,13 @@ pub enum LossReason {
     LeftByJump = 12,
     /// The file system had no memory left for the part of the buffer that was to be written next.
     NotBacked = 13,
+    /// A forked child came to it in a handler of a signal, before it had joined the recording.
+    NotJoined = 14,
 }
 
 impl LossReason {
     /// All reasons, in the order of their entries.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Full,
         Self::Overwritten,
         Self::NotSaved,
@@ -201,6 +203,7 @@ impl LossReason {
         Self::DefinitionRefused,
         Self::LeftByJump,
         Self::NotBacked,
+        Self::NotJoined,
     ];
 
     /// A few words for people.
@@ -221,6 +224,7 @@ impl LossReason {
             Self::DefinitionRefused => "no room for a definition",
             Self::LeftByJump => "left by a jump",
             Self::NotBacked => "no memory for the buffer",
+            Self::NotJoined => "not joined yet",
         }
     }
 }

@@ -83,13 +83,12 @@ unsafe fn separate_all(kept: &[RawFd]) -> Result<Vec<OwnedFd>> {
 
 /// Gives the calling thread a table that holds only these.
 fn close_range_but(kept: &[RawFd]) -> io::Result<()> {
-    let mut numbers = kept.to_vec();
-    numbers.sort_unstable();
     // Nothing above the last is copied, so nothing of it has to be closed.
-    let last = numbers.last().copied().unwrap_or(-1);
+    let last = kept.iter().copied().max().unwrap_or(-1);
     close_range(last + 1, RawFd::MAX, libc::CLOSE_RANGE_UNSHARE)?;
     let mut first = 0;
-    for number in numbers {
+    // They are few, and to sort them would take more code in every program.
+    while let Some(number) = kept.iter().copied().filter(|number| *number >= first).min() {
         if first < number {
             close_range(first, number - 1, 0)?;
         }

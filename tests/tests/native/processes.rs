@@ -5,6 +5,7 @@ use rustix::process::Signal;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use trace_format::slab::LossReason;
 use trace_tests::sandbox::{Process, kill};
 use trace_tests::scene::Scene;
 use trace_tests::{Archive, Requirement, Sandbox, native};
@@ -225,6 +226,32 @@ fn children_are_recorded_by_themselves() {
         assert_eq!(names, expected, "{variables:?}");
         std::fs::remove_file(sandbox.file("trace.fxt")).expect("it is there");
     }
+}
+
+/// What a handler has interrupted may hold what joining needs: its events are counted, each that is wanted.
+//= docs/buffer.md#fork
+#[test]
+fn a_child_does_not_join_in_a_handler() {
+    if !Requirement::Compilers.is_met("a_child_does_not_join_in_a_handler") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let program = sandbox.file("child_handler");
+    native::program("gcc", &["child_handler.c"], &["-D_GNU_SOURCE", "-O2", "-pthread"], &program);
+    let arguments = ["record", "--categories", "child", "--fail-on-loss", "--"];
+    let output = sandbox.command("trace").args(arguments).arg(&program).output().expect("trace runs");
+    assert_eq!(output.status.code(), Some(4), "{output:?}");
+    let archive = Archive::read(&sandbox.file("trace.fxt"));
+    let found: Vec<String> = archive.events.iter().map(shown).collect();
+    let expected = [
+        "instant { scope: thread } child/joined",
+        "instant { scope: thread } child/in a handler",
+        "complete child/scope in a handler",
+    ];
+    assert_eq!(found, expected);
+    assert_eq!(archive.lost(LossReason::NotJoined), 8);
+    assert_eq!(archive.losses.len(), 1, "{:?}", archive.losses);
+    let _ = archive.generated();
 }
 
 /// Whichever thread is the first, none records before the recording is there.

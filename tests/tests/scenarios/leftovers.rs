@@ -5,7 +5,7 @@ use rustix::process::Signal;
 use std::collections::BTreeSet;
 use std::process::Command;
 use trace_tests::scene::{Scene, stderr};
-use trace_tests::{Archive, Requirement, Sandbox, build};
+use trace_tests::{Archive, Requirement, Sandbox, build, native};
 
 /// `starting` with a number, which records itself.
 fn starting(sandbox: &Sandbox, prefix: &[&str], number: u64, events: u64, way: &str) -> Command {
@@ -191,6 +191,37 @@ fn a_clock_that_runs_ahead_makes_nothing_older() {
     let output = command.output().unwrap();
     assert!(output.status.success(), "{output:?}");
     assert_eq!(recovered(&sandbox), BTreeSet::from([1]));
+}
+
+/// Nor where the wall clock is set forward, by a month here; it decides about what is of another boot.
+//= docs/recovery.md#how-long-it-is-kept
+#[test]
+fn a_wall_clock_that_is_set_forward_makes_nothing_older() {
+    if !Requirement::Compilers.is_met("leftovers::a_wall_clock_that_is_set_forward_makes_nothing_older") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let clock = sandbox.file("forward.so");
+    native::program("gcc", &["forward.c"], &["-shared", "-fPIC", "-O2"], &clock);
+    let later = |arguments: &[&str]| {
+        let output = sandbox.command("trace").args(arguments).env("LD_PRELOAD", &clock).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        Scene::sessions_of(&sandbox).len()
+    };
+    let emit = build::program("emit").to_string_lossy();
+    let record = || later(&["record", "-o", "next.fxt", "--", &emit, "1", "5"]);
+    let delete = || later(&["recover", "--delete", "--older-than", "7"]);
+    (1..3).for_each(|number| {
+        assert!(!starting(&sandbox, &[], number, 100, "kill").output().unwrap().status.success());
+    });
+    assert_eq!((record(), delete()), (2, 2));
+    let first = Scene::sessions_of(&sandbox).remove(0);
+    let manifest = first.join("manifest.jsonl");
+    let text = std::fs::read_to_string(&manifest).unwrap();
+    let (before, rest) = text.split_once("\"boot_id\":\"").unwrap();
+    let (_, after) = rest.split_once('"').unwrap();
+    std::fs::write(&manifest, format!("{before}\"boot_id\":\"another\"{after}")).unwrap();
+    assert_eq!((delete(), recovered(&sandbox).len()), (1, 1));
 }
 
 //= docs/recovery.md#how-long-it-is-kept

@@ -228,11 +228,19 @@ impl Leftover {
                 };
                 let is_complete = transfer.is_complete();
                 let stats = transfer.into_stats().0;
-                let unread = (!is_complete).then(|| stats.problem.clone());
+                let unread = (!is_complete).then(|| stats.problem.clone()).or_else(|| senseless(&stats));
                 return Ok((who(disposition, all(stats)), unread));
             }
         }
     }
+}
+
+/// Why a buffer is kept of which no event was read, though it has records: what was read with it, as the rate
+/// of the clock in the manifest, may be what is damaged.
+fn senseless(stats: &ProviderStats) -> Option<String> {
+    let malformed = stats.malformed_records.filter(|count| *count > 0)?;
+    let is_nothing_read = stats.events_archived.unwrap_or(0) == 0;
+    is_nothing_read.then(|| format!("no event of it is valid: {malformed} records are malformed"))
 }
 
 /// How a provider's program has ended meanwhile, as far as that is known.

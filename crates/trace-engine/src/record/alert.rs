@@ -34,11 +34,11 @@ pub fn send_literal_alert(site: &Site, name: &str) {
 }
 
 fn send(site: &Site, name: &str, write: impl FnOnce(&str)) {
-    if fork::is_joining() {
-        fork::wait_for_first();
+    if fork::is_joining() && !fork::wait_for_first(site) {
+        return;
     }
     let handler =
-        handler_if_on(site).or_else(|| fork::is_first_of_child().then(|| handler_if_on(site)).flatten());
+        handler_if_on(site).or_else(|| fork::is_first_of_child(site).then(|| handler_if_on(site)).flatten());
     let Some(handler) = handler else {
         return;
     };

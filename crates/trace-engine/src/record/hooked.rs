@@ -98,10 +98,10 @@ fn thread_of(site: &Site, whose: Whose) -> Option<ThreadRef> {
         };
         Some((config.process, thread))
     };
-    if fork::is_joining() {
-        fork::wait_for_first();
+    if fork::is_joining() && !fork::wait_for_first(site) {
+        return None;
     }
-    let (process, thread) = look().or_else(|| fork::is_first_of_child().then(look).flatten())?;
+    let (process, thread) = look().or_else(|| fork::is_first_of_child(site).then(look).flatten())?;
     let (process, thread) = (ProcessKoid(Koid(process)), ThreadKoid(Koid(thread)));
     (site.load() & ON != 0).then_some(ThreadRef::Inline { process, thread })
 }

@@ -170,6 +170,12 @@ pub fn current_thread() -> Option<ThreadRef> {
     })
 }
 
+/// The koid of this process in the running trace; 0 without one.
+#[must_use]
+pub fn current_process() -> u64 {
+    Lease::of_thread().context().map_or(0, |context| context.config().process)
+}
+
 /// Names a virtual thread of this process, and says what it is. None if no trace runs.
 #[must_use]
 pub fn virtual_thread(id: u64, name: &str) -> Option<ThreadRef> {

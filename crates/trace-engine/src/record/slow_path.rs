@@ -42,12 +42,12 @@ pub(crate) fn with_writer<R>(
     at: Option<u64>,
     write: impl Fn(&EventWriter<'_>, u64) -> Result<R, WriteError>,
 ) -> Option<Result<R, WriteError>> {
-    if fork::is_joining() {
-        fork::wait_for_first();
+    if fork::is_joining() && !fork::wait_for_first(site) {
+        return None;
     }
     match try_with_writer(site, at, &write) {
         Ok(result) => result,
-        Err(NoTrace) if fork::is_first_of_child() => try_with_writer(site, at, &write).unwrap_or(None),
+        Err(NoTrace) if fork::is_first_of_child(site) => try_with_writer(site, at, &write).unwrap_or(None),
         Err(NoTrace) => None,
     }
 }

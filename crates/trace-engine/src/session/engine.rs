@@ -15,7 +15,7 @@ pub use crate::session::observer::{Observer, epoch, is_start_pending, observe, t
 use crate::session::observer::{advance_epoch, report_state};
 pub use crate::session::state::{Error, State, state};
 use crate::session::state::{begin_change, begin_change_to, end_change};
-use crate::session::{fork, trace_ref};
+use crate::session::{fork, missed, trace_ref};
 use crate::site::{self, Site};
 use crate::slab::retirement::{take_slabs_away, wait_until_out};
 pub use crate::slab::streaming::{SaveRequest, Service};
@@ -132,6 +132,9 @@ impl Engine {
             });
         }
         end_change(State::Started);
+        if let Some(context) = Lease::counted().context() {
+            missed::report(context, additional_categories);
+        }
         report_state();
         Ok(())
     }
@@ -317,17 +320,20 @@ pub fn set_category_source(source: CategorySource) {
 /// [`set_category_source`]: sorted, each once. Of a site that is in several categories, each of them.
 #[must_use]
 pub fn known_categories() -> Vec<String> {
-    let mut categories = Vec::new();
+    let mut categories: Vec<String> = Vec::new();
+    // Few differ, and to sort them all would take more code in every program.
     let mut add = |category: &[u8]| {
-        let each = category.split(|byte| *byte == b',');
-        categories.extend(each.map(|one| String::from_utf8_lossy(one).into_owned()));
+        for one in category.split(|byte| *byte == b',') {
+            let one = String::from_utf8_lossy(one);
+            if let Err(place) = categories.binary_search_by(|known| known.as_str().cmp(&one)) {
+                categories.insert(place, one.into_owned());
+            }
+        }
     };
     site::for_each(|site| add(site.category()));
     if let Some(source) = CATEGORY_SOURCE.get() {
         source(&mut add);
     }
-    categories.sort_unstable();
-    categories.dedup();
     categories
 }
 

@@ -3,7 +3,7 @@
 use crate::session::lease::Lease;
 use crate::session::observer::epoch;
 use crate::session::state::{State, end_change, state};
-use crate::session::{hook, lease, thread_exit, trace_ref};
+use crate::session::{hook, lease, missed, thread_exit, trace_ref};
 use crate::site::{self, Site, dynamic_sites};
 use crate::sync::{AtomicU32, Ordering, SpinLock};
 use crate::sys::{self, ForkNotices};
@@ -28,28 +28,35 @@ std::thread_local! {
 
 /// Calls a function while no other thread forks: for what takes locks that a child would find taken.
 pub fn without_forks<R>(call: impl FnOnce() -> R) -> R {
-    install_notices();
-    if IS_WITHOUT_FORKS.get() {
-        return call();
-    }
-    let _forks = FORKS.lock();
-    let _inside = Inside::new();
+    let _inside = Inside::enter();
     call()
 }
 
 /// As long as it lives, this thread is in [`without_forks`].
-struct Inside;
+struct Inside {
+    is_outermost: bool,
+}
 
 impl Inside {
-    fn new() -> Self {
-        IS_WITHOUT_FORKS.set(true);
-        Self
+    #[inline(never)]
+    fn enter() -> Self {
+        install_notices();
+        let is_outermost = !IS_WITHOUT_FORKS.get();
+        if is_outermost {
+            core::mem::forget(FORKS.lock());
+            IS_WITHOUT_FORKS.set(true);
+        }
+        Self { is_outermost }
     }
 }
 
 impl Drop for Inside {
+    #[inline(never)]
     fn drop(&mut self) {
-        IS_WITHOUT_FORKS.set(false);
+        if self.is_outermost {
+            IS_WITHOUT_FORKS.set(false);
+            FORKS.release();
+        }
     }
 }
 
@@ -150,6 +157,7 @@ fn on_fork_in_child() {
     // A site that is on without a trace has the next event look whether this is a new child.
     let is_wanted = AT_FIRST_EVENT.get().is_some();
     IS_JOINING.set(false);
+    missed::forget();
     CHILD.store(if is_wanted { NEW } else { NO_CHILD }, Ordering::Release);
     let switch = if is_wanted { Site::switch_on } else { Site::switch_off };
     site::for_each(switch);
@@ -161,26 +169,60 @@ pub(crate) fn is_joining() -> bool {
     CHILD.load(Ordering::Relaxed) == JOINING
 }
 
-/// Waits until the thread that came to a child's first event knows whether the child is recorded.
+/// Whether a thread of this child has come to the first event, and does not know yet whether it is recorded.
+/// What comes of a run that has started is.
+fn is_early() -> bool {
+    CHILD.load(Ordering::Acquire) == JOINING && !has_started()
+}
+
+/// Waits until the thread that came to a child's first event knows whether the child is recorded. False if
+/// the event is lost, as [`is_missed`] says.
 //= docs/buffer.md#fork
 #[cold]
-pub(crate) fn wait_for_first() {
+pub(crate) fn wait_for_first(site: &Site) -> bool {
+    if is_early() && is_missed(site) {
+        return false;
+    }
+    wait_for_other();
+    true
+}
+
+fn wait_for_other() {
     let deadline = Instant::now() + JOIN_WAIT;
-    // What that thread records itself meanwhile is of no run; what comes of a run that has started is.
-    let has_to_wait = || CHILD.load(Ordering::Acquire) == JOINING && !IS_JOINING.get() && !has_started();
+    // What the thread that joins records itself meanwhile is of no run.
     sys::keeping_errno(|| {
-        while has_to_wait() && Instant::now() < deadline {
+        while is_early() && !IS_JOINING.get() && Instant::now() < deadline {
             std::thread::sleep(JOIN_INTERVAL);
         }
     });
 }
 
+/// Whether an event is in a handler of a signal, which neither joins nor waits, as what it has interrupted
+/// may hold what joining needs: then it is counted.
+fn is_missed(site: &Site) -> bool {
+    let is_missed = sys::is_in_handler();
+    if is_missed {
+        missed::count(site.category());
+    }
+    is_missed
+}
+
 /// At an event without a trace: true if it may have one now, as this is a forked child that has been given
 /// the opportunity to be recorded at its first one.
-pub(crate) fn is_first_of_child() -> bool {
-    let Some(register) = AT_FIRST_EVENT.get() else {
-        return false;
+pub(crate) fn is_first_of_child(site: &Site) -> bool {
+    let is_child = match CHILD.load(Ordering::Acquire) {
+        NEW => !is_missed(site) && join().is_ok(),
+        state => state != NO_CHILD,
     };
+    is_child && wait_for_first(site)
+}
+
+/// This process is no forked child, or one that has made a provider by itself.
+struct NoChild;
+
+/// Has a new child register, unless another thread does.
+fn join() -> Result<(), NoChild> {
+    let register = AT_FIRST_EVENT.get().ok_or(NoChild)?;
     // Before: a handler of a signal on this thread does not wait for it.
     let was_joining = IS_JOINING.replace(true);
     let found = CHILD.compare_exchange(NEW, JOINING, Ordering::AcqRel, Ordering::Acquire);
@@ -189,18 +231,13 @@ pub(crate) fn is_first_of_child() -> bool {
         end_joining();
     }
     IS_JOINING.set(was_joining);
-    match found {
-        Err(NO_CHILD) => return false,
-        Err(_) => wait_for_first(),
-        Ok(_) => {}
-    }
-    true
+    if found == Err(NO_CHILD) { Err(NoChild) } else { Ok(()) }
 }
 
 /// Has a forked child that has recorded nothing yet do now what it would do at its first event.
 pub fn join_if_new_child() {
-    if CHILD.load(Ordering::Acquire) == NEW {
-        is_first_of_child();
+    if CHILD.load(Ordering::Acquire) == NEW && join().is_ok() {
+        wait_for_other();
     }
 }
 
@@ -218,6 +255,7 @@ fn end_joining() {
             continue;
         }
         CHILD.store(JOINED, Ordering::Release);
+        missed::forget();
         site::for_each(Site::switch_off);
         if (state(), epoch()) == before {
             return;

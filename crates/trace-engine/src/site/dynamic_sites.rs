@@ -132,7 +132,7 @@ fn module(handle: usize) -> Option<&'static Module> {
 }
 
 /// Calls a function with each site from this one on. For a thread that holds the lock.
-fn walk(first: *mut Site, call: &mut impl FnMut(&Site)) {
+fn walk(first: *mut Site, call: &mut dyn FnMut(&Site)) {
     let mut next = first;
     while !next.is_null() && !ptr::eq(next, END) {
         // SAFETY: sites on a list are complete and stay until it is emptied, for which one must hold the lock
@@ -144,11 +144,11 @@ fn walk(first: *mut Site, call: &mut impl FnMut(&Site)) {
 }
 
 /// Calls a function with each site on a list, and with those that were made at run time.
-pub(crate) fn for_each(mut call: impl FnMut(&Site)) {
+pub(crate) fn for_each(call: &mut dyn FnMut(&Site)) {
     {
         let _lists = LISTS.lock();
         for module in MODULES.iter().take_while(|module| module.handle.load(Ordering::Acquire) != 0) {
-            walk(module.sites.load(Ordering::SeqCst), &mut call);
+            walk(module.sites.load(Ordering::SeqCst), call);
         }
     }
     interned::for_each(call);

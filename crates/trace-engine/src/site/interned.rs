@@ -56,7 +56,7 @@ pub(crate) fn make<W: Fn(&[u8]) -> bool>(
 }
 
 /// Calls a function with each site on the list.
-pub(crate) fn for_each(mut call: impl FnMut(&Site)) {
+pub(crate) fn for_each(call: &mut dyn FnMut(&Site)) {
     let mut next: *const Entry = LAST.load(Ordering::SeqCst);
     // SAFETY: null, or an entry that stays as it is (I1).
     while let Some(entry) = unsafe { next.as_ref() } {

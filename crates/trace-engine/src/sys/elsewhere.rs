@@ -25,6 +25,10 @@ pub(crate) fn thread_name(buffer: &mut [u8; 16]) -> &[u8] {
     &buffer[..0]
 }
 
+pub(crate) fn is_in_handler() -> bool {
+    false
+}
+
 pub(crate) fn thread_exists(_thread_id: u32) -> bool {
     true
 }

@@ -37,13 +37,14 @@ type Describe = Arc<dyn Fn() -> Vec<Category> + Send + Sync>;
 static DESCRIBE: Mutex<Option<Describe>> = Mutex::new(None);
 
 pub(crate) fn set_describe(describe: Describe) {
-    *DESCRIBE.lock() = Some(describe);
+    // A child would find the lock taken, as below.
+    engine::without_forks(|| *DESCRIBE.lock() = Some(describe));
     callbacks::want();
 }
 
 /// The categories that the application describes, each once.
 pub(crate) fn described_categories() -> Vec<KnownCategory> {
-    let describe = DESCRIBE.lock().clone();
+    let describe = engine::without_forks(|| DESCRIBE.lock().clone());
     let all = describe.and_then(|describe| callbacks::run(move || describe())).unwrap_or_default();
     let mut described: Vec<KnownCategory> = Vec::new();
     for (name, description) in all {

@@ -4,7 +4,7 @@ use crate::linux::callbacks;
 use crate::linux::lock::Mutex;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use trace_engine::ffi;
+use trace_engine::{engine, ffi};
 use trace_format::argument::{Argument, ArgumentValue, Arguments};
 use trace_format::event::{Event, EventKind};
 use trace_format::refs::{MAX_STRING_BYTES, StringRef, truncate};
@@ -35,7 +35,8 @@ static CALLBACKS: Mutex<Vec<Callback>> = Mutex::new(Vec::new());
 /// As [`TraceProvider::on_memory_dump`](crate::TraceProvider::on_memory_dump), for code without access to the
 /// provider.
 pub fn on_memory_dump(dump: impl Fn(&mut MemoryDump) + Send + Sync + 'static) {
-    CALLBACKS.lock().push(Arc::new(dump));
+    // A child would find the lock taken, as below.
+    engine::without_forks(|| CALLBACKS.lock().push(Arc::new(dump)));
     callbacks::want();
 }
 
@@ -69,7 +70,7 @@ pub(crate) fn take(id: u64, level: MemoryDumpLevel) -> bool {
 fn ask_all(id: u64, level: MemoryDumpLevel) -> bool {
     let mut dump = MemoryDump { id, level, values: Vec::new() };
     // Outside of the lock: a function may register another.
-    let callbacks = CALLBACKS.lock().clone();
+    let callbacks = engine::without_forks(|| CALLBACKS.lock().clone());
     if callbacks.is_empty() {
         return false;
     }

@@ -129,6 +129,21 @@ fn a_head_is_taken_if_it_is_a_whole_one() {
 
 //= docs/recovery.md#what-is-recovered
 #[test]
+fn a_buffer_of_which_nothing_makes_sense_is_kept() {
+    let later = 1 << 62;
+    // A recording of this boot, in which nothing can have been recorded after its reading.
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_nanos() as u64;
+    let info = SessionInfo::new(BufferMode::Oneshot, RATE, now, Vec::new());
+    let image = |times: &[u64]| Image::sized(64 << 10, BufferMode::Oneshot).closed(0, 1, times).bytes;
+    let unread = |times: &[u64]| One::with(info.clone(), &image(times), &started()).recover().2.unread;
+    let why = "no event of it is valid: 2 records are malformed";
+    assert_eq!(unread(&[later, later + 2]).as_deref(), Some(why));
+    assert_eq!(unread(&[5, later]), None);
+    assert_eq!(unread(&[]), None);
+}
+
+//= docs/recovery.md#what-is-recovered
+#[test]
 fn a_buffer_that_is_gone_or_damaged_is_reported() {
     let one = One::new(&oneshot().bytes, &started());
     std::fs::write(one.buffer(), &oneshot().bytes[..100]).unwrap();
