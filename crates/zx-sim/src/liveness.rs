@@ -37,6 +37,15 @@ pub fn is_marked(file: &impl AsFd) -> Result<bool> {
     sys::is_locked_by_another(file).map_err(|source| Error::io("cannot see whether a file is in use", source))
 }
 
+/// Whether mapping a file keeps its marks: not where the file system maps another one in its place, as
+/// overlayfs does. `again` is the same file, which no other process has marked yet, by an open file of its
+/// own.
+pub(crate) fn is_kept_by_mappings(file: &File, again: File) -> bool {
+    let mapped = mark(&again).ok().and_then(|()| MmapOptions::new().len(1).map_raw_read_only(&again).ok());
+    drop(again);
+    mapped.is_some() && is_marked(file).unwrap_or(false)
+}
+
 /// Installs what a forked child does with pages, once for the process. Not for a thread that keeps others
 /// from forking: the C library may hold a lock while one forks, and this takes it. [`Mark::of`] calls it,
 /// too.
@@ -55,15 +64,18 @@ static PAGES: [AtomicPtr<u8>; 8] = [const { AtomicPtr::new(std::ptr::null_mut())
 pub struct Mark {
     place: Option<&'static AtomicPtr<u8>>,
     page: Mapping,
+    is_lasting: bool,
 }
 
 impl Mark {
-    /// Marks an open file, which must not be empty, and closes its descriptor.
+    /// Marks an open file, which must not be empty, and closes its descriptor. `again` is the same file,
+    /// opened once more.
     ///
     /// # Errors
     /// As [`mark`], or it cannot be mapped.
-    pub fn of(file: File) -> Result<Self> {
+    pub(crate) fn of(file: File, again: File) -> Result<Self> {
         prepare();
+        let is_lasting = is_kept_by_mappings(&file, again);
         mark(&file)?;
         let page = MmapOptions::new().len(1).map_raw_read_only(&file);
         let page = Mapping::of(page.map_err(|source| Error::io("cannot map a file", source))?);
@@ -72,7 +84,13 @@ impl Mark {
             let none = std::ptr::null_mut();
             place.compare_exchange(none, address, Ordering::AcqRel, Ordering::Relaxed).is_ok()
         };
-        Ok(Self { place: PAGES.iter().find(take), page })
+        Ok(Self { place: PAGES.iter().find(take), page, is_lasting })
+    }
+
+    /// Whether it is a mark at all: false where the file system does not map the file itself.
+    #[must_use]
+    pub fn is_lasting(&self) -> bool {
+        self.is_lasting
     }
 }
 

@@ -237,7 +237,11 @@ impl RuntimeDir {
     /// # Errors
     /// As [`Self::lock`] and [`Mark::of`].
     pub fn hold(&self, name: &str) -> Result<Option<Mark>> {
-        self.locked(name)?.map(Mark::of).transpose()
+        let Some(file) = self.locked(name)? else { return Ok(None) };
+        let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let again = rustix::fs::openat(&self.directory, name, flags, Mode::empty());
+        let again = again.map_err(|source| Error::io("cannot open a lock again", source))?;
+        Mark::of(file, again.into()).map(Some)
     }
 
     fn locked(&self, name: &str) -> Result<Option<std::fs::File>> {

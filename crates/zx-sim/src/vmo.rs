@@ -372,6 +372,13 @@ impl Vmo {
         Ok(Self { file, path: self.path.clone() })
     }
 
+    /// Whether a mapping of it keeps its mark. Where it does not, the mark ends with this.
+    #[must_use]
+    pub fn is_marked_by_mappings(&self) -> bool {
+        let again = self.reopened(OpenOptions::new().read(true).write(true));
+        again.is_ok_and(|again| liveness::is_kept_by_mappings(&self.file, again))
+    }
+
     /// Whether some process has marked the memory as in use and is still alive.
     ///
     /// # Errors

@@ -3,9 +3,12 @@
 use super::full::Mounted;
 use rustix::process::Signal;
 use std::collections::BTreeSet;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
 use std::process::Command;
-use trace_tests::scene::{Scene, stderr};
-use trace_tests::{Archive, Requirement, Sandbox, build, native};
+use trace_tests::sandbox::kill;
+use trace_tests::scene::{Scene, freeze, stderr, wait_for_death};
+use trace_tests::{Archive, Requirement, Sandbox, build, native, wait_for};
 
 /// `starting` with a number, which records itself.
 fn starting(sandbox: &Sandbox, prefix: &[&str], number: u64, events: u64, way: &str) -> Command {
@@ -62,6 +65,77 @@ fn a_recording_in_a_container_is_running_as_long_as_its_program() {
     let output = starting(&sandbox, &container, 2, 100, "exit").output().unwrap();
     assert!(output.status.success(), "{output:?}");
     assert_eq!(recovered(&sandbox), BTreeSet::from([1, 2]));
+    assert!(Scene::sessions_of(&sandbox).is_empty());
+}
+
+/// Where the file system maps another file in place of the one that is open, a mapping keeps no mark: what
+/// cannot be known is not deleted.
+//= docs/recovery.md#a-sessions-directory
+#[test]
+fn on_overlays_what_may_live_is_kept() {
+    if !Requirement::Mounts.is_met("leftovers::on_overlays_what_may_live_is_kept") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    // Below it, a file system that overlays accept in every namespace.
+    let (below, directory) = (sandbox.file("below"), sandbox.runtime_dir());
+    std::fs::create_dir(&below).unwrap();
+    let mount = |kind: &str, options: &str, at: &Path| {
+        let status = Command::new("mount").args(["-t", kind, "none", "-o", options]).arg(at).status();
+        assert!(status.unwrap().success(), "{kind} {options}");
+        Mounted(at.to_owned())
+    };
+    let _below = mount("tmpfs", "size=64m", &below);
+    let [lower, upper, work] = ["lower", "upper", "work"].map(|name| {
+        std::fs::DirBuilder::new().mode(0o700).create(below.join(name)).unwrap();
+        below.join(name).display().to_string()
+    });
+    let _above = mount("overlay", &format!("lowerdir={lower},upperdir={upper},workdir={work}"), &directory);
+    let refused = |said: &str| {
+        let output = sandbox.trace(["recover", "-o", "never.fxt"]);
+        assert!(stderr(&output).contains(said), "{output:?}");
+        assert_eq!(Scene::sessions_of(&sandbox).len(), 1);
+    };
+
+    // A program that records itself is found by its number and its start.
+    let mut running = Sandbox::spawn_command(starting(&sandbox, &[], 1, 100, "wait"));
+    assert_eq!(running.line(), "ready");
+    refused("records itself into");
+    running.signal(Signal::KILL);
+    let _ = running.finish();
+    assert_eq!(recovered(&sandbox), BTreeSet::from([1]));
+    let session = Scene::sessions_of(&sandbox).remove(0);
+    // Another program has the number by now.
+    let manifest = std::fs::read_to_string(session.join("manifest.jsonl")).unwrap();
+    let pid = std::fs::read_to_string(session.join("lock")).unwrap();
+    let own = std::process::id().to_string();
+    std::fs::write(session.join("lock"), &own).unwrap();
+    let reused = manifest
+        .replace(&format!("\"manager_pid\":{pid}"), &format!("\"manager_pid\":{own}"))
+        .replace("\"boot_clock_ns\":", "\"boot_clock_ns\":1,\"was\":");
+    std::fs::write(session.join("manifest.jsonl"), reused).unwrap();
+    assert_eq!(recovered(&sandbox), BTreeSet::from([1]));
+    assert!(sandbox.trace(["recover", "--delete", "--older-than", "0"]).status.success());
+    assert!(Scene::sessions_of(&sandbox).is_empty());
+
+    // One that has not learnt of its manager's death has the buffer open.
+    let recording = sandbox.spawn("trace", &["record", "-o", "dead.fxt"]);
+    wait_for("the recording", || recording.stderr_so_far().contains("press Ctrl-C").then_some(()));
+    let mut command = starting(&sandbox, &[], 2, 100, "wait");
+    command.env_remove("TRACE_STARTUP").env("TRACE_RECORD", "1");
+    let mut running = Sandbox::spawn_command(command);
+    assert_eq!(running.line(), "ready");
+    let manager = sandbox.manager_pid().expect("a manager runs");
+    freeze(running.pid());
+    kill(manager, Signal::KILL);
+    wait_for_death(manager);
+    let _ = recording.finish();
+    refused("still running");
+    running.signal(Signal::CONT);
+    running.say("end");
+    running.succeed();
+    assert!(sandbox.trace(["recover", "-o", "dead.fxt"]).status.success());
+    assert!(Archive::read(&sandbox.file("dead.fxt")).events.iter().all(|event| event.u64("number") == 2));
     assert!(Scene::sessions_of(&sandbox).is_empty());
 }
 

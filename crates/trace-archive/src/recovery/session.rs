@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use trace_format::buffer::{BufferMode, Layout};
-use zx_sim::{ProcessFd, Vmo, liveness, pid_namespace, ticks};
+use zx_sim::{ProcessFd, Vmo, liveness, pid_namespace, process, ticks};
 
 /// A process id has fewer digits.
 const MAX_LOCK_BYTES: u64 = 16;
@@ -21,6 +21,9 @@ const MAX_LOCK_BYTES: u64 = 16;
 const MAX_ANNOUNCED_BYTES: u64 = 80;
 /// The unit of `stat`'s block counts.
 const BLOCK_BYTES: u64 = 512;
+/// The unit of processes' start times: `USER_HZ` is 100 on all processors that Rust has a standard library
+/// for.
+const CLOCK_TICK_NS: u64 = 10_000_000;
 
 /// The present, by two clocks: the wall clock, and the time since the machine was started.
 #[derive(Clone, Debug)]
@@ -160,7 +163,21 @@ impl Session {
         let pid = self.manifest.session.manager_pid;
         let mut holder = String::new();
         let _ = lock.and_then(|lock| lock.take(MAX_LOCK_BYTES).read_to_string(&mut holder));
-        holder.trim() == pid.to_string() && ProcessFd::open(pid).is_ok_and(|process| !process.is_dead())
+        holder.trim() == pid.to_string()
+            && ProcessFd::open(pid).is_ok_and(|process| !process.is_dead())
+            && !(self.manifest.session.is_startup && self.is_of_another(pid))
+    }
+
+    /// Whether the process that has this number now is not the one that began to record itself: the number
+    /// was used again.
+    fn is_of_another(&self, pid: u32) -> bool {
+        let SessionInfo { boot_id, boot_clock_ns, .. } = &self.manifest.session;
+        // An earlier release has not written it.
+        if boot_id.is_empty() {
+            return false;
+        }
+        let started_ns = process::start_time(pid.into()).map(|ticks| ticks.saturating_mul(CLOCK_TICK_NS));
+        *boot_id != ticks::boot_id() || started_ns.is_some_and(|started| started > *boot_clock_ns)
     }
 
     /// Whether no process of another pid namespace, whose numbers mean nothing here, can still record: where

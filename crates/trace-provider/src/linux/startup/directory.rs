@@ -35,7 +35,7 @@ pub(super) const ANNOUNCED: &str = "announced";
 pub(crate) struct Directory {
     path: PathBuf,
     ticks_per_second: u64,
-    _mark: Option<Arc<Mark>>,
+    mark: Option<Arc<Mark>>,
 }
 
 impl Directory {
@@ -47,7 +47,7 @@ impl Directory {
         let clock = Clock::agreed(runtime.path(), &manager::directories())?;
         room::make(&runtime);
         let path = runtime.create_unfinished_dir(PREFIX)?;
-        let mut directory = Self { path, ticks_per_second: clock.ticks_per_second, _mark: None };
+        let mut directory = Self { path, ticks_per_second: clock.ticks_per_second, mark: None };
         let filled = directory.fill(name, mode, bytes).and_then(|vmo| {
             directory.path = finish_dir(&directory.path)?;
             Ok(vmo)
@@ -66,7 +66,7 @@ impl Directory {
         // A descriptor could be closed by the program, and a forked child would have it, too.
         let mark = RuntimeDir::open_or_create(&self.path).and_then(|own| own.hold(LOCK))?;
         // Another process has nothing to do there.
-        self._mark = Some(Arc::new(mark.ok_or(Unrecorded::NoDirectory)?));
+        self.mark = Some(Arc::new(mark.ok_or(Unrecorded::NoDirectory)?));
         let layout = Layout::new(bytes, mode)?;
         let mut backing = match engine::can_populate() {
             true => Backing::begin_sparse(&self.path, BUFFER, bytes, &layout.first_parts(), 0),
@@ -94,12 +94,13 @@ impl Directory {
         let arguments = arguments.join(",");
         let line = quoted(&line);
         let (boot_id, boot_clock) = (quoted(&ticks::boot_id()), ticks::since_boot_ns());
+        let is_marked = self.mark.as_ref().is_some_and(|mark| mark.is_lasting());
         let namespace = pid_namespace::own_number();
         let registered = ticks::now();
         format!(
             "{{\"session\":{{\"version\":1,\"manager_pid\":{pid},\"wall_clock_ns\":{wall_clock},\"mode\":{mode},\
              \"ticks_per_second\":{rate},\"command_line\":[{arguments}],\"is_startup\":true,\
-             \"is_marked\":true,\"boot_id\":{boot_id},\"boot_clock_ns\":{boot_clock},\"pid_namespace\":{namespace}}}}}\n\
+             \"is_marked\":{is_marked},\"boot_id\":{boot_id},\"boot_clock_ns\":{boot_clock},\"pid_namespace\":{namespace}}}}}\n\
              {{\"provider\":{{\"id\":1,\"name\":{name},\"pid\":{pid},\"bytes\":{bytes},\"command_line\":{line},\
              \"registered\":{registered}}}}}\n\
              {{\"started\":{{\"provider\":1}}}}\n"
