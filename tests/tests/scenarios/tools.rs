@@ -127,8 +127,8 @@ fn the_doctor_tries_everything_and_says_what_helps() {
     // A directory that cannot be used is named, with what helps.
     fs::set_permissions(sandbox.runtime_dir(), std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
     let output = sandbox.trace(["doctor", "--no-self-trace"]);
-    assert_eq!(output.status.code(), Some(1));
     let said = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{said}");
     let expected = format!("FAIL  runtime directory    {}: has mode 0777", sandbox.runtime_dir().display());
     assert!(said.contains(&expected), "{said}");
     assert!(said.contains("fix: export TRACE_RUNTIME_DIR="), "{said}");

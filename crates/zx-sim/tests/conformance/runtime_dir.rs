@@ -344,7 +344,8 @@ fn a_directory_that_another_user_has_made_is_not_chosen() {
 fn a_mark_lasts_as_long_as_its_process_without_a_descriptor() {
     let Some(mut child) = child::start(|channel| {
         let directory = RuntimeDir::open_or_create(&receive_path(&channel)).unwrap();
-        let _mark = directory.hold("lock").unwrap().unwrap();
+        let mark = directory.hold("lock").unwrap().unwrap();
+        send_number(&channel, mark.is_lasting().into());
         let descriptors = std::fs::read_dir("/proc/self/fd").unwrap();
         let paths = descriptors.filter_map(|entry| std::fs::read_link(entry.unwrap().path()).ok());
         send_number(&channel, u64::from(paths.into_iter().any(|path| path.ends_with("lock"))));
@@ -358,6 +359,10 @@ fn a_mark_lasts_as_long_as_its_process_without_a_descriptor() {
     drop(directory.lock("lock").unwrap());
     assert!(!liveness::is_marked(&file()).unwrap());
     send_path(&child.channel, directory.path());
+    if receive_number(&child.channel) == 0 {
+        let test = "runtime_dir::a_mark_lasts_as_long_as_its_process_without_a_descriptor";
+        return skip(test, "locks", "mappings of the file system for temporary files keep no locks");
+    }
     assert_eq!(receive_number(&child.channel), 0);
     assert!(liveness::is_marked(&file()).unwrap());
     assert!(directory.lock("lock").unwrap().is_none());
