@@ -60,7 +60,10 @@ fn runtime_directory() -> (Finding, Option<PathBuf>) {
     // A manager that runs is used, wherever it is.
     let found = connection::find().ok().flatten().map(|manager| manager.directory().to_owned());
     let metadata = found.as_ref().and_then(|directory| std::fs::metadata(directory).ok());
-    let is_for_all = metadata.as_ref().is_some_and(|found| found.mode() & 0o077 != 0 && found.uid() == 0);
+    // Others may look into one that is for all, and write into none.
+    let is_for_all = metadata
+        .as_ref()
+        .is_some_and(|found| found.mode() & 0o077 != 0 && found.mode() & 0o022 == 0 && found.uid() == 0);
     let is_callers = metadata.is_some_and(|found| caller::is_callers(found.uid()));
     if let Some(roots) = found.as_ref().filter(|directory| is_roots(directory) || is_for_all) {
         let detail = format!("{}, of root's manager, which makes the buffers elsewhere", roots.display());
