@@ -90,7 +90,8 @@ fn on_overlays_what_may_live_is_kept() {
         std::fs::DirBuilder::new().mode(0o700).create(below.join(name)).unwrap();
         below.join(name).display().to_string()
     });
-    let _above = mount("overlay", &format!("lowerdir={lower},upperdir={upper},workdir={work}"), &directory);
+    let _above =
+        mount("overlay", &format!("userxattr,lowerdir={lower},upperdir={upper},workdir={work}"), &directory);
     let refused = |said: &str| {
         let output = sandbox.trace(["recover", "-o", "never.fxt"]);
         assert!(stderr(&output).contains(said), "{output:?}");

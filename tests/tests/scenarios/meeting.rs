@@ -12,9 +12,13 @@ use trace_tests::{Archive, Requirement, Sandbox, json, wait_for};
 pub(super) const ALICE: u32 = 4_011;
 /// Where a world has its programs and leaves its files.
 const WORK: &str = "/run/work";
-/// A service of the user's that waits for the end of the world.
-const SERVICE: &str = "(sleep 1000 | ./emit 1 5 --wait > service.out) & \
-     until [ -s service.out ]; do sleep 0.01; done";
+
+/// The command of a user's service that waits for the end of the world.
+pub(super) fn waiting(program: &str) -> String {
+    format!(
+        "(sleep 1000 | ./{program} 1 5 --wait > service.out) & until [ -s service.out ]; do sleep 0.01; done"
+    )
+}
 
 /// A machine of its own, as far as processes can meet in it.
 pub(super) struct World {
@@ -57,7 +61,7 @@ impl World {
     }
 
     /// As [`World::new`], in which the user is logged in.
-    fn with_login() -> Self {
+    pub fn with_login() -> Self {
         let mut world = Self::new();
         world.log_in();
         world
@@ -93,7 +97,7 @@ impl World {
     }
 
     /// Records for a second, and returns the names of the programs that took part.
-    fn recorded(&mut self, session: Session) -> Vec<String> {
+    pub fn recorded(&mut self, session: Session) -> Vec<String> {
         self.alice(session, "rm -f t.fxt; ./trace record --duration 1s -o t.fxt");
         let archive = Archive::read(&self.sandbox.file("t.fxt"));
         archive.providers.into_values().filter(|name| name != "trace_manager").collect()
@@ -131,7 +135,7 @@ fn a_service_and_a_shell_meet_in_any_environment() {
                         "./trace manager & until [ -S /dev/shm/trace-*/registry ]; do sleep 0.01; done",
                     ),
                 }
-                world.alice(service, SERVICE);
+                world.alice(service, &waiting("emit"));
                 assert_eq!(world.recorded(shell), ["emit"], "{first:?} {service:?} {shell:?}");
             }
         }
@@ -151,7 +155,7 @@ fn login_and_logout_part_nobody() {
         return;
     }
     let mut world = World::new();
-    world.alice(Session::None, SERVICE);
+    world.alice(Session::None, &waiting("emit"));
     world.log_in();
     assert_eq!(world.recorded(Session::Login), ["emit"]);
     // The manager of that recording waits for the next one; the last session's end deletes files of the user.
@@ -166,7 +170,7 @@ fn login_and_logout_part_nobody() {
     assert_eq!(world.recorded(Session::None), ["emit"]);
     // With nothing else there, too.
     let mut world = World::new();
-    world.alice(Session::None, SERVICE);
+    world.alice(Session::None, &waiting("emit"));
     world.run("rm -rf /dev/shm/trace-*");
     assert_eq!(world.recorded(Session::None), ["emit"]);
 }
@@ -181,16 +185,16 @@ fn squatters_part_nobody() {
     let squat = |base: &str| format!("mkdir {base}/trace-{ALICE} && chown 1:1 {base}/trace-{ALICE}");
     let mut world = World::with_login();
     world.run(&squat("/dev/shm"));
-    world.alice(Session::None, SERVICE);
+    world.alice(Session::None, &waiting("emit"));
     assert_eq!(world.recorded(Session::Login), ["emit"]);
     let mut world = World::with_login();
     world.run(&format!("{}; {}", squat("/dev/shm"), squat("/tmp")));
-    world.alice(Session::Login, SERVICE);
+    world.alice(Session::Login, &waiting("emit"));
     assert_eq!(world.recorded(Session::None), ["emit"]);
     // The service waits elsewhere when the name is free again.
     let mut world = World::new();
     world.run(&squat("/dev/shm"));
-    world.alice(Session::None, SERVICE);
+    world.alice(Session::None, &waiting("emit"));
     world.run("rmdir /dev/shm/trace-*");
     assert_eq!(world.recorded(Session::None), ["emit"]);
 }
@@ -212,7 +216,7 @@ fn earlier_releases_find_the_manager() {
         ),
     );
     let elsewhere = format!("export TRACE_RUNTIME_DIR={place}; ");
-    world.alice(Session::None, &format!("{elsewhere}{SERVICE}"));
+    world.alice(Session::None, &format!("{elsewhere}{}", waiting("emit")));
     world.alice(Session::None, &format!("{elsewhere}./trace list-providers --json"));
     let listed: serde_json::Value = serde_json::from_str(&world.said()).unwrap();
     assert_eq!(listed.as_array().unwrap().len(), 1, "{listed}");
@@ -245,7 +249,7 @@ fn a_manager_of_an_earlier_release_is_found() {
             "TRACE_RUNTIME_DIR={place} ./trace manager & until [ -S {place}/registry ]; do sleep 0.01; done"
         ),
     );
-    world.alice(Session::None, SERVICE);
+    world.alice(Session::None, &waiting("emit"));
     assert_eq!(world.recorded(Session::None), ["emit"]);
     world.run(&format!("[ ! -e /dev/shm/trace-{ALICE}/registry ]"));
 }

@@ -1,5 +1,6 @@
 //! Programs and managers of different releases.
 
+use super::meeting::{self, Session, World, may_mount};
 use std::path::Path;
 use std::process::Command;
 use trace_protocol::provider::ProviderRequest;
@@ -142,4 +143,41 @@ fn the_last_release_and_this_one_record_each_other() {
             assert_eq!(archive.events.len(), 14, "{what}");
         }
     }
+}
+
+/// Programs of that release look in fewer places than those of now, and so do its managers.
+//= docs/protocol.md#where-processes-meet
+#[test]
+fn the_last_release_and_this_one_meet_in_any_environment() {
+    let test = "the_last_release_and_this_one_meet_in_any_environment";
+    if !Requirement::Release.is_met(test) || !may_mount(test) {
+        return;
+    }
+    let sessions = [Session::Login, Session::None];
+    let meet = |manager: Option<&str>, program: &str, service: Session, shell: Session| {
+        let mut world = World::with_login();
+        for name in ["trace", "emit"] {
+            let old = world.sandbox.file(&format!("old-{name}"));
+            std::fs::copy(release::programs().join(name), old).unwrap();
+        }
+        if let Some(manager) = manager {
+            let places = "/dev/shm/trace-*/registry /run/user/*/trace/registry";
+            let is_up = format!("ls {places} 2> /dev/null | grep -q registry");
+            world.alice(shell, &format!("./{manager} manager & until {is_up}; do sleep 0.01; done"));
+        }
+        world.alice(service, &meeting::waiting(program));
+        let found = world.recorded(shell);
+        assert_eq!(found, ["emit"], "{manager:?} {program} {service:?} {shell:?}");
+    };
+    // Two of that release meet where that release says.
+    let pairs = [(None, "old-emit"), (Some("trace"), "old-emit"), (Some("old-trace"), "emit")];
+    std::thread::scope(|scope| {
+        for (manager, program) in pairs {
+            scope.spawn(move || {
+                for service in sessions {
+                    sessions.into_iter().for_each(|shell| meet(manager, program, service, shell));
+                }
+            });
+        }
+    });
 }

@@ -35,6 +35,8 @@ pub struct Limited {
     provider: ProviderId,
     providers: BTreeMap<ProviderId, Missing>,
     left_out: LeftOut,
+    /// What the manager says about programs behind the limit.
+    programs: Vec<u8>,
     /// What the manager says at the end of the recording, if it came behind the limit.
     end: Vec<u8>,
 }
@@ -92,6 +94,7 @@ impl Limited {
             provider: ProviderId(0),
             providers: BTreeMap::new(),
             left_out: LeftOut::default(),
+            programs: Vec::new(),
             end: Vec::new(),
         }
     }
@@ -153,6 +156,14 @@ impl Limited {
             self.end = record.to_vec();
             return;
         }
+        let is_account = (self.programs.len() + record.len()) as u64 <= MAX_ACCOUNT_BYTES;
+        if self.provider == MANAGER
+            && is_account
+            && matches!(Record::decode(record), Ok(Record::KernelObject(_)))
+        {
+            self.programs.extend_from_slice(record);
+            return;
+        }
         self.left_out.bytes += if is_kept { 0 } else { record.len() as u64 };
         match Record::decode(record) {
             Ok(Record::Metadata(metadata)) => self.metadata(&metadata, is_kept),
@@ -196,7 +207,8 @@ impl Limited {
     pub fn accounts(&mut self) -> Vec<u8> {
         let mut out = Vec::new();
         for (&provider, missing) in &self.providers {
-            if missing.records == 0 && missing.losses.is_empty() {
+            let is_known = missing.is_introduced || missing.name.is_empty();
+            if missing.records == 0 && missing.losses.is_empty() && is_known {
                 continue;
             }
             let mut account = MAGIC_WORD.to_le_bytes().to_vec();
@@ -218,14 +230,17 @@ impl Limited {
                 out.extend(account);
             }
         }
-        // Without it, the archive would look cut off. There is room for it.
-        if !self.end.is_empty() {
-            let mut end = MAGIC_WORD.to_le_bytes().to_vec();
-            let _ = MANAGER_SECTION.encode(&mut Bytes(&mut end));
-            end.append(&mut self.end);
-            if self.written + end.len() as u64 <= self.limit {
-                self.written += end.len() as u64;
-                out.extend(end);
+        let (programs, end) = (std::mem::take(&mut self.programs), std::mem::take(&mut self.end));
+        let of_manager = [&programs[..], &end].concat();
+        // Without the end, the archive would look cut off. There is room for it.
+        for records in [of_manager, end] {
+            let mut account = MAGIC_WORD.to_le_bytes().to_vec();
+            let _ = MANAGER_SECTION.encode(&mut Bytes(&mut account));
+            account.extend(&records);
+            if !records.is_empty() && self.written + account.len() as u64 <= self.limit {
+                self.written += account.len() as u64;
+                out.extend(account);
+                break;
             }
         }
         out
@@ -313,6 +328,47 @@ mod tests {
         let mut limited = Limited::new(20_000);
         assert_eq!(limited.take(&bytes), bytes);
         assert!(limited.accounts().is_empty());
+    }
+
+    /// Programs that were not recorded are in the archive, however small it is to be.
+    //= docs/protocol.md#programs-of-which-something-is-missing
+    #[test]
+    fn entries_of_programs_are_kept_behind_the_limit() {
+        let (mut bytes, _) = archive(100);
+        let mut entries = Vec::new();
+        let missing = |id, reason: Option<LossCode>| trace_archive::missing::Missing {
+            id,
+            name: format!("app {id}"),
+            pid: 7,
+            reason: reason.map(|reason| reason.0),
+            at: 5,
+            disposition: "refused".to_owned(),
+            problem: "it is too old".to_owned(),
+        };
+        let all = [missing(8, Some(LossCode::NOT_RECORDED)), missing(9, None)];
+        all.iter().for_each(|missing| missing.write(true, &mut entries));
+        bytes.extend(&entries);
+        let mut limited = Limited::new(4000);
+        let mut out = limited.take(&bytes);
+        let before = limited.left_out();
+        out.extend(limited.accounts());
+        assert!(out.len() <= 4000);
+        let mut reader = trace_reader::Reader::of_slice(&out).unwrap();
+        let (mut names, mut lost, mut described) = (Vec::new(), Vec::new(), Vec::new());
+        while let Some(found) = reader.next_item().unwrap() {
+            match found.item {
+                trace_reader::Item::ProviderInfo { name } => names.push(name.to_str().into_owned()),
+                trace_reader::Item::Loss(loss) => lost.push((loss.provider.0, loss.reason)),
+                trace_reader::Item::KernelObject { arguments, .. } => {
+                    described.push(format!("{arguments:?}"))
+                }
+                _ => {}
+            }
+        }
+        assert_eq!(lost, [(7, LossCode::LEFT_OUT), (8, LossCode::NOT_RECORDED)]);
+        assert_eq!(described.len(), 2, "{described:?}");
+        assert_eq!(before.records, limited.left_out().records);
+        assert_eq!(names, ["app", "app 8", "app 9"]);
     }
 
     //= docs/recording.md#how-a-recording-ends

@@ -34,7 +34,7 @@ const MAX_WAITED_FOR: usize = 10;
 pub(super) const JOINED_LATE: &str = "it could not join in time: what it did before is not recorded";
 const MEGABYTE: u64 = 1 << 20;
 
-type Actions = VecDeque<Action>;
+pub(super) type Actions = VecDeque<Action>;
 
 /// A running session.
 #[derive(Debug)]
@@ -204,14 +204,8 @@ impl Session {
         };
         let mut tracee = Tracee::new(id, &provider.name, provider.pid, state);
         if self.is_running() {
-            tracee.joins_late = joins_late;
             if joins_late {
-                actions.push_back(tracee.report_missing(
-                    self.client,
-                    Some(LossCode::JOINED_LATE),
-                    None,
-                    String::new(),
-                ));
+                tracee.join_late(self.client, actions);
             }
             start_tracee(&mut tracee, BufferDisposition::ClearEntire, &self.additional_categories, actions);
         }
@@ -360,7 +354,8 @@ impl Session {
         match timer {
             Timer::Start(_) => {
                 let wait = self.config.start_timeout_milliseconds;
-                for tracee in self.tracees.values().filter(|tracee| !tracee.is_past_start()) {
+                for tracee in self.tracees.values_mut().filter(|tracee| !tracee.is_past_start()) {
+                    tracee.is_slow = true;
                     let text = format!("{}: has not started in time", tracee.label());
                     actions.push_back(Action::Log(text));
                     if self.config.wants_untraced {
@@ -522,6 +517,7 @@ fn start_tracee(
     tracee.data = Data::InBuffer;
     tracee.disposition = ProviderDisposition::Recording;
     tracee.has_started = false;
+    tracee.is_slow = false;
     if disposition != BufferDisposition::Retain {
         tracee.stream = Stream::default();
     }
@@ -548,6 +544,7 @@ fn stats_of(tracee: &Tracee, stats: ProviderStats) -> ProviderStats {
     let unknown = match disposition {
         ProviderDisposition::BrokeProtocol => Some(LossCode::REST_MISSING),
         ProviderDisposition::DidNotStart => Some(LossCode::NOT_RECORDED),
+        ProviderDisposition::EndedBeforeStart if tracee.is_slow => Some(LossCode::NOT_RECORDED),
         _ => None,
     };
     let unknown = unknown.into_iter().chain(tracee.joins_late.then_some(LossCode::JOINED_LATE));

@@ -1,5 +1,6 @@
 //! One provider in one session.
 
+use super::session::Actions;
 use super::{Action, ClientId, Now};
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -81,6 +82,8 @@ pub(super) struct Tracee {
     pub is_overdue: bool,
     /// It has confirmed the last Start.
     pub has_started: bool,
+    /// It has not started in time: what it does until it starts is missing.
+    pub is_slow: bool,
     /// It has registered too late to be recorded from its first event on.
     pub joins_late: bool,
     /// The halves that it handed over while streaming.
@@ -164,6 +167,7 @@ impl Tracee {
             disposition: ProviderDisposition::NotStarted,
             is_overdue: false,
             has_started: false,
+            is_slow: false,
             joins_late: false,
             stream: Stream::default(),
         }
@@ -213,6 +217,12 @@ impl Tracee {
     ) -> Action {
         let (provider, name, pid) = (self.id, self.name.clone(), self.pid);
         Action::ReportMissing { client, provider, name, pid, reason, disposition, problem }
+    }
+
+    /// It is recorded only from now on.
+    pub fn join_late(&mut self, client: ClientId, actions: &mut Actions) {
+        self.joins_late = true;
+        actions.push_back(self.report_missing(client, Some(LossCode::JOINED_LATE), None, String::new()));
     }
 
     /// A name for messages.

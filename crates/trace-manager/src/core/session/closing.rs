@@ -124,8 +124,7 @@ impl Session {
             return;
         }
         if let Some(tracee) = tracees.first_mut() {
-            tracee.joins_late = true;
-            actions.push_back(tracee.report_missing(self.client, Some(reason), None, String::new()));
+            tracee.join_late(self.client, actions);
         } else if let Some(stats) = stats.first_mut() {
             stats.losses.push(late);
             if stats.problem.is_empty() {

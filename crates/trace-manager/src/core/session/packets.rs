@@ -22,7 +22,12 @@ impl Session {
         };
         tracee.has_started |= matches!(packet, Ok(FifoRequest::Started { .. }));
         match (packet, tracee.state) {
-            (Ok(FifoRequest::Started { .. }), TraceeState::Starting) => tracee.state = TraceeState::Started,
+            (Ok(FifoRequest::Started { .. }), TraceeState::Starting) => {
+                tracee.state = TraceeState::Started;
+                if tracee.is_slow && !tracee.joins_late {
+                    tracee.join_late(self.client, actions);
+                }
+            }
             (Ok(FifoRequest::Stopped), TraceeState::Stopping) => {
                 tracee.state = TraceeState::Stopped;
                 tracee.disposition = ProviderDisposition::Stopped;

@@ -4,6 +4,7 @@ use super::packets::break_off;
 use super::{Actions, Session, stats_of};
 use crate::core::tracee::Data;
 use crate::core::{Action, Part};
+use trace_format::loss::LossCode;
 use trace_format::units::ProviderId;
 use trace_protocol::controller::{ProviderDisposition, ProviderStats};
 
@@ -82,7 +83,8 @@ impl Session {
                 let stats = stats_of(tracee, stats);
                 let end = ProviderDisposition::EndedBeforeStart;
                 if stats.disposition == end {
-                    actions.push_back(tracee.report_missing(self.client, None, Some(end), String::new()));
+                    let reason = tracee.is_slow.then_some(LossCode::NOT_RECORDED);
+                    actions.push_back(tracee.report_missing(self.client, reason, Some(end), String::new()));
                 }
                 self.stats.push(stats);
             }

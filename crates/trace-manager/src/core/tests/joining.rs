@@ -170,6 +170,40 @@ fn a_provider_that_does_not_start_in_time_is_reported_and_never_stops() {
     assert!(actions.contains(&stop_reply(vec![entry(A, "did not start")])), "{actions:?}");
 }
 
+/// What it has done until it started is missing; and all of it, if it ends before.
+//= docs/protocol.md#programs-of-which-something-is-missing
+#[test]
+fn a_provider_that_does_not_start_in_time_joins_late() {
+    let config = TraceConfig { start_timeout_milliseconds: 300, ..TraceConfig::default() };
+    let slow = || {
+        let mut bench = Bench::configured(&[A], config.clone());
+        bench.start();
+        bench.pass(Duration::from_millis(300));
+        bench
+    };
+    let missing = |reason: LossCode, disposition| {
+        [(A, "provider-1".to_owned(), Some(reason), disposition, String::new())]
+    };
+    let mut bench = slow();
+    bench.send(A, started());
+    assert_eq!(bench.missing, missing(LossCode::JOINED_LATE, None));
+    bench.stop(true);
+    bench.send(A, FifoRequest::Stopped);
+    let actions = bench.transferred(A);
+    let late = Lost { reason: LossCode::JOINED_LATE.0, records: 1 };
+    let is_late = |action: &Action| matches!(action, Action::ReplyStop(_, Ok(result)) if result.provider_stats[0].losses == [late]);
+    assert!(actions.iter().any(is_late), "{actions:?}");
+
+    let mut bench = slow();
+    bench.dies(A);
+    let stats =
+        ProviderStats { events_archived: Some(0), records_dropped: Some(0), ..ProviderStats::default() };
+    bench.event(Event::TransferFinished { provider: A, stats, is_complete: true });
+    let end = Some(ProviderDisposition::EndedBeforeStart);
+    bench.written(A);
+    assert_eq!(bench.missing, missing(LossCode::NOT_RECORDED, end));
+}
+
 #[test]
 fn a_refusal_before_the_start_is_still_reported_after_it() {
     let mut bench = Bench::initialized(&[A]);
