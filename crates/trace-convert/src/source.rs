@@ -4,7 +4,7 @@ use crate::{ConvertError, Stopped, Summary};
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 use trace_model::OddFinder;
-use trace_reader::{Item, ReadError, Reader, Recordings, Resolved};
+use trace_reader::{Item, Names, ReadError, Reader, Recordings, Resolved};
 
 /// Maximum number of warnings that a summary repeats.
 const MAX_WARNINGS: usize = 5;
@@ -17,6 +17,8 @@ pub(crate) struct End {
     first_warnings: Vec<String>,
     /// Recordings that have no end.
     unended: u64,
+    /// The names of processes and threads as the last records say them.
+    pub names: Names,
 }
 
 /// The remark about them.
@@ -52,6 +54,7 @@ pub(crate) fn for_each(
         warnings: warnings.count(),
         first_warnings: first.map(|warning| format!("byte {}: {}", warning.offset, warning.kind)).collect(),
         unended: recordings.without_end().len() as u64,
+        names: reader.into_names(),
     })
 }
 

@@ -19,7 +19,7 @@ mod store;
 pub use csv::{Csv, text as csv_text, write_csv};
 #[cfg(feature = "parquet")]
 pub use parquet::{SCHEMA_VERSION, write_parquet};
-pub use rows::{Origin, fill, fill_in_order, origin};
+pub use rows::{FirstPass, Origin, fill, fill_in_order, origin};
 pub use store::{Opener, Trace, fill_whole};
 
 use std::io;

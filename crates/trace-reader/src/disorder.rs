@@ -6,12 +6,14 @@
 //! only their begins and ends have to be sorted.
 
 use crate::item::{Event, Item, Text, Thread, Value};
+use crate::names::Names;
 use crate::reader::Reader;
 use crate::records::ReadError;
 use crate::thread_numbers::ThreadNumbers;
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Read;
+use std::sync::Arc;
 use trace_format::event::EventKind;
 use trace_format::operation::FIRST_POLL;
 use trace_format::units::{Koid, Nanos};
@@ -38,8 +40,8 @@ impl OperationKey {
 /// First polls that are known.
 const MAX_FIRST_POLLS: usize = 1 << 20;
 
-/// Threads and operations whose begins and ends are not in the order of their times, and durations of which
-/// only a later record says that they are polls.
+/// Threads and operations whose begins and ends are not in the order of their times, and what only later
+/// records say: which durations are polls, and the names of processes and threads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Disorder {
     /// The ids of their operations.
@@ -48,6 +50,8 @@ pub struct Disorder {
     /// Threads whose durations do not end in the order of the file.
     ends: Keys<Thread>,
     operations: Keys<OperationKey>,
+    /// At the end of the trace, if an earlier pass has found them.
+    names: Option<Arc<Names>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -244,6 +248,19 @@ impl Disorder {
     #[must_use]
     pub fn has_parts_in_order(&self) -> bool {
         self.threads.is_empty() && self.operations.is_empty() && self.first_polls.is_empty()
+    }
+
+    /// The same, with the names at the end of the trace: the last name of an object counts for all of it.
+    //= docs/meaning.md#names
+    #[must_use]
+    pub fn with_names(self, names: Names) -> Self {
+        Self { names: Some(Arc::new(names)), ..self }
+    }
+
+    /// The names at the end of the trace, if they are known.
+    #[must_use]
+    pub fn names(&self) -> Option<&Names> {
+        self.names.as_deref()
     }
 
     /// The id of the operation whose first poll a duration is that begins here.

@@ -13,7 +13,7 @@ const ENTRY_BYTES: usize = 64;
 type OfProcess = BTreeMap<u64, (u64, Box<[u8]>)>;
 
 /// Functions of all processes.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Functions(HashMap<Koid, OfProcess>);
 
 impl Functions {

@@ -9,7 +9,7 @@ use trace_format::units::Koid;
 /// Names of processes and threads, from kernel object records, and of functions. Koids are unique on a
 /// machine, so the names are valid for all providers. Imported traces may have threads of one number in
 /// several processes, of which each has its name. The last name of an object counts.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub struct Names {
     processes: HashMap<Koid, Box<[u8]>>,
     threads: HashMap<Koid, NamedThread>,
@@ -17,7 +17,7 @@ pub struct Names {
 }
 
 /// The names of the threads with one number.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 struct NamedThread {
     /// The process of the thread that was named last; none if the record did not say it.
     process: Option<Koid>,

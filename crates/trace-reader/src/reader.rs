@@ -223,6 +223,12 @@ impl<I: Input> Reader<I> {
         &self.resolver.names
     }
 
+    /// The same, when reading has ended.
+    #[must_use]
+    pub fn into_names(self) -> Names {
+        self.resolver.names
+    }
+
     /// The position at which the next record is expected.
     #[must_use]
     pub const fn position(&self) -> Offset {

@@ -40,7 +40,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use summary::Findings;
 use trace_analysis::check::Problem;
-use trace_convert::tables::{Opener, Trace, fill, fill_in_order};
+use trace_convert::tables::{FirstPass, Opener, Trace, fill, fill_in_order};
 use trace_convert::{ConvertError, Filter, Summary};
 use trace_reader::{Disorder, ReadError};
 use tracks::{Kind, Track, Tracks};
@@ -160,8 +160,8 @@ fn collect(
     let disorder = match disorder {
         Some(disorder) => disorder,
         None => match fill_in_order(input()?, collector, Filter::default())? {
-            Ok(summary) => return Ok(summary),
-            Err(disorder) => disorder,
+            FirstPass::InOrder(summary, _) => return Ok(summary),
+            FirstPass::OutOfOrder(disorder) => disorder,
         },
     };
     *collector = Collector::default();

@@ -24,7 +24,7 @@ use session::Session;
 pub use session::{Origin, origin};
 use slice::Slice;
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{self, Read};
 use trace_format::event::{EventKind, Scope};
 use trace_format::kernel_object::{TYPE_CHANNEL, TYPE_PROCESS, TYPE_THREAD};
@@ -50,8 +50,16 @@ pub fn fill(
     filler.finish(end)
 }
 
-/// The same where the archive's order is not known. If begins and ends turn out to be out of order, the rows
-/// are of no use, and the disorder is returned, with which to fill the tables anew.
+/// How an archive was read whose order was not known.
+pub enum FirstPass {
+    /// All rows are right. Another pass takes this disorder, which is none but for names.
+    InOrder(Summary, Disorder),
+    /// Begins and ends are out of order, or something was named behind its rows: these are of no use, and the
+    /// tables are to be filled anew with this.
+    OutOfOrder(Disorder),
+}
+
+/// The same where the archive's order is not known.
 ///
 /// # Errors
 /// As of [`fill`].
@@ -59,11 +67,11 @@ pub fn fill_in_order(
     input: impl Read,
     rows: &mut impl Rows,
     filter: Filter,
-) -> Result<Result<Summary, Disorder>, ConvertError> {
+) -> Result<FirstPass, ConvertError> {
     let in_order = Disorder::default();
     let mut filler = Filler::new(&in_order, rows, filter);
     let mut finder = DisorderFinder::default();
-    let end = source::for_each(input, |record| {
+    let mut end = source::for_each(input, |record| {
         if let Item::Event(event) = &record.item
             && !matches!(event.kind, EventKind::DurationComplete { .. })
         {
@@ -71,8 +79,11 @@ pub fn fill_in_order(
         }
         if finder.has_parts_in_order() { filler.record(record) } else { Ok(()) }
     })?;
-    let disorder = finder.finish();
-    if disorder.has_parts_in_order() { filler.finish(end).map(Ok) } else { Ok(Err(disorder)) }
+    let disorder = finder.finish().with_names(std::mem::take(&mut end.names));
+    if !disorder.has_parts_in_order() || filler.is_named_late {
+        return Ok(FirstPass::OutOfOrder(disorder));
+    }
+    Ok(FirstPass::InOrder(filler.finish(end)?, disorder))
 }
 
 /// The remark about operations in more than one process.
@@ -101,8 +112,14 @@ struct Filler<'a, R> {
     running: HashMap<u16, Running>,
     processes: BTreeMap<Koid, String>,
     threads: ThreadNames,
+    /// A process or thread was named behind rows that have its name.
+    is_named_late: bool,
+    /// The names at the end of the trace, if they are known.
+    names: Option<&'a Names>,
     /// Threads that occur, numbered from 1.
     seen: HashMap<Thread, i64, foldhash::fast::RandomState>,
+    /// Their processes.
+    seen_processes: HashSet<Koid, foldhash::fast::RandomState>,
     /// The thread of the last event, with its number.
     last_thread: (Thread, i64),
     providers: Providers,
@@ -186,7 +203,10 @@ impl<'a, R: Rows> Filler<'a, R> {
             running: HashMap::new(),
             processes: BTreeMap::new(),
             threads: ThreadNames::default(),
+            is_named_late: false,
+            names: disorder.names(),
             seen: HashMap::default(),
+            seen_processes: HashSet::default(),
             last_thread: (Thread::default(), 0),
             providers: Providers::default(),
             session: Session::default(),
@@ -218,7 +238,11 @@ impl<'a, R: Rows> Filler<'a, R> {
     fn number(&mut self, thread: Thread) -> i64 {
         if self.last_thread.0 != thread || self.last_thread.1 == 0 {
             let next = self.seen.len() as i64 + 1;
-            self.last_thread = (thread, *self.seen.entry(thread).or_insert(next));
+            let number = *self.seen.entry(thread).or_insert(next);
+            if number == next {
+                self.seen_processes.insert(thread.process);
+            }
+            self.last_thread = (thread, number);
         }
         self.last_thread.1
     }
@@ -226,10 +250,6 @@ impl<'a, R: Rows> Filler<'a, R> {
     /// The wall clock at a time, in nanoseconds since 1970, as far as the trace tells it.
     fn utc(&self, at: u64) -> Cell<'static> {
         self.session.utc(at)
-    }
-
-    fn whose<'n>(&self, kind: Kind, thread: Thread, names: &'n Names) -> Whose<'n> {
-        if self.has_names[kind as usize] { Whose::new(thread, names) } else { Whose::unnamed(thread) }
     }
 
     fn record(&mut self, record: &Resolved<'_>) -> io::Result<()> {
@@ -253,10 +273,10 @@ impl<'a, R: Rows> Filler<'a, R> {
                 return self.rows.row(Kind::Logs, &cells);
             }
             Item::KernelObject { object_type: TYPE_PROCESS, koid, name, .. } => {
-                self.processes.insert(*koid, name.to_str().into_owned());
+                self.name_process(*koid, *name);
             }
             Item::KernelObject { object_type: TYPE_THREAD, koid, name, arguments, .. } => {
-                self.threads.insert(*koid, process_of(arguments), name.to_str().into_owned());
+                self.name_thread(*koid, process_of(arguments), *name);
             }
             Item::Scheduling { time, kind, arguments } => {
                 return self.scheduling(*time, kind, arguments, names);

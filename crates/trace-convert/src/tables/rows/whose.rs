@@ -1,6 +1,7 @@
 //! Names of a thread and its process.
 
-use crate::tables::Cell;
+use super::Filler;
+use crate::tables::{Cell, Kind, Rows};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use trace_format::units::Koid;
@@ -39,6 +40,46 @@ impl<'a> Whose<'a> {
             text(&self.process_name),
             text(&self.thread_name),
         ]
+    }
+}
+
+impl<'a, R: Rows> Filler<'a, R> {
+    /// A thread with its names, of which the last ones count.
+    //= docs/meaning.md#names
+    pub(super) fn whose<'n>(&self, kind: Kind, thread: Thread, names: &'n Names) -> Whose<'n>
+    where
+        'a: 'n,
+    {
+        match self.has_names[kind as usize] {
+            true => Whose::new(thread, self.names.unwrap_or(names)),
+            false => Whose::unnamed(thread),
+        }
+    }
+
+    /// A process is named, behind rows of its own or ahead of them.
+    pub(super) fn name_process(&mut self, process: Koid, name: Text<'_>) {
+        let name = name.to_str();
+        let is_new = self.processes.get(&process).is_none_or(|known| *known != name);
+        self.is_named_late |= is_new && self.wants_names() && self.seen_processes.contains(&process);
+        self.processes.insert(process, name.into_owned());
+    }
+
+    /// The same of a thread. Without its process, it is every one with the number.
+    pub(super) fn name_thread(&mut self, thread: Koid, process: Option<Koid>, name: Text<'_>) {
+        let name = name.to_str();
+        let has_rows = match process.map(|process| Thread { process, thread }) {
+            Some(thread) => self.threads.get(thread) != Some(&name) && self.seen.contains_key(&thread),
+            None => self.wants_names() && self.seen.keys().any(|seen| seen.thread == thread),
+        };
+        self.is_named_late |= has_rows && self.wants_names();
+        self.threads.insert(thread, process, name.into_owned());
+    }
+
+    /// Whether rows have names, of which only those so far are known: those of the table of threads come
+    /// last.
+    fn wants_names(&self) -> bool {
+        let has_names = |kind: &Kind| *kind != Kind::Threads && self.has_names[*kind as usize];
+        self.names.is_none() && Kind::ALL.iter().any(has_names)
     }
 }
 

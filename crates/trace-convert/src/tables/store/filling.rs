@@ -6,13 +6,12 @@ use super::column::{BLOCK_ROWS, Block, Column, Width};
 use super::spill::Spill;
 use super::texts::{Recent, Texts};
 use super::{Data, NESTED, TableData, Trace, width_of};
-use crate::tables::rows::{fill, fill_in_order};
+use crate::tables::rows::{FirstPass, fill, fill_in_order};
 use crate::tables::{Cell, ColumnSet, KINDS, Kind, Rows, slices};
 use crate::{ConvertError, Filter, Summary};
 use std::io;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::{self, Builder};
-use trace_reader::Disorder;
 
 /// Parts that wait at a time.
 const WAITING: usize = 3;
@@ -119,11 +118,11 @@ impl Reading<'_> {
                 summaries.push(match &trace.disorder {
                     Some(disorder) => fill(input, disorder, &mut sending, filter).map_err(named)?,
                     None => match fill_in_order(input, &mut sending, filter).map_err(named)? {
-                        Ok(summary) => {
-                            trace.disorder = Some(Disorder::default());
+                        FirstPass::InOrder(summary, disorder) => {
+                            trace.disorder = Some(disorder);
                             summary
                         }
-                        Err(disorder) => {
+                        FirstPass::OutOfOrder(disorder) => {
                             trace.disorder = Some(disorder);
                             deliver(Message::Again).map_err(unnamed)?;
                             continue 'again;

@@ -170,6 +170,35 @@ fn threads_with_one_number_have_their_own_names() {
     "#);
 }
 
+/// A name of process 1, or of its thread 2.
+pub(super) fn name_of(what: &str, name: &str) -> String {
+    format!(r#"{{"ph":"M","name":"{what}_name","pid":1,"tid":2,"args":{{"name":"{name}"}}}}"#)
+}
+
+/// Also for what stands before it in the file.
+//= docs/meaning.md#names
+#[test]
+fn the_last_name_counts_for_all_of_the_trace() {
+    let slices = [complete("a", 0, 10), complete("b", 20, 10)];
+    let [first, second] = ["first", "second"].map(|name| [name_of("process", name), name_of("thread", name)]);
+    // In front, behind, between, and twice.
+    let [none, one, two] = [&[][..], &first[..], &second[..]];
+    for (around, expected) in [
+        ([one, none, none], "first"),
+        ([none, none, one], "first"),
+        ([none, one, none], "first"),
+        ([one, two, none], "second"),
+        ([one, none, two], "second"),
+    ] {
+        let [before, between, behind] = around.map(<[String]>::to_vec);
+        let all = [before, vec![slices[0].clone()], between, vec![slices[1].clone()], behind].concat();
+        let rows = slices_of(&all.join(","));
+        for row in [&rows["a"], &rows["b"]] {
+            assert_eq!((row["process"].as_str(), row["thread"].as_str()), (expected, expected), "{around:?}");
+        }
+    }
+}
+
 /// A record on a thread.
 #[derive(Clone, Copy, Debug)]
 enum Record {

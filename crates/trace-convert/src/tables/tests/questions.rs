@@ -195,6 +195,37 @@ fn answers_about_a_trace_that_gets_out_of_order_late_are_those_of_all_rows() {
     assert_eq!(asked(&database, sql)[1], r#"[Text("late"), Integer(2), Integer(800000), Integer(1)]"#);
 }
 
+/// Names that come behind what they name take another pass, and others none.
+//= docs/meaning.md#names
+#[test]
+fn answers_have_the_last_names() {
+    use super::meaning::name_of;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
+    let event = r#"{"ph":"X","ts":1,"dur":2,"pid":1,"tid":2,"name":"a"}"#.to_owned();
+    let names = [name_of("process", "app"), name_of("thread", "main")];
+    let sql = "SELECT process, thread FROM slices UNION ALL SELECT process, thread FROM threads";
+    for (first, second, expected) in
+        [(&names[..], vec![event.clone()], 1), (std::slice::from_ref(&event), names.to_vec(), 2)]
+    {
+        let archive = archive(&format!("[{}]", [first, &second].concat().join(",")));
+        compare(archive.clone());
+        let opened = Arc::new(AtomicU64::new(0));
+        let mut counted = trace(archive);
+        let mut open = std::mem::replace(&mut counted.open, Box::new(|| Err(io::Error::other("open"))));
+        let count = opened.clone();
+        counted.open = Box::new(move || {
+            count.fetch_add(1, Ordering::Relaxed);
+            open()
+        });
+        let database = Database::open(vec![counted]).unwrap();
+        let before = opened.load(Ordering::Relaxed);
+        let row = r#"[Text("app"), Text("main")]"#;
+        assert_eq!(asked(&database, sql)[1..3], [row, row]);
+        assert_eq!(opened.load(Ordering::Relaxed) - before, expected);
+    }
+}
+
 /// Some events of few names, times and numbers, as JSON.
 pub(in crate::tables) fn random_trace() -> impl Strategy<Value = String> {
     prop::collection::vec(event(), 0..60).prop_map(|events| format!("[{}]", events.join(",")))
