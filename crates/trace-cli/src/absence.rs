@@ -6,6 +6,7 @@ mod executable;
 
 use executable::{Executable, Language};
 use std::fs;
+use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::ExitStatusExt;
@@ -70,6 +71,14 @@ pub fn cause(directory: &Path, command: Option<Command<'_>>) -> String {
             && process.variable(RUNTIME_VARIABLE).as_deref() == Some(directory)
             && process.variable(RECORD_VARIABLE).is_some()
     };
+    // One that runs still and looks elsewhere, or that has none yet.
+    let is_deaf = |process: &Process| {
+        let is_new = process.started >= begun && (command.status.is_none() || !is_started(process));
+        is_new && process.has_provider()
+    };
+    if let Some(process) = processes().find(is_deaf) {
+        return process.why(directory);
+    }
     if command.status.is_some()
         && let Some(process) = processes().find(is_started)
     {
@@ -77,7 +86,10 @@ pub fn cause(directory: &Path, command: Option<Command<'_>>) -> String {
             "{shown} has ended, but {process}, which it started, runs on; record what runs: trace record"
         );
     }
-    // What it has executed in its own place.
+    // What it has executed in its own place, or what its script names.
+    let is_script = executable.is_script || SHELLS.contains(&short(name));
+    let all = if is_script { words_of_script(name, words) } else { words.to_vec() };
+    let words = &all[..];
     let programs = words.iter().filter(|word| !word.starts_with('-'));
     let found =
         programs.filter_map(|word| Some((word, Executable::read(&crate::command::path_of(word)?).provider?)));
@@ -98,7 +110,7 @@ pub fn cause(directory: &Path, command: Option<Command<'_>>) -> String {
     match launched {
         // In the usual directory the environment does not matter.
         Some(program)
-            if short(name) == "env"
+            if (short(name) == "env" || words.iter().any(|word| short(word) == "env"))
                 && words.iter().any(|word| word.starts_with('-'))
                 && !usual_directories().iter().any(|usual| usual == directory) =>
         {
@@ -109,15 +121,46 @@ pub fn cause(directory: &Path, command: Option<Command<'_>>) -> String {
                 Shown(&directory.display().to_string())
             )
         }
+        Some(program) if is_script => format!(
+            "{shown} is a script that names {0}, which links a trace provider and has not registered: it was not run, \
+             made none, or looked for a manager elsewhere; record it alone: trace record -- {0}",
+            Shown(program)
+        ),
         Some(program) => {
             format!("{} links a trace provider, and made none before its end", Shown(short(program)))
         }
-        None if executable.is_script || SHELLS.contains(&short(name)) => format!(
-            "{shown} is a script, and no program that it ran has a trace provider; {}",
+        None if is_script => format!(
+            "{shown} is a script, and no program that it ran has registered: none that it names has a trace provider; {}",
             Language::default().call("name")
         ),
         None => format!("{shown} links no trace provider; {}", executable.language.call(short(name))),
     }
+}
+
+/// As much of a script is looked at.
+const MAX_SCRIPT_BYTES: u64 = 64 << 10;
+/// So many words of it.
+const MAX_SCRIPT_WORDS: usize = 1000;
+
+/// The words of what a shell runs, by blanks and marks alone: of the text behind `-c`, or of the file.
+fn words_of_script(name: &str, words: &[String]) -> Vec<String> {
+    let text = match words {
+        [option, text, ..] if option.starts_with('-') && option.ends_with('c') => text.clone(),
+        words => {
+            let is_file = |word: &&String| !word.starts_with('-');
+            let path = match SHELLS.contains(&short(name)) {
+                true => words.iter().find(is_file).map(PathBuf::from),
+                false => crate::command::path_of(name),
+            };
+            let file = path.filter(|path| path.is_file()).and_then(|path| fs::File::open(path).ok());
+            let mut text = Vec::new();
+            let read = file.map(|file| file.take(MAX_SCRIPT_BYTES).read_to_end(&mut text));
+            read.map_or_else(String::new, |_| String::from_utf8_lossy(&text).into_owned())
+        }
+    };
+    let is_between = |letter: char| letter.is_whitespace() || ";&|()<>'\"`".contains(letter);
+    let each = text.split(is_between).filter(|word| !word.is_empty());
+    each.take(MAX_SCRIPT_WORDS).map(str::to_owned).collect()
 }
 
 /// Of a command that runs its program as another user, who has another manager.
@@ -147,30 +190,9 @@ fn of_running(directory: &Path) -> String {
     for process in processes().filter(Process::has_provider) {
         if process.uid != own && !is_for_all(directory) {
             others = others.or(Some(process));
-            continue;
+        } else {
+            return process.why(directory);
         }
-        let named = process.variable(RUNTIME_VARIABLE).filter(|named| named != directory);
-        if let Some(named) = named {
-            return format!(
-                "{process} looks for a manager in {0}; record there: {RUNTIME_VARIABLE}={0} trace record",
-                Shown(&named.display().to_string())
-            );
-        }
-        let is_there = || process.variable(RUNTIME_VARIABLE).is_some();
-        if !usual_directories().iter().any(|usual| usual == directory) && !is_there() {
-            return format!(
-                "{process} has an environment without {RUNTIME_VARIABLE}, and looks in the usual directories; record \
-                 there: env -u {RUNTIME_VARIABLE} trace record"
-            );
-        }
-        if process.has_other_files() {
-            return format!(
-                "{process} sees other files, as in a container or with a private /tmp; mount {} there, and name it in \
-                 {RUNTIME_VARIABLE}",
-                Shown(&directory.display().to_string())
-            );
-        }
-        return format!("{process} links a trace provider, and has made none; {}", process.call());
     }
     match others {
         Some(process) if process.uid == 0 => {
@@ -243,6 +265,31 @@ impl Process {
         };
         // A manager links one for itself.
         self.name() != "trace" && (self.executable().provider.is_some() || is_library())
+    }
+
+    /// Why it has not registered with the manager of a directory, though it has a provider.
+    fn why(&self, directory: &Path) -> String {
+        let named = self.variable(RUNTIME_VARIABLE);
+        if let Some(named) = named.as_ref().filter(|named| *named != directory) {
+            return format!(
+                "{self} looks for a manager in {0}; record there: {RUNTIME_VARIABLE}={0} trace record",
+                Shown(&named.display().to_string())
+            );
+        }
+        if named.is_none() && !usual_directories().iter().any(|usual| usual == directory) {
+            return format!(
+                "{self} has an environment without {RUNTIME_VARIABLE}, and looks in the usual directories; record \
+                 there: env -u {RUNTIME_VARIABLE} trace record"
+            );
+        }
+        if self.has_other_files() {
+            return format!(
+                "{self} sees other files, as in a container or with a private /tmp; mount {} there, and name it in \
+                 {RUNTIME_VARIABLE}",
+                Shown(&directory.display().to_string())
+            );
+        }
+        format!("{self} links a trace provider, and has made none; {}", self.call())
     }
 
     fn call(&self) -> String {

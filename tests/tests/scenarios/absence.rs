@@ -55,10 +55,18 @@ fn a_program_without_a_provider() {
     assert_eq!(world.said().matches("incomplete").count(), 2, "{}", world.said());
     world.run("printf '#!/bin/sh\\ntrue\\n' > script; chmod +x script");
     let said = cause(&mut world, "./trace record -- ./script");
-    assert!(
-        said.starts_with("script is a script, and no program that it ran has a trace provider; call "),
-        "{said}"
-    );
+    let none = "script is a script, and no program that it ran has registered: none that it names has a trace \
+                provider; call ";
+    assert!(said.starts_with(none), "{said}");
+    // One that is named in it, and ran in vain or not at all.
+    let named = " is a script that names ./emit, which links a trace provider and has not registered: it was not run, made \
+                 none, or looked for a manager elsewhere; record it alone: trace record -- ./emit";
+    world.run("printf '#!/bin/sh\\nfalse && ./emit 1 5\\ntrue\\n' > script");
+    for command in ["./script", "sh script", "sh -c 'true; false && ./emit 1 5; true'"] {
+        let said = cause(&mut world, &format!("./trace record -- {command}"));
+        let shell = if command == "./script" { "script" } else { "sh" };
+        assert_eq!(said, format!("{shell}{named}"));
+    }
     world.run("./trace record --duration 1s -o t.fxt");
     assert_eq!(line(&world), "no running program has a trace provider");
 }
@@ -134,6 +142,11 @@ fn a_program_with_another_place() {
     );
     assert!(said.starts_with("emit (pid "), "{said}");
     assert_helps(&mut world, "TRACE_RUNTIME_DIR=/run/elsewhere ./trace record");
+    // In a text of a shell's, too.
+    let said =
+        cause(&mut world, "./trace record -o t.fxt -- sh -c 'TRACE_RUNTIME_DIR=/run/elsewhere ./emit 1 5'");
+    let named = "sh has the program look for a manager in /run/elsewhere; record there: ";
+    assert_eq!(said, format!("{named}{help}"));
 }
 
 #[test]
@@ -171,6 +184,18 @@ fn a_program_without_its_environment() {
     world.run(
         "TRACE_RUNTIME_DIR=/run/own ./trace record -o t.fxt -- env -i TRACE_RUNTIME_DIR=/run/own ./emit 1 5",
     );
+    let said = cause(
+        &mut world,
+        "TRACE_RUNTIME_DIR=/run/own ./trace record -o t.fxt -- sh -c 'env -i ./emit 1 5; true'",
+    );
+    assert_eq!(said, expected.replace("env has", "sh has"));
+    // One that runs still.
+    world.run(
+        "TRACE_RUNTIME_DIR=/run/own ./trace record --duration 1s -o t.fxt -- \
+         sh -c 'sleep 5 | env -i ./emit 1 5 --wait'; [ $? = 5 ]",
+    );
+    let said = line(&world);
+    assert!(said.starts_with("emit (pid ") && said.contains(" has an environment without"), "{said}");
     // In the usual directory the environment does not matter.
     world.run("./trace record -o t.fxt -- env -i ./emit 1 5");
     assert_eq!(Archive::read(&world.sandbox.file("t.fxt")).events.len(), 14 * 5);
