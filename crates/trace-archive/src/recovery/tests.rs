@@ -194,6 +194,30 @@ fn a_manager_is_alive_if_its_process_is_and_holds_the_lock() {
     assert_eq!(One::new(&[], &[]).session().began(), UNIX_EPOCH + Duration::from_nanos(1));
 }
 
+/// Where no mark can be kept, a process is known by its number and its start.
+//= docs/recovery.md#a-sessions-directory
+#[test]
+fn a_number_that_is_used_again_holds_nothing() {
+    let own = std::process::id();
+    let started_ns = zx_sim::process::start_time(own.into()).unwrap() * 10_000_000;
+    let boot = zx_sim::ticks::boot_id();
+    let has_manager = |is_startup, boot_id: &str, boot_clock_ns| {
+        let mut info = SessionInfo::new(BufferMode::Oneshot, RATE, 1, Vec::new());
+        (info.is_startup, info.manager_pid) = (is_startup, own);
+        (info.boot_id, info.boot_clock_ns) = (boot_id.to_owned(), boot_clock_ns);
+        let one = One::with(info, &[0; 4096], &started());
+        std::fs::write(one.directory.join(LOCK_FILE), own.to_string()).unwrap();
+        one.session().has_manager()
+    };
+    assert!(has_manager(true, &boot, started_ns) && has_manager(true, &boot, u64::MAX));
+    assert!(!has_manager(true, &boot, started_ns - 1));
+    assert!(!has_manager(true, "another boot", u64::MAX));
+    // An earlier release did not write it; and a manager has a lock.
+    assert!(
+        has_manager(true, "", 0) && has_manager(false, &boot, 0) && has_manager(false, "another boot", 0)
+    );
+}
+
 /// Numbers of processes say nothing where the lock is marked: another pid namespace has the same ones.
 //= docs/recovery.md#a-sessions-directory
 #[test]

@@ -202,6 +202,8 @@ fn a_provider_that_does_not_start_in_time_joins_late() {
     let end = Some(ProviderDisposition::EndedBeforeStart);
     bench.written(A);
     assert_eq!(bench.missing, missing(LossCode::NOT_RECORDED, end));
+    let losses = |bench: &Bench| bench.core.ended(CLIENT)[0].losses.clone();
+    assert_eq!(losses(&bench), [Lost { reason: LossCode::NOT_RECORDED.0, records: 1 }]);
 }
 
 #[test]
