@@ -15,7 +15,7 @@ use crate::manifest::{Entry, FILE as MANIFEST_FILE, Manifest, ManifestError, Wri
 pub use join::ClientFile;
 pub use retention::{delete_blank, delete_expired};
 use session::session_directories;
-pub use session::{Now, Session, sessions};
+pub use session::{Now, Session, sessions, unreadable};
 pub use startups::recover_startups;
 use std::io;
 use std::os::unix::fs::MetadataExt;

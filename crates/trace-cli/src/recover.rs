@@ -1,5 +1,7 @@
 //! `trace recover`: recovers archives of interrupted recordings.
 
+mod listing;
+
 use crate::args::Recover;
 use crate::args::format::{Compression, Format, of_name};
 use crate::caller;
@@ -10,19 +12,18 @@ use crate::input::is_stdin;
 use crate::json;
 use crate::output::{OutputFile, remove_on_signal};
 use crate::record::destination::unused_names;
-use crate::stdio::{self, print, print_document, say};
+use crate::stdio::{self, print_document, say};
 use crate::summary;
-use indicatif::HumanBytes;
 use rustix::process::Uid;
 use std::collections::HashMap;
 use std::io::{BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use trace_analysis::check::{Limits, check};
 use trace_archive::manifest::{Manifest, SessionInfo};
 use trace_archive::problem;
 use trace_archive::recovery::{
-    self, ClientFile, Error, Leftover, Now, Piece, Recovered, Session, delete_blank, recover_startups,
+    self, ClientFile, Error, Leftover, Now, Recovered, Session, delete_blank, recover_startups,
 };
 use trace_format::shown::Shown;
 use trace_reader::Disorder;
@@ -31,13 +32,10 @@ use trace_reader::Disorder;
 const ENDING_WAIT: Duration = Duration::from_secs(10);
 const ENDING_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Widest column of a table: a recording may have thousands of programs.
-const MAX_WIDTH: usize = 200;
-
 /// Recovers an archive, lists recordings, or deletes them.
 pub fn run(options: &Recover) -> Result<(), Failure> {
     if options.list {
-        list(options)
+        listing::list(options)
     } else if options.delete {
         delete(options)
     } else {
@@ -130,6 +128,16 @@ fn settled(options: &Recover) -> Vec<Session> {
     }
 }
 
+/// Reports sessions whose manifests are damaged.
+fn report_unreadable(options: &Recover, known: &[Session]) {
+    for directory in looked_in(options).iter().flat_map(|directory| recovery::unreadable(directory, known)) {
+        say!(
+            "trace: {}: its manifest is damaged: the buffers there are kept, and cannot be recovered",
+            Shown(&directory.display().to_string())
+        );
+    }
+}
+
 fn nothing(options: &Recover) -> String {
     let found = format!("there is nothing to recover (looked in {})", looked(options));
     let is_elsewhere = connection::directories().iter().any(|directory| connection::is_roots(directory));
@@ -139,9 +147,12 @@ fn nothing(options: &Recover) -> String {
     found
 }
 
+fn looked_in(options: &Recover) -> Vec<PathBuf> {
+    options.directory.clone().map_or_else(connection::directories, |directory| vec![directory])
+}
+
 fn looked(options: &Recover) -> String {
-    let paths = options.directory.clone().map_or_else(connection::directories, |directory| vec![directory]);
-    paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
+    looked_in(options).iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
 }
 
 fn recover(options: &Recover) -> Result<(), Failure> {
@@ -166,6 +177,7 @@ fn recover(options: &Recover) -> Result<(), Failure> {
         )));
     }
     let mut found = settled(options);
+    report_unreadable(options, &found);
     let running = found.iter().find(|session| session.has_manager()).map(running);
     found.retain(Session::is_recoverable);
     if options.directory.is_none() && found.iter().any(Session::is_waiting) {
@@ -187,7 +199,7 @@ fn recover(options: &Recover) -> Result<(), Failure> {
         startups if startups.iter().all(is_startup) => startups,
         several => {
             several.iter().for_each(Session::announce);
-            stdio::report(&table(several));
+            stdio::report(&listing::table(several));
             let startup = if several.iter().any(is_startup) { ", or use --startup" } else { "" };
             return Err(Failure::new(format!(
                 "several recordings can be recovered; name the directory of one{startup}"
@@ -422,113 +434,8 @@ const UNSOUND: [&str; 11] = [
     "zero-words",
 ];
 
-fn list(options: &Recover) -> Result<(), Failure> {
-    let found = sessions(options);
-    if is_json(options) {
-        let list: Vec<_> = found.iter().map(machine).collect();
-        return json::print(&serde_json::Value::Array(list));
-    }
-    if found.is_empty() {
-        say!("trace: there is nothing to recover (looked in {})", looked(options));
-        return Ok(());
-    }
-    found.iter().filter(|session| session.is_waiting()).for_each(Session::announce);
-    print(&format!("{}{}", table(&found), pieces(&found)))
-}
-
 fn is_json(options: &Recover) -> bool {
     options.json || options.machine.is_some()
-}
-
-fn machine(session: &Session) -> serde_json::Value {
-    let providers: Vec<_> = session
-        .manifest
-        .buffers
-        .values()
-        .map(|buffer| {
-            let provider = &buffer.provider;
-            serde_json::json!({
-                "id": provider.id, "name": provider.name, "pid": provider.pid, "buffer_bytes": provider.bytes,
-                "is_archived": buffer.is_archived,
-            })
-        })
-        .collect();
-    let pieces: Vec<_> = session
-        .pieces()
-        .iter()
-        .map(|piece| {
-            let path = piece.path.display().to_string();
-            serde_json::json!({ "path": path, "bytes": piece.bytes, "provider": piece.provider })
-        })
-        .collect();
-    serde_json::json!({
-        "version": json::VERSION,
-        "pieces": pieces,
-        "directory": session.directory.display().to_string(),
-        "began_ns": session.manifest.session.wall_clock_ns,
-        "state": state(session),
-        "command_line": session.manifest.session.command_line,
-        "recovered": session.manifest.recovered,
-        "providers": providers,
-    })
-}
-
-fn state(session: &Session) -> &'static str {
-    if session.has_manager() {
-        "running"
-    } else if !session.is_recoverable() {
-        "nothing to recover"
-    } else if session.manifest.recovered.is_empty() {
-        "to be recovered"
-    } else {
-        "recovered"
-    }
-}
-
-/// A line for each file that holds a part of a recording.
-fn pieces(sessions: &[Session]) -> String {
-    let line = |session: &Session, piece: &Piece| {
-        let whose = match piece.provider.and_then(|id| session.manifest.buffers.get(&id)) {
-            Some(buffer) => format!("buffer of {} (pid {})", buffer.provider.name, buffer.provider.pid),
-            None => "the recording's own file".to_owned(),
-        };
-        let path = piece.path.display().to_string();
-        format!("{:>10}  {}  {}\n", HumanBytes(piece.bytes).to_string(), Shown(&path), Shown(&whose))
-    };
-    let lines = sessions
-        .iter()
-        .flat_map(|session| session.pieces().into_iter().map(move |piece| line(session, &piece)));
-    let lines: String = lines.collect();
-    if lines.is_empty() { lines } else { format!("\n{lines}") }
-}
-
-fn table(sessions: &[Session]) -> String {
-    let header = ["age", "state", "size", "providers", "directory"].map(str::to_owned);
-    let now = Now::read();
-    let rows: Vec<[String; 5]> = sessions
-        .iter()
-        .map(|session| {
-            let buffers = session.manifest.buffers.values();
-            let names: Vec<_> = buffers.map(|buffer| buffer.provider.name.clone()).collect();
-            let bytes = session.pieces().iter().map(|piece| piece.bytes).fold(0, u64::saturating_add);
-            [
-                age(session, &now),
-                state(session).to_owned(),
-                HumanBytes(bytes).to_string(),
-                Shown(&names.join(",")).to_string(),
-                Shown(&session.directory.display().to_string()).to_string(),
-            ]
-        })
-        .collect();
-    let all = || std::iter::once(&header).chain(&rows);
-    let width =
-        |column: usize| all().map(|row| row[column].chars().count()).max().unwrap_or(0).min(MAX_WIDTH);
-    let widths: Vec<usize> = (0..5).map(width).collect();
-    let line = |row: &[String; 5]| {
-        let cells: Vec<_> = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
-        format!("{}\n", cells.join("  ").trim_end())
-    };
-    all().map(line).collect()
 }
 
 fn delete(options: &Recover) -> Result<(), Failure> {

@@ -5,14 +5,14 @@ use crate::files;
 use crate::gave_up::{self, Note};
 use crate::manifest::{Buffer, Manifest, SessionInfo};
 use crate::missing::Missing;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use trace_format::buffer::{BufferMode, Layout};
+use trace_format::buffer::{BufferHeader, BufferMode, HEADER_BYTES, Layout, field};
 use zx_sim::{ProcessFd, Vmo, liveness, pid_namespace, process, ticks};
 
 /// A process id has fewer digits.
@@ -21,6 +21,8 @@ const MAX_LOCK_BYTES: u64 = 16;
 const MAX_ANNOUNCED_BYTES: u64 = 80;
 /// The unit of `stat`'s block counts.
 const BLOCK_BYTES: u64 = 512;
+/// Beginning of the names of buffers.
+const BUFFER_PREFIX: &str = "provider-";
 /// The unit of processes' start times: `USER_HZ` is 100 on all processors that Rust has a standard library
 /// for.
 const CLOCK_TICK_NS: u64 = 10_000_000;
@@ -50,6 +52,21 @@ impl Now {
         }
         wall.min(Duration::from_nanos(self.boot_clock_ns.saturating_sub(boot_clock_ns)))
     }
+}
+
+/// Whether a buffer says itself that it has this layout: the manifest, from which that is, may be damaged.
+fn is_of_layout(vmo: &Vmo, layout: &Layout) -> bool {
+    let expected = BufferHeader::initial_words(layout);
+    let mut bytes = [0; HEADER_BYTES];
+    let has_header = vmo.read_at(0, &mut bytes).is_ok();
+    let (words, _) = bytes.as_chunks();
+    let words = words.iter().map(|word| u64::from_le_bytes(*word));
+    let is_fixed =
+        |(index, _): &(usize, _)| matches!(*index, ..field::DURABLE_DATA_END | field::SLABS..field::FLAGS);
+    let is_equal = words.zip(expected).enumerate().filter(is_fixed).all(|(_, (found, word))| found == word);
+    // Without a header, nothing was ever written.
+    let is_new = bytes == [0; HEADER_BYTES];
+    has_header && (is_equal || is_new) && vmo.size().is_ok_and(|size| size == layout.total_bytes)
 }
 
 /// A session, as described by its directory.
@@ -134,6 +151,28 @@ pub fn sessions(runtime: &Path) -> Vec<Session> {
     all
 }
 
+/// The directories of sessions, or the session's that is named, of which no manifest says what is in their
+/// buffers: it was damaged. They are kept like others. `known` are the sessions there.
+#[must_use]
+pub fn unreadable(directory: &Path, known: &[Session]) -> Vec<PathBuf> {
+    let mut all = session_directories(directory).unwrap_or_default();
+    all.push(directory.to_owned());
+    let is_whole =
+        |session: &&Session| !session.manifest.session.is_startup || !session.manifest.buffers.is_empty();
+    let whole = known.iter().filter(is_whole).map(|session| session.directory.as_path());
+    let whole: HashSet<&Path> = whole.collect();
+    let has_buffer = |directory: &Path| {
+        let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+        let is_buffer = |entry: &std::fs::DirEntry| {
+            entry.file_name().to_string_lossy().starts_with(BUFFER_PREFIX)
+                && entry.metadata().is_ok_and(|found| found.blocks() > 0)
+        };
+        entries.into_iter().any(|entry| is_buffer(&entry))
+    };
+    all.retain(|directory| !whole.contains(directory.as_path()) && has_buffer(directory));
+    all
+}
+
 impl Session {
     /// Reads a session's directory.
     ///
@@ -168,8 +207,8 @@ impl Session {
             && !(self.manifest.session.is_startup && self.is_of_another(pid))
     }
 
-    /// Whether the process that has this number now is not the one that began to record itself: the number
-    /// was used again.
+    /// Whether the process that has this number now is not the one that began to record itself: that was in
+    /// another pid namespace, or the number was used again.
     fn is_of_another(&self, pid: u32) -> bool {
         let SessionInfo { boot_id, boot_clock_ns, .. } = &self.manifest.session;
         // An earlier release has not written it.
@@ -177,7 +216,9 @@ impl Session {
             return false;
         }
         let started_ns = process::start_time(pid.into()).map(|ticks| ticks.saturating_mul(CLOCK_TICK_NS));
-        *boot_id != ticks::boot_id() || started_ns.is_some_and(|started| started > *boot_clock_ns)
+        self.is_elsewhere()
+            || *boot_id != ticks::boot_id()
+            || started_ns.is_some_and(|started| started > *boot_clock_ns)
     }
 
     /// Whether no process of another pid namespace, whose numbers mean nothing here, can still record: where
@@ -236,6 +277,9 @@ impl Session {
             let layout = Layout::new(buffer.provider.bytes, session.mode().unwrap_or(BufferMode::Oneshot));
             let vmo = Vmo::open(&self.directory.join(buffer.provider.file_name())).ok();
             let (Ok(layout), Some(vmo)) = (layout, vmo) else { return false };
+            if !is_of_layout(&vmo, &layout) {
+                return false;
+            }
             // Most have events, which begin in the first slabs.
             let mut first = [0; 64];
             if vmo.read_at(layout.slab_words, &mut first).is_err() || first != [0; 64] {
@@ -246,6 +290,8 @@ impl Session {
         };
         session.is_startup
             && session.is_marked
+            // Without one, the manifest is damaged.
+            && !self.manifest.buffers.is_empty()
             && self.manifest.buffers.values().all(is_blank)
             && !self.has_manager()
     }

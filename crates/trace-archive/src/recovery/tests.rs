@@ -201,15 +201,18 @@ fn a_number_that_is_used_again_holds_nothing() {
     let own = std::process::id();
     let started_ns = zx_sim::process::start_time(own.into()).unwrap() * 10_000_000;
     let boot = zx_sim::ticks::boot_id();
-    let has_manager = |is_startup, boot_id: &str, boot_clock_ns| {
+    let namespace = zx_sim::pid_namespace::own_number();
+    let in_namespace = |namespace, is_startup, boot_id: &str, boot_clock_ns| {
         let mut info = SessionInfo::new(BufferMode::Oneshot, RATE, 1, Vec::new());
-        (info.is_startup, info.manager_pid) = (is_startup, own);
+        (info.is_startup, info.manager_pid, info.pid_namespace) = (is_startup, own, namespace);
         (info.boot_id, info.boot_clock_ns) = (boot_id.to_owned(), boot_clock_ns);
         let one = One::with(info, &[0; 4096], &started());
         std::fs::write(one.directory.join(LOCK_FILE), own.to_string()).unwrap();
         one.session().has_manager()
     };
+    let has_manager = |is_startup, boot_id: &str, at| in_namespace(namespace, is_startup, boot_id, at);
     assert!(has_manager(true, &boot, started_ns) && has_manager(true, &boot, u64::MAX));
+    assert!(in_namespace(0, true, &boot, u64::MAX) && !in_namespace(namespace + 1, true, &boot, u64::MAX));
     assert!(!has_manager(true, &boot, started_ns - 1));
     assert!(!has_manager(true, "another boot", u64::MAX));
     // An earlier release did not write it; and a manager has a lock.
@@ -296,7 +299,23 @@ fn a_program_without_an_event_leaves_nothing() {
     };
     let nothing = Image::sized(64 << 10, BufferMode::Oneshot).bytes;
     assert!(blank(&nothing, true));
-    assert!(!blank(&nothing, false) && !blank(&[], true));
+    // A manifest that is damaged: without its provider, or with another layout than the buffer's.
+    let circular = Image::sized(64 << 10, BufferMode::Circular).bytes;
+    let longer = [&nothing[..], &[0; 4096]].concat();
+    assert!(!blank(&circular, true) && !blank(&longer, true) && blank(&[0; 64 << 10], true));
+    let mut info = SessionInfo::new(BufferMode::Oneshot, RATE, 1, Vec::new());
+    (info.is_marked, info.is_startup) = (true, true);
+    let one = One::with(info, &nothing, &[]);
+    assert!(!delete_blank(&one.session()) && one.buffer().exists());
+    let found = |one: &One, at: &Path| unreadable(at, &sessions(one.runtime.path()));
+    let directory = [one.directory.clone()];
+    assert_eq!([found(&one, one.runtime.path()), found(&one, &one.directory)], [&directory, &directory]);
+    std::fs::write(one.directory.join(MANIFEST_FILE), "{").unwrap();
+    assert_eq!(found(&one, one.runtime.path()), directory);
+    std::fs::remove_file(one.buffer()).unwrap();
+    assert_eq!(found(&one, one.runtime.path()), Vec::<PathBuf>::new());
+    let one = One::new(&nothing, &started());
+    assert_eq!(found(&one, one.runtime.path()), Vec::<PathBuf>::new());
     let layout = Layout::new(64 << 10, BufferMode::Oneshot).unwrap();
     for (at, is_counted) in [
         (layout.slab_words, true),
