@@ -71,14 +71,6 @@ pub fn cause(directory: &Path, command: Option<Command<'_>>) -> String {
             && process.variable(RUNTIME_VARIABLE).as_deref() == Some(directory)
             && process.variable(RECORD_VARIABLE).is_some()
     };
-    // One that runs still and looks elsewhere, or that has none yet.
-    let is_deaf = |process: &Process| {
-        let is_new = process.started >= begun && (command.status.is_none() || !is_started(process));
-        is_new && process.has_provider()
-    };
-    if let Some(process) = processes().find(is_deaf) {
-        return process.why(directory);
-    }
     if command.status.is_some()
         && let Some(process) = processes().find(is_started)
     {
