@@ -191,6 +191,7 @@ fn register() -> Channel {
         numbers_threads: false,
         backs_buffer: false,
         redacts: false,
+        has_scopes: false,
         answers_dumps: false,
         command_line: None,
     };

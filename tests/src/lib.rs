@@ -9,6 +9,7 @@ pub mod catapult;
 pub mod client;
 pub mod compiled;
 pub mod corpus;
+pub mod deep;
 pub mod kernel;
 pub mod native;
 pub mod observer;

@@ -116,6 +116,7 @@ fn register_as(runtime: &Path, name: &str, release: Release) -> Option<(Channel,
         numbers_threads: false,
         backs_buffer: false,
         redacts: release == Release::This,
+        has_scopes: false,
         answers_dumps: false,
         command_line: None,
     };

@@ -97,7 +97,7 @@ const NOT_SHIPPED: [&str; 9] = [
 ];
 
 /// The only files with unsafe code.
-const UNSAFE: [&str; 50] = [
+const UNSAFE: [&str; 53] = [
     "crates/trace-c/src/abi.rs",
     "crates/trace-c/src/chromium.rs",
     "crates/trace-c/src/context.rs",
@@ -136,7 +136,10 @@ const UNSAFE: [&str; 50] = [
     "crates/trace-engine/src/site/section.rs",
     "crates/trace-engine/src/sys.rs",
     "crates/trace-engine/src/sys/elsewhere.rs",
+    "crates/trace-engine/src/thread/block.rs",
+    "crates/trace-engine/src/thread/open_scopes.rs",
     "crates/trace-engine/src/thread/registry.rs",
+    "crates/trace-engine/src/thread/scope_pages.rs",
     "crates/trace-provider/examples/tokio_loop.rs",
     "crates/trace-provider/src/linux/buffer.rs",
     "crates/trace-provider/src/linux/fork.rs",

@@ -6,7 +6,7 @@
 
 use clocks::Clocks;
 use nesting::OVERLAPPING;
-use spans::{CROSSING, EventPosition, MISMATCHED, MISMATCHED_ASYNC, Spans, Unmatched};
+use spans::{CROSSING, EventPosition, MISMATCHED, MISMATCHED_ASYNC, OPEN, Spans, Unmatched};
 use std::collections::BTreeMap;
 use std::io::Read;
 use trace_format::event::EventKind;
@@ -444,11 +444,11 @@ pub const TRUNCATED: &str = "truncated";
 
 /// Observations that are reported but are no problems.
 //= docs/check.md#remarks
-pub const REMARKS: [&str; 4] = [CROSSING, MISMATCHED_ASYNC, MISMATCHED, "no-rate"];
+pub const REMARKS: [&str; 5] = [CROSSING, MISMATCHED_ASYNC, MISMATCHED, "no-rate", OPEN];
 
 /// The names of all problems and remarks.
 //= docs/check.md#problems
-pub const KINDS: [&str; 37] = [
+pub const KINDS: [&str; 38] = [
     "clock-skew",
     "crossing-async",
     "damaged",
@@ -463,6 +463,7 @@ pub const KINDS: [&str; 37] = [
     "no-magic",
     "no-rate",
     "not-utf8",
+    OPEN,
     OVERLAPPING,
     "provider-event",
     "rates-differ",

@@ -229,6 +229,9 @@ impl Live {
         let is_poll = is_of_thread && poll_of(event).is_some();
         let open = Open { at, what, thread: point.thread, is_poll };
         let part = |is_end, id| Part { open, is_end, id };
+        if let Some(ending) = event.ending() {
+            return self.spans.unended(open, ending);
+        }
         let span = match event.kind {
             EventKind::DurationComplete { end } => self.spans.complete(open, end.to_nanos(event.time.rate).0),
             EventKind::DurationBegin => self.spans.part(part(false, None), &self.whats),

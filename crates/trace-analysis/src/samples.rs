@@ -181,6 +181,7 @@ impl<'a> Samples<'a> {
         let shape = match event.kind {
             EventKind::Instant { .. } => Shape::Instant,
             EventKind::DurationComplete { end } => Shape::Complete(end.to_nanos(event.time.rate).0),
+            EventKind::DurationBegin if event.ending().is_some() => Shape::Other,
             EventKind::DurationBegin => Shape::Begin,
             EventKind::DurationEnd => Shape::End,
             EventKind::AsyncBegin { id } => Shape::OperationBegin(id),

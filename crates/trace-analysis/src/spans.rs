@@ -11,6 +11,7 @@ use crate::names::{What, Whats};
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
 use std::io;
+use trace_format::scopes::Ending;
 use trace_format::units::Koid;
 use trace_model::{Begin, Ended, Interval, Nesting, OperationKey, Pairing, Root, Roots, Shape, poll_of};
 use trace_reader::sorter::Sorter;
@@ -23,6 +24,8 @@ const MAX_WAITING: usize = (64 << 20) / size_of::<Root<()>>();
 /// Those of one thread, at most and at least.
 const MAX_WAITING_OF_THREAD: usize = 8192;
 const MIN_WAITING_OF_THREAD: usize = 32;
+/// Begins of which the trace says why they have no end.
+const MAX_UNENDED: usize = 1_000_000;
 /// So many of them become one when there are too many.
 const MERGED: usize = 2;
 /// Where it stands that a duration that is sorted is a poll.
@@ -68,6 +71,8 @@ pub struct Unfinished {
     pub begin: u64,
     /// How it was recorded.
     pub shape: Shape,
+    /// Why it has no end, and how long it had lasted by then, in nanoseconds, as far as the trace says that.
+    pub ending: Option<(Ending, Option<u64>)>,
 }
 
 /// A span that has begun.
@@ -124,6 +129,8 @@ pub(crate) struct Spans<'a> {
     waiting_of_thread: usize,
     processes: HashMap<Koid, u32, RandomState>,
     pairing: Pairing<Begun>,
+    /// Begins that have no end, with the reason.
+    unended: Vec<(Open, (Ending, Option<u64>))>,
     /// Begins, ends and complete durations by their times.
     late: Option<Sorter>,
     /// Durations of threads whose durations are not in the order of their ends.
@@ -149,6 +156,7 @@ impl<'a> Spans<'a> {
             waiting_of_thread: MAX_WAITING_OF_THREAD,
             processes: HashMap::default(),
             pairing: Pairing::default(),
+            unended: Vec::new(),
             late: None,
             nesting: None,
             beside: Vec::new(),
@@ -248,6 +256,14 @@ impl<'a> Spans<'a> {
             return None;
         }
         self.matched(part, whats)
+    }
+
+    /// A begin that has no end: nothing that comes later ends it.
+    #[cold]
+    pub fn unended(&mut self, open: Open, ending: (Ending, Option<u64>)) {
+        if self.unended.len() < MAX_UNENDED {
+            self.unended.push((open, ending));
+        }
     }
 
     #[cold]
@@ -359,11 +375,12 @@ impl<'a> Spans<'a> {
 
     /// What has begun and not ended: durations by thread, then operations.
     pub fn unfinished(&self) -> impl Iterator<Item = Unfinished> + '_ {
-        let open = self.pairing.on_threads().map(|(_, begun)| (begun.open, begun.open.shape(true)));
-        let operations = self.pairing.operations().map(|begun| (begun.open, Shape::Operation));
-        open.chain(operations).map(|(open, shape)| {
+        let open = self.pairing.on_threads().map(|(_, begun)| (begun.open, begun.open.shape(true), None));
+        let operations = self.pairing.operations().map(|begun| (begun.open, Shape::Operation, None));
+        let unended = self.unended.iter().map(|(open, ending)| (*open, open.shape(true), Some(*ending)));
+        open.chain(operations).chain(unended).map(|(open, shape, ending)| {
             let Open { at: begin, what, thread, .. } = open;
-            Unfinished { what, thread, process: self.process(thread), begin, shape }
+            Unfinished { what, thread, process: self.process(thread), begin, shape, ending }
         })
     }
 }

@@ -6,8 +6,9 @@ use crate::quantiles::{Budget, Quantiles};
 use crate::spans::{Span, Unfinished};
 use crate::walk::{Sample, ThreadNames, Visitor, Walked, Walker, walk};
 use foldhash::fast::RandomState;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
+use trace_format::scopes::Ending;
 use trace_model::Shape;
 use trace_reader::{Disorder, Input, ReadError, Reader, Resolved};
 
@@ -65,6 +66,10 @@ pub struct Spread {
     pub quantiles: Quantiles,
     /// Those that have begun and not ended.
     pub unfinished: u64,
+    /// Those of them of which the trace says why.
+    pub open: BTreeMap<Ending, u64>,
+    /// The longest time that one of these had lasted by then, in nanoseconds.
+    pub open_for: Option<u64>,
 }
 
 impl Spread {
@@ -327,7 +332,12 @@ impl Visitor for Summing<'_> {
     fn unfinished(&mut self, open: &Unfinished, whats: &Whats) {
         let Unfinished { what, thread, process, shape, .. } = *open;
         if self.wants(what, whats) {
-            self.spread(Target { what, thread, process, shape }, whats).unfinished += 1;
+            let spread = self.spread(Target { what, thread, process, shape }, whats);
+            spread.unfinished += 1;
+            if let Some((ending, lasted)) = open.ending {
+                *spread.open.entry(ending).or_default() += 1;
+                spread.open_for = spread.open_for.max(lasted);
+            }
         }
     }
 

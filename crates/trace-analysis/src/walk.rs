@@ -251,7 +251,11 @@ impl<'a, V: Visitor> Walker<'a, V> {
             _ => return,
         };
         let is_poll = id.is_none() && !is_end && self.spans.is_poll(event);
-        let part = Part { open: Open { at, what, thread, is_poll }, is_end, id };
+        let open = Open { at, what, thread, is_poll };
+        if let Some(ending) = event.ending() {
+            return self.spans.unended(open, ending);
+        }
+        let part = Part { open, is_end, id };
         if let Some(span) = self.spans.part(part, &walked.whats) {
             self.visitor.span(&span, &walked.whats);
         }

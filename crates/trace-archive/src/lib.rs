@@ -11,6 +11,7 @@
 //! | [`manifest`] | the file beside the buffers that says what of them an archive has |
 //! | [`missing`] | programs of which an unknown part is missing |
 //! | [`gave_up`] | notes of programs that no manager knew of |
+//! | [`open_scopes`] | the scopes that a program had open |
 //! | [`own`] | what a program has recorded by itself |
 //! | [`recovery`] | joins the client's file and the buffers into one archive |
 //! | [`confirm`] | the client's confirmations of what it has written |
@@ -26,6 +27,7 @@ pub mod gave_up;
 pub mod losses;
 pub mod manifest;
 pub mod missing;
+pub mod open_scopes;
 pub mod own;
 mod problem;
 pub mod program_info;

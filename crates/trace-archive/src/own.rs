@@ -6,6 +6,7 @@ use crate::{framing, session_info};
 use std::io::{self, Write};
 use std::num::NonZeroU64;
 use std::path::Path;
+use trace_format::scopes::Ending;
 use trace_format::units::{ProviderId, Ticks, TicksPerSecond};
 use trace_protocol::BufferingMode;
 use trace_protocol::controller::ProviderStats;
@@ -42,6 +43,7 @@ pub fn write(
         period: None,
         may_be_blank: false,
         program: provider.program_info(),
+        ending: Some(if is_quiet { Ending::Stop } else { Ending::Snapshot }),
     };
     let mut batch = Vec::new();
     framing::magic(&mut batch);

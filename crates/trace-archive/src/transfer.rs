@@ -2,13 +2,15 @@
 
 use crate::framing;
 use crate::losses::{Losses, Reported};
+use crate::open_scopes::{OpenScopes, SharedScopes};
 use crate::problem;
 use crate::program_info::{self, ProgramInfo};
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::sync::Arc;
-use trace_format::buffer::HeaderError;
+use trace_format::buffer::{HeaderError, Layout};
 use trace_format::loss::LedgerRecord;
+use trace_format::scopes::Ending;
 use trace_format::units::{ProviderId, Ticks, TicksPerSecond};
 use trace_protocol::BufferingMode;
 use trace_protocol::controller::ProviderStats;
@@ -78,6 +80,9 @@ pub struct ProviderBuffer {
     pub may_be_blank: bool,
     /// What is known of its program, if the archive is to report it.
     pub program: Option<ProgramInfo>,
+    /// Why its open scopes have no end, once all of it is read; none if its program goes on in another
+    /// buffer.
+    pub ending: Option<Ending>,
 }
 
 /// The problem reported for a provider whose counters hold impossible values.
@@ -102,6 +107,8 @@ pub struct Progress {
     before: Found,
     /// The number of records that threads have generated, once a run is over.
     generated: Option<u64>,
+    /// What was open when the program went on from another buffer in this one.
+    handed_over: SharedScopes,
 }
 
 /// Counts of the records found in a provider's buffer.
@@ -169,8 +176,14 @@ impl Progress {
         Self { source: Some(vmo.into()), ..Self::default() }
     }
 
+    /// The program has gone on from one buffer in another, with these scopes open.
+    pub fn share(&mut self, open: SharedScopes) {
+        self.handed_over = open;
+    }
+
     /// The buffer is about to be cleared; the definitions too, or not.
     pub fn clear(&mut self, is_entire: bool) {
+        self.handed_over = SharedScopes::default();
         if let Some(reader) = &self.reader {
             self.before = self.before.plus(reader.findings());
         }
@@ -239,6 +252,8 @@ pub struct Transfer {
     seen_before: Option<u64>,
     /// Why the buffer could not be read to its end.
     problem: String,
+    /// What is open, as far as no record of it was seen.
+    open: OpenScopes,
 }
 
 impl Transfer {
@@ -252,6 +267,13 @@ impl Transfer {
             Part::Rest { is_quiet: false } => BufferPart::Rest(Activity::Live),
         };
         let mode = buffer.mode.into();
+        // Before the records: those of scopes that end meanwhile are found there.
+        let mut open = OpenScopes::default();
+        if let (Some(_), BufferPart::Rest(_)) = (buffer.ending, part)
+            && let (Some(source), Ok(layout)) = (&progress.source, Layout::new(buffer.size, mode))
+        {
+            open = OpenScopes::read(source, &layout);
+        }
         let begun = match (&mut progress.reader, &progress.source) {
             (Some(reader), _) => reader.begin(part),
             (None, Some(source)) => {
@@ -275,7 +297,7 @@ impl Transfer {
         // Records written meanwhile are in a tally and were not read, or the other way round.
         let adds_up = buffer.is_accounted && part == BufferPart::Rest(Activity::Quiet);
         let mut transfer =
-            Self { buffer, progress, adds_up, is_begun: false, seen_before, problem: String::new() };
+            Self { buffer, progress, adds_up, is_begun: false, seen_before, problem: String::new(), open };
         match begun {
             Ok(()) => {}
             Err(BufferError::Header(HeaderError::Magic { found: 0 })) if transfer.buffer.may_be_blank => {}
@@ -309,8 +331,19 @@ impl Transfer {
             }
             return true;
         };
+        let begin = out.len();
         let read = reader.read_batch(out).and_then(|goes_on| {
+            self.open.note_records(&out[begin..]);
+            progress.handed_over.with(|open| open.note_records(&out[begin..]));
             if !goes_on {
+                if let (Some(ending), true) = (self.buffer.ending, self.seen_before.is_some()) {
+                    let at = self.buffer.period.map(|period| Ticks(period.read));
+                    let rate = self.buffer.rate;
+                    let mut count = progress.handed_over.with(|open| open.write(ending, at, rate, out));
+                    count += self.open.write(ending, at, rate, out);
+                    // The collector's, and in the archive.
+                    progress.before.records += count;
+                }
                 let is_over = self.seen_before.is_some();
                 progress.losses.report(self.buffer.id, reader, is_over, out)?;
                 if is_over && self.adds_up {
@@ -379,8 +412,17 @@ impl Transfer {
     /// The findings, and the state that the next transfer resumes from. The caller fills in the provider and
     /// its disposition.
     pub fn into_stats(self) -> (ProviderStats, Progress) {
-        let mut stats = ProviderStats { problem: self.problem, ..ProviderStats::default() };
         let mut progress = self.progress;
+        let open_scopes = match (self.buffer.ending, self.buffer.period) {
+            (Some(Ending::Death), Some(period)) => {
+                let at = Ticks(period.read);
+                let in_words = |open: &OpenScopes| open.in_words(at, self.buffer.rate);
+                let both = [in_words(&self.open), progress.handed_over.with(|open| in_words(open))];
+                both.into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>().join("; ")
+            }
+            _ => String::new(),
+        };
+        let mut stats = ProviderStats { problem: self.problem, open_scopes, ..ProviderStats::default() };
         if let (Some(before), Some(reader)) = (self.seen_before, &progress.reader) {
             progress.kept += seen(reader) - before;
         }

@@ -116,6 +116,16 @@ impl<'a> Described<'a> {
         matches!(registration, Registration::Listed { .. }).then(|| unsafe { &*site })
     }
 
+    /// The same, whatever names the arguments have.
+    fn with_named_site(&self, call: impl FnOnce(&Site)) {
+        let SiteText { category, name } = self.text;
+        match self.enlist() {
+            Some(site) if site.category() == category && site.name() == name => call(site),
+            _ if !ffi::is_category_wanted(category) => {}
+            Some(_) | None => ffi::with_unlisted(self.text, &[], call),
+        }
+    }
+
     /// Calls a function with the site of the call, or one in its place: where the site is on no list, or was
     /// listed with other strings. Not if that is off.
     fn with_site(&self, write: impl FnOnce(&Site)) {
@@ -149,6 +159,20 @@ pub extern "C" fn trace_internal_stamp() -> u64 {
 
 pub extern "C" fn trace_internal_begin_scope(name: CStrRef<'_>) -> u64 {
     trace_engine::begin_scope(name.bytes()).0
+}
+
+pub extern "C" fn trace_internal_open_scope(call: Option<&Call<'_>>, start: u64) -> u64 {
+    let mut scope = 0;
+    if let Some(call) = call {
+        // SAFETY: no names are read.
+        let described = unsafe { Described::new(call, 0) };
+        described.with_named_site(|site| scope = ffi::open_scope(site, start));
+    }
+    scope
+}
+
+pub extern "C" fn trace_internal_close_scope(scope: u64) {
+    ffi::close_scope(scope);
 }
 
 pub extern "C" fn trace_internal_is_on(call: Option<&Call<'_>>, count: usize) -> bool {

@@ -77,6 +77,8 @@ exports! {
     events {
         fn trace_internal_stamp() -> u64;
         fn trace_internal_begin_scope(name: CStrRef<'_>) -> u64;
+        fn trace_internal_open_scope(call: Option<&Call<'_>>, start: u64) -> u64;
+        fn trace_internal_close_scope(scope: u64);
         fn trace_internal_is_on(call: Option<&Call<'_>>, count: usize) -> bool;
         fn trace_internal_write_event(call: Option<&Call<'_>>, event: Option<&RawEvent>, values: ArrayPtr<'_, ArgValue<'_>>, count: usize);
         fn trace_internal_write_blob_event(call: Option<&Call<'_>>, blob: ArrayPtr<'_, u8>, size: usize, count: usize, values: ArrayPtr<'_, ArgValue<'_>>);

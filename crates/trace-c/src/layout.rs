@@ -24,6 +24,10 @@ pub struct Process {
 /// A program that carries another layout refers to another name. Where several copies have it, the loader may
 /// have all of them use one: so all store the same.
 #[unsafe(no_mangle)]
+pub static trace_internal_layout_2: Process = Process { thread_offset: AtomicIsize::new(0) };
+
+/// The same, of programs that carry nothing of open scopes.
+#[unsafe(no_mangle)]
 pub static trace_internal_layout_1: Process = Process { thread_offset: AtomicIsize::new(0) };
 
 /// Where this copy's thread-local is from the thread pointer; 0 where that is not the same in each thread.
@@ -37,6 +41,7 @@ pub fn own_offset(is_in_executable: bool) -> isize {
 /// too, and be fast already.
 pub fn publish(offset: isize) {
     trace_internal_layout_1.thread_offset.store(offset, Ordering::Relaxed);
+    trace_internal_layout_2.thread_offset.store(offset, Ordering::Relaxed);
 }
 
 /// Has to be called, in the elected copy, before a site is enlisted. Without an offset no site that has

@@ -8,12 +8,14 @@ use crate::exit::Failure;
 use crate::input::{open, stopped};
 use crate::stdio;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use trace_analysis::cost::EventCosts;
 use trace_analysis::pattern::Pattern;
 use trace_analysis::stats::{By, Counter, Instants, Options as Selection, Row, Spread, Stats};
 use trace_analysis::walk::Walked;
+use trace_format::scopes::Ending;
 use trace_format::shown::Shown;
 
 /// The percentiles that are shown.
@@ -147,7 +149,7 @@ fn human(stats: &Stats, options: &Options) -> String {
         text += &format!("{title}\n{}{}", table(&header, &cells.collect::<Vec<_>>(), texts), more(hidden));
         let unfinished: u64 = rows.iter().map(|row| row.spread.unfinished).sum();
         if unfinished > 0 {
-            text += &format!("  not ended: {unfinished}\n");
+            text += &format!("  not ended: {unfinished}{}\n", why_open(rows));
         }
     }
     text += &instants(stats, options);
@@ -163,6 +165,19 @@ fn human(stats: &Stats, options: &Options) -> String {
         }
     }
     text
+}
+
+/// What the trace says of spans that have not ended.
+fn why_open(rows: &[Row]) -> String {
+    let mut reasons = BTreeMap::<Ending, u64>::new();
+    for (ending, count) in rows.iter().flat_map(|row| &row.spread.open) {
+        *reasons.entry(*ending).or_default() += count;
+    }
+    let mut parts: Vec<String> =
+        reasons.iter().map(|(ending, count)| format!("{count} {}", ending.text())).collect();
+    let longest = rows.iter().filter_map(|row| row.spread.open_for).max();
+    parts.extend(longest.map(|longest| format!("the longest for {} by then", duration(longest as f64))));
+    if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) }
 }
 
 /// What tracing itself has taken.

@@ -63,6 +63,10 @@ impl Summary<'_> {
                 text.push_str(&format!("trace: {warning}\n"));
             }
         }
+        for provider in self.providers.iter().filter(|provider| !provider.open_scopes.is_empty()) {
+            let (end, open) = (Shown(&provider.disposition), Shown(&provider.open_scopes));
+            text.push_str(&format!("trace: {}: {end}; {open}\n", rows::label(&[provider])));
+        }
         for (problem, with_it) in problems(self.providers) {
             // The manager's directory is the client's choice.
             let is_full = with_it.iter().any(|provider| provider.is_out_of_space);

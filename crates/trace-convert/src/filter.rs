@@ -101,6 +101,7 @@ impl KeptBegins {
         let Self { numbers, pairing } = self;
         let mut number = || numbers.number(event.thread, MAX_THREADS);
         match event.kind {
+            EventKind::DurationBegin if event.ending().is_some() => {}
             EventKind::DurationBegin => {
                 number().map(|thread| pairing.begin(thread, is_kept));
             }

@@ -124,6 +124,7 @@ pub const TABLES: [Table; 15] = {
                 ("kind", Text),
                 ("operation_id", Unsigned),
                 ("parent_operation_id", Unsigned),
+                ("end_reason", Text),
             ],
         },
         Table {

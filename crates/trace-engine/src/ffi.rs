@@ -3,6 +3,7 @@
 #![allow(unsafe_code)]
 
 pub use crate::record::arguments::GivenValues;
+pub use crate::record::privacy::REDACTED;
 pub use crate::record::raw::{
     WriteResult, add_losses, count_too_large, current_process, current_thread, durable_room,
     is_category_wanted, is_private, literal_index, send_alert, string_index, try_write_record,
@@ -16,7 +17,19 @@ pub use crate::site::dynamic_sites::{
     Registration, SiteText, is_described_by, unregister_module, with_unlisted, with_unlisted_constants,
 };
 use crate::site::{ArgName, Site, dynamic_sites};
+use crate::thread::registry;
 pub use crate::thread::registry::{mirror_current_thread, update_mirror};
+
+/// A scope of a site begins at this moment of the calling thread. What its end passes on to [`close_scope`].
+#[must_use]
+pub fn open_scope(site: &Site, start: u64) -> u64 {
+    crate::record::open_scope::open(site, start, None)
+}
+
+/// A scope of the calling thread ends whose record is written.
+pub fn close_scope(scope: u64) {
+    registry::current().scopes().end(scope);
+}
 
 /// Registers a site of a program in another language, if it is new. `handle` is a number of its module's own.
 ///

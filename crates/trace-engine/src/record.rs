@@ -16,6 +16,8 @@ pub(crate) mod library_values;
 #[cfg(not(modelled))]
 pub(crate) mod mirror;
 #[cfg(not(modelled))]
+pub(crate) mod open_scope;
+#[cfg(not(modelled))]
 pub(crate) mod other_records;
 pub(crate) mod privacy;
 pub(crate) mod processor_time;

@@ -164,6 +164,12 @@ impl SiteState {
     pub(crate) const fn is_fast(self) -> bool {
         self.0 & FAST != 0
     }
+
+    /// The word of a site that may take it, which has the references of category and name in its upper half.
+    #[inline(always)]
+    pub(crate) const fn word(self) -> u64 {
+        self.0
+    }
 }
 
 impl Site {

@@ -122,24 +122,29 @@ pub(crate) fn thread_exists(thread_id: u32) -> bool {
     unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread_id, 0) == 0 }
 }
 
-/// Whole pages of zeroed private memory that reads as zero in a forked child.
-pub(crate) fn map_wiped_on_fork(bytes: usize) -> *mut u8 {
+/// Whole pages of zeroed private memory, of which nothing is allocated; null if there are none.
+pub(crate) fn map_zeros(bytes: usize) -> *mut u8 {
     // SAFETY: a fresh anonymous mapping wherever the kernel likes (S1).
-    unsafe {
-        let memory = libc::mmap(
-            core::ptr::null_mut(),
-            bytes,
-            libc::PROT_READ | libc::PROT_WRITE,
-            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
-            -1,
-            0,
-        );
-        if memory == libc::MAP_FAILED {
-            return core::ptr::null_mut();
-        }
-        libc::madvise(memory, bytes, libc::MADV_WIPEONFORK);
-        memory.cast()
+    let memory = unsafe { map_anonymous(core::ptr::null_mut(), bytes, 0) };
+    if memory == libc::MAP_FAILED { core::ptr::null_mut() } else { memory.cast() }
+}
+
+/// The same, which reads as zero in a forked child.
+pub(crate) fn map_wiped_on_fork(bytes: usize) -> *mut u8 {
+    let memory = map_zeros(bytes);
+    if !memory.is_null() {
+        // SAFETY: a mapping of ours (S1).
+        unsafe { libc::madvise(memory.cast(), bytes, libc::MADV_WIPEONFORK) };
     }
+    memory
+}
+
+/// # Safety
+/// With `MAP_FIXED` there is a mapping of ours, of which no code relies on what it holds.
+unsafe fn map_anonymous(at: *mut c_void, bytes: usize, flags: libc::c_int) -> *mut c_void {
+    let flags = flags | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    // SAFETY: the caller's.
+    unsafe { libc::mmap(at, bytes, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0) }
 }
 
 /// Gives such pages back.
@@ -195,16 +200,7 @@ pub(crate) fn populate(address: usize, bytes: usize) -> bool {
 /// It is a mapping of this process, and no code relies on what it holds.
 pub(crate) unsafe fn map_anew(mapping: *mut u8, bytes: usize) {
     // SAFETY: as the caller promises; every word of it stays valid.
-    unsafe {
-        libc::mmap(
-            mapping.cast(),
-            bytes,
-            libc::PROT_READ | libc::PROT_WRITE,
-            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED,
-            -1,
-            0,
-        );
-    }
+    unsafe { map_anonymous(mapping.cast(), bytes, libc::MAP_FIXED) };
 }
 
 /// Key of the exit notice, once [`install_notices`] made it.

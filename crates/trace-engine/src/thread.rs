@@ -3,6 +3,9 @@
 
 pub(crate) mod begins;
 pub(crate) mod block;
+pub(crate) mod open_scopes;
 pub(crate) mod open_slab;
 #[cfg_attr(modelled, path = "../tests/models/registry.rs")]
 pub(crate) mod registry;
+#[cfg(not(modelled))]
+pub(crate) mod scope_pages;

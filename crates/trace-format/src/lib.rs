@@ -30,6 +30,7 @@ pub mod program_info;
 pub mod record;
 pub mod refs;
 pub mod scheduling;
+pub mod scopes;
 pub mod shown;
 pub mod sink;
 pub mod slab;

@@ -206,6 +206,8 @@ impl OddFinder {
                 let end = Time { ticks: end, ..event.time }.nanos().0;
                 self.complete(event.thread, at, end.max(at));
             }
+            // It comes when it is known that there is no end.
+            EventKind::DurationBegin if event.ending().is_some() => {}
             EventKind::DurationBegin => self.begin(event.thread, at),
             EventKind::DurationEnd => self.end(event.thread, at),
             EventKind::AsyncBegin { id } => {

@@ -33,6 +33,8 @@ const THREAD_TIME: Field = Field::new(7, "thread_time");
 const TAKES_STARTUP: Field = Field::new(8, "takes_startup");
 const MIRROR_MARKERS: Field = Field::new(9, "mirror_markers");
 const PRIVACY: Field = Field::new(10, "privacy");
+const SCOPE_BYTES: Field = Field::new(11, "scope_bytes");
+const TAKES_SCOPES: Field = Field::new(12, "takes_scopes");
 
 const DISPOSITION: Field = Field::new(1, "buffer_disposition");
 const ADDITIONAL_CATEGORIES: Field = Field::new(2, "additional_categories");
@@ -119,6 +121,12 @@ pub struct ProviderConfig<H> {
     pub mirror_markers: bool,
     /// Whether the provider records only texts that its call sites mark as literals. Default false.
     pub privacy: bool,
+    /// Bytes at the end of the VMO that are pages for open scopes, and no part of the buffer; 0 without them.
+    //= docs/buffer.md#open-scopes
+    pub scope_bytes: u64,
+    /// Whether the manager takes a buffer with such pages by [`ProviderResponse::HandOver`]. Managers of
+    /// older releases do not report it.
+    pub takes_scopes: bool,
 }
 
 /// Provider → manager.
@@ -238,6 +246,8 @@ impl<H> ProviderConfig<H> {
         table.put_some(TAKES_STARTUP, self.takes_startup.then_some(&true));
         table.put_some(MIRROR_MARKERS, self.mirror_markers.then_some(&true));
         table.put_some(PRIVACY, self.privacy.then_some(&true));
+        table.put_some(SCOPE_BYTES, (self.scope_bytes > 0).then_some(&self.scope_bytes));
+        table.put_some(TAKES_SCOPES, self.takes_scopes.then_some(&true));
         Ok((INITIALIZE, table, vec![self.buffer, self.fifo]))
     }
 
@@ -257,6 +267,8 @@ impl<H> ProviderConfig<H> {
             takes_startup: table.find(TAKES_STARTUP)?.unwrap_or(false),
             mirror_markers: table.find(MIRROR_MARKERS)?.unwrap_or(false),
             privacy: table.find(PRIVACY)?.unwrap_or(false),
+            scope_bytes: table.find(SCOPE_BYTES)?.unwrap_or(0),
+            takes_scopes: table.find(TAKES_SCOPES)?.unwrap_or(false),
         })
     }
 }

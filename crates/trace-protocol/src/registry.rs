@@ -30,6 +30,7 @@ const ANSWERS_DUMPS: Field = Field::new(10, "answers_dumps");
 const COMMAND_LINE: Field = Field::new(11, "command line bytes");
 const BACKS_BUFFER: Field = Field::new(12, "backs_buffer");
 const REDACTS: Field = Field::new(13, "redacts");
+const HAS_SCOPES: Field = Field::new(14, "has_scopes");
 
 const STATUS: Field = Field::new(1, "status");
 const STARTED: Field = Field::new(2, "started");
@@ -89,6 +90,9 @@ pub struct Registration<H> {
     /// It can leave texts out of a private recording. Providers of older releases, which do not report it,
     /// are not recorded then.
     pub redacts: bool,
+    /// It writes its open scopes into pages behind its buffer. Providers of older releases, which do not
+    /// report it, would take these for a part of the buffer.
+    pub has_scopes: bool,
 }
 
 /// Name of a file that exists in the runtime directory while every program that may register there is being
@@ -187,6 +191,7 @@ impl<H> Message<H> for RegistryRequest<H> {
         table.put_some(COMMAND_LINE, registration.command_line.as_ref());
         table.put_some(BACKS_BUFFER, registration.backs_buffer.then_some(&true));
         table.put_some(REDACTS, registration.redacts.then_some(&true));
+        table.put_some(HAS_SCOPES, registration.has_scopes.then_some(&true));
         method.encode(txid, table.finish(), [registration.provider].into_iter().chain(answer).collect())
     }
 
@@ -221,6 +226,7 @@ impl<H> Message<H> for RegistryRequest<H> {
             command_line: table.string(COMMAND_LINE, MAX_PROVIDER_COMMAND_LINE_BYTES)?,
             backs_buffer: table.find(BACKS_BUFFER)?.unwrap_or(false),
             redacts: table.find(REDACTS)?.unwrap_or(false),
+            has_scopes: table.find(HAS_SCOPES)?.unwrap_or(false),
         };
         let request = match answer {
             Some(answer) => RegistryRequest::RegisterProviderThrough(registration, answer),

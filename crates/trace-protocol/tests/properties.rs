@@ -55,6 +55,7 @@ fn registration() -> impl Strategy<Value = Registration<H>> {
             answers_dumps: pid % 11 == 0,
             backs_buffer: pid % 17 == 0,
             redacts: pid % 19 == 0,
+            has_scopes: pid % 23 == 0,
             command_line: (pid % 13 == 0).then(|| "app --verbose".to_owned()),
         })
 }
@@ -81,6 +82,8 @@ fn provider_request() -> impl Strategy<Value = ProviderRequest<H>> {
                         takes_startup: rate % 5 == 0,
                         mirror_markers: rate % 7 == 0,
                         privacy: rate % 11 == 0,
+                        scope_bytes: rate % 13,
+                        takes_scopes: rate % 17 == 0,
                     },
                 }
             }),
@@ -202,6 +205,7 @@ fn stats() -> impl Strategy<Value = ProviderStats> {
                 recorded_ns: counts[5],
                 ended_ticks: counts[0],
                 is_out_of_space: id % 2 == 0,
+                open_scopes: if id % 3 == 0 { String::new() } else { "thread 7".to_owned() },
                 disposition,
                 problem,
             }

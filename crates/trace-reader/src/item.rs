@@ -16,6 +16,7 @@ pub use trace_format::function::FunctionRecord;
 pub use trace_format::loss::{LedgerRecord, LossRecord};
 pub use trace_format::profiler::ProfilerKind;
 pub use trace_format::scheduling::ThreadState;
+use trace_format::scopes::{END_ARGUMENT, Ending, LASTED_ARGUMENT};
 pub use trace_format::units::{Koid, Nanos, Offset, ProviderId, Scale, Thread, Ticks, TicksPerSecond, Words};
 
 /// The text for a string that was not defined.
@@ -309,6 +310,25 @@ pub struct Event<'a> {
     pub arguments: Arguments<'a>,
     /// The keys of category and name.
     pub keys: (TextKey, TextKey),
+}
+
+impl Event<'_> {
+    /// Why a slice that begins here has no end, if its recorder has said so, and how long it had lasted by
+    /// then in nanoseconds, if that is known.
+    //= docs/format.md#open-scopes
+    #[inline]
+    #[must_use]
+    pub fn ending(&self) -> Option<(Ending, Option<u64>)> {
+        if self.kind != EventKind::DurationBegin || self.arguments.is_empty() {
+            return None;
+        }
+        let Some(Value::String(text)) = self.arguments.find(END_ARGUMENT) else { return None };
+        let lasted = match self.arguments.find(LASTED_ARGUMENT) {
+            Some(Value::Uint64(lasted)) => Some(lasted),
+            _ => None,
+        };
+        Some((Ending::of(text.as_bytes())?, lasted))
+    }
 }
 
 impl PartialEq for Event<'_> {

@@ -57,6 +57,7 @@ pub use pid_namespace::{PidNamespace, ThreadNumbers};
 pub use process::{ProcessFd, process_koid, process_name, thread_koid, thread_name};
 pub use runtime_dir::{Lock, RuntimeDir};
 pub use socket::Socket;
+pub use sys::map_over;
 pub use unread::unread;
 pub use vmo::{Backing, Mapping, Vmo, available_in, file_size_limit};
 pub use wait::{Event, Signals, WaitSet, Waker, wait_one};

@@ -395,3 +395,28 @@ pub(crate) fn perf_time_conversion() -> Option<(u32, u16)> {
 pub(crate) fn perf_time_conversion() -> Option<(u32, u16)> {
     None
 }
+
+/// Maps a part of a [VMO](crate::Vmo) over other memory, shared and writable. False if that is not possible.
+///
+/// # Safety
+/// `memory` is the page-aligned start of a mapping of this process that has as many bytes, of which no code
+/// relies on what they hold.
+#[must_use]
+pub unsafe fn map_over(vmo: &impl AsFd, memory: *mut u8, part: core::ops::Range<u64>) -> bool {
+    let (Ok(bytes), Ok(offset)) = (usize::try_from(part.end - part.start), libc::off_t::try_from(part.start))
+    else {
+        return false;
+    };
+    // SAFETY: the caller's.
+    let mapped = unsafe {
+        libc::mmap(
+            memory.cast(),
+            bytes,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_SHARED | libc::MAP_FIXED,
+            vmo.as_fd().as_raw_fd(),
+            offset,
+        )
+    };
+    mapped != libc::MAP_FAILED
+}

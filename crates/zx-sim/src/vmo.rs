@@ -214,6 +214,16 @@ impl Vmo {
         }
     }
 
+    /// Makes the file shorter. No process may have the rest mapped.
+    ///
+    /// # Errors
+    /// The operating system's error; this handle may be [read-only](Vmo::into_read_only).
+    pub fn shorten(&self, size: u64) -> Result<()> {
+        let cannot = |source| Error::io("cannot make a vmo shorter", source);
+        let writable = self.reopened(OpenOptions::new().write(true)).map_err(cannot)?;
+        writable.set_len(size).map_err(cannot)
+    }
+
     /// Puts the VMO into a message.
     #[must_use]
     pub fn into_handle(self) -> Handle {
@@ -335,26 +345,23 @@ impl Vmo {
     /// # Errors
     /// The memory cannot be mapped.
     pub fn map(&self) -> Result<Mapping> {
-        self.map_as(MmapOptions::new().populate())
+        self.map_first(self.size()?, false)
     }
 
-    /// As [`Vmo::map`], but allocates nothing. A store where the VMO is not backed ends the process if the
-    /// file system is full.
+    /// The same, of this many bytes from the beginning. A sparse mapping allocates nothing: a store where the
+    /// VMO is not backed ends the process if the file system is full.
     ///
     /// # Errors
     /// The memory cannot be mapped.
-    pub fn map_sparse(&self) -> Result<Mapping> {
-        self.map_as(&mut MmapOptions::new())
-    }
-
-    fn map_as(&self, options: &mut MmapOptions) -> Result<Mapping> {
-        // Else it would be looked up by a call that filters forbid.
-        let size = usize::try_from(self.size()?).unwrap_or(usize::MAX);
-        options
-            .len(size)
-            .map_raw(&self.file)
-            .map(Mapping)
-            .map_err(|source| Error::io("cannot map a vmo", source))
+    pub fn map_first(&self, bytes: u64, is_sparse: bool) -> Result<Mapping> {
+        let mut options = MmapOptions::new();
+        if !is_sparse {
+            options.populate();
+        }
+        // Without a length it would be looked up by a call that filters forbid.
+        options.len(usize::try_from(bytes).unwrap_or(usize::MAX));
+        let mapped = options.map_raw(&self.file);
+        mapped.map(Mapping).map_err(|source| Error::io("cannot map a vmo", source))
     }
 
     /// The same memory by an open file of its own, which is [marked](liveness) as in use, for processes that

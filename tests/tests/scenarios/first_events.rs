@@ -168,6 +168,7 @@ fn registration(provider: Channel) -> Registration<Handle> {
         numbers_threads: false,
         backs_buffer: false,
         redacts: false,
+        has_scopes: false,
         answers_dumps: false,
         command_line: None,
     }

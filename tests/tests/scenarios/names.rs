@@ -112,6 +112,7 @@ fn register_in_vain(sandbox: &Sandbox) -> Channel {
         numbers_threads: false,
         backs_buffer: false,
         redacts: false,
+        has_scopes: false,
         answers_dumps: false,
         command_line: None,
     };

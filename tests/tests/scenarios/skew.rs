@@ -102,6 +102,7 @@ fn later(theirs: Channel, protocol: VersionRange, buffer_header: VersionRange) -
         numbers_threads: false,
         backs_buffer: false,
         redacts: false,
+        has_scopes: false,
         answers_dumps: false,
         command_line: None,
     }

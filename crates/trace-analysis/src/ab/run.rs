@@ -8,6 +8,7 @@ use crate::stats::Spread;
 use crate::walk::{Sample, Visitor, walk};
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
+use trace_format::scopes::Ending;
 use trace_model::Shape;
 use trace_reader::{Disorder, ReadError};
 
@@ -171,7 +172,9 @@ impl Visitor for Summing {
 
     fn unfinished(&mut self, open: &Unfinished, _whats: &Whats) {
         if open.shape != Shape::Poll {
-            self.spreads.entry((open.what, open.shape == Shape::Operation)).or_default().unfinished += 1;
+            let is_left_out = open.ending.is_some_and(|(ending, _)| ending != Ending::Death);
+            let spread = self.spreads.entry((open.what, open.shape == Shape::Operation)).or_default();
+            spread.unfinished += u64::from(!is_left_out);
         }
     }
 

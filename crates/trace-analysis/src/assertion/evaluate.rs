@@ -13,6 +13,7 @@ use crate::spans::{Span, Unfinished};
 use crate::walk::{Sample, Visitor, Walked, walk};
 use std::collections::HashMap;
 use std::io::{self, Read};
+use trace_format::scopes::Ending;
 use trace_format::units::Offset;
 use trace_model::Shape;
 use trace_reader::sorter::Sorter;
@@ -112,6 +113,8 @@ struct Values {
     /// Instants, and spans that have not ended: they count, and have no duration.
     without: u64,
     unfinished: u64,
+    /// How long the longest of all that have not ended had lasted, in nanoseconds.
+    open_for: Option<u64>,
     sum: f64,
     min: f64,
     max: f64,
@@ -280,6 +283,12 @@ impl Evaluation {
             Some(value) if why.is_empty() && operator.holds(value, limit) => Verdict::Passed,
             _ => Verdict::Incomplete,
         };
+        // What breaks a limit need not have ended.
+        let is_kept = value.is_some_and(|value| operator.holds(value, limit));
+        let value = match verdict {
+            Verdict::Failed if (value.is_none() || is_kept) && bounds.low.is_finite() => Some(bounds.low),
+            _ => value,
+        };
         if verdict != Verdict::Incomplete {
             why.clear();
         }
@@ -317,6 +326,15 @@ impl Evaluation {
                 count => format!("{count} of them have not ended"),
             });
         }
+        // Those that had not ended are left out, and had lasted so long by then.
+        let open_for = match (function, source) {
+            (Function::Max, Source::Events(_)) => values.open_for.map(|nanos| nanos as f64),
+            _ => None,
+        };
+        let with_open = |bounds: Bounds| match open_for {
+            Some(open) if open > bounds.low => Bounds::at_least(open),
+            _ => bounds,
+        };
         let is_missing = values.selected == 0;
         if value.is_none() {
             let what = match (function, source) {
@@ -328,13 +346,13 @@ impl Evaluation {
                 _ => "none of them has a duration",
             };
             why.insert(0, what.to_owned());
-            return (None, Bounds::ANY, why, is_missing);
+            return (None, with_open(Bounds::ANY), why, is_missing);
         }
         let bounds = match (why.is_empty(), value) {
             (true, Some(value)) => Bounds::exactly(value),
             _ => values.bounds(function, source, has_losses),
         };
-        (value, bounds, why, is_missing)
+        (value, with_open(bounds), why, is_missing)
     }
 }
 
@@ -481,6 +499,13 @@ impl Visitor for Collecting {
             if !matches!(kept.source, Source::Counter(..)) && kept.selects(open.what, open.shape) {
                 kept.values.selected += 1;
                 kept.values.without += u64::from(!is_gap);
+                if let Some((ending, lasted)) = open.ending {
+                    kept.values.open_for = kept.values.open_for.max(lasted);
+                    // The recording is complete without its end.
+                    if ending != Ending::Death {
+                        continue;
+                    }
+                }
                 kept.values.unfinished += 1;
             }
         }

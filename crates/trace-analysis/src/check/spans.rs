@@ -27,6 +27,9 @@ pub(super) const MISMATCHED_ASYNC: &str = "mismatched-async-end";
 /// The remark about operations that end in another process than they began in.
 pub(super) const CROSSING: &str = "crossing-async";
 
+/// The remark about slices that had not ended when the recording, the program or the thread did.
+pub(super) const OPEN: &str = "open-scope";
+
 /// Threads that are distinguished.
 const MAX_THREADS: usize = 1 << 20;
 
@@ -118,6 +121,12 @@ impl<'a> Spans<'a> {
         let Event { thread, time, category, name, .. } = *event;
         if self.is_full {
             return;
+        }
+        if let Some((ending, lasted)) = event.ending() {
+            let Thread { process, thread } = thread;
+            let after = lasted.map_or_else(String::new, |lasted| format!(", after {lasted} ns"));
+            let text = format!("{name:?} on thread {process}/{thread}: {}{after}", ending.text());
+            return found((OPEN, text));
         }
         let place = EventPosition { offset, provider };
         let part = |is_end, id| {

@@ -220,7 +220,8 @@ fn what_comes_late_is_sorted_and_keeps_all_that_it_says() {
         span(a, late, Shape::Complete, 0, 20, 10),
     ];
     assert_eq!(ended, expected);
-    let open = |what, thread, begin, shape| Unfinished { what, thread, process: 0, begin, shape };
+    let open =
+        |what, thread, begin, shape| Unfinished { what, thread, process: 0, begin, shape, ending: None };
     assert_eq!(unfinished, [open(b, late, 40, Shape::Pair), open(b, in_order, 50, Shape::Operation)]);
 }
 

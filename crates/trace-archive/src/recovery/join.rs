@@ -15,6 +15,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use trace_format::buffer::BufferMode;
+use trace_format::scopes::Ending;
 use trace_format::units::{Koid, ProviderId, TicksPerSecond};
 use trace_protocol::BufferingMode;
 use trace_protocol::controller::{ProviderDisposition, ProviderStats};
@@ -187,6 +188,9 @@ impl Leftover {
             }
         };
         let is_live = vmo.is_live().unwrap_or(true);
+        // Its program has gone on in another buffer.
+        let is_left = info.origin.is_some();
+        let ending = if is_live { Ending::Snapshot } else { Ending::Death };
         let session = &self.session.manifest.session;
         let own_mode = info.mode.and_then(BufferMode::from_bits);
         let mode = own_mode.or(session.mode()).map_or(BufferingMode::Oneshot, BufferingMode::from);
@@ -203,6 +207,7 @@ impl Leftover {
             may_be_blank: true,
             // Without its head, the archive has no provider that could report them.
             program: info.program_info().filter(|_| has_head),
+            ending: (!is_left).then_some(ending),
         };
         let progress = match so_far {
             Some(so_far) => Progress::resume(vmo, so_far),

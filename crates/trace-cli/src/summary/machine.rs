@@ -54,6 +54,7 @@ pub fn provider(provider: &ProviderStats) -> serde_json::Value {
         "dropped": provider.records_dropped.filter(|_| has_count(provider)),
         "losses": losses.collect::<Vec<_>>(),
         "end": provider.disposition,
+        "open_scopes": Some(&provider.open_scopes).filter(|open| !open.is_empty()),
         "problem": Some(&provider.problem).filter(|problem| !problem.is_empty()),
     })
 }

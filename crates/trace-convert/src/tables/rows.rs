@@ -162,7 +162,8 @@ fn part_of(
     let Event { time, thread, category, name, .. } = *event;
     let [category, name] = [category, name].map(|text| text.to_str().into());
     let args = args.unwrap_or_default().into();
-    Open { at: time.nanos().0, rows: 0, thread, provider, category, name, async_id, of, args }
+    let ending = event.ending().map(|(ending, _)| ending);
+    Open { at: time.nanos().0, rows: 0, thread, provider, category, name, async_id, of, args, ending }
 }
 
 /// The table in which an event has its row.
@@ -404,6 +405,7 @@ impl<'a, R: Rows> Filler<'a, R> {
             async_id: None,
             of,
             args,
+            ending: None,
         };
         slice.add(*rows, session, whose.cells(), *slices, last_thread.1)
     }
@@ -463,6 +465,12 @@ impl<'a, R: Rows> Filler<'a, R> {
 
     /// A begin or an end; it waits if its thread is out of order.
     fn part(&mut self, part: Open, role: Role, names: &Names) -> io::Result<()> {
+        if part.ending.is_some() {
+            if !self.spans.unended(part, self.slices) {
+                self.skip("spans beyond those that can be open");
+            }
+            return Ok(());
+        }
         if self.late.has(&part) {
             self.late.push(&part, role);
             return Ok(());

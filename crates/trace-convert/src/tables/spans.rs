@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering::Equal;
 use std::io;
+use trace_format::scopes::Ending;
 use trace_format::units::{Koid, ProviderId};
 use trace_model::{Begin, Ended, Pairing, token};
 use trace_reader::sorter::Sorter;
@@ -9,6 +10,8 @@ use trace_reader::{Disorder, Event, OperationKey, Text, Thread, ThreadNumbers};
 
 /// Bytes of the names and arguments of those that are open.
 const MAX_OPEN_BYTES: usize = 64 << 20;
+/// Begins of which the trace says why they have no end.
+const MAX_UNENDED: usize = 100_000;
 /// Threads that are distinguished.
 const MAX_THREADS: usize = 1 << 20;
 
@@ -34,6 +37,8 @@ pub(super) struct Open {
     pub async_id: Option<u64>,
     pub of: Option<Of>,
     pub args: Box<str>,
+    /// Why it has no end, if the trace says so.
+    pub ending: Option<Ending>,
 }
 
 impl Open {
@@ -56,12 +61,14 @@ impl Begin for Open {
 pub(super) struct Spans {
     threads: ThreadNumbers,
     pairing: Pairing<Open>,
+    /// Begins of which the trace says why they have no end.
+    unended: Vec<Open>,
 }
 
 impl Default for Spans {
     fn default() -> Self {
         let pairing = Pairing::default().with_bytes(MAX_OPEN_BYTES);
-        Self { threads: ThreadNumbers::default(), pairing }
+        Self { threads: ThreadNumbers::default(), pairing, unended: Vec::new() }
     }
 }
 
@@ -75,6 +82,16 @@ impl Spans {
                 None => false,
             },
         }
+    }
+
+    /// A begin that has no end, which comes behind so many rows. False if there are too many.
+    pub fn unended(&mut self, mut open: Open, rows: i64) -> bool {
+        let has_room = self.unended.len() < MAX_UNENDED;
+        if has_room {
+            open.rows = rows;
+            self.unended.push(open);
+        }
+        has_room
     }
 
     /// What an end ends.
@@ -93,6 +110,7 @@ impl Spans {
     pub fn rest(mut self) -> Vec<Open> {
         let durations = self.pairing.take_threads().map(|(_, open)| open);
         let mut rest: Vec<Open> = durations.chain(self.pairing.take_operations()).collect();
+        rest.append(&mut self.unended);
         // Spans of one thread, or of one operation, are in order already.
         rest.sort_by(|a, b| {
             let key = |open: &Open| (open.at, open.thread, open.async_id);
@@ -147,7 +165,7 @@ impl<'a> Late<'a> {
 
     pub fn push(&mut self, part: &Open, role: Role) {
         self.encoded.clear();
-        let Open { at, thread, provider, category, name, async_id, of, args, rows: _ } = part;
+        let Open { at, thread, provider, category, name, async_id, of, args, rows: _, ending: _ } = part;
         let (role, end) = match role {
             Role::Begin => (BEGIN, 0),
             Role::End => (END, 0),
@@ -219,6 +237,8 @@ fn decode(bytes: &[u8]) -> Option<(Open, Role)> {
             _ => Some(Of::Within(of)),
         },
         args: args.into(),
+        // Those do not wait.
+        ending: None,
     };
     Some((part, role))
 }

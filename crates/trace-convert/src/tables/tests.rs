@@ -83,20 +83,20 @@ fn every_kind_of_event_has_its_row() {
     let mut lines = Lines::default();
     let summary = fill(&archive(TRACE)[..], &Disorder::default(), &mut lines, Filter::default()).unwrap();
     insta::assert_snapshot!(lines.0, @r#"
-    slices: 2000 500 1 2 "app" "main" "c" "inner" - "{\"t\":\"\\\"é\\\"\",\"d\":0.5}" 1 - - - 1 1 - "slice" - -
+    slices: 2000 500 1 2 "app" "main" "c" "inner" - "{\"t\":\"\\\"é\\\"\",\"d\":0.5}" 1 - - - 1 1 - "slice" - - -
     instants: 3000 1 2 "app" "main" "c" "now" "process" - - -
     counters: 3000 1 2 "app" "main" "c" "count" 7 "n" 3.0 3 -
     counters: 3000 1 2 "app" "main" "c" "count" 7 "x" 1.5 - -
     instants: 4000 1 2 "app" "main" "c" "point" - 18446744073709551615 - -
     flows: 5000 1 2 "app" "main" "c" "go" 9 "begin" - -
-    slices: 3000 3000 1 2 "app" "main" "c" "job" 18446744073709551615 - 2 - - - 1 1 - "operation" 18446744073709551615 -
-    slices: 1000 6000 1 2 "app" "main" "c" "outer" - "{\"a\":1,\"b\":2}" 3 - - - 1 1 - "slice" - -
+    slices: 3000 3000 1 2 "app" "main" "c" "job" 18446744073709551615 - 2 - - - 1 1 - "operation" 18446744073709551615 - -
+    slices: 1000 6000 1 2 "app" "main" "c" "outer" - "{\"a\":1,\"b\":2}" 3 - - - 1 1 - "slice" - - -
     flows: 8000 9 9 - - "c" "go" 9 "end" - -
     wakeups: 1000 3 1 2 "app" "main" 16 - -
     sched: 2000 2000 3 1 2 "app" "main" 16 "blocked" -
     sched: 5000 1000 3 1 2 "app" "main" 16 - -
-    slices: 5000 - 1 2 "app" "main" "c" "part" 18446744073709551615 - 4 - - - 1 1 - "operation" 18446744073709551615 -
-    slices: 9000 - 9 9 - - "c" "open" - - 5 - - - 3 1 - "slice" - -
+    slices: 5000 - 1 2 "app" "main" "c" "part" 18446744073709551615 - 4 - - - 1 1 - "operation" 18446744073709551615 - -
+    slices: 9000 - 9 9 - - "c" "open" - - 5 - - - 3 1 - "slice" - - -
     sched: 6000 - 3 0 6 - - 16 - -
     threads: 0 6 - - 4
     threads: 1 2 "app" "main" 1
@@ -136,12 +136,12 @@ fn begins_and_ends_are_paired_in_the_order_of_time() {
     let mut lines = Lines::default();
     let summary = fill(&archive[..], &disorder, &mut lines, Filter::default()).unwrap();
     insta::assert_snapshot!(lines.0, @r#"
-    slices: 1000 8000 1 3 - - "c" "other" - - 1 - - - 2 1 - "slice" - -
-    slices: 5000 1000 1 2 - - "c" "away" 2 - 2 - - - 1 1 - "operation" 2 -
-    slices: 2000 1000 1 2 "app" - "c" "inner" - - 3 - - - 1 1 - "slice" - -
-    slices: 3000 500 1 2 "app" - "c" "next" - - 4 - - - 1 1 - "slice" - -
-    slices: 1000 3000 1 2 "app" - "c" "outer" - "{\"a\":1,\"b\":2}" 5 - - - 1 1 - "slice" - -
-    slices: 5000 3000 1 2 "app" - "c" "job" 1 - 6 - - - 1 1 - "operation" 1 -
+    slices: 1000 8000 1 3 - - "c" "other" - - 1 - - - 2 1 - "slice" - - -
+    slices: 5000 1000 1 2 - - "c" "away" 2 - 2 - - - 1 1 - "operation" 2 - -
+    slices: 2000 1000 1 2 "app" - "c" "inner" - - 3 - - - 1 1 - "slice" - - -
+    slices: 3000 500 1 2 "app" - "c" "next" - - 4 - - - 1 1 - "slice" - - -
+    slices: 1000 3000 1 2 "app" - "c" "outer" - "{\"a\":1,\"b\":2}" 5 - - - 1 1 - "slice" - - -
+    slices: 5000 3000 1 2 "app" - "c" "job" 1 - 6 - - - 1 1 - "operation" 1 - -
     threads: 1 2 "app" - 1
     threads: 1 3 "app" - 2
     threads: 7 7 - - 3
@@ -213,12 +213,12 @@ fn csv_quotes_what_needs_it() {
     let mut bytes = csv_of(TRACE);
     let slices = String::from_utf8(bytes.remove(0)).unwrap();
     insta::assert_snapshot!(slices, @r#"
-    ts,dur,pid,tid,process,thread,category,name,async_id,args,id,parent_id,depth,self_dur,thread_id,provider,ts_utc,kind,operation_id,parent_operation_id
-    2000,500,1,2,app,main,c,inner,,"{""t"":""\""é\"""",""d"":0.5}",1,3,1,500,1,1,,slice,,
-    3000,3000,1,2,app,main,c,job,18446744073709551615,,2,,,,1,1,,operation,18446744073709551615,
-    1000,6000,1,2,app,main,c,outer,,"{""a"":1,""b"":2}",3,,0,5500,1,1,,slice,,
-    5000,,1,2,app,main,c,part,18446744073709551615,,4,,,,1,1,,operation,18446744073709551615,
-    9000,,9,9,,,c,open,,,5,,0,,3,1,,slice,,
+    ts,dur,pid,tid,process,thread,category,name,async_id,args,id,parent_id,depth,self_dur,thread_id,provider,ts_utc,kind,operation_id,parent_operation_id,end_reason
+    2000,500,1,2,app,main,c,inner,,"{""t"":""\""é\"""",""d"":0.5}",1,3,1,500,1,1,,slice,,,
+    3000,3000,1,2,app,main,c,job,18446744073709551615,,2,,,,1,1,,operation,18446744073709551615,,
+    1000,6000,1,2,app,main,c,outer,,"{""a"":1,""b"":2}",3,,0,5500,1,1,,slice,,,
+    5000,,1,2,app,main,c,part,18446744073709551615,,4,,,,1,1,,operation,18446744073709551615,,
+    9000,,9,9,,,c,open,,,5,,0,,3,1,,slice,,,
     "#);
 }
 

@@ -1,14 +1,11 @@
 //! The guard behind `duration!`.
 
 use crate::record::arguments::Values;
-use crate::record::event::Event;
-use crate::record::hot_path::write_event;
-use crate::record::processor_time;
+use crate::record::hot_path::end_scope;
+use crate::record::open_scope::ScopeBegun;
 use crate::site::{Site, SiteState};
-use crate::thread::registry;
 use core::marker::PhantomData;
 use core::panic::{RefUnwindSafe, UnwindSafe};
-use trace_format::event::EventType;
 
 /// What the compiler says that a task lacks where it holds a duration across an `.await`: the duration would
 /// end on another thread, or enclose what other tasks do meanwhile. The name says what to use.
@@ -35,7 +32,7 @@ pub struct DurationScope<V: Values>(Option<Begun<V>>, OfThisThread);
 #[derive(Debug)]
 struct Begun<V> {
     site: &'static Site,
-    start: u64,
+    begun: ScopeBegun,
     values: V,
 }
 
@@ -43,11 +40,7 @@ impl<V: Values> DurationScope<V> {
     /// Begins now, at a site that was found on, like this.
     #[inline(always)]
     pub fn begin(site: &'static Site, state: SiteState, values: V) -> Self {
-        let start = match state.is_fast() {
-            true => registry::current().stamp(),
-            false => processor_time::begin_scope(site),
-        };
-        Self(Some(Begun { site, start, values }), PhantomData)
+        Self(Some(Begun { site, begun: ScopeBegun::now(site, state), values }), PhantomData)
     }
 
     /// Of a site that is off.
@@ -61,11 +54,7 @@ impl<V: Values> Drop for DurationScope<V> {
     #[inline(always)]
     fn drop(&mut self) {
         match &self.0 {
-            Some(Begun { site, start, values }) if site.is_on() => {
-                let event =
-                    Event { event_type: EventType::DurationComplete, start: Some(*start), extra: None };
-                write_event(site, event, values);
-            }
+            Some(Begun { site, begun, values }) if site.is_on() => end_scope(site, *begun, values),
             _ => {}
         }
     }

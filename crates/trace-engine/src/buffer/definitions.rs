@@ -44,6 +44,15 @@ impl<'a> Text<'a> {
         }
     }
 
+    /// Its index; 0 if it has none.
+    #[cfg(not(modelled))]
+    pub fn index(self) -> u16 {
+        match self {
+            Self::Index(index) => index,
+            Self::Inline(_) => 0,
+        }
+    }
+
     /// Stores its stream.
     pub fn write(self, record: &mut RecordWriter) {
         if let Self::Inline(text) = self {

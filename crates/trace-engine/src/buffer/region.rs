@@ -17,6 +17,9 @@ use core::any::Any;
 use core::ptr::NonNull;
 use trace_format::buffer::Layout;
 
+/// Maps the pages with open scopes over so many bytes of memory.
+pub type MapScopes = Box<dyn FnOnce(*mut u8, usize) -> bool + Send + Sync>;
+
 /// Memory that the engine writes a trace into.
 pub struct Region {
     base: NonNull<AtomicU64>,
@@ -25,6 +28,8 @@ pub struct Region {
     is_mapping: bool,
     /// None if all of the memory is there.
     backing: Option<Backing>,
+    /// Maps the pages with open scopes; none if there are none.
+    scopes: Option<MapScopes>,
     _owner: Box<dyn Any + Send + Sync>,
 }
 
@@ -45,7 +50,7 @@ impl Region {
     pub unsafe fn from_mapping(base: *mut u8, bytes: usize, owner: Box<dyn Any + Send + Sync>) -> Self {
         assert!(base.addr() % 4096 == 0, "a mapping begins at a page");
         let base = NonNull::new(base.cast()).expect("a mapping has an address");
-        Self { base, bytes: bytes & !7, is_mapping: true, backing: None, _owner: owner }
+        Self { base, bytes: bytes & !7, is_mapping: true, backing: None, scopes: None, _owner: owner }
     }
 
     /// As [`Region::from_mapping`], of a file whose memory is not there yet: the engine has the kernel
@@ -77,6 +82,24 @@ impl Region {
         Self { backing, ..self }
     }
 
+    /// The same memory, with pages for open scopes, which `map` maps over so many bytes of memory: a shared
+    /// mapping, readable and writable, of as many zeros. It returns false, and leaves the memory as it was,
+    /// where that is not possible.
+    ///
+    /// # Safety
+    /// What `map` maps stays as it is until the engine maps over it; nothing else in this process may hold
+    /// references into it.
+    #[must_use]
+    pub unsafe fn with_scopes(self, map: MapScopes) -> Self {
+        Self { scopes: Some(map), ..self }
+    }
+
+    /// What maps the pages with open scopes, and the rest.
+    pub(crate) fn split_scopes(mut self) -> (Self, Option<MapScopes>) {
+        let map = self.scopes.take();
+        (self, map)
+    }
+
     /// Has memory allocated for what is written before slabs are; false if there is none.
     pub(crate) fn back_first(&self, layout: &Layout) -> bool {
         let Some(backing) = &self.backing else {
@@ -104,7 +127,7 @@ impl Region {
         let base = NonNull::<AtomicU64>::new(base.cast()).expect("memory has an address");
         // Addresses of records are made of numbers.
         base.as_ptr().expose_provenance();
-        Self { base, bytes: bytes & !7, is_mapping: false, backing: None, _owner: owner }
+        Self { base, bytes: bytes & !7, is_mapping: false, backing: None, scopes: None, _owner: owner }
     }
 
     /// A region of ordinary zeroed memory, for tests and measurements without a second process.
@@ -115,7 +138,9 @@ impl Region {
         let words: std::sync::Arc<[AtomicU64]> = (0..bytes / 8).map(|_| AtomicU64::new(0)).collect();
         let base = NonNull::from(&words[0]);
         let (bytes, owner) = (words.len() * 8, Box::new(words.clone()));
-        let region = Self { base, bytes, is_mapping: false, backing: None, _owner: owner };
+        // Where there are none, there is memory of zeros.
+        let scopes: Option<MapScopes> = Some(Box::new(|_, _| true));
+        let region = Self { base, bytes, is_mapping: false, backing: None, scopes, _owner: owner };
         (region, HeapWords(words))
     }
 

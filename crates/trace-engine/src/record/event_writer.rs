@@ -71,22 +71,28 @@ pub(crate) struct EventWriter<'a> {
     thread_bits: u64,
 }
 
+/// Has a thread that counts as inside an event write with the trace's definitions.
+pub(crate) fn join(context: &Context, block: &ThreadBlock, is_own: bool) -> Result<(), WriteError> {
+    let generation = context.buffer().generation();
+    if block.generation() != generation {
+        if block.nested() > 0 {
+            // The interrupted event is about to do this.
+            return Err(WriteError::Lost(LossReason::NestedTooDeep));
+        }
+        let koid = context.config().thread_koids.of(block.owner());
+        block.join(generation, koid);
+        if is_own {
+            let index = context.definitions().register_thread(context.buffer(), koid);
+            index.into_iter().for_each(|index| block.set_thread_index(index));
+        }
+    }
+    Ok(())
+}
+
 impl<'a> EventWriter<'a> {
     #[inline]
     fn of(context: &'a Context, block: &'a ThreadBlock, is_own: bool) -> Result<Self, WriteError> {
-        let generation = context.buffer().generation();
-        if block.generation() != generation {
-            if block.nested() > 0 {
-                // The interrupted event is about to do this.
-                return Err(WriteError::Lost(LossReason::NestedTooDeep));
-            }
-            let koid = context.config().thread_koids.of(block.owner());
-            block.join(generation, koid);
-            if is_own {
-                let index = context.definitions().register_thread(context.buffer(), koid);
-                index.into_iter().for_each(|index| block.set_thread_index(index));
-            }
-        }
+        join(context, block, is_own)?;
         let thread_bits = block.thread_bits();
         let own = block.present_slab().ok_or(WriteError::Lost(LossReason::NestedTooDeep))?;
         Ok(Self { context, block, own, thread_bits })

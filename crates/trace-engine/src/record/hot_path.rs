@@ -10,10 +10,11 @@
 use crate::buffer::record_writer::RecordWriter;
 use crate::record::arguments::{Interned, Values};
 use crate::record::event::Event;
+use crate::record::open_scope::ScopeBegun;
 use crate::record::slow_path::write_slowly;
 use crate::site::{FAST, Site};
 use crate::thread::registry;
-use trace_format::event;
+use trace_format::event::{self, EventType};
 
 /// The reference bits of category and name in an event's header, and in a site's word.
 const REFERENCES: u64 = 0xffff_ffff_0000_0000;
@@ -29,6 +30,15 @@ pub fn write_event<V: Values>(site: &Site, event: Event, values: &V) {
 /// As [`write_event`], at a moment that the thread has taken with [`stamp`].
 #[inline(always)]
 pub fn write_event_at<V: Values>(site: &Site, event: Event, values: &V, at: Option<u64>) {
+    write(site, event, values, at, None);
+}
+
+/// The same, at the end of a scope that has begun so.
+///
+/// The record comes first: what ends the process between the two leaves both, and readers know the record. A
+/// scope whose record came too late stays open: it was so when the recording ended.
+#[inline(always)]
+fn write<V: Values>(site: &Site, event: Event, values: &V, at: Option<u64>, scope: Option<u64>) {
     let block = registry::current();
     if let Some(counter) = block.enter_outermost() {
         let word = site.load();
@@ -52,12 +62,25 @@ pub fn write_event_at<V: Values>(site: &Site, event: Event, values: &V, at: Opti
                 );
                 own.advance(next);
                 block.leave_outermost(counter);
+                if let Some(scope) = scope {
+                    block.scopes().end(scope);
+                }
                 return;
             }
         }
         block.leave_outermost(counter);
     }
     write_slowly(site, event, values, at);
+    if let Some(scope) = scope.filter(|_| site.is_on()) {
+        registry::current().scopes().end(scope);
+    }
+}
+
+/// Records the end of a scope that has begun so, at a site that was found on.
+#[inline(always)]
+pub(crate) fn end_scope<V: Values>(site: &Site, begun: ScopeBegun, values: &V) {
+    let event = Event { event_type: EventType::DurationComplete, start: Some(begun.start), extra: None };
+    write(site, event, values, None, Some(begun.scope));
 }
 
 /// A thread, and a moment of it in ticks.

@@ -9,7 +9,7 @@ use trace_format::kernel_object;
 use trace_format::refs::StringRef;
 
 /// What stands in the place of a text.
-pub(crate) const REDACTED: &str = "(redacted)";
+pub const REDACTED: &str = "(redacted)";
 
 /// Numbers of the system's processes and threads are smaller than this, on every machine (`PID_MAX_LIMIT`).
 const SYSTEM_KOIDS: u64 = 1 << 22;

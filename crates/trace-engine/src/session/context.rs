@@ -11,6 +11,8 @@ use crate::session::run::Run;
 use crate::slab::Slabs;
 use crate::slab::ahead::Ahead;
 use crate::slab::streaming::Streaming;
+#[cfg(not(modelled))]
+use crate::thread::scope_pages::ScopePages;
 use trace_format::buffer::Layout;
 use trace_format::categories::selects;
 
@@ -27,12 +29,24 @@ pub(crate) struct Context {
     run: Run,
     /// While there is a hook, no site is published.
     hooks: &'static Hooks,
+    /// The pages with the scopes that threads have open, if the buffer has them.
+    #[cfg(not(modelled))]
+    scopes: Option<ScopePages>,
 }
 
 impl Context {
     /// Lays the buffer out: header, initialization record, name of the process.
     pub fn new(region: Region, layout: Layout, config: Config) -> Self {
+        #[cfg(not(modelled))]
+        let (region, scopes) = {
+            let (region, map) = region.split_scopes();
+            let is_sparse = region.backing().is_some();
+            let scopes = map.and_then(|map| ScopePages::map(map, is_sparse, config.process));
+            (region, scopes)
+        };
         let context = Self {
+            #[cfg(not(modelled))]
+            scopes,
             slabs: Slabs::new(region, layout, config.wake.clone()),
             definitions: Definitions::new(config.process),
             streaming: Streaming::default(),
@@ -84,6 +98,19 @@ impl Context {
         self.hooks
     }
 
+    /// The pages with the scopes that threads have open, if the buffer has them.
+    #[cfg(not(modelled))]
+    pub fn scopes(&self) -> Option<&ScopePages> {
+        self.scopes.as_ref()
+    }
+
+    /// In a forked child, and where a thread is stuck in it: no later store goes to shared memory.
+    #[cfg(not(modelled))]
+    pub fn detach(&self) {
+        self.buffer().detach();
+        self.scopes.iter().for_each(ScopePages::detach);
+    }
+
     /// What is wanted in the present run.
     pub fn run(&self) -> &Run {
         &self.run
@@ -125,6 +152,8 @@ impl Context {
     /// Recording begins: until it ends the header is not final.
     pub fn begin_run(&self, additional_categories: &[String]) {
         self.run.begin(additional_categories);
+        #[cfg(not(modelled))]
+        self.scopes.iter().for_each(ScopePages::begin_run);
         self.buffer().begin_run();
         self.ahead.begin();
         self.slabs.resume();

@@ -123,6 +123,7 @@ impl Engine {
                 return Err(Error::Straggler);
             }
             context.begin_run(additional_categories);
+            registry::forget_scopes();
             lease::count_run();
             advance_epoch();
             // In a forked child all of them may be on.
@@ -244,6 +245,7 @@ impl Engine {
         }
         begin_change(State::Stopped).or_else(|_| begin_change(State::Initialized))?;
         if let Some(unlinked) = lease::unlink() {
+            registry::forget_scopes();
             let stragglers = unlinked.context().slabs().retire_all(deadline)
                 + trace_ref::wait_for_writing(deadline)
                 + wait_for_leases(deadline);
@@ -284,7 +286,7 @@ fn give_back(unlinked: Unlinked, stragglers: usize) {
         unsafe { unlinked.free() };
     } else {
         // It is leaked for the thread that is stuck in it.
-        unlinked.context().buffer().detach();
+        unlinked.context().detach();
     }
 }
 

@@ -144,7 +144,7 @@ fn on_fork_in_child() {
     // The child is its only thread. The context is leaked: an interrupted event that the child may return to
     // finds memory of its own.
     if let Some(unlinked) = lease::unlink() {
-        unlinked.context().buffer().detach();
+        unlinked.context().detach();
     }
     FORKED.store(FORKED.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
     registry::forget_current();

@@ -16,6 +16,12 @@ pub(crate) fn leave_slabs(block: &'static ThreadBlock) {
     let left = block.take_left_events();
     let may_have_beginning = block.events_under_way() > 0;
     let lease = Lease::inside(block);
+    #[cfg(not(modelled))]
+    if let Some(pages) = lease.context().and_then(Context::scopes).filter(|_| !block.scopes_place().is_none())
+    {
+        pages.leave(block.scopes());
+        block.scopes_place().clear();
+    }
     let is_current = |context: &&Context| block.generation() == context.buffer().generation();
     if let Some(context) = lease.context().filter(is_current) {
         if is_recording() {

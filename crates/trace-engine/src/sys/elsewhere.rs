@@ -53,6 +53,10 @@ pub(crate) fn populate(_address: usize, _bytes: usize) -> bool {
     false
 }
 
+pub(crate) fn map_zeros(_bytes: usize) -> *mut u8 {
+    core::ptr::null_mut()
+}
+
 /// # Safety
 /// None is needed: there are no mappings.
 pub(crate) unsafe fn map_anew(_mapping: *mut u8, _bytes: usize) {}

@@ -1,10 +1,13 @@
 //! The control block of a thread: what it owns of the buffer, and whether it is writing right now.
 //!
 //! Invariant **B2**: all fields are atomics. The owner writes with plain stores; the dispatcher, and threads
-//! that find no room of their own, only clear `end` of a slab and take the slab out, by exchange.
+//! that find no room of their own, only clear `end` of a slab and take the slab out, by exchange; the
+//! dispatcher clears the place of the open scopes, too.
+#![allow(unsafe_code)]
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering, compiler_fence, fence};
 use crate::thread::begins::Begins;
+use crate::thread::open_scopes::{OpenScopes, ScopesPlace};
 use crate::thread::open_slab::OpenSlab;
 use zx_ticks as ticks;
 
@@ -26,6 +29,8 @@ pub(crate) struct ThreadBlock {
     latest: AtomicU64,
     /// By depth; threads without an index begin at 1, so that the hot path never has space for them.
     slabs: [OpenSlab; DEPTHS],
+    /// Where its open scopes are.
+    scopes: ScopesPlace,
     /// How many events of this thread are under way beyond the first.
     depth: AtomicU32,
     /// Thread id of the owner; 0 when free.
@@ -52,6 +57,9 @@ const _: () = {
     assert!(offset_of!(ThreadBlock, counter) == 0 && offset_of!(ThreadBlock, thread_bits) == 8);
     assert!(offset_of!(ThreadBlock, latest) == 16 && offset_of!(ThreadBlock, slabs) == 24);
     assert!(matches!(OpenSlab::OFFSETS, [0, 8, 16]));
+    assert!(offset_of!(ThreadBlock, scopes) == ScopesPlace::OFFSET && ScopesPlace::NONE == 8);
+    // Scopes that are nowhere are this block's (O2).
+    assert!(offset_of!(ThreadBlock, scopes) + 8 + size_of::<OpenScopes>() <= size_of::<ThreadBlock>());
 };
 
 impl ThreadBlock {
@@ -63,6 +71,7 @@ impl ThreadBlock {
                 thread_bits: AtomicU64::new(0),
                 latest: AtomicU64::new(0),
                 slabs: array_of![OpenSlab::new(); DEPTHS],
+                scopes: ScopesPlace::new(),
                 depth: AtomicU32::new(0),
                 owner: AtomicU32::new(0),
                 generation: AtomicU64::new(0),
@@ -171,6 +180,18 @@ impl ThreadBlock {
         &self.slabs
     }
 
+    /// Where its open scopes are.
+    pub fn scopes_place(&self) -> &ScopesPlace {
+        &self.scopes
+    }
+
+    /// Its open scopes.
+    #[inline(always)]
+    pub fn scopes(&self) -> &OpenScopes {
+        // SAFETY: of this block.
+        unsafe { self.scopes.get(core::ptr::from_ref(self).expose_provenance()) }
+    }
+
     /// Durations that have begun.
     pub fn begins(&self) -> &Begins {
         &self.begins
@@ -206,6 +227,7 @@ impl ThreadBlock {
             self.koid.store(other.koid(), Ordering::Relaxed);
             self.generation.store(other.generation(), Ordering::Relaxed);
         }
+        self.scopes.take_over(&other.scopes);
         self.latest.store(other.latest().max(self.latest()), Ordering::Relaxed);
         // No stop waits for it.
         other.set_late_at(other.counter.load(Ordering::Relaxed));
@@ -227,6 +249,7 @@ impl ThreadBlock {
         self.slabs.iter().for_each(OpenSlab::clear);
         self.is_replaced.store(0, Ordering::Relaxed);
         self.left_counted.store(0, Ordering::Relaxed);
+        self.scopes.clear();
         // Release: pairs with the Acquire in `take`.
         self.owner.store(0, Ordering::Release);
     }

@@ -193,6 +193,11 @@ pub(crate) fn forget_current() {
     set_current(&UNREGISTERED);
 }
 
+/// All threads look for a place for their open scopes again: those of now are of an earlier run.
+pub(crate) fn forget_scopes() {
+    all().for_each(|block| block.scopes_place().clear());
+}
+
 /// Frees the blocks of threads that ended without an exit notice.
 pub(crate) fn sweep() {
     for block in all() {

@@ -217,7 +217,7 @@ fn path(path: &Path) -> CString {
 
 /// A trace in a sparse file, as a provider has it.
 fn start_in_file(vmo: &zx_sim::Vmo, mode: BufferMode) -> Trace {
-    let mapping = vmo.map_sparse().unwrap();
+    let mapping = vmo.map_first(vmo.size().unwrap(), true).unwrap();
     let (base, length) = (mapping.as_ptr(), mapping.len());
     // SAFETY: a mapping of so many bytes that its owner keeps, and that nothing refers to.
     let region = unsafe { Region::from_sparse_mapping(base, length, Box::new(mapping)) };

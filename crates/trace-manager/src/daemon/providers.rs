@@ -8,6 +8,7 @@ mod registration;
 mod session;
 mod snapshots;
 mod startup;
+mod tracee;
 
 use super::dying::DyingProviders;
 use super::ends::Leaving;
@@ -27,17 +28,17 @@ use std::time::Instant;
 use trace_archive::manifest::{BufferInfo, Entry, PartInfo};
 use trace_archive::program_info::ProgramInfo;
 use trace_archive::session_info::RaisedAlert;
-use trace_archive::transfer::{Progress, ProviderBuffer, Transfer, VmoSource};
-use trace_format::buffer::BufferMode;
+use trace_archive::transfer::{Progress, ProviderBuffer, Transfer};
+use trace_format::scopes::SCOPES_BYTES;
 use trace_format::units::{Koid, ProviderId, Ticks, TicksPerSecond};
 use trace_protocol::controller::ProviderProgress;
 use trace_protocol::fifo::{FIFO_DEPTH, PACKET_BYTES};
 use trace_protocol::memory::MemoryDumpLevel;
 use trace_protocol::provider::{ProviderRequest, ProviderResponse};
-use trace_protocol::{BufferDisposition, BufferingMode, Encoded, FifoRequest, Message, ProtocolError, Txid};
-use trace_reader::buffer::{Activity, BufferPart, BufferReader, Period, Usage};
+use trace_protocol::{BufferDisposition, Encoded, FifoRequest, Message, ProtocolError, Txid};
+use tracee::Tracee;
 use zx_sim::ticks::{self, Clock};
-use zx_sim::{Channel, Error, Fifo, Handle, ProcessFd, RuntimeDir, Vmo};
+use zx_sim::{Channel, Error, Handle, ProcessFd, RuntimeDir, Vmo};
 
 /// Transaction id of a session's requests whose answers are ignored.
 pub(super) const SESSION_TXID: Txid = Txid(u32::MAX);
@@ -112,6 +113,8 @@ struct Provider {
     records_alerts: bool,
     /// Most of its buffer need not have memory.
     backs_buffer: bool,
+    /// Its buffer has pages for open scopes behind it.
+    has_scopes: bool,
     redacts: bool,
     /// It has handed over what it had recorded before this recording.
     has_handed_over: bool,
@@ -119,54 +122,12 @@ struct Provider {
     is_elsewhere: bool,
 }
 
-/// The state of a provider in a session.
-struct Tracee {
-    session: ClientId,
-    /// What reads it has a share of this one descriptor: there may be no other later.
-    vmo: Arc<Vmo>,
-    size: u64,
-    mode: BufferingMode,
-    fifo: Option<Fifo>,
-    /// None while a transfer has it.
-    progress: Option<Progress>,
-    /// It has confirmed its start, so there is a header in its buffer.
-    has_started: bool,
-    /// When its buffer was made, in ticks.
-    made: u64,
-    /// When its FIFO or its channel was closed, in ticks.
-    ended: Option<u64>,
-    /// It was asked to leave the session.
-    is_terminated: bool,
-}
-
-impl Tracee {
-    /// Bytes of its buffer that have no memory yet.
-    fn missing_bytes(&self) -> u64 {
-        self.size.saturating_sub(self.vmo.backed_bytes().unwrap_or(self.size))
-    }
-
-    fn usage(&self, rate: TicksPerSecond, saved_halves: u64) -> Option<Usage> {
-        let source = VmoSource::from(self.vmo.clone());
-        let part = BufferPart::Rest(Activity::Live);
-        let mode = BufferMode::from(self.mode);
-        let mut reader = BufferReader::open(source, self.size, mode, rate, part).ok()?;
-        reader.set_period(self.period());
-        reader.usage(saved_halves).ok()
-    }
-
-    /// The period that the buffer's data may come from, if it is read now.
-    fn period(&self) -> Period {
-        Period { made: self.made, read: self.ended.unwrap_or_else(ticks::now) }
-    }
-
-    /// The provider sends nothing more.
-    fn close(&mut self) {
-        self.fifo = None;
-        self.ended = self.ended.or_else(|| Some(ticks::now()));
-    }
-}
-
 impl Provider {
+    /// Bytes behind its buffer for open scopes.
+    fn scope_bytes(&self) -> u64 {
+        if self.has_scopes { SCOPES_BYTES } else { 0 }
+    }
+
     /// The state of its process now. A closed descriptor does not prove that the process has ended. Only the
     /// death of a process that has a buffer matters: another one writes nothing, alive or not.
     fn process(&self) -> ProcessState {
@@ -523,8 +484,19 @@ impl Providers {
         let (name, period) = (provider.name.clone(), Some(tracee.period()));
         let may_be_blank = !tracee.has_started;
         let is_accounted = true;
-        let buffer =
-            ProviderBuffer { id, name, size, mode, rate, is_accounted, period, may_be_blank, program };
+        let ending = tracee.ending();
+        let buffer = ProviderBuffer {
+            id,
+            name,
+            size,
+            mode,
+            rate,
+            is_accounted,
+            period,
+            may_be_blank,
+            program,
+            ending,
+        };
         let transfer = Transfer::new(buffer, tracee.progress.take().unwrap_or_default(), part);
         let half = match part {
             Part::Half { wrapped_count, .. } => Some(wrapped_count),

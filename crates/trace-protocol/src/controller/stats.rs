@@ -30,6 +30,7 @@ const NEEDED_RECORD: Field = Field::new(112, "needed_record_bytes");
 const RECORDED: Field = Field::new(113, "recorded_ns");
 const ENDED: Field = Field::new(114, "ended_ticks");
 const OUT_OF_SPACE: Field = Field::new(115, "is_out_of_space");
+const OPEN_SCOPES: Field = Field::new(116, "open scopes bytes");
 
 /// More than the number of reasons.
 const MAX_REASONS: usize = 256;
@@ -92,6 +93,9 @@ pub struct ProviderStats {
     pub problem: String,
     /// The problem is that the file system with the buffers is full.
     pub is_out_of_space: bool,
+    /// What its threads were in when it ended, in words, if it ended while it was recorded; cut at 1000
+    /// bytes.
+    pub open_scopes: String,
 }
 
 /// Records that are missing for one reason.
@@ -152,6 +156,9 @@ impl ProviderStats {
         table.put_some(RECORDED, self.recorded_ns.as_ref());
         table.put_some(ENDED, self.ended_ticks.as_ref());
         table.put_some(OUT_OF_SPACE, self.is_out_of_space.then_some(&true));
+        if !self.open_scopes.is_empty() {
+            table.put(OPEN_SCOPES, cut(&self.open_scopes, MAX_REASON_BYTES));
+        }
         Ok(table)
     }
 
@@ -172,6 +179,7 @@ impl ProviderStats {
             recorded_ns: table.find(RECORDED)?,
             ended_ticks: table.find(ENDED)?,
             is_out_of_space: table.find(OUT_OF_SPACE)?.unwrap_or(false),
+            open_scopes: table.string(OPEN_SCOPES, MAX_REASON_BYTES)?.unwrap_or_default(),
             id: table.find(ID)?.unwrap_or(0),
             name: table.require_string(NAME, MAX_PROVIDER_NAME_BYTES)?,
             pid: table.require(PID)?,

@@ -86,6 +86,7 @@ pub fn registration() -> Registration<H> {
         numbers_threads: false,
         backs_buffer: false,
         redacts: true,
+        has_scopes: true,
         answers_dumps: false,
         command_line: None,
     }
@@ -120,6 +121,8 @@ pub fn provider_config() -> ProviderConfig<H> {
         takes_startup: true,
         mirror_markers: false,
         privacy: false,
+        scope_bytes: 135_168,
+        takes_scopes: true,
     }
 }
 
@@ -208,6 +211,7 @@ pub fn provider_stats() -> ProviderStats {
         disposition: "died".to_owned(),
         problem: "record at byte 64: too long".to_owned(),
         is_out_of_space: false,
+        open_scopes: "thread 7 was in request > parse for 20.4 ms".to_owned(),
     }
 }
 

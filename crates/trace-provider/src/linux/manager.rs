@@ -233,6 +233,7 @@ fn registration(provider: Handle, name: &str) -> Registration<Handle> {
         command_line: command_line(),
         backs_buffer: engine::can_populate(),
         redacts: true,
+        has_scopes: true,
     }
 }
 

@@ -4,20 +4,15 @@ use crate::linux::callbacks;
 use crate::linux::lock::Mutex;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use trace_engine::{engine, ffi};
-use trace_format::argument::{Argument, ArgumentValue, Arguments};
-use trace_format::event::{Event, EventKind};
-use trace_format::refs::{MAX_STRING_BYTES, StringRef, truncate};
-use trace_format::sink::SliceSink;
-use trace_format::units::{StringIndex, Ticks};
+use trace_engine::{Event, EventType, engine, ffi};
+use trace_format::argument::ArgumentValue;
+use trace_format::refs::StringRef;
 use trace_protocol::memory::MemoryDumpLevel;
 
 /// The category that enables it.
 const CATEGORY: &str = "memory_dump";
 /// What is around all values of a dump.
 const NAME: &str = "memory dump";
-/// Words of the largest record here: the header, a name, a value.
-const MAX_WORDS: usize = MAX_STRING_BYTES / 8 + 64;
 
 /// A report of what a program uses memory for.
 #[derive(Debug)]
@@ -74,58 +69,29 @@ fn ask_all(id: u64, level: MemoryDumpLevel) -> bool {
     if callbacks.is_empty() {
         return false;
     }
-    let head =
-        [("dump", ArgumentValue::Uint64(id)), ("level", ArgumentValue::String(constant(level.text())))];
-    write(constant(NAME), EventKind::DurationBegin, &head);
+    let level = ArgumentValue::String(StringRef::inline(level.text()));
+    write(NAME, &["dump", "level"], EventType::DurationBegin, &[ArgumentValue::Uint64(id), level]);
     for callback in &*callbacks {
         // One that panics has said so, and the others are asked all the same.
         let _ = catch_unwind(AssertUnwindSafe(|| callback(&mut dump)));
     }
+    let is_private = ffi::is_private();
     for (name, bytes) in &dump.values {
-        write(text(name), EventKind::Counter { id: 0 }, &[("bytes", ArgumentValue::Uint64(*bytes))]);
+        let name = if is_private { ffi::REDACTED } else { name };
+        write(name, &["bytes"], EventType::Counter, &[ArgumentValue::Uint64(*bytes)]);
     }
-    write(constant(NAME), EventKind::DurationEnd, &[]);
+    write(NAME, &[], EventType::DurationEnd, &[]);
     true
 }
 
-/// A constant with its index, if it has one.
-fn constant(text: &str) -> StringRef<'_> {
-    with_index(text, ffi::literal_index(text.as_bytes()))
-}
-
-/// A name that the program gives with its index, if it has one.
-fn text(text: &str) -> StringRef<'_> {
-    let text = truncate(text, MAX_STRING_BYTES);
-    with_index(text, ffi::string_index(text.as_bytes()))
-}
-
-fn with_index(text: &str, index: Option<u16>) -> StringRef<'_> {
-    match index {
-        Some(index) => StringIndex::new(index).map_or(StringRef::Empty, StringRef::Index),
-        None => StringRef::inline(text),
-    }
-}
-
-/// Writes an event of the calling thread.
-fn write(name: StringRef<'_>, kind: EventKind, values: &[(&str, ArgumentValue<'_>)]) {
-    let Some(thread) = ffi::current_thread() else {
-        return;
-    };
-    let arguments: Vec<_> =
-        values.iter().map(|(name, value)| Argument { name: constant(name), value: *value }).collect();
-    let event = Event {
-        timestamp: Ticks(trace_engine::now().0),
-        thread,
-        category: constant(CATEGORY),
-        name,
-        kind,
-        arguments: Arguments::from_slice(&arguments),
-    };
-    let mut words = vec![0; MAX_WORDS];
-    let mut sink = SliceSink::new(&mut words);
-    if event.encode(&mut sink).is_ok() && !sink.is_overrun() {
-        ffi::write_record(sink.words());
-    } else {
-        ffi::count_too_large();
-    }
+/// Writes an event of the calling thread. What each of them says is decided here: no site has to stay for it.
+fn write(name: &str, arguments: &[&str], event_type: EventType, values: &[ArgumentValue<'_>]) {
+    let text = ffi::SiteText { category: CATEGORY.as_bytes(), name: name.as_bytes() };
+    let names: Vec<&[u8]> = arguments.iter().map(|name| name.as_bytes()).collect();
+    let extra = (event_type == EventType::Counter).then_some(0);
+    ffi::with_unlisted_constants(text, &names, |site| {
+        // Those that are texts are constants.
+        let values = ffi::GivenValues { values, literals: u16::MAX };
+        trace_engine::write_event(site, Event { event_type, start: None, extra }, &values);
+    });
 }

@@ -42,6 +42,8 @@ pub(crate) struct Session {
     prepared: Option<Box<Prepared>>,
     /// The manager takes what was recorded there.
     takes_startup: bool,
+    /// With the pages of its open scopes.
+    takes_scopes: bool,
     /// The directory of that buffer, once it was left.
     left: Option<Directory>,
     /// The manager's buffer, its mode, and the rate of its timestamps.
@@ -60,6 +62,8 @@ pub(crate) struct Session {
 #[derive(Debug)]
 struct Prepared {
     vmo: Vmo,
+    /// Bytes at its end that are for open scopes.
+    scope_bytes: u64,
     mode: BufferMode,
     config: Config,
 }
@@ -89,7 +93,8 @@ impl Session {
         let mode = BufferMode::from(config.buffering_mode);
         let fifo = Fifo::from_handle(config.fifo, PACKET_BYTES, FIFO_DEPTH)?;
         let vmo = Vmo::from_handle(config.buffer).map_err(Unrecorded::Unmappable)?;
-        let takes_startup = config.takes_startup;
+        let (takes_startup, takes_scopes) = (config.takes_startup, config.takes_scopes);
+        let scope_bytes = config.scope_bytes;
         let process = config.process_koid.unwrap_or_else(zx_sim::process_koid);
         let thread_koids = thread_koids(process, namespace.map(PidNamespace::numbers));
         let config = Config {
@@ -108,6 +113,7 @@ impl Session {
             engine: None,
             prepared: None,
             takes_startup,
+            takes_scopes,
             left: None,
             #[cfg(feature = "local")]
             buffer: (vmo.duplicate().map_err(Unrecorded::Unmappable)?, mode, config.ticks_per_second),
@@ -116,7 +122,7 @@ impl Session {
             start_is_pending: false,
             unsent: VecDeque::new(),
         };
-        let prepared = Prepared { vmo, mode, config };
+        let prepared = Prepared { vmo, scope_bytes, mode, config };
         if startup::is_recording() {
             session.prepared = Some(Box::new(prepared));
         } else {
@@ -182,10 +188,11 @@ impl Session {
         &mut self,
         additional_categories: &[String],
     ) -> Result<Option<Option<HandedOver>>, Unrecorded> {
-        let Some(Prepared { vmo, mode, config }) = self.prepared.as_deref() else {
+        let Some(Prepared { vmo, scope_bytes, mode, config }) = self.prepared.as_deref() else {
             return Ok(None);
         };
-        let Some(gone_over) = startup::go_over(vmo, *mode, config, additional_categories) else {
+        let Some(gone_over) = startup::go_over((vmo, *scope_bytes), *mode, config, additional_categories)
+        else {
             // It has ended meanwhile.
             self.engine = self.prepared.take().map(|prepared| prepared.initialize()).transpose()?;
             return Ok(None);
@@ -203,6 +210,8 @@ impl Session {
         }
         let may_be_taken = self.takes_startup && has_one_clock && is_quiet;
         let handed_over = may_be_taken.then(|| Vmo::open(&directory.buffer()).ok()).flatten();
+        // The engine has left it.
+        let handed_over = handed_over.filter(|buffer| self.takes_scopes || startup::drop_scopes(buffer));
         self.left = Some(directory);
         Ok(Some(handed_over.map(|buffer| HandedOver { buffer: buffer.into_handle(), mode })))
     }
@@ -338,11 +347,11 @@ pub(crate) struct HandedOver {
 impl Prepared {
     /// Hands the manager's buffer to the engine.
     fn initialize(self) -> Result<Engine, Unrecorded> {
-        let Self { vmo, mode, config } = self;
+        let Self { vmo, scope_bytes, mode, config } = self;
         set_config(mode, &config);
         // A child would have the buffer, as long as that is not the engine's.
         engine::without_forks(|| {
-            let region = buffer::region(&vmo).map_err(Unrecorded::Unmappable)?;
+            let region = buffer::region(&vmo, scope_bytes).map_err(Unrecorded::Unmappable)?;
             engine::initialize(region, mode, config).map_err(|error| match error {
                 engine::Error::BadState { .. } => Unrecorded::Already { by: OTHER_PROVIDER },
                 error => error.into(),

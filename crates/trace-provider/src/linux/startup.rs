@@ -34,6 +34,7 @@ use std::time::{Duration, Instant};
 pub use trace_engine::BufferMode;
 use trace_engine::engine::{self, Engine};
 use trace_engine::{Categories, Disposition};
+use trace_format::scopes::SCOPES_BYTES;
 use trace_format::shown::Shown;
 use zx_sim::environment::variable;
 use zx_sim::{Vmo, debuglog, liveness};
@@ -251,7 +252,7 @@ fn begin_without_forks(name: Option<&str>, options: &Options, purpose: Purpose) 
         categories: Categories::Listed(options.categories.clone()),
         ..trace_engine::Config::new(zx_sim::process_koid(), process_name, ticks_per_second)
     };
-    let region = buffer::region(&vmo).map_err(Unrecorded::from);
+    let region = buffer::region(&vmo, SCOPES_BYTES).map_err(Unrecorded::from);
     let begun = region.and_then(|region| {
         let engine = engine::initialize(region, options.mode, config)?;
         engine.start(Disposition::ClearEntire, &[])?;
@@ -329,7 +330,7 @@ pub(crate) struct Left {
 /// Goes on with the recording in a manager's buffer, from the first event on that is not in its own one. None
 /// if there is no recording.
 pub(crate) fn go_over(
-    buffer: &Vmo,
+    (buffer, scope_bytes): (&Vmo, u64),
     mode: BufferMode,
     config: &trace_engine::Config,
     additional_categories: &[String],
@@ -339,7 +340,7 @@ pub(crate) fn go_over(
     loop {
         attempts += 1;
         let gone_over = engine::without_forks(|| {
-            let region = buffer::region(buffer)?;
+            let region = buffer::region(buffer, scope_bytes)?;
             Ok::<_, Unrecorded>(recording.engine.go_over(
                 region,
                 mode,
@@ -365,6 +366,11 @@ pub(crate) fn go_over(
             Err(_) => {}
         }
     }
+}
+
+/// Takes the pages of open scopes away from a buffer that was left, for a manager that does not know them.
+pub(crate) fn drop_scopes(buffer: &Vmo) -> bool {
+    buffer.size().and_then(|size| buffer.shorten(size.saturating_sub(SCOPES_BYTES))).is_ok()
 }
 
 /// Ends a recording from the first line that no manager has, and writes it into the file that the environment

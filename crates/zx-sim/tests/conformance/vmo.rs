@@ -262,7 +262,7 @@ fn a_sparse_vmo_takes_only_what_it_begins_with() {
         assert_eq!(first.read_at(50 << 10, &mut bytes).unwrap(), 4096);
         assert_eq!(bytes, [0; 4096], "what is not there reads as zero");
         // Reading and mapping take nothing.
-        let mapping = first.map_sparse().unwrap();
+        let mapping = first.map_first(first.size().unwrap(), true).unwrap();
         assert_eq!((mapping.len(), first.backed_bytes().unwrap()), (128 << 10, 36 << 10));
         assert_eq!(first.map().unwrap().len(), 128 << 10);
         assert_eq!(first.backed_bytes().unwrap(), 128 << 10, "all pages are present");

@@ -217,6 +217,7 @@ fn stream() -> (Image, Vec<u8>, SoFar) {
         period: None,
         may_be_blank: false,
         program: None,
+        ending: None,
     };
     let progress = Progress::of(Vmo::of_bytes("buffer", &image.bytes).unwrap());
     let part = Part::Half { wrapped_count: 0, durable_data_end: 56 };

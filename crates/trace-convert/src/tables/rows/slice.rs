@@ -4,6 +4,7 @@ use super::session::Session;
 use super::{Kind, Of, Open, integer};
 use crate::tables::{Cell, Rows};
 use std::io;
+use trace_format::scopes::Ending;
 use trace_format::units::ProviderId;
 use trace_reader::{Thread, Time};
 
@@ -20,6 +21,8 @@ pub(super) struct Slice<'a, T> {
     pub async_id: Option<u64>,
     pub of: Option<Of>,
     pub args: Option<&'a str>,
+    /// Why it has no end, if the trace says so.
+    pub ending: Option<Ending>,
 }
 
 /// A time that can be converted to nanoseconds.
@@ -42,10 +45,11 @@ impl Moment for u64 {
 
 impl<'a> Slice<'a, u64> {
     pub fn of(open: &'a Open, end: Option<u64>) -> Self {
-        let Open { at, rows, thread, provider, category, name, async_id, of, args } = open;
+        let Open { at, rows, thread, provider, category, name, async_id, of, args, ending } = open;
         let args = (!args.is_empty()).then_some(&**args);
         let (thread, provider, async_id, of) = (*thread, *provider, *async_id, *of);
-        Self { at: *at, end, begun_at: Some(*rows), thread, provider, category, name, async_id, of, args }
+        let (at, begun_at, ending) = (*at, Some(*rows), *ending);
+        Self { at, end, begun_at, thread, provider, category, name, async_id, of, args, ending }
     }
 }
 
@@ -72,6 +76,7 @@ impl<T: Moment> Slice<'_, T> {
             (None, None) => ("slice", None, None),
         };
         let kind = Cell::Text(kind);
+        let reason = self.ending.map_or(Cell::Null, |ending| Cell::Text(ending.text()));
         let [operation, parent_operation] =
             [operation, parent_operation].map(|id| id.map_or(Cell::Null, Cell::Unsigned));
         if rows.takes_all() {
@@ -101,6 +106,7 @@ impl<T: Moment> Slice<'_, T> {
                 kind,
                 operation,
                 parent_operation,
+                reason,
             ];
             return rows.row(Kind::Slices, &cells);
         }
@@ -122,6 +128,7 @@ impl<T: Moment> Slice<'_, T> {
             17 => kind,
             18 => operation,
             19 => parent_operation,
+            20 => reason,
             // Another pass adds the others.
             _ => Cell::Null,
         })

@@ -137,8 +137,8 @@ fn an_operation_may_end_with_another_name() {
     let summary = fill(&archive[..], &Disorder::default(), &mut lines, Filter::default()).unwrap();
     let slices: Vec<&str> = lines.0.lines().filter(|line| line.starts_with("slices")).collect();
     insta::assert_snapshot!(slices.join("\n"), @r#"
-    slices: 1 10 5 6 - - "c" "A" 1 - 1 - - - 1 0 - "operation" 1 -
-    slices: 0 12 5 6 - - "c" "outer" 1 - 2 - - - 1 0 - "operation" 1 -
+    slices: 1 10 5 6 - - "c" "A" 1 - 1 - - - 1 0 - "operation" 1 - -
+    slices: 0 12 5 6 - - "c" "outer" 1 - 2 - - - 1 0 - "operation" 1 - -
     "#);
     let misnamed = "asynchronous operations end with another name than they began with";
     assert_eq!(summary.remarks, [(misnamed.to_owned(), 1)]);
@@ -161,9 +161,9 @@ fn threads_with_one_number_have_their_own_names() {
     fill(&archive[..], &Disorder::default(), &mut lines, Filter::default()).unwrap();
     let of_threads = |line: &&str| line.starts_with("slices") || line.starts_with("threads");
     insta::assert_snapshot!(lines.0.lines().filter(of_threads).collect::<Vec<_>>().join("\n"), @r#"
-    slices: 10000 5000 1 7 - "stream A" "" "k1" - - 1 - - - 1 1 - "slice" - -
-    slices: 10000 5000 2 7 - "stream B" "" "k2" - - 2 - - - 2 1 - "slice" - -
-    slices: 10000 - 3 7 - - "" "k3" - - 3 - - - 3 1 - "slice" - -
+    slices: 10000 5000 1 7 - "stream A" "" "k1" - - 1 - - - 1 1 - "slice" - - -
+    slices: 10000 5000 2 7 - "stream B" "" "k2" - - 2 - - - 2 1 - "slice" - - -
+    slices: 10000 - 3 7 - - "" "k3" - - 3 - - - 3 1 - "slice" - - -
     threads: 1 7 - "stream A" 1
     threads: 2 7 - "stream B" 2
     threads: 3 7 - - 3

@@ -10,7 +10,7 @@ use crate::session::{lease, trace_ref};
 use crate::site;
 use crate::slab::retirement::{fence_all_threads, wait_until_out};
 use crate::sys;
-use crate::thread::begins;
+use crate::thread::{begins, registry};
 use std::time::{Duration, Instant};
 use trace_format::buffer::{BufferMode, Layout};
 
@@ -71,6 +71,7 @@ fn go_over(
     }
     begins::set_wanted(has_times, has_marks);
     let left = lease::replace(next);
+    registry::forget_scopes();
     if let Some(context) = lease::Lease::counted().context() {
         site::for_each(|site| match context.wants(site.category(), additional_categories) {
             true => site.switch_on(),

@@ -69,13 +69,14 @@ impl Providers {
         provider.has_handed_over = false;
         let info = provider.buffer_info(id, size, session.has_metadata);
         let file = info.file_name();
-        let is_sparse = provider.backs_buffer;
-        let promised = self.promised(&directory, size)?;
+        let (is_sparse, scope_bytes) = (provider.backs_buffer, provider.scope_bytes());
+        let bytes = size + scope_bytes;
+        let promised = self.promised(&directory, bytes)?;
         let backing = if is_sparse {
             let layout = Layout::new(size, mode.into())?;
-            Backing::begin_sparse(&directory, &file, size, &layout.first_parts(), promised)
+            Backing::begin_sparse(&directory, &file, bytes, &layout.first_parts(), promised)
         } else {
-            Backing::begin_beside(&directory, &file, size, promised)
+            Backing::begin_beside(&directory, &file, bytes, promised)
         };
         let (session, next) = (client, Vec::new());
         let unready = Unready { id, session, backing: backing?, info, mode, categories, next };
@@ -147,6 +148,8 @@ impl Providers {
                 thread_time: session.thread_time,
                 // What programs have recorded by themselves has all texts.
                 takes_startup: !session.privacy,
+                takes_scopes: true,
+                scope_bytes: provider.scope_bytes(),
                 mirror_markers: session.mirror_markers,
                 privacy: session.privacy,
             },
@@ -172,6 +175,7 @@ impl Providers {
             made: ticks::now(),
             ended: None,
             is_terminated: false,
+            is_left: false,
         });
         for next in next {
             match next {

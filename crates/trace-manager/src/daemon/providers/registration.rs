@@ -246,6 +246,7 @@ impl Providers {
             registered: ticks::now(),
             records_alerts: registration.records_alerts,
             backs_buffer: registration.backs_buffer,
+            has_scopes: registration.has_scopes,
             redacts: registration.redacts,
             is_elsewhere: registration.numbers_threads && making::is_elsewhere(process.pid, registration.pid),
         };

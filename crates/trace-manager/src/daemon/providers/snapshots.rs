@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use trace_archive::program_info::ProgramInfo;
 use trace_archive::transfer::{Progress, ProviderBuffer, Transfer, VmoSource};
+use trace_format::scopes::Ending;
 use trace_format::units::{ProviderId, TicksPerSecond};
 use trace_protocol::BufferingMode;
 use trace_protocol::controller::{ProviderDisposition, ProviderStats};
@@ -75,6 +76,7 @@ impl Buffer {
             period: Some(self.period),
             may_be_blank: !self.has_started,
             program: self.program.clone(),
+            ending: Some(if self.is_quiet { Ending::Death } else { Ending::Snapshot }),
         };
         let part = Part::Rest { is_quiet: self.is_quiet };
         (Transfer::new(buffer, Progress::of(vmo), part), who.clone())
@@ -223,6 +225,7 @@ mod tests {
             made: 1,
             ended: Some(2),
             is_terminated: false,
+            is_left: false,
         };
         kept.add(ProviderId(id), &provider(), tracee, false);
     }

@@ -8,9 +8,11 @@ use crate::daemon::log::log;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use trace_archive::manifest::{BufferInfo, Entry};
+use trace_archive::open_scopes::{OpenScopes, SharedScopes};
 use trace_archive::recovery;
-use trace_archive::transfer::Progress;
-use trace_format::buffer::BufferMode;
+use trace_archive::transfer::{Progress, VmoSource};
+use trace_format::buffer::{BufferMode, Layout};
+use trace_format::scopes::SCOPES_BYTES;
 use trace_format::units::ProviderId;
 use trace_protocol::BufferingMode;
 use zx_sim::{Handle, Vmo, ticks};
@@ -18,6 +20,7 @@ use zx_sim::{Handle, Vmo, ticks};
 /// The largest buffer that is taken over: it may have to be copied.
 //= docs/protocol.md#what-was-recorded-before
 const MAX_BYTES: u64 = 64 << 20;
+const MEBIBYTE: u64 = 1 << 20;
 
 impl Providers {
     /// Takes over the buffer that a provider has recorded into so far. If that is not possible, it stays
@@ -53,7 +56,10 @@ impl Providers {
         let session = session.directory(&self.buffers)?;
         let source = self.providers.get(&from).ok_or(Unmade::Gone)?;
         let theirs = Vmo::from_handle_beside(buffer, source.uid.0, session.path())?;
-        let (size, origin) = (theirs.size()?, theirs.identity()?);
+        let (bytes, origin) = (theirs.size()?, theirs.identity()?);
+        // Sizes are whole mebibytes.
+        let has_scopes = source.has_scopes && bytes % MEBIBYTE == SCOPES_BYTES;
+        let size = if has_scopes { bytes - SCOPES_BYTES } else { bytes };
         if size > MAX_BYTES {
             return Err(Unmade::TooLarge { found: size, limit: MAX_BYTES });
         }
@@ -66,7 +72,7 @@ impl Providers {
         };
         let name = info.file_name();
         let own = theirs.link_in(session.path(), &name);
-        let vmo = own.or_else(|_| theirs.copy_in(session.path(), &name, size))?;
+        let vmo = own.or_else(|_| theirs.copy_in(session.path(), &name, bytes))?;
         let vmo = Arc::new(vmo.into_read_only());
         // From here on it is part of this session, wherever else it still is.
         session.note(&Entry::Provider(info));
@@ -78,9 +84,13 @@ impl Providers {
         {
             log(&format!("provider {}: its own buffer cannot be deleted: {error}", from.0));
         }
+        let mut progress = Progress::of(vmo.clone());
+        let layout = Layout::new(size, mode.into())?;
+        let open = SharedScopes::new(OpenScopes::read(&VmoSource::from(vmo.clone()), &layout));
+        progress.share(open.clone());
         let tracee = Tracee {
             session: client,
-            progress: Some(Progress::of(vmo.clone())),
+            progress: Some(progress),
             vmo,
             size,
             mode,
@@ -89,6 +99,7 @@ impl Providers {
             made: 0,
             ended: Some(ticks::now()),
             is_terminated: true,
+            is_left: true,
         };
         let provider = Provider {
             name: source.name.clone(),
@@ -105,11 +116,17 @@ impl Providers {
             registered: source.registered,
             records_alerts: source.records_alerts,
             backs_buffer: source.backs_buffer,
+            has_scopes: source.has_scopes,
             redacts: source.redacts,
             has_handed_over: true,
             is_elsewhere: source.is_elsewhere,
         };
         self.providers.insert(id, provider);
+        // Those that end in the other buffer have their records there.
+        let other = self.providers.get_mut(&from).and_then(|provider| provider.tracee.as_mut());
+        if let Some(progress) = other.and_then(|other| other.progress.as_mut()) {
+            progress.share(open);
+        }
         Ok(id)
     }
 }

@@ -27,6 +27,7 @@ pub(super) fn provider() -> Provider {
         records_alerts: true,
         is_elsewhere: false,
         backs_buffer: false,
+        has_scopes: false,
         redacts: true,
     }
 }
@@ -62,6 +63,7 @@ fn a_user_can_have_so_many_providers_and_others_have_theirs() {
         records_alerts: true,
         numbers_threads: false,
         backs_buffer: false,
+        has_scopes: false,
         redacts: true,
     };
     let (one, other) = (Uid(1000), Uid(1001));

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 use trace_engine::{BufferMode, engine};
 use trace_format::buffer::Layout;
+use trace_format::scopes::{self, SCOPES_BYTES};
 use zx_sim::runtime_dir::finish_dir;
 use zx_sim::ticks::{self, Clock};
 use zx_sim::{Backing, Mark, RuntimeDir, Vmo, pid_namespace};
@@ -42,7 +43,7 @@ impl Directory {
     /// Makes one, in a runtime directory of this user's.
     pub fn create(name: &str, mode: BufferMode, bytes: u64) -> Result<(Self, Vmo), Unrecorded> {
         // Before any file is written: a limit ends the program.
-        Vmo::check_file_size(bytes)?;
+        Vmo::check_file_size(bytes + SCOPES_BYTES)?;
         let runtime = runtime_directory()?;
         let clock = Clock::agreed(runtime.path(), &manager::directories())?;
         room::make(&runtime);
@@ -68,9 +69,10 @@ impl Directory {
         // Another process has nothing to do there.
         self.mark = Some(Arc::new(mark.ok_or(Unrecorded::NoDirectory)?));
         let layout = Layout::new(bytes, mode)?;
+        let size = bytes + SCOPES_BYTES;
         let mut backing = match engine::can_populate() {
-            true => Backing::begin_sparse(&self.path, BUFFER, bytes, &layout.first_parts(), 0),
-            false => Backing::begin(&self.path, BUFFER, bytes),
+            true => Backing::begin_sparse(&self.path, BUFFER, size, &layout.first_parts(), 0),
+            false => Backing::begin(&self.path, BUFFER, size),
         }?;
         let vmo = loop {
             if let Some(vmo) = backing.step(u64::MAX)? {
@@ -123,9 +125,13 @@ impl Directory {
     /// Whether nothing was recorded into its buffer.
     pub fn is_blank(&self, mode: BufferMode) -> bool {
         let vmo = Vmo::open(&self.buffer());
-        let layout = vmo.as_ref().map(|vmo| Layout::new(vmo.size().unwrap_or(0), mode));
+        let bytes = |vmo: &Vmo| vmo.size().unwrap_or(0).saturating_sub(SCOPES_BYTES);
+        let layout = vmo.as_ref().map(|vmo| Layout::new(bytes(vmo), mode));
         let (Ok(vmo), Ok(Ok(layout))) = (&vmo, layout) else { return false };
-        vmo.to_bytes(layout.tallies as usize).is_ok_and(|beginning| layout.is_blank(&beginning))
+        let mut owner = [0; 8];
+        let first = layout.total_bytes + scopes::HEADER_BYTES;
+        vmo.read_at(first, &mut owner).is_ok_and(|_| owner == [0; 8])
+            && vmo.to_bytes(layout.tallies as usize).is_ok_and(|beginning| layout.is_blank(&beginning))
     }
 
     /// Rate of the timestamps in it.

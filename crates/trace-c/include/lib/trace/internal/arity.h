@@ -39,27 +39,32 @@
   typedef struct trace_internal_scope_##n {                                                                           \
     trace_internal_call_t call;                                                                                       \
     bool is_same;                                                                                                     \
-    uint64_t start;                                                                                                   \
+    trace_internal_begun_t begun;                                                                                     \
     const char* names[n + 1];                                                                                         \
     trace_arg_value_t values[n + 1];                                                                                  \
   } trace_internal_scope_##n##_t;                                                                                     \
                                                                                                                       \
   TRACE_INTERNAL_INLINE void trace_internal_end_##n(trace_internal_scope_##n##_t* scope) {                            \
-    if (scope->start == 0) {                                                                                          \
+    if (scope->begun.start == 0) {                                                                                    \
       return;                                                                                                         \
     }                                                                                                                 \
     const uint64_t word = trace_internal_load(&scope->call.site->word);                                               \
     if (!(word & TRACE_INTERNAL_ON)) {                                                                                \
       return;                                                                                                         \
     }                                                                                                                 \
-    const trace_internal_event_t event = trace_internal_make_complete(scope->start);                                  \
-    if (!(scope->is_same && (word & TRACE_INTERNAL_FAST) &&                                                           \
-          trace_internal_try_##n(scope->call.site, scope->call.storage, &event, scope->values + 1))) {                \
+    const trace_internal_event_t event = trace_internal_make_complete(scope->begun.start);                            \
+    if (scope->is_same && (word & TRACE_INTERNAL_FAST) &&                                                             \
+        trace_internal_try_##n(scope->call.site, scope->call.storage, &event, scope->values + 1)) {                   \
+      trace_internal_pop_scope(scope->begun.scope);                                                                   \
+    } else {                                                                                                          \
       const char* names[n + 1];                                                                                       \
       const trace_internal_call_t call = trace_internal_make_cold_call(                                               \
           scope->call.site, scope->call.category, scope->call.name, names, scope->call.storage);                      \
       COPY_NAMES                                                                                                      \
       trace_internal_write_##n(&call, &event, scope->values + 1);                                                     \
+      if (trace_internal_load(&scope->call.site->word) & TRACE_INTERNAL_ON) {                                         \
+        trace_internal_close_scope(scope->begun.scope);                                                               \
+      }                                                                                                               \
     }                                                                                                                 \
   }
 

@@ -101,10 +101,10 @@
   __attribute__((__cleanup__(trace_internal_end_##n), __unused__)) trace_internal_scope_##n##_t scope =               \
       is_on ? (trace_internal_scope_##n##_t){call_,                                                                   \
                                              is_same_,                                                                \
-                                             trace_internal_begin_now(word, call_.name),                                                         \
+                                             trace_internal_begin_now(word, is_same_, call_),                         \
                                              {names_ ""},                                                             \
                                              {{TRACE_ARG_NULL, {0}} __VA_ARGS__}}                                     \
-            : (trace_internal_scope_##n##_t){{NULL, NULL, NULL, NULL, NULL, NULL}, false, 0, {NULL}, {{TRACE_ARG_NULL, {0}}}}
+            : (trace_internal_scope_##n##_t){{NULL, NULL, NULL, NULL, NULL, NULL}, false, {0, 0}, {NULL}, {{TRACE_ARG_NULL, {0}}}}
 
 #endif
 

@@ -11,7 +11,7 @@
 
 #include <lib/trace-engine/types.h>
 
-#define TRACE_INTERNAL_LAYOUT trace_internal_layout_1
+#define TRACE_INTERNAL_LAYOUT trace_internal_layout_2
 
 __BEGIN_CDECLS
 
@@ -58,7 +58,16 @@ typedef struct trace_internal_thread {
   // The last timestamp that was given out.
   uint64_t latest;
   trace_internal_slab_t slab;
+  uint64_t reserved[17];
+  // How far the thread's open scopes are from the next field.
+  uint64_t scopes;
+  // The word of no scopes: always 0.
+  uint64_t no_scopes;
 } trace_internal_thread_t;
+
+// Bits of the word of open scopes with the bytes that are left of their entries, which follow it.
+#define TRACE_INTERNAL_ROOM ((uint64_t)0x1f0)
+#define TRACE_INTERNAL_ENTRY_BYTES ((uint64_t)16)
 
 // What holds for the whole process.
 typedef struct trace_internal_process {

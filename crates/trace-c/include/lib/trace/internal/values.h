@@ -197,19 +197,19 @@ struct Off {};
 template <typename V>
 class Scope {
  public:
-  TRACE_INTERNAL_INLINE_MEMBER Scope(Off) : start_(0) {}
+  TRACE_INTERNAL_INLINE_MEMBER Scope(Off) : begun_{0, 0} {}
   // `word` is what the site's was.
   TRACE_INTERNAL_INLINE_MEMBER Scope(uint64_t word, const trace_internal_call_t& call, bool is_same,
                                      const Names<V::count>& names, V&& values)
       : call_(call),
         names_(names),
-        start_(trace_internal_begin_now(word, call.name)),
+        begun_(trace_internal_begin_now(word, is_same, call)),
         is_same_(is_same),
         values_(std::move(values)) {}
   Scope(const Scope&) = delete;
   Scope& operator=(const Scope&) = delete;
   TRACE_INTERNAL_INLINE_MEMBER ~Scope() {
-    if (start_ != 0) {
+    if (begun_.start != 0) {
       const uint64_t word = trace_internal_load(&call_.site->word);
       if (word & TRACE_INTERNAL_ON) {
         Write((word & TRACE_INTERNAL_FAST) != 0);
@@ -220,19 +220,24 @@ class Scope {
 
  private:
   TRACE_INTERNAL_INLINE_MEMBER void Write(bool is_fast) const {
-    const trace_internal_event_t event = trace_internal_make_complete(start_);
-    if (!(is_same_ && is_fast && values_.Try(call_.site, call_.storage, event))) {
+    const trace_internal_event_t event = trace_internal_make_complete(begun_.start);
+    if (is_same_ && is_fast && values_.Try(call_.site, call_.storage, event)) {
+      trace_internal_pop_scope(begun_.scope);
+    } else {
       const Names<V::count> names = names_;
       const trace_internal_call_t call =
           trace_internal_make_cold_call(call_.site, call_.category, call_.name, names.text, call_.storage);
       values_.Write(call, event);
+      if (trace_internal_load(&call_.site->word) & TRACE_INTERNAL_ON) {
+        trace_internal_close_scope(begun_.scope);
+      }
     }
   }
 
   trace_internal_call_t call_;
   Names<V::count> names_;
-  // 0 where the scope is off: then there is nothing else.
-  uint64_t start_;
+  // Where the scope is off there is nothing else.
+  trace_internal_begun_t begun_;
   bool is_same_;
   union {
     V values_;

@@ -41,6 +41,10 @@ typedef struct trace_internal_call {
 uint64_t trace_internal_stamp(void);
 // The same, at which a duration of this name begins.
 uint64_t trace_internal_begin_scope(const char* name);
+// A scope of a call begins at this moment, for which the fast path has no place. What its end passes on.
+uint64_t trace_internal_open_scope(const trace_internal_call_t* call, uint64_t start);
+// The end of a scope that has taken the slow path.
+void trace_internal_close_scope(uint64_t scope);
 // The slow path.
 void trace_internal_write_event(const trace_internal_call_t* call, const trace_internal_event_t* event,
                                 const trace_arg_value_t* values, size_t num_values);
@@ -207,12 +211,66 @@ TRACE_INTERNAL_INLINE uint64_t trace_internal_now(uint64_t word) {
   return trace_internal_stamp();
 }
 
-// The same, at which a duration of a site that is on begins.
-TRACE_INTERNAL_INLINE uint64_t trace_internal_begin_now(uint64_t word, const char* name) {
-  if (__builtin_expect((word & TRACE_INTERNAL_FAST) != 0, 1)) {
-    return trace_internal_next_stamp(trace_internal_thread());
+// A scope that has begun.
+typedef struct trace_internal_begun {
+  // 0 where the scope is off.
+  uint64_t start;
+  // What its end passes on.
+  uint64_t scope;
+} trace_internal_begun_t;
+
+// The word of a thread's open scopes.
+TRACE_INTERNAL_INLINE uint64_t* trace_internal_scopes(trace_internal_thread_t* thread) {
+  return (uint64_t*)(void*)((char*)&thread->no_scopes + trace_internal_load(&thread->scopes));
+}
+
+// A scope begins that has a place there, if there is one left. The entry says nothing before the word has it,
+// and its begin comes last: what interrupts this leaves no begin there of a scope that has ended.
+TRACE_INTERNAL_INLINE bool trace_internal_push_scope(uint64_t* scopes, uint64_t site_word, uint64_t start,
+                                                     uint64_t* scope) {
+  const uint64_t word = trace_internal_load(scopes);
+  const uint64_t room = word & TRACE_INTERNAL_ROOM;
+  if (__builtin_expect(room == 0, 0)) {
+    return false;
   }
-  return trace_internal_begin_scope(name);
+  uint64_t* entry = (uint64_t*)(void*)((char*)scopes + room - 8);
+  trace_internal_store(entry, 0);
+  __atomic_store_n(scopes, word - TRACE_INTERNAL_ENTRY_BYTES, __ATOMIC_RELEASE);
+  __atomic_store_n(entry + 1, site_word, __ATOMIC_RELEASE);
+  __atomic_store_n(entry, start, __ATOMIC_RELEASE);
+  *scope = word;
+  return true;
+}
+
+// The scope ends, and what has begun inside of it; not if it began in another run. The record comes before.
+TRACE_INTERNAL_INLINE void trace_internal_pop_scope(uint64_t scope) {
+  uint64_t* scopes = trace_internal_scopes(trace_internal_thread());
+  if (__builtin_expect((trace_internal_load(scopes) ^ scope) >> 32 == 0, 1)) {
+    __atomic_store_n(scopes, scope, __ATOMIC_RELEASE);
+  }
+}
+
+// A duration of a site that is on begins.
+TRACE_INTERNAL_INLINE trace_internal_begun_t trace_internal_begin_now(uint64_t word, bool is_same,
+                                                                      trace_internal_call_t call) {
+  trace_internal_begun_t begun;
+  if (__builtin_expect(is_same && (word & TRACE_INTERNAL_FAST) != 0, 1)) {
+    trace_internal_thread_t* thread = trace_internal_thread();
+    begun.start = trace_internal_next_stamp(thread);
+    if (__builtin_expect(trace_internal_push_scope(trace_internal_scopes(thread), word, begun.start, &begun.scope), 1)) {
+      return begun;
+    }
+  } else {
+    begun.start = trace_internal_begin_scope(call.name);
+  }
+  begun.scope = 0;
+  // A site that could not be enlisted says nothing of itself.
+  if (!(trace_internal_load(&call.site->word) & TRACE_INTERNAL_NEW)) {
+    const trace_internal_call_t cold =
+        trace_internal_make_cold_call(call.site, call.category, call.name, NULL, call.storage);
+    begun.scope = trace_internal_open_scope(&cold, begun.start);
+  }
+  return begun;
 }
 
 // A record under way.

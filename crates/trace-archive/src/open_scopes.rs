@@ -1,0 +1,549 @@
+//! The scopes that a program had open, read from the pages behind its buffer, and written as begins without
+//! an end.
+//!
+//! Nothing in the pages is trusted: a slot counts if two copies of it are the same and its word and owner
+//! were the same before, between and after; names come from the definitions of the buffer.
+//= docs/buffer.md#open-scopes
+
+use crate::framing::ByteSink;
+use std::collections::HashMap;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use trace_format::argument::{Argument, ArgumentValue, Arguments};
+use trace_format::buffer::Layout;
+use trace_format::event::{Event, EventKind, EventType};
+use trace_format::kernel_object::TYPE_THREAD;
+use trace_format::record::{Record, RecordHeader, RecordType};
+use trace_format::refs::{StringRef, ThreadRef};
+use trace_format::scopes::{
+    DEEPER_ARGUMENT, END_ARGUMENT, Ending, HEADER_BYTES, LASTED_ARGUMENT, SCOPES_MAGIC, SCOPES_VERSION,
+    SLOT_BYTES, SLOTS, Slot, SlotWords, field,
+};
+use trace_format::units::{Koid, ProcessKoid, ThreadKoid, Ticks, TicksPerSecond};
+use trace_reader::buffer::Source;
+
+/// Stands for a name that has no definition.
+const UNKNOWN: &str = "(unknown)";
+/// Threads that are described in words.
+const MAX_DESCRIBED: usize = 3;
+/// Bytes of a name in words.
+const MAX_NAME_BYTES: usize = 100;
+/// How often a slot is read that changes meanwhile.
+const ATTEMPTS: usize = 16;
+
+/// A scope that was open when it was looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenScope {
+    /// The thread that has begun it.
+    pub thread: u64,
+    /// The virtual thread that it is on; none for the thread's own.
+    pub track: Option<u64>,
+    /// When it began.
+    pub start: Ticks,
+    /// Its category, as the program has it.
+    pub category: Vec<u8>,
+    /// Its name, as the program has it.
+    pub name: Vec<u8>,
+    /// The thread has ended.
+    pub is_ended: bool,
+    /// How many scopes inside of it are only counted.
+    pub deeper: u64,
+}
+
+/// The scopes that a program had open: thread by thread, the outermost first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OpenScopes {
+    process: u64,
+    scopes: Vec<OpenScope>,
+    /// The threads with an index.
+    threads: HashMap<u8, u64>,
+    /// The names of threads.
+    names: HashMap<u64, Vec<u8>>,
+    /// The last moment that was seen in records.
+    latest: u64,
+}
+
+impl OpenScopes {
+    /// Reads what is open now, in the pages behind a buffer; nothing if there are none.
+    pub fn read(source: &impl Source, layout: &Layout) -> Self {
+        Self::try_read(source, layout).ok().flatten().unwrap_or_default()
+    }
+
+    fn try_read(source: &impl Source, layout: &Layout) -> io::Result<Option<Self>> {
+        let base = layout.total_bytes;
+        let header: [u64; 8] = words(source, base)?;
+        let run = header[field::RUN];
+        if header[field::MAGIC] != SCOPES_MAGIC || header[field::VERSION] != SCOPES_VERSION || run == 0 {
+            return Ok(None);
+        }
+        let mut slots = Vec::new();
+        let mut all = vec![0; (SLOTS * SLOT_BYTES) as usize];
+        let read = source.read_at(base + HEADER_BYTES, &mut all)?;
+        for (slot, bytes) in all[..read].chunks_exact(SLOT_BYTES as usize).enumerate() {
+            if Slot::new(&of_bytes(bytes), run).is_some() {
+                let at = base + HEADER_BYTES + slot as u64 * SLOT_BYTES;
+                slots.extend(slot_words(source, at, run)?);
+            }
+        }
+        let mut found = Self { process: header[field::PROCESS], ..Self::default() };
+        if slots.is_empty() {
+            return Ok(Some(found));
+        }
+        let durable = Durable::read(source, layout)?;
+        // Another run may have other definitions.
+        if words::<8>(source, base)?[field::RUN] != run {
+            return Ok(None);
+        }
+        for slot in slots.iter().filter_map(|words| Slot::new(words, run)) {
+            let scopes = slot.scopes().map(|scope| OpenScope {
+                thread: slot.thread(),
+                track: scope.track,
+                start: Ticks(scope.start),
+                category: durable.text(scope.category),
+                name: durable.text(scope.name),
+                is_ended: slot.is_ended(),
+                deeper: 0,
+            });
+            found.scopes.extend(scopes);
+            if let Some(innermost) = found.scopes.last_mut().filter(|scope| scope.thread == slot.thread()) {
+                innermost.deeper = slot.deeper();
+            }
+        }
+        (found.threads, found.names) = (durable.threads, durable.names);
+        Ok(Some(found))
+    }
+
+    /// Whether nothing is open.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.scopes.is_empty()
+    }
+
+    /// What is open, thread by thread, the outermost first.
+    #[must_use]
+    pub fn scopes(&self) -> &[OpenScope] {
+        &self.scopes
+    }
+
+    /// Drops what has ended by now: whose record is among these.
+    pub fn note_records(&mut self, mut records: &[u8]) {
+        if self.scopes.is_empty() {
+            return;
+        }
+        while let Some((header, _)) = records.split_first_chunk() {
+            let header = RecordHeader(u64::from_le_bytes(*header));
+            let size = header.size().bytes().max(8);
+            let Some((record, rest)) = records.split_at_checked(size) else { return };
+            records = rest;
+            if header.record_type_bits() == RecordType::Event as u8 {
+                self.note_event(header, record);
+            }
+        }
+    }
+
+    fn note_event(&mut self, header: RecordHeader, record: &[u8]) {
+        let Some(start) = record.get(8..).and_then(<[u8]>::first_chunk) else { return };
+        let start = u64::from_le_bytes(*start);
+        self.latest = self.latest.max(start);
+        if header.0 >> 16 & 15 != EventType::DurationComplete as u64 {
+            return;
+        }
+        let end = record.last_chunk().map_or(0, |end| u64::from_le_bytes(*end));
+        self.latest = self.latest.max(end);
+        if !self.scopes.iter().any(|scope| scope.start.0 == start) {
+            return;
+        }
+        let Some(Ok(event)) = Event::of_record(record) else { return };
+        let thread = match event.thread {
+            ThreadRef::Index(index) => self.threads.get(&index.get()).copied(),
+            ThreadRef::Inline { thread, .. } => Some(thread.0.0),
+        };
+        self.scopes.retain(|scope| {
+            let of = scope.track.unwrap_or(scope.thread);
+            scope.start.0 != start || thread.is_some_and(|thread| thread != of)
+        });
+    }
+
+    /// What the threads are in at a time, in words: the one first whose innermost scope has lasted longest.
+    /// Empty if they are in nothing. Names are as the program has them.
+    #[must_use]
+    pub fn in_words(&self, at: Ticks, rate: TicksPerSecond) -> String {
+        let by_thread = self.scopes.chunk_by(|one, other| one.thread == other.thread);
+        let mut threads: Vec<&[OpenScope]> = by_thread.filter(|scopes| !scopes[0].is_ended).collect();
+        threads.sort_by_key(|scopes| scopes.last().map(|innermost| innermost.start.0));
+        let mut parts: Vec<String> =
+            threads.iter().take(MAX_DESCRIBED).map(|scopes| self.thread(scopes, at, rate)).collect();
+        let more = threads.len().saturating_sub(MAX_DESCRIBED);
+        parts.extend((more > 0).then(|| format!("{more} more threads were in something")));
+        parts.join("; ")
+    }
+
+    fn thread(&self, scopes: &[OpenScope], at: Ticks, rate: TicksPerSecond) -> String {
+        let short =
+            |name: &[u8]| String::from_utf8_lossy(&name[..name.len().min(MAX_NAME_BYTES)]).into_owned();
+        let mut path: Vec<String> = scopes.iter().map(|scope| short(&scope.name)).collect();
+        let Some(innermost) = scopes.last() else { return String::new() };
+        path.extend((innermost.deeper > 0).then(|| format!("{} more", innermost.deeper)));
+        let thread = match self.names.get(&innermost.thread) {
+            Some(name) => format!("{:?}", short(name)),
+            None => innermost.thread.to_string(),
+        };
+        let nanos = Ticks(at.0.saturating_sub(innermost.start.0)).to_nanos(rate).0;
+        format!("thread {thread} was in {} for {}", path.join(" > "), in_words(nanos))
+    }
+
+    /// Appends a begin for each, which says why there is no end, and how long it has lasted at a time: at the
+    /// last event that was seen, if that is not known. Returns how many they are.
+    pub fn write(&self, ending: Ending, at: Option<Ticks>, rate: TicksPerSecond, out: &mut Vec<u8>) -> u64 {
+        let at = at.map_or(self.latest, |at| at.0);
+        for scope in &self.scopes {
+            let ending = if scope.is_ended { Ending::ThreadEnd } else { ending };
+            let mut arguments = vec![argument(END_ARGUMENT, text(ending.text()))];
+            if !scope.is_ended {
+                let lasted = Ticks(at.saturating_sub(scope.start.0)).to_nanos(rate).0;
+                arguments.push(argument(LASTED_ARGUMENT, ArgumentValue::Uint64(lasted)));
+            }
+            if scope.deeper > 0 {
+                arguments.push(argument(DEEPER_ARGUMENT, ArgumentValue::Uint64(scope.deeper)));
+            }
+            let event = Event {
+                timestamp: scope.start,
+                thread: ThreadRef::Inline {
+                    process: ProcessKoid(Koid(self.process)),
+                    thread: ThreadKoid(Koid(scope.track.unwrap_or(scope.thread))),
+                },
+                category: inline(&scope.category),
+                name: inline(&scope.name),
+                kind: EventKind::DurationBegin,
+                arguments: Arguments::from_slice(&arguments),
+            };
+            let start = out.len();
+            if Record::Event(event).encode(&mut ByteSink(out)).is_err() {
+                debug_assert!(false, "definitions are within the limits");
+                out.truncate(start);
+            }
+        }
+        self.scopes.len() as u64
+    }
+}
+
+/// What several readers of one program's buffers know of its open scopes.
+#[derive(Clone, Debug, Default)]
+pub struct SharedScopes(Arc<Mutex<OpenScopes>>);
+
+impl SharedScopes {
+    /// Knows these.
+    #[must_use]
+    pub fn new(scopes: OpenScopes) -> Self {
+        Self(Arc::new(Mutex::new(scopes)))
+    }
+
+    /// Calls a function with them.
+    pub fn with<R>(&self, call: impl FnOnce(&mut OpenScopes) -> R) -> R {
+        call(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// A time in a unit that suits it.
+fn in_words(nanos: u64) -> String {
+    let (value, unit) = match nanos {
+        0..1_000_000 => (nanos as f64 / 1e3, "us"),
+        1_000_000..10_000_000_000 => (nanos as f64 / 1e6, "ms"),
+        _ => (nanos as f64 / 1e9, "s"),
+    };
+    format!("{value:.1} {unit}")
+}
+
+fn argument<'a>(name: &'a str, value: ArgumentValue<'a>) -> Argument<'a> {
+    Argument { name: inline(name.as_bytes()), value }
+}
+
+fn text(text: &str) -> ArgumentValue<'_> {
+    ArgumentValue::String(inline(text.as_bytes()))
+}
+
+fn inline(text: &[u8]) -> StringRef<'_> {
+    if text.is_empty() { StringRef::Empty } else { StringRef::Inline(text) }
+}
+
+/// Words of the file; zeros where it ends.
+fn words<const COUNT: usize>(source: &impl Source, offset: u64) -> io::Result<[u64; COUNT]> {
+    let mut bytes = vec![0; COUNT * 8];
+    let read = source.read_at(offset, &mut bytes)?;
+    bytes[read..].fill(0);
+    Ok(of_bytes(&bytes))
+}
+
+fn of_bytes<const COUNT: usize>(bytes: &[u8]) -> [u64; COUNT] {
+    let mut words = [0; COUNT];
+    for (word, bytes) in words.iter_mut().zip(bytes.as_chunks().0) {
+        *word = u64::from_le_bytes(*bytes);
+    }
+    words
+}
+
+/// A slot that was not written meanwhile; none if nothing is open there.
+fn slot_words(source: &impl Source, at: u64, run: u64) -> io::Result<Option<Box<SlotWords>>> {
+    let mut before: SlotWords = words(source, at)?;
+    for _ in 0..ATTEMPTS {
+        if Slot::new(&before, run).is_none() {
+            return Ok(None);
+        }
+        // The word between two copies of the entries: a depth comes again, and with it another scope may have
+        // taken an entry meanwhile.
+        let between: [u64; 2] = words(source, at)?;
+        let after: SlotWords = words(source, at)?;
+        let last: [u64; 2] = words(source, at)?;
+        if before == after && before[..2] == between && between == last {
+            return Ok(Some(Box::new(before)));
+        }
+        before = words(source, at)?;
+    }
+    Ok(None)
+}
+
+/// The definitions of a buffer.
+#[derive(Default)]
+struct Durable {
+    strings: HashMap<u16, Vec<u8>>,
+    threads: HashMap<u8, u64>,
+    names: HashMap<u64, Vec<u8>>,
+}
+
+impl Durable {
+    fn read(source: &impl Source, layout: &Layout) -> io::Result<Self> {
+        let mut bytes = vec![0; usize::try_from(layout.durable_bytes).unwrap_or(0)];
+        let read = source.read_at(layout.durable, &mut bytes)?;
+        let mut records = &bytes[..read];
+        let mut found = Self::default();
+        while let Some((header, _)) = records.split_first_chunk() {
+            let size = RecordHeader(u64::from_le_bytes(*header)).size().bytes();
+            let Some((record, rest)) = records.split_at_checked(size).filter(|_| size > 0) else { break };
+            records = rest;
+            match Record::decode(record) {
+                Ok(Record::String(string)) => {
+                    found.strings.entry(string.index).or_insert_with(|| string.value.to_vec());
+                }
+                Ok(Record::Thread(thread)) => {
+                    found.threads.entry(thread.index).or_insert(thread.thread.0.0);
+                }
+                Ok(Record::KernelObject(object)) if object.object_type == TYPE_THREAD => {
+                    if let StringRef::Inline(name) = object.name {
+                        found.names.insert(object.koid.0, name.to_vec());
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(found)
+    }
+
+    fn text(&self, index: u16) -> Vec<u8> {
+        self.strings.get(&index).cloned().unwrap_or_else(|| UNKNOWN.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::{Cell, RefCell};
+    use trace_format::buffer::BufferMode;
+    use trace_format::scopes::{ENTRIES, ENTRY_BYTES, OWNER_ENDED, SCOPES_BYTES};
+    use trace_format::string::StringRecord;
+    use trace_format::thread::ThreadRecord;
+    use trace_reader::{Item, Reader};
+
+    const RUN: u64 = 3;
+    const RATE: TicksPerSecond = TicksPerSecond(std::num::NonZeroU64::new(1_000_000_000).unwrap());
+
+    /// A buffer with pages, which may change while it is read.
+    struct File {
+        words: RefCell<Vec<u64>>,
+        layout: Layout,
+        reads: Cell<usize>,
+        change: Option<fn(&mut [u64], usize)>,
+    }
+
+    impl Source for File {
+        fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<usize> {
+            self.reads.set(self.reads.get() + 1);
+            let mut words = self.words.borrow_mut();
+            if let Some(change) = self.change {
+                let pages = self.layout.total_bytes as usize / 8;
+                change(&mut words[pages..], self.reads.get());
+            }
+            let all: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+            let start = (offset as usize).min(all.len());
+            let length = bytes.len().min(all.len() - start);
+            bytes[..length].copy_from_slice(&all[start..start + length]);
+            Ok(length)
+        }
+    }
+
+    impl File {
+        fn new() -> Self {
+            let layout = Layout::new(1 << 20, BufferMode::Oneshot).unwrap();
+            let mut words = vec![0; (layout.total_bytes + SCOPES_BYTES) as usize / 8];
+            let mut durable = Vec::new();
+            for (index, value) in [(1, "app"), (2, "request"), (3, "guilty")] {
+                StringRecord { index, value: value.as_bytes() }.encode(&mut ByteSink(&mut durable)).unwrap();
+            }
+            let thread =
+                ThreadRecord { index: 1, process: ProcessKoid(Koid(70)), thread: ThreadKoid(Koid(71)) };
+            thread.encode(&mut ByteSink(&mut durable)).unwrap();
+            for (word, bytes) in words[layout.durable as usize / 8..].iter_mut().zip(durable.as_chunks().0) {
+                *word = u64::from_le_bytes(*bytes);
+            }
+            let header = [SCOPES_MAGIC, SCOPES_VERSION, RUN, 70];
+            let pages = layout.total_bytes as usize / 8;
+            words[pages..pages + 4].copy_from_slice(&header);
+            Self { words: RefCell::new(words), layout, reads: Cell::new(0), change: None }
+        }
+
+        fn slot(self, number: usize, owner: u64, entries: &[(u64, u16)]) -> Self {
+            let start = (self.layout.total_bytes + HEADER_BYTES) as usize / 8 + number * 64;
+            let mut words = self.words.borrow_mut();
+            let slot = &mut words[start..start + 64];
+            slot[0] = owner;
+            slot[1] = (RUN << 32) | ((ENTRIES - entries.len()) as u64 * ENTRY_BYTES);
+            for (depth, (begin, name)) in entries.iter().enumerate() {
+                slot[62 - depth * 2] = *begin;
+                slot[63 - depth * 2] = 1 << 32 | u64::from(*name) << 48;
+            }
+            drop(words);
+            self
+        }
+
+        fn read(&self) -> OpenScopes {
+            OpenScopes::read(self, &self.layout)
+        }
+    }
+
+    fn shown(open: &OpenScopes) -> Vec<(u64, u64, String)> {
+        let name = |scope: &OpenScope| String::from_utf8_lossy(&scope.name).into_owned();
+        open.scopes().iter().map(|scope| (scope.thread, scope.start.0, name(scope))).collect()
+    }
+
+    //= docs/buffer.md#open-scopes
+    #[test]
+    fn what_threads_have_open_is_read_with_its_names() {
+        let file = File::new().slot(0, 71, &[(100, 2), (200, 3)]).slot(9, 72, &[(150, 9)]);
+        let expected = [(71, 100, "request"), (71, 200, "guilty"), (72, 150, "(unknown)")];
+        let expected: Vec<_> =
+            expected.into_iter().map(|(thread, start, name)| (thread, start, name.to_owned())).collect();
+        assert_eq!(shown(&file.read()), expected);
+        // Without pages, and of another version, there is nothing.
+        for (word, value) in [(0, 0), (1, 2), (2, 0), (2, RUN + 1)] {
+            let file = File::new().slot(0, 71, &[(100, 2)]);
+            file.words.borrow_mut()[(1 << 17) + word] = value;
+            assert!(file.read().is_empty(), "word {word} is {value}");
+        }
+        file.words.borrow_mut().truncate(1 << 17);
+        assert!(file.read().is_empty());
+    }
+
+    /// Another scope takes the entry while the slot is read, and the depth is the same again.
+    //= docs/buffer.md#open-scopes
+    #[test]
+    fn a_slot_that_changes_meanwhile_is_read_again() {
+        const SLOT: usize = 512;
+        let mut file = File::new().slot(0, 71, &[(100, 2), (200, 3)]);
+        // The header and all pages are read before.
+        file.change = Some(|pages, reads| {
+            if reads == 5 {
+                pages[SLOT + 60] = 300;
+            }
+        });
+        assert_eq!(shown(&file.read())[1].1, 300);
+        assert_eq!(file.reads.get(), 2 + 4 + 4 + 2);
+        // One that changes each time says nothing.
+        let mut file = File::new().slot(0, 71, &[(100, 2)]);
+        file.change = Some(|pages, reads| pages[SLOT + 62] = reads as u64);
+        assert!(file.read().is_empty());
+        // Neither does one whose word alone changes for a moment, or whose owner does.
+        for word in [0, 1] {
+            let mut file = File::new().slot(0, 71, &[(100, 2)]);
+            file.change = Some(match word {
+                0 => |pages, _| pages[SLOT] += 1,
+                _ => |pages, reads| pages[SLOT + 1] = (RUN << 32) | ((reads as u64 % 2 * 16) + 448),
+            });
+            assert!(file.read().is_empty(), "{word}");
+        }
+    }
+
+    fn complete(thread: u64, begin: u64) -> Vec<u8> {
+        let mut out = Vec::new();
+        let event = Event {
+            timestamp: Ticks(begin),
+            thread: ThreadRef::Inline { process: ProcessKoid(Koid(70)), thread: ThreadKoid(Koid(thread)) },
+            category: StringRef::Empty,
+            name: StringRef::Empty,
+            kind: EventKind::DurationComplete { end: Ticks(begin + 50) },
+            arguments: Arguments::from_slice(&[]),
+        };
+        Record::Event(event).encode(&mut ByteSink(&mut out)).unwrap();
+        out
+    }
+
+    //= docs/buffer.md#open-scopes
+    #[test]
+    fn what_has_a_record_has_ended() {
+        let mut open = File::new().slot(0, 71, &[(100, 2), (200, 3)]).slot(1, 72, &[(200, 2)]).read();
+        // Another thread's scope began at the same time; another one of this thread at another time.
+        open.note_records(&[complete(72, 100), complete(71, 199), complete(71, 200)].concat());
+        assert_eq!(
+            shown(&open).iter().map(|(thread, start, _)| (*thread, *start)).collect::<Vec<_>>(),
+            [(71, 100), (72, 200)]
+        );
+        // Half a record is none.
+        open.note_records(&complete(71, 100)[..16]);
+        assert_eq!(open.scopes().len(), 2);
+    }
+
+    //= docs/format.md#open-scopes
+    #[test]
+    fn they_are_begins_that_say_why_there_is_no_end() {
+        let file = File::new().slot(0, 71, &[(100, 2), (200, 3)]).slot(1, 72 | OWNER_ENDED, &[(300, 2)]);
+        file.words.borrow_mut()[(1 << 17) + 513] |= 2 << 16;
+        let open = file.read();
+        let mut archive = Vec::new();
+        crate::framing::magic(&mut archive);
+        assert_eq!(open.write(Ending::Death, Some(Ticks(1_000_200)), RATE, &mut archive), 3);
+        let mut reader = Reader::new(&archive[..]).unwrap();
+        let mut found = Vec::new();
+        while let Some(record) = reader.next_item().unwrap() {
+            if let Item::Event(event) = record.item {
+                let deeper = event.arguments.integer("deeper");
+                found.push((event.thread.thread.0, event.time.ticks.0, event.ending(), deeper));
+            }
+        }
+        let death = |lasted| Some((Ending::Death, Some(lasted)));
+        assert_eq!(
+            found,
+            [
+                (71, 100, death(1_000_100), None),
+                (71, 200, death(1_000_000), Some(2)),
+                (72, 300, Some((Ending::ThreadEnd, None)), None),
+            ]
+        );
+        assert_eq!(
+            open.in_words(Ticks(20_400_200), RATE),
+            "thread 71 was in request > guilty > 2 more for 20.4 ms"
+        );
+    }
+
+    #[test]
+    fn the_thread_that_is_longest_in_its_innermost_scope_comes_first() {
+        let file = File::new();
+        let file = (0..5_u64).fold(file, |file, number| {
+            file.slot(number as usize, 80 + number, &[(10, 2), (1000 - number * 100, 3)])
+        });
+        assert_eq!(
+            file.read().in_words(Ticks(2000), RATE),
+            "thread 84 was in request > guilty for 1.4 us; thread 83 was in request > guilty for 1.3 us; \
+             thread 82 was in request > guilty for 1.2 us; 2 more threads were in something"
+        );
+        assert_eq!(File::new().read().in_words(Ticks(2000), RATE), "");
+        assert_eq!([999_999, 1_000_000, 10_000_000_000].map(in_words), ["1000.0 us", "1.0 ms", "10.0 s"]);
+    }
+}

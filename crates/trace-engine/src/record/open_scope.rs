@@ -1,0 +1,101 @@
+//! The begin of a scope, which readers find as long as it has not ended.
+
+use crate::record::event_writer::join;
+use crate::record::processor_time;
+use crate::record::site_strings::SiteStrings;
+use crate::session::context::Context;
+use crate::session::hook;
+use crate::session::lease::Lease;
+use crate::site::{ON, Site, SiteState};
+use crate::thread::block::ThreadBlock;
+use crate::thread::registry::{self, Acquired};
+use crate::thread::scope_pages;
+
+/// A scope that has begun.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ScopeBegun {
+    /// When, in ticks.
+    pub start: u64,
+    /// What its end passes on to the thread's open scopes.
+    pub scope: u64,
+}
+
+impl ScopeBegun {
+    /// Now, at a site that was found on, like this.
+    #[inline(always)]
+    pub fn now(site: &'static Site, state: SiteState) -> Self {
+        if !state.is_fast() {
+            return Self::slowly(site);
+        }
+        let block = registry::current();
+        let start = block.stamp();
+        let scope = block.scopes().begin(start, state.word());
+        Self { start, scope: scope.unwrap_or_else(|| open(site, start, None)) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn slowly(site: &'static Site) -> Self {
+        let start = processor_time::begin_scope(site);
+        Self { start, scope: open(site, start, None) }
+    }
+}
+
+/// A scope of a site begins, perhaps on a track, for which the hot path has no place: the first one of the
+/// thread in this run, and those behind the last place. What its end passes on to the thread's open scopes.
+#[cold]
+#[inline(never)]
+pub(crate) fn open(site: &Site, start: u64, track: Option<u64>) -> u64 {
+    // What a hook would say is not known yet.
+    if !scope_pages::are_there() || hook::is_wanted() {
+        return 0;
+    }
+    match registry::acquire() {
+        Some(Acquired::Own(block)) => open_inside(block, site, start, track),
+        Some(Acquired::Borrowed(block)) => {
+            block.free();
+            0
+        }
+        None => 0,
+    }
+}
+
+fn open_inside(block: &'static ThreadBlock, site: &Site, start: u64, track: Option<u64>) -> u64 {
+    let lease = Lease::inside(block);
+    let Some((context, pages)) = lease.context().and_then(|context| Some((context, context.scopes()?)))
+    else {
+        return 0;
+    };
+    if site.load() & ON == 0 || join(context, block, true).is_err() {
+        return 0;
+    }
+    let [category, name] = indices(context, site);
+    if block.scopes_place().is_none() {
+        match pages.take(block.koid()) {
+            Some(scopes) => block.scopes_place().set(scopes),
+            None => return 0,
+        }
+    }
+    let references = u64::from(category) << 32 | u64::from(name) << 48;
+    block.scopes().begin_any(start, references, track)
+}
+
+/// How often a thread looks again whether another one has left the table of strings.
+const ATTEMPTS: usize = 100;
+
+/// The indices of a site's category and name; 0 where there will be none, and where the thread that a handler
+/// has interrupted is about to give them one.
+fn indices(context: &Context, site: &Site) -> [u16; 2] {
+    let mut indices = [0; 2];
+    for attempt in 0..ATTEMPTS {
+        let strings = SiteStrings::of(context, site);
+        indices = [strings.category.index(), strings.name.index()];
+        if !indices.contains(&0) || site.settled().is_some() {
+            break;
+        }
+        if attempt > ATTEMPTS / 2 {
+            std::thread::yield_now();
+        }
+    }
+    indices
+}

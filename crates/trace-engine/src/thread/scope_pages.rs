@@ -1,0 +1,169 @@
+//! The pages with the open scopes of a process, behind its buffer.
+//!
+//! A thread stores there while it counts as outside of its events, so no one can wait until it does not. That
+//! is why the addresses stay: there are two ranges, taken in turns, which the process keeps for ever. Another
+//! file, or private memory, is only ever mapped over them.
+//!
+//! Invariants:
+//!
+//! * **G1** A range is reserved once and never unmapped: all of it is readable and writable, and made of
+//!   atomics alone.
+#![allow(unsafe_code)]
+
+use crate::sync::{AtomicU64, Ordering, process};
+use crate::sys;
+use crate::thread::open_scopes::{OpenScopes, ScopesRun};
+use trace_format::scopes::{
+    HEADER_BYTES, OWNER_ENDED, SCOPES_BYTES, SCOPES_MAGIC, SCOPES_VERSION, SLOT_BYTES, SLOTS, field,
+};
+
+/// The first of the two ranges; 0 before there are any.
+static RANGES: process::AtomicU64 = process::AtomicU64::new(0);
+/// Counts the traces that have pages.
+static TURNS: process::AtomicU64 = process::AtomicU64::new(0);
+/// How many traces have pages.
+static THERE: process::AtomicU64 = process::AtomicU64::new(0);
+/// The last run: no two of a process have one number.
+static RUN: process::AtomicU64 = process::AtomicU64::new(0);
+
+/// The pages of one trace.
+pub(crate) struct ScopePages {
+    base: usize,
+    /// The memory of a page has to be allocated before it is written to.
+    is_sparse: bool,
+    /// The present run. The header has it, too, which others could write to.
+    run: AtomicU64,
+}
+
+/// The range whose turn it is.
+fn next_range() -> Option<usize> {
+    if RANGES.load(Ordering::Acquire) == 0 {
+        let fresh = sys::map_zeros(2 * SCOPES_BYTES as usize);
+        if fresh.is_null() {
+            return None;
+        }
+        // Where another thread was faster, this one is left as it is: nothing is allocated for it.
+        let fresh = fresh.expose_provenance() as u64;
+        let _ = RANGES.compare_exchange(0, fresh, Ordering::AcqRel, Ordering::Acquire);
+    }
+    let turn = TURNS.fetch_add(1, Ordering::Relaxed) % 2;
+    Some((RANGES.load(Ordering::Acquire) + turn * SCOPES_BYTES) as usize)
+}
+
+/// Whether a trace may have pages, for a first look.
+#[inline]
+pub(crate) fn are_there() -> bool {
+    THERE.load(Ordering::Relaxed) != 0
+}
+
+impl ScopePages {
+    /// Maps the pages of a trace, and writes their header. None where that is not possible.
+    pub fn map(map: impl FnOnce(*mut u8, usize) -> bool, is_sparse: bool, process: u64) -> Option<Self> {
+        let base = next_range()?;
+        let memory = core::ptr::with_exposed_provenance_mut(base);
+        if !map(memory, SCOPES_BYTES as usize) {
+            return None;
+        }
+        THERE.fetch_add(1, Ordering::Relaxed);
+        let pages = Self { base, is_sparse, run: AtomicU64::new(0) };
+        if !pages.back(0, HEADER_BYTES) {
+            return None;
+        }
+        pages.header(field::VERSION).store(SCOPES_VERSION, Ordering::Relaxed);
+        pages.header(field::PROCESS).store(process, Ordering::Relaxed);
+        pages.header(field::MAGIC).store(SCOPES_MAGIC, Ordering::Release);
+        Some(pages)
+    }
+
+    /// Has memory allocated for a part, where that was not done.
+    fn back(&self, offset: u64, bytes: u64) -> bool {
+        !self.is_sparse || sys::populate(self.base + offset as usize, bytes as usize)
+    }
+
+    fn word(&self, offset: u64) -> &'static AtomicU64 {
+        debug_assert!(offset % 8 == 0 && offset < SCOPES_BYTES, "the pages have no word {offset}");
+        // SAFETY: inside the range, which stays for ever (G1).
+        unsafe { &*core::ptr::with_exposed_provenance(self.base + offset as usize) }
+    }
+
+    fn header(&self, field: usize) -> &AtomicU64 {
+        self.word(field as u64 * 8)
+    }
+
+    fn owner(&self, slot: u64) -> &AtomicU64 {
+        self.word(HEADER_BYTES + slot * SLOT_BYTES)
+    }
+
+    fn scopes(&self, slot: u64) -> &'static OpenScopes {
+        let word = core::ptr::from_ref(self.word(HEADER_BYTES + slot * SLOT_BYTES + 8));
+        // SAFETY: the rest of a slot, made of atomics (G1).
+        unsafe { &*word.cast() }
+    }
+
+    /// Another run begins: what is open counts no more.
+    pub fn begin_run(&self) {
+        let number = RUN.fetch_add(1, Ordering::Relaxed) as u32;
+        let run = ScopesRun::new(number.wrapping_add(1).max(1));
+        self.run.store(run.number(), Ordering::Relaxed);
+        self.header(field::RUN).store(run.number(), Ordering::SeqCst);
+    }
+
+    /// The present run.
+    pub fn run(&self) -> ScopesRun {
+        ScopesRun::new(self.run.load(Ordering::Relaxed) as u32)
+    }
+
+    /// A thread's slot: its own, or a free one. None if there is none, or no memory for it.
+    pub fn take(&self, thread: u64) -> Option<&'static OpenScopes> {
+        let found = (0..SLOTS)
+            .find(|slot| self.owner(*slot).load(Ordering::Relaxed) == thread)
+            .or_else(|| (0..SLOTS).find(|slot| self.take_free(*slot, thread)));
+        let Some(slot) = found else {
+            self.header(field::REFUSED).fetch_add(1, Ordering::Relaxed);
+            return None;
+        };
+        let scopes = self.scopes(slot);
+        scopes.join(self.run());
+        Some(scopes)
+    }
+
+    fn take_free(&self, slot: u64, thread: u64) -> bool {
+        let page = (HEADER_BYTES + slot * SLOT_BYTES) & !(HEADER_BYTES - 1);
+        if !self.back(page, HEADER_BYTES) {
+            return false;
+        }
+        let owner = self.owner(slot);
+        let found = owner.load(Ordering::Relaxed);
+        // What an ended thread has left says nothing in another run.
+        let is_free = found == 0 || found & OWNER_ENDED != 0 && !self.scopes(slot).has_open(self.run());
+        // Acquire: pairs with the Release below.
+        is_free && owner.compare_exchange(found, thread, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
+    /// A thread ends. What it has not ended stays as it is for readers.
+    pub fn leave(&self, scopes: &OpenScopes) {
+        let found = (0..SLOTS).find(|slot| core::ptr::eq(self.scopes(*slot), scopes));
+        let Some(owner) = found.map(|slot| self.owner(slot)) else { return };
+        if scopes.has_open(self.run()) {
+            owner.fetch_or(OWNER_ENDED, Ordering::Release);
+        } else {
+            scopes.clear();
+            // Release: pairs with the Acquire in `take_free`.
+            owner.store(0, Ordering::Release);
+        }
+    }
+
+    /// Makes every later store go to private memory of this process, in place.
+    pub fn detach(&self) {
+        let memory = core::ptr::with_exposed_provenance_mut(self.base);
+        // SAFETY: a range of ours, of which no code relies on what it holds (G1).
+        unsafe { sys::map_anew(memory, SCOPES_BYTES as usize) };
+    }
+}
+
+impl Drop for ScopePages {
+    fn drop(&mut self) {
+        THERE.fetch_sub(1, Ordering::Relaxed);
+        self.detach();
+    }
+}
