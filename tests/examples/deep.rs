@@ -16,8 +16,11 @@ struct Log {
     open: Vec<&'static str>,
     /// At which depth it stays for ever.
     last_depth: usize,
+    /// All scopes are to end.
+    is_done: bool,
     tell: mpsc::Sender<String>,
-    then: Box<dyn FnMut()>,
+    /// Whether to end all scopes, if it returns.
+    then: Box<dyn FnMut() -> bool>,
 }
 
 impl Log {
@@ -54,7 +57,7 @@ impl Log {
 
     /// Opens scopes in the one that is open, and returns when that is to end.
     fn walk(&mut self) {
-        loop {
+        while !self.is_done {
             if self.steps == 0 {
                 if self.open.len() >= self.last_depth {
                     let name = std::thread::current()
@@ -64,7 +67,8 @@ impl Log {
                         .to_owned();
                     let line = format!("{name} {} {}", self.ended, self.open.join(">"));
                     self.tell.send(line).expect("the main thread waits");
-                    (self.then)();
+                    self.is_done = (self.then)();
+                    continue;
                 }
             } else {
                 self.steps -= 1;
@@ -98,7 +102,7 @@ fn send(signal: Signal) {
     kill_process(getpid(), signal).expect("it may kill itself");
 }
 
-fn die(how: &str) {
+fn die(how: &str) -> bool {
     match how {
         "kill" => send(Signal::KILL),
         // The standard library's handler takes the first one, as no address belongs to it.
@@ -109,7 +113,10 @@ fn die(how: &str) {
         "panic-abort" => never_unwinds(),
         _ => _ = std::io::stdin().lock().lines().next(),
     }
-    std::process::exit(0);
+    if how != "end" {
+        std::process::exit(0);
+    }
+    true
 }
 
 fn main() {
@@ -127,7 +134,16 @@ fn main() {
                     std::thread::park();
                 }
             });
-            let mut log = Log { random, steps: 0, ended: 0, open: Vec::new(), last_depth: 0, tell, then };
+            let mut log = Log {
+                random,
+                steps: 0,
+                ended: 0,
+                open: Vec::new(),
+                last_depth: 0,
+                is_done: false,
+                tell,
+                then,
+            };
             // The very first scope of a thread, in one of four.
             log.steps = if log.next(4) == 0 { 0 } else { log.next(300) as u32 };
             log.last_depth = log.next(40) as usize;
@@ -143,9 +159,18 @@ fn main() {
         writeln!(out, "end").expect("stdout");
         out.flush().expect("stdout");
         drop(out);
-        die(&how);
+        die(&how)
     });
-    let mut log = Log { random: seed ^ 99, steps: 0, ended: 0, open: Vec::new(), last_depth: 0, tell, then };
+    let mut log = Log {
+        random: seed ^ 99,
+        steps: 0,
+        ended: 0,
+        open: Vec::new(),
+        last_depth: 0,
+        is_done: false,
+        tell,
+        then,
+    };
     log.steps = log.next(300) as u32;
     log.last_depth = log.next(40) as usize;
     log.walk();

@@ -37,6 +37,7 @@ impl Observed {
                     observed.places.push(observed.records.len());
                 }
                 FrameKind::End => observed.is_over = true,
+                FrameKind::OpenScopes => {}
                 FrameKind::Unknown(kind) => panic!("a frame of kind {kind}"),
             }
             rest = behind;

@@ -5,21 +5,23 @@
 //! were the same before, between and after; names come from the definitions of the buffer.
 //= docs/buffer.md#open-scopes
 
-use crate::framing::ByteSink;
+use crate::framing::{self, ByteSink};
 use std::collections::HashMap;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use trace_format::argument::{Argument, ArgumentValue, Arguments};
 use trace_format::buffer::Layout;
 use trace_format::event::{Event, EventKind, EventType};
-use trace_format::kernel_object::TYPE_THREAD;
+use trace_format::initialization;
+use trace_format::kernel_object::{KernelObject, PROCESS_ARGUMENT, TYPE_THREAD};
 use trace_format::record::{Record, RecordHeader, RecordType};
 use trace_format::refs::{StringRef, ThreadRef};
 use trace_format::scopes::{
     DEEPER_ARGUMENT, END_ARGUMENT, Ending, HEADER_BYTES, LASTED_ARGUMENT, SCOPES_MAGIC, SCOPES_VERSION,
     SLOT_BYTES, SLOTS, Slot, SlotWords, field,
 };
-use trace_format::units::{Koid, ProcessKoid, ThreadKoid, Ticks, TicksPerSecond};
+use trace_format::sink::Sink;
+use trace_format::units::{Koid, ProcessKoid, ProviderId, ThreadKoid, Ticks, TicksPerSecond};
 use trace_reader::buffer::Source;
 
 /// Stands for a name that has no definition.
@@ -28,6 +30,8 @@ const UNKNOWN: &str = "(unknown)";
 const MAX_DESCRIBED: usize = 3;
 /// Bytes of a name in words.
 const MAX_NAME_BYTES: usize = 100;
+/// Bytes of categories and names together: others are unknown.
+const MAX_TEXT_BYTES: usize = 1 << 20;
 /// How often a slot is read that changes meanwhile.
 const ATTEMPTS: usize = 16;
 
@@ -55,8 +59,6 @@ pub struct OpenScope {
 pub struct OpenScopes {
     process: u64,
     scopes: Vec<OpenScope>,
-    /// The threads with an index.
-    threads: HashMap<u8, u64>,
     /// The names of threads.
     names: HashMap<u64, Vec<u8>>,
     /// The last moment that was seen in records.
@@ -66,10 +68,15 @@ pub struct OpenScopes {
 impl OpenScopes {
     /// Reads what is open now, in the pages behind a buffer; nothing if there are none.
     pub fn read(source: &impl Source, layout: &Layout) -> Self {
-        Self::try_read(source, layout).ok().flatten().unwrap_or_default()
+        Self::read_since(source, layout, Ticks(u64::MAX))
     }
 
-    fn try_read(source: &impl Source, layout: &Layout) -> io::Result<Option<Self>> {
+    /// The same, of threads whose outermost scope began before a time.
+    pub fn read_since(source: &impl Source, layout: &Layout, before: Ticks) -> Self {
+        Self::try_read(source, layout, before).ok().flatten().unwrap_or_default()
+    }
+
+    fn try_read(source: &impl Source, layout: &Layout, before: Ticks) -> io::Result<Option<Self>> {
         let base = layout.total_bytes;
         let header: [u64; 8] = words(source, base)?;
         let run = header[field::RUN];
@@ -80,7 +87,9 @@ impl OpenScopes {
         let mut all = vec![0; (SLOTS * SLOT_BYTES) as usize];
         let read = source.read_at(base + HEADER_BYTES, &mut all)?;
         for (slot, bytes) in all[..read].chunks_exact(SLOT_BYTES as usize).enumerate() {
-            if Slot::new(&of_bytes(bytes), run).is_some() {
+            let words = of_bytes(bytes);
+            let is_wanted = |slot: Slot<'_>| slot.scopes().next().is_none_or(|scope| scope.start < before.0);
+            if Slot::new(&words, run).is_some_and(is_wanted) {
                 let at = base + HEADER_BYTES + slot as u64 * SLOT_BYTES;
                 slots.extend(slot_words(source, at, run)?);
             }
@@ -94,13 +103,20 @@ impl OpenScopes {
         if words::<8>(source, base)?[field::RUN] != run {
             return Ok(None);
         }
+        let mut room = MAX_TEXT_BYTES;
+        let mut text = |index| {
+            let text = durable.text(index);
+            let has_room = text.len() <= room;
+            room = room.saturating_sub(text.len());
+            if has_room { text } else { UNKNOWN.into() }
+        };
         for slot in slots.iter().filter_map(|words| Slot::new(words, run)) {
             let scopes = slot.scopes().map(|scope| OpenScope {
                 thread: slot.thread(),
                 track: scope.track,
                 start: Ticks(scope.start),
-                category: durable.text(scope.category),
-                name: durable.text(scope.name),
+                category: text(scope.category),
+                name: text(scope.name),
                 is_ended: slot.is_ended(),
                 deeper: 0,
             });
@@ -109,7 +125,7 @@ impl OpenScopes {
                 innermost.deeper = slot.deeper();
             }
         }
-        (found.threads, found.names) = (durable.threads, durable.names);
+        found.names = durable.names;
         Ok(Some(found))
     }
 
@@ -119,29 +135,66 @@ impl OpenScopes {
         self.scopes.is_empty()
     }
 
+    /// The name of a thread, as the program has it.
+    #[must_use]
+    pub fn thread_name(&self, thread: u64) -> Option<&[u8]> {
+        self.names.get(&thread).map(Vec::as_slice)
+    }
+
+    /// Appends an archive of its own with what is open at a time.
+    pub fn write_archive(
+        &self,
+        id: ProviderId,
+        name: &str,
+        at: Ticks,
+        rate: TicksPerSecond,
+        out: &mut Vec<u8>,
+    ) {
+        framing::provider_info(id, name, out);
+        let mut sink = ByteSink(out);
+        sink.word(initialization::HEADER);
+        sink.word(rate.0.get());
+        let process = [argument(PROCESS_ARGUMENT, ArgumentValue::Koid(Koid(self.process)))];
+        for thread in self.scopes.chunk_by(|one, other| one.thread == other.thread) {
+            let koid = thread[0].thread;
+            if let Some(name) = self.thread_name(koid) {
+                let arguments = Arguments::from_slice(&process);
+                let object = KernelObject {
+                    object_type: TYPE_THREAD,
+                    koid: Koid(koid),
+                    name: inline(name),
+                    arguments,
+                };
+                let _ = Record::KernelObject(object).encode(&mut ByteSink(out));
+            }
+        }
+        self.write(Ending::Snapshot, Some(at), rate, out);
+    }
+
     /// What is open, thread by thread, the outermost first.
     #[must_use]
     pub fn scopes(&self) -> &[OpenScope] {
         &self.scopes
     }
 
-    /// Drops what has ended by now: whose record is among these.
-    pub fn note_records(&mut self, mut records: &[u8]) {
-        if self.scopes.is_empty() {
-            return;
-        }
+    /// Drops what has ended by now: whose record is among these, of a buffer with these threads.
+    pub fn note_records(&mut self, mut records: &[u8], threads: &mut Threads) {
         while let Some((header, _)) = records.split_first_chunk() {
             let header = RecordHeader(u64::from_le_bytes(*header));
             let size = header.size().bytes().max(8);
             let Some((record, rest)) = records.split_at_checked(size) else { return };
             records = rest;
-            if header.record_type_bits() == RecordType::Event as u8 {
-                self.note_event(header, record);
+            match header.record_type() {
+                Some(RecordType::Event) if !self.scopes.is_empty() => {
+                    self.note_event(header, record, threads)
+                }
+                Some(RecordType::Thread) => threads.note(record),
+                _ => {}
             }
         }
     }
 
-    fn note_event(&mut self, header: RecordHeader, record: &[u8]) {
+    fn note_event(&mut self, header: RecordHeader, record: &[u8], threads: &Threads) {
         let Some(start) = record.get(8..).and_then(<[u8]>::first_chunk) else { return };
         let start = u64::from_le_bytes(*start);
         self.latest = self.latest.max(start);
@@ -155,7 +208,7 @@ impl OpenScopes {
         }
         let Some(Ok(event)) = Event::of_record(record) else { return };
         let thread = match event.thread {
-            ThreadRef::Index(index) => self.threads.get(&index.get()).copied(),
+            ThreadRef::Index(index) => threads.0.get(&index.get()).copied(),
             ThreadRef::Inline { thread, .. } => Some(thread.0.0),
         };
         self.scopes.retain(|scope| {
@@ -224,6 +277,18 @@ impl OpenScopes {
             }
         }
         self.scopes.len() as u64
+    }
+}
+
+/// The threads that have an index in a buffer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Threads(HashMap<u8, u64>);
+
+impl Threads {
+    fn note(&mut self, record: &[u8]) {
+        if let Ok(Record::Thread(thread)) = Record::decode(record) {
+            self.0.insert(thread.index, thread.thread.0.0);
+        }
     }
 }
 
@@ -306,7 +371,6 @@ fn slot_words(source: &impl Source, at: u64, run: u64) -> io::Result<Option<Box<
 #[derive(Default)]
 struct Durable {
     strings: HashMap<u16, Vec<u8>>,
-    threads: HashMap<u8, u64>,
     names: HashMap<u64, Vec<u8>>,
 }
 
@@ -323,9 +387,6 @@ impl Durable {
             match Record::decode(record) {
                 Ok(Record::String(string)) => {
                     found.strings.entry(string.index).or_insert_with(|| string.value.to_vec());
-                }
-                Ok(Record::Thread(thread)) => {
-                    found.threads.entry(thread.index).or_insert(thread.thread.0.0);
                 }
                 Ok(Record::KernelObject(object)) if object.object_type == TYPE_THREAD => {
                     if let StringRef::Inline(name) = object.name {
@@ -490,13 +551,14 @@ mod tests {
     fn what_has_a_record_has_ended() {
         let mut open = File::new().slot(0, 71, &[(100, 2), (200, 3)]).slot(1, 72, &[(200, 2)]).read();
         // Another thread's scope began at the same time; another one of this thread at another time.
-        open.note_records(&[complete(72, 100), complete(71, 199), complete(71, 200)].concat());
+        let mut threads = Threads::default();
+        open.note_records(&[complete(72, 100), complete(71, 199), complete(71, 200)].concat(), &mut threads);
         assert_eq!(
             shown(&open).iter().map(|(thread, start, _)| (*thread, *start)).collect::<Vec<_>>(),
             [(71, 100), (72, 200)]
         );
         // Half a record is none.
-        open.note_records(&complete(71, 100)[..16]);
+        open.note_records(&complete(71, 100)[..16], &mut threads);
         assert_eq!(open.scopes().len(), 2);
     }
 

@@ -2,7 +2,7 @@
 
 use crate::framing;
 use crate::losses::{Losses, Reported};
-use crate::open_scopes::{OpenScopes, SharedScopes};
+use crate::open_scopes::{OpenScopes, SharedScopes, Threads};
 use crate::problem;
 use crate::program_info::{self, ProgramInfo};
 use serde::{Deserialize, Serialize};
@@ -109,6 +109,8 @@ pub struct Progress {
     generated: Option<u64>,
     /// What was open when the program went on from another buffer in this one.
     handed_over: SharedScopes,
+    /// The threads that its records refer to by an index.
+    threads: Threads,
 }
 
 /// Counts of the records found in a provider's buffer.
@@ -191,6 +193,7 @@ impl Progress {
         self.dropped = 0;
         if is_entire {
             self.reader = None;
+            self.threads = Threads::default();
         } else if let Some(reader) = &mut self.reader {
             reader.forget_findings();
         }
@@ -333,8 +336,12 @@ impl Transfer {
         };
         let begin = out.len();
         let read = reader.read_batch(out).and_then(|goes_on| {
-            self.open.note_records(&out[begin..]);
-            progress.handed_over.with(|open| open.note_records(&out[begin..]));
+            self.open.note_records(&out[begin..], &mut progress.threads);
+            progress.handed_over.with(|open| {
+                if !open.is_empty() {
+                    open.note_records(&out[begin..], &mut progress.threads);
+                }
+            });
             if !goes_on {
                 if let (Some(ending), true) = (self.buffer.ending, self.seen_before.is_some()) {
                     let at = self.buffer.period.map(|period| Ticks(period.read));

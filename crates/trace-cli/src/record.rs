@@ -2,6 +2,7 @@
 
 pub mod config;
 pub mod destination;
+mod hangs;
 mod limited;
 mod limits;
 pub mod patience;

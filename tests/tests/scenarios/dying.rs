@@ -1,8 +1,12 @@
 //! What was open when a program ended, a recording was stopped, or a snapshot was taken.
 
+use rustix::process::Signal;
+use std::collections::BTreeMap;
 use trace_tests::build::program;
-use trace_tests::deep::{recorded, told};
-use trace_tests::{Archive, Sandbox};
+use trace_tests::deep::{Done, recorded, told};
+use trace_tests::sandbox::{Process, kill};
+use trace_tests::scene::{Scene, stderr, wait_for_death};
+use trace_tests::{Archive, Sandbox, wait_for};
 
 const DEATH: &str = "open at death";
 
@@ -28,4 +32,110 @@ fn what_was_open_at_a_death_is_what_the_program_says() {
             assert_eq!(recorded(&archive, DEATH), expected, "{how}, {mode}, seed {seed}");
         }
     }
+}
+
+/// A recording, and a program in it that waits in its scopes; with what it has said.
+fn waiting(sandbox: &Sandbox, options: &[&str], seed: u64) -> (Process, Process, BTreeMap<String, Done>) {
+    let recording = sandbox.spawn("trace", &[&["record"], options].concat());
+    wait_for("the recording", || recording.stderr_so_far().contains("press Ctrl-C").then_some(()));
+    let mut program = sandbox.spawn_recorded("deep", &[&seed.to_string(), "wait"]);
+    let said = said(&mut program);
+    (recording, program, said)
+}
+
+fn said(program: &mut Process) -> BTreeMap<String, Done> {
+    let mut text = String::new();
+    while !text.ends_with("end\n") {
+        text += &(program.line() + "\n");
+    }
+    told(&text)
+}
+
+//= docs/buffer.md#open-scopes
+#[test]
+fn what_is_open_at_a_stop_and_at_a_snapshot_is_there_too() {
+    for (seed, mode) in [(1, "oneshot"), (2, "circular"), (3, "streaming")] {
+        let sandbox = Sandbox::new();
+        let (recording, _program, expected) = waiting(&sandbox, &["--buffering-mode", mode], seed);
+        let output = sandbox.trace(["snapshot", "-o", "snapshot.fxt"]);
+        assert!(output.status.success(), "{output:?}");
+        let mut snapshot = recorded(&Archive::read(&sandbox.file("snapshot.fxt")), "open at snapshot");
+        if mode == "streaming" {
+            // What was handed over is in the archive alone.
+            snapshot
+                .values_mut()
+                .zip(expected.values())
+                .for_each(|(done, expected)| done.ended = expected.ended);
+        }
+        assert_eq!(snapshot, expected, "{mode}");
+        recording.signal(Signal::INT);
+        recording.finish();
+        assert_eq!(recorded(&Archive::read(&sandbox.file("trace.fxt")), "open at stop"), expected, "{mode}");
+    }
+}
+
+//= docs/buffer.md#open-scopes
+#[test]
+fn what_was_open_when_everything_died_is_recovered() {
+    for (seed, mode) in [(4, "oneshot"), (5, "circular"), (6, "streaming")] {
+        let sandbox = Sandbox::new();
+        let (recording, program, expected) = waiting(&sandbox, &["--buffering-mode", mode], seed);
+        let manager = sandbox.manager_pid().expect("a manager");
+        for pid in [manager, program.pid()] {
+            kill(pid, Signal::KILL);
+            wait_for_death(pid);
+        }
+        drop(recording);
+        let output = sandbox.trace(["recover", "-o", "recovered.fxt"]);
+        assert!(output.status.success(), "{output:?}");
+        assert_eq!(recorded(&Archive::read(&sandbox.file("recovered.fxt")), DEATH), expected, "{mode}");
+    }
+}
+
+/// Scopes that began in the program's own buffer: those that end in the manager's have their records there.
+//= docs/protocol.md#what-was-recorded-before
+#[test]
+fn what_is_open_when_a_recording_goes_on_in_another_buffer_is_there_once() {
+    for (seed, how) in [(7, "wait"), (8, "end")] {
+        let sandbox = Sandbox::new();
+        let mut command = sandbox.command("deep");
+        command.args([&seed.to_string(), how]).env("TRACE_STARTUP", "deep");
+        let mut program = Sandbox::spawn_command(command);
+        let mut expected = said(&mut program);
+        let [startup] = &Scene::sessions_of(&sandbox)[..] else { panic!("one directory") };
+        let recording = sandbox.spawn("trace", &["record"]);
+        wait_for("the hand-over", || (!startup.join("provider-1").exists()).then_some(()));
+        program.say("go on");
+        program.succeed();
+        recording.signal(Signal::INT);
+        recording.finish();
+        let mut reason = DEATH;
+        if how == "end" {
+            // It has dropped its provider.
+            reason = "open at stop";
+            let first = expected.get_mut("deep").expect("the first thread");
+            first.ended += first.open.len() + first.deeper as usize;
+            (first.open, first.deeper) = (Vec::new(), 0);
+        }
+        assert_eq!(recorded(&Archive::read(&sandbox.file("trace.fxt")), reason), expected, "{how}");
+    }
+}
+
+/// A scope that hangs is noticed while it does.
+//= docs/recording.md#triggers
+#[test]
+fn a_scope_that_is_open_for_too_long_triggers() {
+    let sandbox = Sandbox::new();
+    let trigger = ["--trigger", "open(deep:one)>200ms:snapshot", "--cooldown", "600"];
+    let (recording, _program, expected) = waiting(&sandbox, &trigger, 9);
+    let is_open = |done: &Done| done.open.iter().any(|name| name == "one");
+    assert!(expected.values().any(is_open), "{expected:?}");
+    wait_for("the snapshot", || sandbox.file("trace-snapshot-1.fxt").exists().then_some(()));
+    recording.signal(Signal::INT);
+    let output = stderr(&recording.finish());
+    let said = |line: &&str| line.starts_with("trace: open(deep:one) > 200ms: thread \"");
+    let line = output.lines().find(said).unwrap_or_else(|| panic!("{output}"));
+    assert!(line.contains(" of deep (pid ") && line.contains(", in one for "), "{line}");
+    let snapshot = Archive::read(&sandbox.file("trace-snapshot-1.fxt"));
+    assert!(recorded(&snapshot, "open at snapshot").values().any(is_open));
 }

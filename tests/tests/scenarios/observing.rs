@@ -20,6 +20,7 @@ const OPTIONS: ObserveOptions = ObserveOptions {
     interval_milliseconds: 50,
     wants_records: true,
     program: None,
+    open_for_ns: None,
 };
 
 struct Scene {

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use trace_format::buffer::{BufferHeader, BufferMode, HEADER_BYTES, Layout, field};
+use trace_format::scopes;
 use zx_sim::{ProcessFd, Vmo, liveness, pid_namespace, process, ticks};
 
 /// A process id has fewer digits.
@@ -278,6 +279,12 @@ impl Session {
             let vmo = Vmo::open(&self.directory.join(buffer.provider.file_name())).ok();
             let (Ok(layout), Some(vmo)) = (layout, vmo) else { return false };
             if !is_of_layout(&vmo, &layout) {
+                return false;
+            }
+            // A thread that has begun a scope has the first slot.
+            let mut owner = [0; 8];
+            if vmo.read_at(layout.total_bytes + scopes::HEADER_BYTES, &mut owner).is_err() || owner != [0; 8]
+            {
                 return false;
             }
             // Most have events, which begin in the first slabs.

@@ -34,6 +34,19 @@ pub enum Condition {
     },
     /// Durations of the last seconds exceed a limit.
     Durations(DurationLimit),
+    /// A duration has not ended, and has lasted longer than a limit.
+    Open(OpenLimit),
+}
+
+/// A time that a duration may last before it ends.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OpenLimit {
+    /// Of these durations.
+    pub selector: Selector,
+    /// The time, in nanoseconds.
+    pub limit: f64,
+    /// As the limit of the longest of them.
+    comparison: Comparison,
 }
 
 /// A value of the durations of the last seconds that is greater than a limit, as an assertion has it.
@@ -108,6 +121,9 @@ impl FromStr for Condition {
                 parts.ok_or_else(|| "expected rss(PROGRAM)>SIZE, such as 'rss(app)>1GB:stop'".to_owned())?;
             return Ok(Self::Memory { program, limit });
         }
+        if text.starts_with("open(") {
+            return text.parse().map(Self::Open);
+        }
         if DurationLimit::is_meant(text) {
             return text.parse().map(Self::Durations);
         }
@@ -158,6 +174,27 @@ impl FromStr for DurationLimit {
     }
 }
 
+impl FromStr for OpenLimit {
+    type Err = BadValue;
+
+    fn from_str(text: &str) -> Result<Self, BadValue> {
+        let rest = text.strip_prefix("open(").unwrap_or_default();
+        // It is written as the limit of the longest one.
+        let parsed: Result<DurationLimit, _> = format!("max({rest}").parse();
+        let expected =
+            || "expected a time that no duration may be open for, such as 'open(app:frame)>100ms:stop'";
+        let DurationLimit { selector, limit, comparison, .. } = parsed.map_err(|_| expected().to_owned())?;
+        Ok(Self { selector, limit, comparison })
+    }
+}
+
+impl fmt::Display for OpenLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = self.comparison.to_string();
+        write!(f, "open{}", text.strip_prefix("max").unwrap_or(&text))
+    }
+}
+
 impl fmt::Display for Condition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -166,6 +203,7 @@ impl fmt::Display for Condition {
             Self::Signal(UserSignal::Usr2) => f.write_str("SIGUSR2"),
             Self::Memory { program, limit } => write!(f, "rss({program})>{limit}"),
             Self::Durations(limit) => write!(f, "{}", limit.comparison),
+            Self::Open(limit) => write!(f, "{limit}"),
         }
     }
 }
@@ -233,6 +271,15 @@ mod tests {
                 wrong(&text).starts_with("expected a limit that durations exceed, such as 'p99("),
                 "{text}"
             );
+        }
+        let trigger: Trigger = "open(app:frame)>100ms:snapshot".parse().unwrap();
+        assert_eq!(trigger.to_string(), "open(app:frame) > 100ms:snapshot");
+        let Condition::Open(limit) = trigger.condition else { panic!("{trigger}") };
+        assert!(limit.selector.matches("app", "frame") && limit.limit == 1e8);
+        for text in
+            ["open(app:frame)<1s:stop", "open(frame)>1:stop", "open(gap(frame))>1s:stop", "open():stop"]
+        {
+            assert!(wrong(text).starts_with("expected a time that no duration may be open for"), "{text}");
         }
         assert!(wrong("max(a)>1s and lost==0:stop").starts_with("expected one limit, such as"));
         assert!(

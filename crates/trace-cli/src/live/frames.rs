@@ -100,7 +100,7 @@ impl<R: Read> Frames<R> {
                     self.pending.has_end.store(true, Ordering::Release);
                     self.is_over = true;
                 }
-                FrameKind::Counts | FrameKind::Unknown(_) => {
+                FrameKind::Counts | FrameKind::OpenScopes | FrameKind::Unknown(_) => {
                     let mut contents = vec![0; bytes];
                     if !self.fill(&mut contents)? {
                         self.is_over = true;

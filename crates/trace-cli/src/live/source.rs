@@ -40,7 +40,7 @@ pub struct Wanted<'a> {
 /// Observes a running recording, or begins one if nothing is being recorded.
 pub fn begin(wanted: &Wanted<'_>, output: Output, keys: &Keys) -> Result<Source, Failure> {
     let Wanted { arguments, program, interval, .. } = *wanted;
-    let mut own = match (observe(interval, program)?, wanted.observes_others) {
+    let mut own = match (observe(&records(interval, program))?, wanted.observes_others) {
         (Ok(socket), true) => return Ok(Source::Running(socket)),
         // The recording that is in its way is named by `trace record`.
         (Ok(_), false) => return own::in_the_way(arguments).map(Source::Ended),
@@ -60,7 +60,7 @@ pub fn begin_beside(has_command: bool, interval: Duration) -> Result<(), Failure
     if !has_command {
         return Ok(());
     }
-    match observe(interval, None)? {
+    match observe(&records(interval, None))? {
         Ok(_) | Err(ObserveError::Busy | ObserveError::Several) => {}
         Err(ObserveError::NothingRecorded | ObserveError::Version) => return Ok(()),
     }
@@ -68,29 +68,33 @@ pub fn begin_beside(has_command: bool, interval: Duration) -> Result<(), Failure
 }
 
 /// Asks the manager for what is being recorded of a program, or at all.
-fn observe(interval: Duration, program: Option<&str>) -> Result<Result<Socket, ObserveError>, Failure> {
+fn observe(options: &ObserveOptions) -> Result<Result<Socket, ObserveError>, Failure> {
     let Some(mut connection) = connection::find()? else {
         return Ok(Err(ObserveError::NothingRecorded));
     };
     let failed = |error: zx_sim::Error| Failure::new(error.to_string());
     let (ours, theirs) = Socket::pair().map_err(failed)?;
-    let interval = u64::try_from(interval.as_millis()).unwrap_or(u64::MAX);
-    let wanted = ObserveOptions {
-        interval_milliseconds: interval,
-        wants_records: true,
-        program: program.map(str::to_owned),
-        ..ObserveOptions::default()
-    };
-    let request = ProvisionerRequest::<Handle>::Observe { options: wanted, output: theirs.into_handle() };
+    let (options, output) = (options.clone(), theirs.into_handle());
+    let request = ProvisionerRequest::<Handle>::Observe { options, output };
     match connection.ask(request)? {
         ProvisionerResponse::Observe(observing) => Ok(observing.result.map(|_| ours)),
         _ => Err(Failure::new("the trace manager answered something else")),
     }
 }
 
+/// The records of what is recorded, at an interval.
+pub fn records(interval: Duration, program: Option<&str>) -> ObserveOptions {
+    ObserveOptions {
+        interval_milliseconds: u64::try_from(interval.as_millis()).unwrap_or(u64::MAX),
+        wants_records: true,
+        program: program.map(str::to_owned),
+        ..ObserveOptions::default()
+    }
+}
+
 /// Observes the recording that runs, or that of a program.
-pub fn observe_running(interval: Duration, program: Option<&str>) -> Result<Socket, Failure> {
-    observe(interval, program)?.map_err(refused)
+pub fn observe_running(options: &ObserveOptions) -> Result<Socket, Failure> {
+    observe(options)?.map_err(refused)
 }
 
 fn refused(error: ObserveError) -> Failure {
@@ -105,7 +109,7 @@ fn refused(error: ObserveError) -> Failure {
 /// Waits for the recording that was just begun; none if it has ended before, or the user has quit.
 fn wait_until_it_begins(wanted: &Wanted<'_>, own: &mut Own, keys: &Keys) -> Result<Option<Socket>, Failure> {
     loop {
-        match observe(wanted.interval, wanted.program) {
+        match observe(&records(wanted.interval, wanted.program)) {
             Ok(Ok(socket)) => return Ok(Some(socket)),
             Ok(Err(ObserveError::NothingRecorded)) | Err(_) => {}
             Ok(Err(error)) => {

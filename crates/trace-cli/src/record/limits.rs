@@ -60,7 +60,7 @@ pub fn begin(
     news: Socket,
     say: Sender<String>,
 ) -> Result<(), Failure> {
-    let socket = source::observe_running(INTERVAL, program)?;
+    let socket = source::observe_running(&source::records(INTERVAL, program))?;
     let work = move || {
         let followed = follow(socket, |live, counts| {
             let now_ns = time_of(&counts);

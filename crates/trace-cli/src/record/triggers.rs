@@ -2,6 +2,7 @@
 //= docs/recording.md#triggers
 
 use super::destination::snapshot_name;
+use super::hangs;
 use super::limits::{self, Watched as WatchedLimit};
 use super::recording::Recording;
 use crate::args::record::Recording as Options;
@@ -82,6 +83,11 @@ impl Triggers {
         if !limits.is_empty() {
             let program = options.program.first().map(String::as_str);
             limits::begin(limits, program, recording.news()?, say.clone())?;
+        }
+        let hangs: Vec<hangs::Watched> = watched.iter().filter_map(Watched::open_limit).collect();
+        if !hangs.is_empty() {
+            let program = options.program.first().map(String::as_str);
+            hangs::begin(hangs, program, recording.news()?, say.clone())?;
         }
         let program = options.program.first().cloned();
         let mut worker = Worker { output_file, program, snapshots: 0 };
@@ -231,6 +237,13 @@ impl Watched {
     fn limit(&self) -> Option<WatchedLimit> {
         match &self.trigger.condition {
             Condition::Durations(limit) => Some(WatchedLimit::new(limit.clone(), self.has_come.clone())),
+            _ => None,
+        }
+    }
+
+    fn open_limit(&self) -> Option<hangs::Watched> {
+        match &self.trigger.condition {
+            Condition::Open(limit) => Some(hangs::Watched::new(limit.clone(), self.has_come.clone())),
             _ => None,
         }
     }

@@ -189,7 +189,10 @@ impl Provider {
         let read = tracee.fifo.as_ref()?.read(&mut bytes);
         if read.is_ok() {
             let packet = FifoRequest::from_provider(&bytes);
-            tracee.has_started |= matches!(packet, Ok(FifoRequest::Started { .. }));
+            let is_started = matches!(packet, Ok(FifoRequest::Started { .. }));
+            tracee.has_started |= is_started;
+            tracee.has_stopped =
+                !is_started && (tracee.has_stopped || matches!(packet, Ok(FifoRequest::Stopped)));
             if let Ok(FifoRequest::Alert { name }) = &packet
                 && !self.records_alerts
                 && tracee.has_started

@@ -24,6 +24,7 @@ const VERSIONS: Field = Field::new(1, "observer versions");
 const INTERVAL: Field = Field::new(2, "interval milliseconds");
 const WANTS_RECORDS: Field = Field::new(3, "wants records");
 const PROGRAM: Field = Field::new(4, "program name bytes");
+const OPEN_FOR: Field = Field::new(5, "open for nanoseconds");
 const DEFAULT_INTERVAL: u64 = 500;
 
 const ERROR: Field = Field::new(1, "error");
@@ -54,6 +55,8 @@ pub struct ObserveOptions {
     pub wants_records: bool,
     /// A program that takes part in the session, by its name or its process; none means the only session.
     pub program: Option<String>,
+    /// It wants the open scopes of threads of which one has been open for longer than this, in nanoseconds.
+    pub open_for_ns: Option<u64>,
 }
 
 impl Default for ObserveOptions {
@@ -63,6 +66,7 @@ impl Default for ObserveOptions {
             interval_milliseconds: DEFAULT_INTERVAL,
             wants_records: false,
             program: None,
+            open_for_ns: None,
         }
     }
 }
@@ -99,6 +103,8 @@ pub enum FrameKind {
     Counts,
     /// The recording is over; nothing follows.
     End,
+    /// The scopes that threads of one provider have open, as an archive of its own.
+    OpenScopes,
     /// A frame of a later version.
     Unknown(u16),
 }
@@ -143,6 +149,7 @@ impl ObserveOptions {
         table.put(INTERVAL, &self.interval_milliseconds);
         table.put_some(WANTS_RECORDS, self.wants_records.then_some(&true));
         put_program(&mut table, PROGRAM, self.program.as_ref())?;
+        table.put_some(OPEN_FOR, self.open_for_ns.as_ref());
         Ok(table)
     }
 
@@ -152,6 +159,7 @@ impl ObserveOptions {
             interval_milliseconds: table.find(INTERVAL)?.unwrap_or(DEFAULT_INTERVAL),
             wants_records: table.find(WANTS_RECORDS)?.unwrap_or(false),
             program: table.string(PROGRAM, MAX_PROVIDER_NAME_BYTES)?,
+            open_for_ns: table.find(OPEN_FOR)?,
         })
     }
 }
@@ -182,6 +190,7 @@ impl FrameKind {
             Self::Records => 1,
             Self::Counts => 2,
             Self::End => 3,
+            Self::OpenScopes => 4,
             Self::Unknown(value) => value,
         }
     }
@@ -191,6 +200,7 @@ impl FrameKind {
             1 => Self::Records,
             2 => Self::Counts,
             3 => Self::End,
+            4 => Self::OpenScopes,
             value => Self::Unknown(value),
         }
     }

@@ -471,6 +471,7 @@ pub fn samples() -> Vec<Sample> {
                     interval_milliseconds: 250,
                     wants_records: true,
                     program: Some("demo".to_owned()),
+                    open_for_ns: Some(100_000_000),
                 },
                 output: 34,
             }),

@@ -9,7 +9,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use trace_archive::framing;
-use trace_format::units::{ProviderId, TicksPerSecond};
+use trace_archive::open_scopes::OpenScopes;
+use trace_format::buffer::Layout;
+use trace_format::units::{ProviderId, Ticks, TicksPerSecond};
 use trace_protocol::controller::observer::FRAME_HEADER_BYTES;
 use trace_protocol::controller::{FrameKind, ObservedProvider, ProviderProgress};
 use trace_reader::buffer::{Activity, BufferError, BufferPart, BufferReader, Period};
@@ -138,6 +140,25 @@ impl Feed {
             self.again = (bytes > FAST_BYTES).then(|| now + MIN_REST);
         }
         goes_on
+    }
+
+    /// Appends a frame with the scopes of threads of which one has been open for so long, if there are any.
+    pub fn open_scopes(&self, rate: TicksPerSecond, open_for_ns: u64, out: &mut Vec<u8>) {
+        let Ok(layout) = Layout::new(self.buffer.size, self.buffer.mode.into()) else { return };
+        // Before they are read: none is longer open than is said.
+        let at = Ticks(ticks::now());
+        let limit = u128::from(open_for_ns) * u128::from(rate.0.get()) / 1_000_000_000;
+        let before = at.0.saturating_sub(u64::try_from(limit).unwrap_or(u64::MAX));
+        let open = OpenScopes::read_since(&*self.vmo, &layout, Ticks(before));
+        if open.is_empty() {
+            return;
+        }
+        let mut archive = Vec::new();
+        open.write_archive(self.id, &self.buffer.name, at, rate, &mut archive);
+        if let Ok(header) = FrameKind::OpenScopes.header(archive.len()) {
+            out.extend_from_slice(&header);
+            out.append(&mut archive);
+        }
     }
 
     /// Finds what there is to read.

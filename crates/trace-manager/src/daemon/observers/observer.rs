@@ -62,6 +62,8 @@ pub(super) struct Observer {
     socket: Socket,
     interval: Duration,
     wants_records: bool,
+    /// It wants the scopes of threads of which one has been open for so long.
+    open_for_ns: Option<u64>,
     queue: Vec<u8>,
     sent: usize,
     is_watched: bool,
@@ -96,6 +98,7 @@ impl Observer {
             socket,
             interval: Duration::from_millis(interval),
             wants_records: options.wants_records,
+            open_for_ns: options.open_for_ns,
             queue: Vec::new(),
             sent: 0,
             is_watched: false,
@@ -268,6 +271,8 @@ impl Observer {
             }
             if feed.has_ended() {
                 self.feeds.remove(&id);
+            } else if let Some(open_for_ns) = self.open_for_ns {
+                feed.open_scopes(context.rate, open_for_ns, &mut self.queue);
             }
         }
         pass.remaining.pop_front();

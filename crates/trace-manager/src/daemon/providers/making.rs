@@ -174,6 +174,7 @@ impl Providers {
             has_started: false,
             made: ticks::now(),
             ended: None,
+            has_stopped: false,
             is_terminated: false,
             is_left: false,
         });

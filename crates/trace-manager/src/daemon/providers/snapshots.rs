@@ -224,6 +224,7 @@ mod tests {
             has_started: true,
             made: 1,
             ended: Some(2),
+            has_stopped: false,
             is_terminated: false,
             is_left: false,
         };

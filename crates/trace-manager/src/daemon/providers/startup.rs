@@ -98,6 +98,7 @@ impl Providers {
             has_started: true,
             made: 0,
             ended: Some(ticks::now()),
+            has_stopped: false,
             is_terminated: true,
             is_left: true,
         };

@@ -22,6 +22,8 @@ pub(super) struct Tracee {
     pub progress: Option<Progress>,
     /// It has confirmed its start, so there is a header in its buffer.
     pub has_started: bool,
+    /// It has confirmed its stop, and is not started again.
+    pub has_stopped: bool,
     /// When its buffer was made, in ticks.
     pub made: u64,
     /// When its FIFO or its channel was closed, in ticks.
@@ -51,7 +53,7 @@ impl Tracee {
     pub fn ending(&self) -> Option<Ending> {
         match (self.is_left, self.ended) {
             (true, _) => None,
-            (false, Some(_)) if !self.is_terminated => Some(Ending::Death),
+            (false, Some(_)) if !self.has_stopped => Some(Ending::Death),
             (false, _) => Some(Ending::Stop),
         }
     }
