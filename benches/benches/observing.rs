@@ -25,6 +25,7 @@ const OPTIONS: ObserveOptions = ObserveOptions {
     interval_milliseconds: 100,
     wants_records: true,
     program: None,
+    open_for_ns: None,
 };
 
 /// What an observer has got.

@@ -12,6 +12,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use trace_format::buffer::{BufferMode, Layout};
+use trace_format::scopes::SCOPES_BYTES;
 use trace_format::slab::LossReason;
 use trace_protocol::provider::ProviderRequest;
 use trace_protocol::registry::{Registration, RegistryRequest};
@@ -111,7 +112,7 @@ fn damage_counters() {
         u64::from_le_bytes(bytes)
     };
     let store = |offset: u64, word: u64| file.write_all_at(&word.to_le_bytes(), offset).expect("a word");
-    let size = file.metadata().expect("its size").len();
+    let size = file.metadata().expect("its size").len() - SCOPES_BYTES;
     let mode = BufferMode::from_bits((word_at(8) >> 16) as u8).expect("a mode");
     let layout = Layout::new(size, mode).expect("a layout");
     store(layout.loss_entry(LossReason::TooLarge), DROPPED);

@@ -136,6 +136,8 @@ pub struct Archive {
     pub providers: BTreeMap<ProviderId, String>,
     /// Events of all providers, in the order of the file, without the manager's own.
     pub events: Vec<Event>,
+    /// Begins that have no end, and say so.
+    pub open: Vec<Event>,
     /// Events of the manager's own provider.
     pub manager_events: Vec<ResolvedEvent>,
     /// Names of processes.
@@ -270,6 +272,9 @@ impl Archive {
                     archive.providers.insert(provider, name.to_str().into_owned());
                 }
                 Item::Event(event) if provider == MANAGER => archive.manager_events.push(event.into()),
+                Item::Event(event) if event.ending().is_some() => {
+                    archive.open.push(Event { provider, event: event.into() });
+                }
                 Item::Event(event) => archive.events.push(Event { provider, event: event.into() }),
                 Item::KernelObject { object_type: 1, koid, name, .. } => {
                     archive.processes.insert(koid.0, name.to_str().into_owned());

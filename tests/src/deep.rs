@@ -45,7 +45,7 @@ pub fn told(stdout: &str) -> BTreeMap<String, Done> {
 #[must_use]
 pub fn recorded(archive: &Archive, reason: &str) -> BTreeMap<String, Done> {
     let mut threads = BTreeMap::<u64, (Done, Vec<u64>, Vec<u64>)>::new();
-    let events = archive.events.iter().map(|event| &event.event);
+    let events = archive.events.iter().chain(&archive.open).map(|event| &event.event);
     for event in events.filter(|event| event.category.as_bytes() == b"deep") {
         let (done, begins, open) = threads.entry(event.thread.0).or_default();
         match event.kind {

@@ -5,6 +5,7 @@ mod native {
     mod bindings;
     mod chromium;
     mod copies;
+    mod dying;
     mod headers;
     mod hosting;
     mod installed;

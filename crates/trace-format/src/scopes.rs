@@ -7,6 +7,10 @@
 //! A thread that begins scopes has a slot, and only that thread writes into it. Entries are taken from the
 //! last one down; the word says how many bytes of them are left.
 
+use crate::argument::{Argument, ArgumentValue};
+use crate::event::{Event, EventKind};
+use crate::refs::StringRef;
+
 /// First word of the pages; in memory the bytes `73 63 6f 70 65 73 ee 66`.
 pub const SCOPES_MAGIC: u64 = 0x66ee_7365_706f_6373;
 /// Version of the header and of the slots.
@@ -88,6 +92,17 @@ impl Ending {
     #[must_use]
     pub fn of(text: &[u8]) -> Option<Self> {
         Self::ALL.into_iter().find(|ending| ending.text().as_bytes() == text)
+    }
+}
+
+/// Why the slice that begins with an event has no end, if the one who has recorded it has said so.
+#[must_use]
+pub fn ending_of(event: &Event<'_>) -> Option<Ending> {
+    let has_name = |argument: &Argument<'_>| argument.name == StringRef::Inline(END_ARGUMENT.as_bytes());
+    let mut arguments = event.arguments.iter().map_while(Result::ok);
+    match arguments.find(has_name).filter(|_| event.kind == EventKind::DurationBegin)?.value {
+        ArgumentValue::String(StringRef::Inline(text)) => Ending::of(text),
+        _ => None,
     }
 }
 

@@ -120,6 +120,16 @@ fn events(corpus: &mut Corpus) {
     ] {
         corpus.add_record(&format!("event-unmatched-{name}"), "without its partner", &event(1, kind, &[]));
     }
+    let text = |text: &'static str| StringRef::Inline(text.as_bytes());
+    let why = [
+        Argument { name: text("end"), value: ArgumentValue::String(text("open at death")) },
+        Argument { name: text("lasted_ns"), value: ArgumentValue::Uint64(20_400_000) },
+    ];
+    let open = Trace::prelude()
+        .record(&event(1, EventKind::DurationBegin, &[]))
+        .record(&event(2, EventKind::DurationBegin, &why))
+        .record(&event(3, EventKind::DurationEnd, &[]));
+    corpus.add("event-open", "a begin that has no end, and says so: an end is that of another one", &open);
     let instant = event(1, EventKind::AsyncInstant { id: 1 }, &[]);
     corpus.add_record("event-async-instant-alone", "an instant that needs no operation", &instant);
     for (name, shows, begin, end) in [

@@ -230,7 +230,7 @@ fn a_client_that_breaks_off_gets_its_file_back() {
 #[test]
 fn a_limit_of_the_managers_is_an_error_of_the_recording() {
     // Above the size of a buffer, and below that of both programs' events.
-    for limit in [4_200_000, 5_000_001, 6_543_217, 7_400_000_u64] {
+    for limit in [4_400_000, 5_000_001, 6_543_217, 7_400_000_u64] {
         let sandbox = Sandbox::new();
         let mut command = Command::new("prlimit");
         command

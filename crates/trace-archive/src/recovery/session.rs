@@ -67,7 +67,8 @@ fn is_of_layout(vmo: &Vmo, layout: &Layout) -> bool {
     let is_equal = words.zip(expected).enumerate().filter(is_fixed).all(|(_, (found, word))| found == word);
     // Without a header, nothing was ever written.
     let is_new = bytes == [0; HEADER_BYTES];
-    has_header && (is_equal || is_new) && vmo.size().is_ok_and(|size| size == layout.total_bytes)
+    let sizes = [layout.total_bytes, layout.total_bytes + scopes::SCOPES_BYTES];
+    has_header && (is_equal || is_new) && vmo.size().is_ok_and(|size| sizes.contains(&size))
 }
 
 /// A session, as described by its directory.

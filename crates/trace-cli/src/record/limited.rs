@@ -8,6 +8,7 @@ use trace_format::loss::{LEDGER_BLOB_NAME, LOSS_BLOB_NAME, LossCode, LossRecord}
 use trace_format::metadata::{MAGIC_WORD, Metadata};
 use trace_format::record::{Record, RecordHeader, RecordType};
 use trace_format::refs::StringRef;
+use trace_format::scopes::ending_of;
 use trace_format::sink::Sink;
 use trace_format::units::{ProviderId, Ticks};
 use trace_protocol::controller::{Lost, ProviderStats};
@@ -176,6 +177,8 @@ impl Limited {
                     }
                 }
             }
+            // Of the manager's: it is counted nowhere.
+            Ok(Record::Event(event)) if ending_of(&event).is_some() => {}
             decoded => {
                 self.left_out.records += 1;
                 let missing = self.providers.entry(self.provider).or_default();

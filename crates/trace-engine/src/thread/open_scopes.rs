@@ -58,6 +58,18 @@ impl OpenScopes {
         }
     }
 
+    /// The word.
+    #[cfg(modelled)]
+    pub fn word(&self) -> u64 {
+        self.word.load(Ordering::Acquire)
+    }
+
+    /// Begin and references of a scope, by how many are around it.
+    #[cfg(modelled)]
+    pub fn at(&self, depth: usize) -> [u64; 2] {
+        self.entries[ENTRIES - 1 - depth].each_ref().map(|word| word.load(Ordering::Acquire))
+    }
+
     /// A scope begins. What its end passes on; none if there is no entry left.
     ///
     /// The entry says nothing before the word has it, and its begin comes last: what interrupts this, and

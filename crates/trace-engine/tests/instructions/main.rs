@@ -9,6 +9,7 @@
 //! `instructions [NAME]`: only the operations whose name contains NAME.
 
 mod held_up;
+mod scopes;
 #[path = "../../../zx-sim/tests/conformance/skip.rs"]
 mod skip;
 
@@ -20,10 +21,11 @@ use std::time::{Duration, Instant};
 use trace_engine::engine::{self, Engine};
 use trace_engine::{BufferMode, Config, Disposition, Region, Scope, blob_record, instant};
 use trace_format::buffer::Layout;
+use trace_format::scopes::SCOPES_BYTES;
 use trace_format::slab::LossReason;
 use trace_format::units::TicksPerSecond;
 use trace_reader::buffer::{Activity, BufferPart, BufferReader, Source};
-use zx_sim::{Handle, Mapping, Vmo};
+use zx_sim::{Handle, Mapping, Vmo, map_over};
 
 const BUFFER_BYTES: u64 = 64 << 10;
 const RATE: u64 = 1_000_000_000;
@@ -165,6 +167,11 @@ fn start(directory: &str, mode: BufferMode) -> Engine {
     let (base, length) = (mapping.as_ptr(), mapping.len());
     // SAFETY: a mapping of so many bytes that its owner keeps, and that nothing refers to.
     let region = unsafe { Region::from_mapping(base, length, Box::new(mapping)) };
+    let pages = open(&format!("{directory}/pages"));
+    // SAFETY: memory of the engine's, which it says.
+    let map = move |memory, bytes| unsafe { map_over(&pages, memory, 0..bytes as u64) };
+    // SAFETY: nothing else maps this file, or refers to that memory.
+    let region = unsafe { region.with_scopes(Box::new(map)) };
     let config = Config::new(u64::from(std::process::id()), "p", RATE);
     let engine = engine::initialize(region, mode, config).expect("the engine is idle");
     engine.start(Disposition::Retain, &[]).expect("the engine starts");
@@ -240,6 +247,7 @@ struct Stepped {
     thread: libc::pid_t,
     page: Page,
     buffer: Vmo,
+    pages: Vmo,
     mode: BufferMode,
     _directory: tempfile::TempDir,
 }
@@ -262,7 +270,7 @@ impl Stepped {
     fn spawn(role: &str, mode: BufferMode) -> Self {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().to_str().expect("a path in UTF-8").to_owned();
-        for (name, size) in [("page", 4096), ("buffer", BUFFER_BYTES)] {
+        for (name, size) in [("page", 4096), ("buffer", BUFFER_BYTES), ("pages", SCOPES_BYTES)] {
             File::create(directory.path().join(name)).and_then(|file| file.set_len(size)).expect("a file");
         }
         let page = Page::open(&path);
@@ -270,8 +278,10 @@ impl Stepped {
         let role = format!("{role} {path}");
         let program = std::env::current_exe().expect("a path");
         let child = Command::new(program).env(ROLE, role).spawn().expect("the program runs");
-        let buffer = Vmo::from_handle(Handle::new(open(&format!("{path}/buffer")).into())).expect("a file");
-        let mut stepped = Self { child, thread: 0, page, buffer, mode, _directory: directory };
+        let [buffer, pages] = ["buffer", "pages"].map(|name| {
+            Vmo::from_handle(Handle::new(open(&format!("{path}/{name}")).into())).expect("a file")
+        });
+        let mut stepped = Self { child, thread: 0, page, buffer, pages, mode, _directory: directory };
         stepped.wait_until("it is ready", |stepped| stepped.page.ready().load(Ordering::Acquire) != 0);
         stepped.thread = stepped.page.ready().load(Ordering::Acquire) as libc::pid_t;
         assert_eq!(stepped.wait(), Some(libc::SIGSTOP), "it stops where it begins");
@@ -427,9 +437,12 @@ fn main() -> ExitCode {
             let is_traced = unsafe { libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) } == 0;
             return if is_traced { ExitCode::SUCCESS } else { ExitCode::FAILURE };
         }
-        match role.strip_prefix(held_up::ROLE) {
-            Some(role) => held_up::play(role.trim_start()),
-            None => play(&role),
+        if let Some(role) = role.strip_prefix(held_up::ROLE) {
+            held_up::play(role.trim_start());
+        } else if let Some(role) = role.strip_prefix(scopes::ROLE) {
+            scopes::play(role.trim_start());
+        } else {
+            play(&role);
         }
         return ExitCode::SUCCESS;
     }
@@ -440,6 +453,7 @@ fn main() -> ExitCode {
     }
     let wanted = std::env::args().nth(1).filter(|name| !name.starts_with('-')).unwrap_or_default();
     held_up::try_all(&wanted);
+    scopes::try_all(&wanted);
     for (operation, name) in OPERATIONS.iter().map(|operation| format!("{operation:?}")).enumerate() {
         if !name.contains(&wanted) {
             continue;

@@ -32,6 +32,8 @@ mod ring;
 #[cfg(not(shuttle))]
 mod rounds;
 #[cfg(not(shuttle))]
+mod scopes;
+#[cfg(not(shuttle))]
 mod sites;
 #[cfg(not(shuttle))]
 mod streams;

@@ -172,8 +172,8 @@ pub(crate) enum Turn {
 #[cfg(feature = "local")]
 fn echo() -> Option<Echo> {
     let mut echo = Echo::new()?;
-    if let Some((vmo, mode, rate)) = startup::buffer() {
-        echo.follow(vmo, mode, rate);
+    if let Some(buffer) = startup::buffer() {
+        echo.follow(buffer);
     }
     Some(echo)
 }

@@ -76,13 +76,10 @@ impl Echo {
     }
 
     /// Goes on in another buffer, after a last look at the one so far.
-    pub fn follow(&mut self, vmo: Vmo, mode: BufferMode, ticks_per_second: u64) {
+    pub fn follow(&mut self, (vmo, size, mode, ticks_per_second): (Vmo, u64, BufferMode, u64)) {
         self.look();
         let rate = TicksPerSecond(NonZeroU64::new(ticks_per_second).unwrap_or(NonZeroU64::MIN));
-        let reader = vmo
-            .size()
-            .ok()
-            .and_then(|size| BufferReader::open(VmoSource::from(vmo), size, mode, rate, PART).ok());
+        let reader = BufferReader::open(VmoSource::from(vmo), size, mode, rate, PART).ok();
         self.buffer = reader.map(|reader| {
             let mut definitions = Vec::new();
             framing::magic(&mut definitions);

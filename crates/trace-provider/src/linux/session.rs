@@ -46,9 +46,9 @@ pub(crate) struct Session {
     takes_scopes: bool,
     /// The directory of that buffer, once it was left.
     left: Option<Directory>,
-    /// The manager's buffer, its mode, and the rate of its timestamps.
+    /// The manager's buffer, its size and mode, and the rate of its timestamps.
     #[cfg(feature = "local")]
-    buffer: (Vmo, BufferMode, u64),
+    buffer: Box<(Vmo, u64, BufferMode, u64)>,
     fifo: Fifo,
     state: State,
     /// Recording has started, which is not reported to the manager yet, as an observer in this process has
@@ -116,7 +116,11 @@ impl Session {
             takes_scopes,
             left: None,
             #[cfg(feature = "local")]
-            buffer: (vmo.duplicate().map_err(Unrecorded::Unmappable)?, mode, config.ticks_per_second),
+            buffer: {
+                let size = vmo.size().map_err(Unrecorded::Unmappable)?.saturating_sub(scope_bytes);
+                let vmo = vmo.duplicate().map_err(Unrecorded::Unmappable)?;
+                Box::new((vmo, size, mode, config.ticks_per_second))
+            },
             fifo,
             state: State::Initialized,
             start_is_pending: false,
@@ -141,11 +145,11 @@ impl Session {
         self.state != State::Initialized
     }
 
-    /// The manager's buffer, the mode and the rate.
+    /// The manager's buffer, its size, the mode and the rate.
     #[cfg(feature = "local")]
-    pub fn buffer(&self) -> Option<(Vmo, BufferMode, u64)> {
-        let (vmo, mode, rate) = &self.buffer;
-        Some((vmo.duplicate().ok()?, *mode, *rate))
+    pub fn buffer(&self) -> Option<(Vmo, u64, BufferMode, u64)> {
+        let (vmo, size, mode, rate) = &*self.buffer;
+        Some((vmo.duplicate().ok()?, *size, *mode, *rate))
     }
 
     /// The FIFO, to wait for.

@@ -278,14 +278,16 @@ fn begin_without_forks(name: Option<&str>, options: &Options, purpose: Purpose) 
     Ok(())
 }
 
-/// The buffer, the mode and the rate of a recording that goes on.
+/// The buffer, its size, the mode and the rate of a recording that goes on.
 #[cfg(feature = "local")]
-pub(crate) fn buffer() -> Option<(Vmo, BufferMode, u64)> {
+pub(crate) fn buffer() -> Option<(Vmo, u64, BufferMode, u64)> {
     let (file, mode, rate) = with_recording(|recording| {
         let recording = recording.as_ref()?;
         Some((recording.directory.buffer(), recording.mode, recording.ticks_per_second))
     })?;
-    Some((Vmo::open(&file).ok()?, mode, rate))
+    let vmo = Vmo::open(&file).ok()?;
+    let size = vmo.size().ok()?.saturating_sub(SCOPES_BYTES);
+    Some((vmo, size, mode, rate))
 }
 
 /// Calls a function with the directory of a recording of the program's own that goes on.

@@ -73,8 +73,8 @@ impl Dispatcher {
     fn echo_session(&self, session: Option<&Session>) {
         let mut echo = self.echo.borrow_mut();
         let buffer = session.and_then(Session::buffer);
-        if let (Some(echo), Some((vmo, mode, rate))) = (echo.as_mut(), buffer) {
-            echo.follow(vmo, mode, rate);
+        if let (Some(echo), Some(buffer)) = (echo.as_mut(), buffer) {
+            echo.follow(buffer);
         }
     }
 

@@ -221,7 +221,7 @@ typedef struct trace_internal_begun {
 
 // The word of a thread's open scopes.
 TRACE_INTERNAL_INLINE uint64_t* trace_internal_scopes(trace_internal_thread_t* thread) {
-  return (uint64_t*)(void*)((char*)&thread->no_scopes + trace_internal_load(&thread->scopes));
+  return (uint64_t*)((uintptr_t)&thread->no_scopes + (uintptr_t)trace_internal_load(&thread->scopes));
 }
 
 // A scope begins that has a place there, if there is one left. The entry says nothing before the word has it,

@@ -1,0 +1,32 @@
+//! What was open when a program in C or C++ died.
+
+use trace_tests::deep::{recorded, told};
+use trace_tests::{Archive, Requirement, Sandbox, native};
+
+//= docs/buffer.md#open-scopes
+#[test]
+fn what_was_open_at_a_death_is_what_the_program_says() {
+    if !Requirement::Compilers.is_met("what_was_open_at_a_death_is_what_the_program_says") {
+        return;
+    }
+    let compilers = [("gcc", "c", "-std=c11"), ("clang", "c", "-std=c11"), ("g++", "c++", "-std=c++17")];
+    let deaths = ["kill", "segfault", "abort", "overflow", "jump"];
+    for (number, (compiler, language, standard)) in compilers.into_iter().enumerate() {
+        let sandbox = Sandbox::new();
+        let program = sandbox.file("deep");
+        let flags = ["-O2", "-D_GNU_SOURCE", standard, "-Wno-infinite-recursion", "-pthread", "-x", language];
+        native::program(compiler, &["deep.c"], &flags, &program);
+        let program = program.to_str().expect("a path in UTF-8");
+        for seed in 0..4_u64 {
+            for (way, how) in deaths.iter().enumerate() {
+                let mode = ["oneshot", "circular", "streaming"][(seed as usize + number + way) % 3];
+                let seed = seed.to_string();
+                let output = sandbox.trace(["record", "--buffering-mode", mode, "--", program, &seed, how]);
+                let archive = Archive::read(&sandbox.file("trace.fxt"));
+                let expected = told(&String::from_utf8_lossy(&output.stdout));
+                let found = recorded(&archive, "open at death");
+                assert_eq!(found, expected, "{compiler}, {how}, {mode}, seed {seed}");
+            }
+        }
+    }
+}
