@@ -40,8 +40,6 @@ const ATTEMPTS: usize = 16;
 pub struct OpenScope {
     /// The thread that has begun it.
     pub thread: u64,
-    /// The virtual thread that it is on; none for the thread's own.
-    pub track: Option<u64>,
     /// When it began.
     pub start: Ticks,
     /// Its category, as the program has it.
@@ -113,7 +111,6 @@ impl OpenScopes {
         for slot in slots.iter().filter_map(|words| Slot::new(words, run)) {
             let scopes = slot.scopes().map(|scope| OpenScope {
                 thread: slot.thread(),
-                track: scope.track,
                 start: Ticks(scope.start),
                 category: text(scope.category),
                 name: text(scope.name),
@@ -211,10 +208,8 @@ impl OpenScopes {
             ThreadRef::Index(index) => threads.0.get(&index.get()).copied(),
             ThreadRef::Inline { thread, .. } => Some(thread.0.0),
         };
-        self.scopes.retain(|scope| {
-            let of = scope.track.unwrap_or(scope.thread);
-            scope.start.0 != start || thread.is_some_and(|thread| thread != of)
-        });
+        self.scopes
+            .retain(|scope| scope.start.0 != start || thread.is_some_and(|thread| thread != scope.thread));
     }
 
     /// What the threads are in at a time, in words: the one first whose innermost scope has lasted longest.
@@ -263,7 +258,7 @@ impl OpenScopes {
                 timestamp: scope.start,
                 thread: ThreadRef::Inline {
                     process: ProcessKoid(Koid(self.process)),
-                    thread: ThreadKoid(Koid(scope.track.unwrap_or(scope.thread))),
+                    thread: ThreadKoid(Koid(scope.thread)),
                 },
                 category: inline(&scope.category),
                 name: inline(&scope.name),

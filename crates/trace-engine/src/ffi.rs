@@ -23,7 +23,7 @@ pub use crate::thread::registry::{mirror_current_thread, update_mirror};
 /// A scope of a site begins at this moment of the calling thread. What its end passes on to [`close_scope`].
 #[must_use]
 pub fn open_scope(site: &Site, start: u64) -> u64 {
-    crate::record::open_scope::open(site, start, None)
+    crate::record::open_scope::open(site, start)
 }
 
 /// A scope of the calling thread ends whose record is written.

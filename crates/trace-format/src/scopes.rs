@@ -50,8 +50,6 @@ pub const DEEPER: u64 = 1 << 16;
 pub const DEEPER_MASK: u64 = 0xffff_0000;
 /// A slot's owner has ended, with scopes that it had not.
 pub const OWNER_ENDED: u64 = 1 << 62;
-/// In an entry's references: the next entry begins with the koid of the track that the scope is on.
-pub const ON_TRACK: u64 = 1 << 8;
 
 /// The argument of a begin without an end that says why it has none: see [`Ending`].
 pub const END_ARGUMENT: &str = "end";
@@ -118,8 +116,6 @@ pub struct Slot<'a> {
 /// A scope that is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpenScope {
-    /// The virtual thread that it is on; none for the thread's own.
-    pub track: Option<u64>,
     /// When it began, in ticks.
     pub start: u64,
     /// Reference of the category; 0 if that has no index.
@@ -171,7 +167,6 @@ impl<'a> Slot<'a> {
         core::iter::from_fn(move || {
             loop {
                 let [start, references] = places.next()?;
-                let track = if references & ON_TRACK != 0 { Some(places.next()?[0]) } else { None };
                 if start == 0 {
                     continue;
                 }
@@ -180,7 +175,7 @@ impl<'a> Slot<'a> {
                 }
                 latest = start;
                 let (category, name) = ((references >> 32) as u16, (references >> 48) as u16);
-                return Some(OpenScope { track, start, category, name });
+                return Some(OpenScope { start, category, name });
             }
         })
     }
@@ -210,7 +205,7 @@ mod tests {
         let words = slot(9, &[[5, 3 | 7 << 32 | 8 << 48], [6, 3 | 7 << 32]]);
         let slot = Slot::new(&words, 9).unwrap();
         assert_eq!((slot.thread(), slot.is_ended(), slot.deeper()), (77, false, 0));
-        let scope = |start, category, name| OpenScope { track: None, start, category, name };
+        let scope = |start, category, name| OpenScope { start, category, name };
         assert_eq!(slot.scopes().collect::<Vec<_>>(), [scope(5, 7, 8), scope(6, 7, 0)]);
         assert_eq!(SCOPES_BYTES, 135_168);
     }
@@ -232,15 +227,6 @@ mod tests {
         assert_eq!(starts(&slot(9, &[[5, 3], [0, 3], [7, 3]])), [5, 7]);
         assert_eq!(starts(&slot(9, &[[5, 3], [4, 3], [7, 3]])), [5]);
         assert_eq!(starts(&slot(9, &[[5, 3], [5, 3]])), [5]);
-    }
-
-    #[test]
-    fn a_track_takes_two_entries() {
-        let words = slot(9, &[[5, 3], [6, 3 | ON_TRACK], [1 << 63 | 4, 0], [7, 3]]);
-        let tracks: Vec<_> =
-            Slot::new(&words, 9).unwrap().scopes().map(|scope| (scope.track, scope.start)).collect();
-        assert_eq!(tracks, [(None, 5), (Some(1 << 63 | 4), 6), (None, 7)]);
-        assert_eq!(starts(&slot(9, &[[5, 3], [6, 3 | ON_TRACK]])), [5]);
     }
 
     /// Numbers of a hostile program.

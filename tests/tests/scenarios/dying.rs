@@ -14,13 +14,23 @@ fn path(name: &str) -> &'static str {
     program(name).to_str().expect("a path in UTF-8")
 }
 
+/// All scopes of the first thread end.
+fn end_all(done: &mut BTreeMap<String, Done>) {
+    if let Some(first) = done.get_mut("deep") {
+        first.ended += first.open.len() + first.deeper as usize;
+        (first.open, first.deeper) = (Vec::new(), 0);
+    }
+}
+
 /// Each kind of death, in each mode: what is open is what the program says.
 //= docs/buffer.md#open-scopes
 #[test]
 fn what_was_open_at_a_death_is_what_the_program_says() {
-    let deaths = ["kill", "segfault", "abort", "overflow", "panic-abort"];
+    let deaths = ["kill", "segfault", "abort", "overflow", "panic-abort", "panic"];
     let modes = ["oneshot", "circular", "streaming"];
-    for seed in 0..20_u64 {
+    // Of each kind.
+    let count = std::env::var("DEATHS").map_or(20, |text| text.parse().expect("DEATHS is a number"));
+    for seed in 0..count {
         for (number, how) in deaths.iter().enumerate() {
             let mode = modes[(seed as usize + number) % modes.len()];
             let sandbox = Sandbox::new();
@@ -28,8 +38,14 @@ fn what_was_open_at_a_death_is_what_the_program_says() {
             let arguments = ["record", "--buffering-mode", mode, "--", path("deep"), &seed_text, how];
             let output = sandbox.trace(arguments);
             let archive = Archive::read(&sandbox.file("trace.fxt"));
-            let expected = told(&String::from_utf8_lossy(&output.stdout));
-            assert_eq!(recorded(&archive, DEATH), expected, "{how}, {mode}, seed {seed}");
+            let mut expected = told(&String::from_utf8_lossy(&output.stdout));
+            let mut reason = DEATH;
+            if *how == "panic" {
+                // It ends the scopes of its thread, and then the provider.
+                end_all(&mut expected);
+                reason = "open at stop";
+            }
+            assert_eq!(recorded(&archive, reason), expected, "{how}, {mode}, seed {seed}");
         }
     }
 }
@@ -113,9 +129,7 @@ fn what_is_open_when_a_recording_goes_on_in_another_buffer_is_there_once() {
         if how == "end" {
             // It has dropped its provider.
             reason = "open at stop";
-            let first = expected.get_mut("deep").expect("the first thread");
-            first.ended += first.open.len() + first.deeper as usize;
-            (first.open, first.deeper) = (Vec::new(), 0);
+            end_all(&mut expected);
         }
         assert_eq!(recorded(&Archive::read(&sandbox.file("trace.fxt")), reason), expected, "{how}");
     }

@@ -30,28 +30,28 @@ impl ScopeBegun {
         let block = registry::current();
         let start = block.stamp();
         let scope = block.scopes().begin(start, state.word());
-        Self { start, scope: scope.unwrap_or_else(|| open(site, start, None)) }
+        Self { start, scope: scope.unwrap_or_else(|| open(site, start)) }
     }
 
     #[cold]
     #[inline(never)]
     fn slowly(site: &'static Site) -> Self {
         let start = processor_time::begin_scope(site);
-        Self { start, scope: open(site, start, None) }
+        Self { start, scope: open(site, start) }
     }
 }
 
-/// A scope of a site begins, perhaps on a track, for which the hot path has no place: the first one of the
+/// A scope of a site begins for which the hot path has no place: the first one of the
 /// thread in this run, and those behind the last place. What its end passes on to the thread's open scopes.
 #[cold]
 #[inline(never)]
-pub(crate) fn open(site: &Site, start: u64, track: Option<u64>) -> u64 {
+pub(crate) fn open(site: &Site, start: u64) -> u64 {
     // What a hook would say is not known yet.
     if !scope_pages::are_there() || hook::is_wanted() {
         return 0;
     }
     match registry::acquire() {
-        Some(Acquired::Own(block)) => open_inside(block, site, start, track),
+        Some(Acquired::Own(block)) => open_inside(block, site, start),
         Some(Acquired::Borrowed(block)) => {
             block.free();
             0
@@ -60,7 +60,7 @@ pub(crate) fn open(site: &Site, start: u64, track: Option<u64>) -> u64 {
     }
 }
 
-fn open_inside(block: &'static ThreadBlock, site: &Site, start: u64, track: Option<u64>) -> u64 {
+fn open_inside(block: &'static ThreadBlock, site: &Site, start: u64) -> u64 {
     let lease = Lease::inside(block);
     let Some((context, pages)) = lease.context().and_then(|context| Some((context, context.scopes()?)))
     else {
@@ -77,7 +77,7 @@ fn open_inside(block: &'static ThreadBlock, site: &Site, start: u64, track: Opti
         }
     }
     let references = u64::from(category) << 32 | u64::from(name) << 48;
-    block.scopes().begin_any(start, references, track)
+    block.scopes().begin_any(start, references)
 }
 
 /// How often a thread looks again whether another one has left the table of strings.

@@ -13,7 +13,7 @@ use crate::sync::AtomicPtr;
 #[cfg(not(modelled))]
 use crate::sync::AtomicUsize;
 use crate::sync::{AtomicU64, Ordering};
-use trace_format::scopes::{DEEPER, DEEPER_MASK, ENTRIES, ENTRY_BYTES, ON_TRACK, ROOM};
+use trace_format::scopes::{DEEPER, DEEPER_MASK, ENTRIES, ENTRY_BYTES, ROOM};
 
 /// A slot behind its owner.
 #[repr(C)]
@@ -109,20 +109,11 @@ impl OpenScopes {
         }
     }
 
-    /// A scope begins, perhaps on a track, where there may be no entry left: then it is counted.
-    pub fn begin_any(&self, start: u64, references: u64, track: Option<u64>) -> u64 {
+    /// A scope begins where there may be no entry left: then it is counted. What its end passes on.
+    pub fn begin_any(&self, start: u64, references: u64) -> u64 {
         let word = self.word.load(Ordering::Relaxed);
-        let begun = match track {
-            None => self.begin(start, references),
-            Some(_) if word & ROOM < 2 * ENTRY_BYTES => None,
-            Some(track) => {
-                let _ = self.begin(start, references | ON_TRACK);
-                self.begin(track, 0)
-            }
-        };
-        if begun.is_none() && word & DEEPER_MASK != DEEPER_MASK {
-            // What begins inside of it is only counted.
-            self.word.store((word & !ROOM) + DEEPER, Ordering::Release);
+        if self.begin(start, references).is_none() && word & DEEPER_MASK != DEEPER_MASK {
+            self.word.store(word + DEEPER, Ordering::Release);
         }
         word
     }
