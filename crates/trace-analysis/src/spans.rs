@@ -226,6 +226,9 @@ impl<'a> Spans<'a> {
     /// A duration that was recorded as one event; returned unless it has to be sorted first.
     #[inline]
     pub fn complete(&mut self, open: Open, end: u64) -> Option<Span> {
+        if !self.unended.is_empty() {
+            self.has_ended(open);
+        }
         let state = &mut self.threads[open.thread as usize];
         if state.is_late {
             self.sort(&Record { open, kind: RecordKind::Complete, rest: end });
@@ -264,6 +267,12 @@ impl<'a> Spans<'a> {
         if self.unended.len() < MAX_UNENDED {
             self.unended.push((open, ending));
         }
+    }
+
+    /// One that was open when its recording was stopped has ended in a later one.
+    #[cold]
+    fn has_ended(&mut self, ended: Open) {
+        self.unended.retain(|(open, _)| (open.thread, open.at) != (ended.thread, ended.at));
     }
 
     #[cold]

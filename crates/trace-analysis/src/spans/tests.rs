@@ -414,3 +414,22 @@ proptest! {
         read(&bytes[..length]);
     }
 }
+
+/// A scope that was open when its recording was stopped, and ends in the next one.
+//= docs/format.md#open-scopes
+#[test]
+fn what_has_ended_in_a_later_recording_is_not_open() {
+    let disorder = Disorder::default();
+    let mut whats = Whats::default();
+    let a = whats.number(Text(b"c"), Text(b"a"));
+    let mut spans = Spans::new(&disorder);
+    let [one, other] = [1, 2].map(|number| spans.thread(thread(1, number)));
+    for (thread, at) in [(one, 5), (one, 6), (other, 5)] {
+        spans.unended(Open { at, what: a, thread, is_poll: false }, (Ending::Stop, Some(1)));
+    }
+    let _ = spans.complete(Open { at: 5, what: a, thread: one, is_poll: false }, 9);
+    let left: Vec<(u32, u64)> = spans.unfinished().map(|open| (open.thread, open.begin)).collect();
+    assert_eq!(left, [(one, 6), (other, 5)]);
+    let reasons: Vec<_> = spans.unfinished().map(|open| open.ending).collect();
+    assert_eq!(reasons, [Some((Ending::Stop, Some(1))); 2]);
+}

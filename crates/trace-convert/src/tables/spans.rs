@@ -94,6 +94,18 @@ impl Spans {
         has_room
     }
 
+    /// A slice of a thread that began at this time has ended: it was open in an earlier recording.
+    #[cold]
+    pub fn has_ended(&mut self, thread: Thread, at: u64) {
+        self.unended.retain(|open| (open.thread, open.at) != (thread, at));
+    }
+
+    /// Whether there is any begin that has no end.
+    #[inline]
+    pub fn has_open(&self) -> bool {
+        !self.unended.is_empty()
+    }
+
     /// What an end ends.
     pub fn end(&mut self, end: &Open) -> Ended<Open> {
         match end.async_id {

@@ -10,7 +10,7 @@
 //!   atomics alone.
 #![allow(unsafe_code)]
 
-use crate::sync::{AtomicU64, Ordering, process};
+use crate::sync::{AtomicU32, AtomicU64, Ordering, process};
 use crate::sys;
 use crate::thread::open_scopes::{OpenScopes, ScopesRun};
 use trace_format::scopes::{
@@ -19,8 +19,10 @@ use trace_format::scopes::{
 
 /// The first of the two ranges; 0 before there are any.
 static RANGES: process::AtomicU64 = process::AtomicU64::new(0);
-/// Counts the traces that have pages.
-static TURNS: process::AtomicU64 = process::AtomicU64::new(0);
+/// Which of them are in use, in the lowest bits; and in the next one which was taken last.
+static USED: process::AtomicU64 = process::AtomicU64::new(0);
+/// The bit that says which range was taken last.
+const LAST: u64 = 1 << 2;
 /// How many traces have pages.
 static THERE: process::AtomicU64 = process::AtomicU64::new(0);
 /// The last run: no two of a process have one number.
@@ -28,15 +30,19 @@ static RUN: process::AtomicU64 = process::AtomicU64::new(0);
 
 /// The pages of one trace.
 pub(crate) struct ScopePages {
+    /// The number of its range.
+    range: u64,
     base: usize,
     /// The memory of a page has to be allocated before it is written to.
     is_sparse: bool,
     /// The present run. The header has it, too, which others could write to.
     run: AtomicU64,
+    /// Not 0 when private memory is in the place of the pages, and the range may be another trace's.
+    is_detached: AtomicU32,
 }
 
-/// The range whose turn it is.
-fn next_range() -> Option<usize> {
+/// Takes a range that is not in use: its number, and its address.
+fn take_range() -> Option<(u64, usize)> {
     if RANGES.load(Ordering::Acquire) == 0 {
         let fresh = sys::map_zeros(2 * SCOPES_BYTES as usize);
         if fresh.is_null() {
@@ -46,8 +52,15 @@ fn next_range() -> Option<usize> {
         let fresh = fresh.expose_provenance() as u64;
         let _ = RANGES.compare_exchange(0, fresh, Ordering::AcqRel, Ordering::Acquire);
     }
-    let turn = TURNS.fetch_add(1, Ordering::Relaxed) % 2;
-    Some((RANGES.load(Ordering::Acquire) + turn * SCOPES_BYTES) as usize)
+    let mut taken = 0;
+    let take = |used: u64| {
+        // Not the last one: a thread may still store there.
+        let last = u64::from(used & LAST != 0);
+        taken = [1 - last, last].into_iter().find(|range| used & (1 << range) == 0)?;
+        Some((used & !LAST) | (1 << taken) | (taken * LAST))
+    };
+    USED.fetch_update(Ordering::AcqRel, Ordering::Acquire, take).ok()?;
+    Some((taken, (RANGES.load(Ordering::Acquire) + taken * SCOPES_BYTES) as usize))
 }
 
 /// Whether a trace may have pages, for a first look.
@@ -59,13 +72,13 @@ pub(crate) fn are_there() -> bool {
 impl ScopePages {
     /// Maps the pages of a trace, and writes their header. None where that is not possible.
     pub fn map(map: impl FnOnce(*mut u8, usize) -> bool, is_sparse: bool, process: u64) -> Option<Self> {
-        let base = next_range()?;
-        let memory = core::ptr::with_exposed_provenance_mut(base);
-        if !map(memory, SCOPES_BYTES as usize) {
+        let (range, base) = take_range()?;
+        THERE.fetch_add(1, Ordering::Relaxed);
+        let is_detached = AtomicU32::new(0);
+        let pages = Self { range, base, is_sparse, run: AtomicU64::new(0), is_detached };
+        if !map(core::ptr::with_exposed_provenance_mut(base), SCOPES_BYTES as usize) {
             return None;
         }
-        THERE.fetch_add(1, Ordering::Relaxed);
-        let pages = Self { base, is_sparse, run: AtomicU64::new(0) };
         if !pages.back(0, HEADER_BYTES) {
             return None;
         }
@@ -153,17 +166,21 @@ impl ScopePages {
         }
     }
 
-    /// Makes every later store go to private memory of this process, in place.
+    /// Makes every later store go to private memory of this process, in place, once.
     pub fn detach(&self) {
+        if self.is_detached.swap(1, Ordering::AcqRel) != 0 {
+            return;
+        }
         let memory = core::ptr::with_exposed_provenance_mut(self.base);
         // SAFETY: a range of ours, of which no code relies on what it holds (G1).
         unsafe { sys::map_anew(memory, SCOPES_BYTES as usize) };
+        THERE.fetch_sub(1, Ordering::Relaxed);
+        USED.fetch_and(!(1 << self.range), Ordering::AcqRel);
     }
 }
 
 impl Drop for ScopePages {
     fn drop(&mut self) {
-        THERE.fetch_sub(1, Ordering::Relaxed);
         self.detach();
     }
 }
