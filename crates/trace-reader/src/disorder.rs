@@ -328,8 +328,6 @@ impl Finder {
         let Self { disorder, times, operations } = self;
         let nanos = event.time.nanos();
         match event.kind {
-            // It comes when it is known that there is no end.
-            EventKind::DurationBegin if event.ending().is_some() => {}
             EventKind::DurationBegin | EventKind::DurationEnd => {
                 let last = times.of(event.thread);
                 if nanos < last.part {

@@ -126,10 +126,10 @@ fn events(corpus: &mut Corpus) {
         Argument { name: text("lasted_ns"), value: ArgumentValue::Uint64(20_400_000) },
     ];
     let open = Trace::prelude()
-        .record(&event(1, EventKind::DurationBegin, &[]))
-        .record(&event(2, EventKind::DurationBegin, &why))
-        .record(&event(3, EventKind::DurationEnd, &[]));
-    corpus.add("event-open", "a begin that has no end, and says so: an end is that of another one", &open);
+        .record(&event(3, EventKind::DurationBegin, &[]))
+        .record(&event(5, EventKind::DurationEnd, &[]))
+        .record(&event(1, EventKind::DurationBegin, &why));
+    corpus.add("event-open", "a begin that has no end, and says so, behind what began after it", &open);
     let instant = event(1, EventKind::AsyncInstant { id: 1 }, &[]);
     corpus.add_record("event-async-instant-alone", "an instant that needs no operation", &instant);
     for (name, shows, begin, end) in [

@@ -84,7 +84,7 @@ impl Meaning {
         let mut stacks: BTreeMap<Thread, Vec<usize>> = BTreeMap::new();
         let is_wanted = |kind: &Kind| {
             let is_poll = matches!(kind, Kind::PollBegin { .. } | Kind::Poll { .. });
-            is_poll || matches!(kind, Kind::Begin | Kind::End | Kind::Complete { .. })
+            is_poll || matches!(kind, Kind::Begin | Kind::Open | Kind::End | Kind::Complete { .. })
         };
         for (step, record) in self.in_order(is_wanted).into_iter().enumerate() {
             let Record { at, thread, category, name, kind } = record;
@@ -108,7 +108,8 @@ impl Meaning {
                 Kind::Complete { end } | Kind::Poll { end, .. } => (Some(end), None),
                 _ => (None, Some(usize::MAX)),
             };
-            if ended.is_some() {
+            // No end is that of a begin that says that it has none.
+            if ended.is_some() && kind != Kind::Open {
                 stack.push(self.slices.len());
             }
             let is_poll = matches!(kind, Kind::PollBegin { .. } | Kind::Poll { .. });
@@ -118,7 +119,7 @@ impl Meaning {
                 Slice { thread, category, name, begin, end, parent, own, is_poll, overlaps, begun, ended };
             self.slices.push(slice);
         }
-        let open = self.slices.iter().filter(|slice| slice.end.is_none()).count();
+        let open: usize = stacks.values().map(Vec::len).sum();
         self.report("unmatched-begin", open as u64);
     }
 

@@ -35,6 +35,8 @@ pub struct Record {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kind {
     Begin,
+    /// A begin that says that it has no end.
+    Open,
     End,
     Complete {
         end: u64,
@@ -87,6 +89,7 @@ impl Display for Record {
         write!(f, "{at} {thread} ")?;
         match kind {
             Kind::Begin => write!(f, "begin {category}:{name}"),
+            Kind::Open => write!(f, "open {category}:{name}"),
             Kind::End => write!(f, "end {category}:{name}"),
             Kind::Complete { end } => write!(f, "complete {category}:{name} to {end}"),
             Kind::PollBegin { of } => write!(f, "begin {category}:{name} poll of {of}"),
@@ -115,6 +118,7 @@ pub fn parse(line: &str) -> Option<Record> {
     let id = words.nth(1).and_then(|number| number.parse().ok());
     let kind = match kind {
         "begin" => Kind::Begin,
+        "open" => Kind::Open,
         "end" => Kind::End,
         "complete" => Kind::Complete { end: id? },
         "instant" => Kind::Instant,
@@ -162,10 +166,14 @@ pub fn archive(records: &[Record]) -> Vec<u8> {
             Kind::PollBegin { of } | Kind::Poll { of, .. } => {
                 vec![Argument { name: StringRef::inline("poll-of"), value: ArgumentValue::Uint64(*of) }]
             }
+            Kind::Open => {
+                let why = ArgumentValue::String(StringRef::inline("open at stop"));
+                vec![Argument { name: StringRef::inline("end"), value: why }]
+            }
             _ => Vec::new(),
         };
         let kind = match record.kind {
-            Kind::Begin | Kind::PollBegin { .. } => EventKind::DurationBegin,
+            Kind::Begin | Kind::Open | Kind::PollBegin { .. } => EventKind::DurationBegin,
             Kind::End => EventKind::DurationEnd,
             Kind::Complete { end } | Kind::Poll { end, .. } => {
                 EventKind::DurationComplete { end: Ticks(end) }
@@ -227,6 +235,7 @@ pub fn read(bytes: &[u8]) -> Option<Vec<Record>> {
 
 fn of_event(event: &trace_reader::Event<'_>) -> Option<Record> {
     let kind = match event.kind {
+        EventKind::DurationBegin if event.ending().is_some() => Kind::Open,
         EventKind::DurationBegin => Kind::Begin,
         EventKind::DurationEnd => Kind::End,
         EventKind::DurationComplete { end } if end >= event.time.ticks => {

@@ -120,6 +120,7 @@ fn what_is_open_when_a_recording_goes_on_in_another_buffer_is_there_once() {
         let mut expected = said(&mut program);
         let [startup] = &Scene::sessions_of(&sandbox)[..] else { panic!("one directory") };
         let recording = sandbox.spawn("trace", &["record"]);
+        wait_for("the recording", || recording.stderr_so_far().contains("press Ctrl-C").then_some(()));
         wait_for("the hand-over", || (!startup.join("provider-1").exists()).then_some(()));
         program.say("go on");
         program.succeed();

@@ -468,12 +468,6 @@ impl<'a, R: Rows> Filler<'a, R> {
 
     /// A begin or an end; it waits if its thread is out of order.
     fn part(&mut self, part: Open, role: Role, names: &Names) -> io::Result<()> {
-        if part.ending.is_some() {
-            if !self.spans.unended(part, self.slices) {
-                self.skip("spans beyond those that can be open");
-            }
-            return Ok(());
-        }
         if self.late.has(&part) {
             self.late.push(&part, role);
             return Ok(());

@@ -76,6 +76,7 @@ impl Spans {
     /// False if there are too many.
     pub fn begin(&mut self, open: Open) -> bool {
         match open.async_id {
+            _ if open.ending.is_some() => self.unended(open),
             Some(id) => self.pairing.begin_operation(&open.operation(id), open.name(), open),
             None => match self.threads.number(open.thread, MAX_THREADS) {
                 Some(thread) => self.pairing.begin(thread, open),
@@ -84,11 +85,10 @@ impl Spans {
         }
     }
 
-    /// A begin that has no end, which comes behind so many rows. False if there are too many.
-    pub fn unended(&mut self, mut open: Open, rows: i64) -> bool {
+    /// A begin that has no end.
+    fn unended(&mut self, open: Open) -> bool {
         let has_room = self.unended.len() < MAX_UNENDED;
         if has_room {
-            open.rows = rows;
             self.unended.push(open);
         }
         has_room
@@ -177,7 +177,7 @@ impl<'a> Late<'a> {
 
     pub fn push(&mut self, part: &Open, role: Role) {
         self.encoded.clear();
-        let Open { at, thread, provider, category, name, async_id, of, args, rows: _, ending: _ } = part;
+        let Open { at, thread, provider, category, name, async_id, of, args, rows: _, ending } = part;
         let (role, end) = match role {
             Role::Begin => (BEGIN, 0),
             Role::End => (END, 0),
@@ -189,7 +189,8 @@ impl<'a> Late<'a> {
             Some(Of::Poll(id)) => (IS_POLL, id),
             Some(Of::Within(id)) => (IS_WITHIN, id),
         };
-        let flags = role | has_id | is_of | u64::from(provider.0) << 32;
+        let reason = ending.map_or(0, |ending| (ending as u64 + 1) << REASON);
+        let flags = role | has_id | is_of | reason | u64::from(provider.0) << 32;
         let (process, thread) = (thread.process.0, thread.thread.0);
         let [category_bytes, name_bytes] = [category, name].map(|text| text.len() as u64);
         let id = async_id.unwrap_or(0);
@@ -223,6 +224,9 @@ const ROLE: u64 = 3;
 const HAS_ID: u64 = 4;
 const IS_POLL: u64 = 8;
 const IS_WITHIN: u64 = 16;
+/// Where it says why a begin has no end, and how many reasons there may be.
+const REASON: u32 = 8;
+const REASONS: u64 = 15;
 
 fn decode(bytes: &[u8]) -> Option<(Open, Role)> {
     let words = bytes.as_chunks::<8>().0.first_chunk::<WORDS>()?;
@@ -249,8 +253,7 @@ fn decode(bytes: &[u8]) -> Option<(Open, Role)> {
             _ => Some(Of::Within(of)),
         },
         args: args.into(),
-        // Those do not wait.
-        ending: None,
+        ending: Ending::ALL.into_iter().find(|ending| *ending as u64 + 1 == flags >> REASON & REASONS),
     };
     Some((part, role))
 }

@@ -69,13 +69,17 @@ fn open_inside(block: &'static ThreadBlock, site: &Site, start: u64) -> u64 {
     if site.load() & ON == 0 || join(context, block, true).is_err() {
         return 0;
     }
-    let [category, name] = indices(context, site);
     if block.scopes_place().is_none() {
-        match pages.take(block.koid()) {
-            Some(scopes) => block.scopes_place().set(scopes),
-            None => return 0,
+        if block.was_refused(pages.run()) && pages.are_full() {
+            return 0;
         }
+        let Some(scopes) = pages.take(block.koid()) else {
+            block.set_refused(pages.run());
+            return 0;
+        };
+        block.scopes_place().set(scopes);
     }
+    let [category, name] = indices(context, site);
     let references = u64::from(category) << 32 | u64::from(name) << 48;
     block.scopes().begin_any(start, references)
 }

@@ -7,7 +7,7 @@
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering, compiler_fence, fence};
 use crate::thread::begins::Begins;
-use crate::thread::open_scopes::{OpenScopes, ScopesPlace};
+use crate::thread::open_scopes::{OpenScopes, ScopesPlace, ScopesRun};
 use crate::thread::open_slab::OpenSlab;
 use zx_ticks as ticks;
 
@@ -45,6 +45,8 @@ pub(crate) struct ThreadBlock {
     left_counted: AtomicU32,
     /// Durations that have begun, with the thread's processor time then.
     begins: Begins,
+    /// The run in which there was no place for its open scopes.
+    refused_in: AtomicU64,
     /// The owner's koid in the trace; valid as long as the thread reference is.
     koid: AtomicU64,
 }
@@ -79,6 +81,7 @@ impl ThreadBlock {
                 is_replaced: AtomicU32::new(0),
                 left_counted: AtomicU32::new(0),
                 begins: Begins::new(),
+                refused_in: AtomicU64::new(0),
                 koid: AtomicU64::new(0),
             }
         }
@@ -183,6 +186,16 @@ impl ThreadBlock {
     /// Where its open scopes are.
     pub fn scopes_place(&self) -> &ScopesPlace {
         &self.scopes
+    }
+
+    /// Whether there was no place for its open scopes in a run.
+    pub fn was_refused(&self, run: ScopesRun) -> bool {
+        self.refused_in.load(Ordering::Relaxed) == run.number()
+    }
+
+    /// Remembers that there was none.
+    pub fn set_refused(&self, run: ScopesRun) {
+        self.refused_in.store(run.number(), Ordering::Relaxed);
     }
 
     /// Its open scopes.

@@ -37,6 +37,8 @@ pub(crate) struct ScopePages {
     is_sparse: bool,
     /// The present run. The header has it, too, which others could write to.
     run: AtomicU64,
+    /// How many slots have an owner that lives.
+    taken: AtomicU32,
     /// Not 0 when private memory is in the place of the pages, and the range may be another trace's.
     is_detached: AtomicU32,
 }
@@ -74,8 +76,8 @@ impl ScopePages {
     pub fn map(map: impl FnOnce(*mut u8, usize) -> bool, is_sparse: bool, process: u64) -> Option<Self> {
         let (range, base) = take_range()?;
         THERE.fetch_add(1, Ordering::Relaxed);
-        let is_detached = AtomicU32::new(0);
-        let pages = Self { range, base, is_sparse, run: AtomicU64::new(0), is_detached };
+        let [taken, is_detached] = [const { AtomicU32::new(0) }; 2];
+        let pages = Self { range, base, is_sparse, run: AtomicU64::new(0), taken, is_detached };
         if !map(core::ptr::with_exposed_provenance_mut(base), SCOPES_BYTES as usize) {
             return None;
         }
@@ -126,6 +128,11 @@ impl ScopePages {
         ScopesRun::new(self.run.load(Ordering::Relaxed) as u32)
     }
 
+    /// Whether each slot has an owner: then a thread that has found none need not look again.
+    pub fn are_full(&self) -> bool {
+        u64::from(self.taken.load(Ordering::Relaxed)) >= SLOTS
+    }
+
     /// A thread's slot: its own, or a free one. None if there is none, or no memory for it.
     pub fn take(&self, thread: u64) -> Option<&'static OpenScopes> {
         let found = (0..SLOTS)
@@ -150,7 +157,12 @@ impl ScopePages {
         // What an ended thread has left says nothing in another run.
         let is_free = found == 0 || found & OWNER_ENDED != 0 && !self.scopes(slot).has_open(self.run());
         // Acquire: pairs with the Release below.
-        is_free && owner.compare_exchange(found, thread, Ordering::Acquire, Ordering::Relaxed).is_ok()
+        let is_taken =
+            is_free && owner.compare_exchange(found, thread, Ordering::Acquire, Ordering::Relaxed).is_ok();
+        if is_taken && found == 0 {
+            self.taken.fetch_add(1, Ordering::Relaxed);
+        }
+        is_taken
     }
 
     /// A thread ends. What it has not ended stays as it is for readers.
@@ -161,6 +173,7 @@ impl ScopePages {
             owner.fetch_or(OWNER_ENDED, Ordering::Release);
         } else {
             scopes.clear();
+            self.taken.fetch_sub(1, Ordering::Relaxed);
             // Release: pairs with the Acquire in `take_free`.
             owner.store(0, Ordering::Release);
         }

@@ -47,6 +47,7 @@ impl<R: Rows> Filler<'_, R> {
         };
         self.late.take().finish(|part, role| {
             if let Role::Complete(end) = role {
+                self.spans.has_ended(part.thread, part.at);
                 let slice = Slice { begun_at: None, ..Slice::of(&part, Some(end)) };
                 return self.slice_row(&slice, whose(&part.thread));
             }
