@@ -24,6 +24,10 @@ struct Log {
 }
 
 impl Log {
+    fn new(random: u64, tell: mpsc::Sender<String>, then: Box<dyn FnMut() -> bool>) -> Self {
+        Self { random, steps: 0, ended: 0, open: Vec::new(), last_depth: 0, is_done: false, tell, then }
+    }
+
     fn next(&mut self, below: u64) -> u64 {
         self.random =
             self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -134,16 +138,7 @@ fn main() {
                     std::thread::park();
                 }
             });
-            let mut log = Log {
-                random,
-                steps: 0,
-                ended: 0,
-                open: Vec::new(),
-                last_depth: 0,
-                is_done: false,
-                tell,
-                then,
-            };
+            let mut log = Log::new(random, tell, then);
             // The very first scope of a thread, in one of four.
             log.steps = if log.next(4) == 0 { 0 } else { log.next(300) as u32 };
             log.last_depth = log.next(40) as usize;
@@ -161,16 +156,7 @@ fn main() {
         drop(out);
         die(&how)
     });
-    let mut log = Log {
-        random: seed ^ 99,
-        steps: 0,
-        ended: 0,
-        open: Vec::new(),
-        last_depth: 0,
-        is_done: false,
-        tell,
-        then,
-    };
+    let mut log = Log::new(seed ^ 99, tell, then);
     log.steps = log.next(300) as u32;
     log.last_depth = log.next(40) as usize;
     log.walk();

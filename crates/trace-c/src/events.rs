@@ -116,7 +116,8 @@ impl<'a> Described<'a> {
         matches!(registration, Registration::Listed { .. }).then(|| unsafe { &*site })
     }
 
-    /// The same, whatever names the arguments have.
+    /// Calls a function with the site of the call, or one in its place: where the site is on no list, or was
+    /// listed with another category or name. Not if the category is not wanted.
     fn with_named_site(&self, call: impl FnOnce(&Site)) {
         let SiteText { category, name } = self.text;
         match self.enlist() {

@@ -26,7 +26,7 @@ pub struct Process {
 #[unsafe(no_mangle)]
 pub static trace_internal_layout_2: Process = Process { thread_offset: AtomicIsize::new(0) };
 
-/// The same, of programs that carry nothing of open scopes.
+/// For programs that were compiled with headers of earlier releases, which do not know open scopes.
 #[unsafe(no_mangle)]
 pub static trace_internal_layout_1: Process = Process { thread_offset: AtomicIsize::new(0) };
 

@@ -44,7 +44,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// Its index; 0 if it has none.
+    /// The index of the text; 0 if the text is not in the table.
     #[cfg(not(modelled))]
     pub fn index(self) -> u16 {
         match self {

@@ -82,9 +82,9 @@ impl Region {
         Self { backing, ..self }
     }
 
-    /// The same memory, with pages for open scopes, which `map` maps over so many bytes of memory: a shared
-    /// mapping, readable and writable, of as many zeros. It returns false, and leaves the memory as it was,
-    /// where that is not possible.
+    /// A region of this memory, and of pages for open scopes. The engine calls `map` with the address and
+    /// size of memory of its own, over which `map` maps a file: shared, readable and writable, and full of
+    /// zeros. Where that is not possible, `map` returns false and leaves the memory as it was.
     ///
     /// # Safety
     /// What `map` maps stays as it is until the engine maps over it; nothing else in this process may hold

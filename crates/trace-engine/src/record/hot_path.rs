@@ -33,7 +33,7 @@ pub fn write_event_at<V: Values>(site: &Site, event: Event, values: &V, at: Opti
     write(site, event, values, at, None);
 }
 
-/// The same, at the end of a scope that has begun so.
+/// Writes an event. If it is the end of a scope, `scope` is what the begin has passed on.
 ///
 /// The record comes first: what ends the process between the two leaves both, and readers know the record. A
 /// scope whose record came too late stays open: it was so when the recording ended.
@@ -76,7 +76,7 @@ fn write<V: Values>(site: &Site, event: Event, values: &V, at: Option<u64>, scop
     }
 }
 
-/// Records the end of a scope that has begun so, at a site that was found on.
+/// Records the end of a scope, at a site that was found on.
 #[inline(always)]
 pub(crate) fn end_scope<V: Values>(site: &Site, begun: ScopeBegun, values: &V) {
     let event = Event { event_type: EventType::DurationComplete, start: Some(begun.start), extra: None };

@@ -81,9 +81,9 @@ impl OpenScopes {
         if room == 0 {
             return None;
         }
+        let place = room as usize / ENTRY_BYTES as usize - 1;
         // SAFETY: of what is left at least one and at most all, whatever the word says.
-        let [entry_start, entry_references] =
-            unsafe { self.entries.get_unchecked(room as usize / ENTRY_BYTES as usize - 1) };
+        let [entry_start, entry_references] = unsafe { self.entries.get_unchecked(place) };
         entry_start.store(0, Ordering::Relaxed);
         // Release: in this order, here and for other processes.
         self.word.store(word - ENTRY_BYTES, Ordering::Release);

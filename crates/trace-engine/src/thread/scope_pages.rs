@@ -1,13 +1,16 @@
 //! The pages with the open scopes of a process, behind its buffer.
 //!
 //! A thread stores there while it counts as outside of its events, so no one can wait until it does not. That
-//! is why the addresses stay: there are two ranges, taken in turns, which the process keeps for ever. Another
-//! file, or private memory, is only ever mapped over them.
+//! is why the addresses stay: there are two ranges, which the process keeps for ever. Another file, or
+//! private memory, is only ever mapped over them. If both are free, a trace takes the one that the trace
+//! before it did not have: threads may still store there.
 //!
 //! Invariants:
 //!
 //! * **G1** A range is reserved once and never unmapped: all of it is readable and writable, and made of
 //!   atomics alone.
+//! * **G2** Only slots that have memory are looked at: where there is none left, even a load in a sparse file
+//!   ends the process.
 #![allow(unsafe_code)]
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering, process};
@@ -21,6 +24,8 @@ use trace_format::scopes::{
 static RANGES: process::AtomicU64 = process::AtomicU64::new(0);
 /// Which of them are in use, in the lowest bits; and in the next one which was taken last.
 static USED: process::AtomicU64 = process::AtomicU64::new(0);
+/// Bytes for which memory is allocated at a time.
+const PAGE_BYTES: u64 = HEADER_BYTES;
 /// The bit that says which range was taken last.
 const LAST: u64 = 1 << 2;
 /// How many traces have pages.
@@ -33,8 +38,10 @@ pub(crate) struct ScopePages {
     /// The number of its range.
     range: u64,
     base: usize,
-    /// The memory of a page has to be allocated before it is written to.
-    is_sparse: bool,
+    /// How many slots have memory, the first ones.
+    backed: AtomicU64,
+    /// How many can have it: fewer once memory was refused in this run.
+    limit: AtomicU64,
     /// The present run. The header has it, too, which others could write to.
     run: AtomicU64,
     /// How many slots have an owner that lives.
@@ -76,12 +83,14 @@ impl ScopePages {
     pub fn map(map: impl FnOnce(*mut u8, usize) -> bool, is_sparse: bool, process: u64) -> Option<Self> {
         let (range, base) = take_range()?;
         THERE.fetch_add(1, Ordering::Relaxed);
+        let backed = if is_sparse { 0 } else { SLOTS };
+        let [run, backed, limit] = [0, backed, SLOTS].map(AtomicU64::new);
         let [taken, is_detached] = [const { AtomicU32::new(0) }; 2];
-        let pages = Self { range, base, is_sparse, run: AtomicU64::new(0), taken, is_detached };
+        let pages = Self { range, base, backed, limit, run, taken, is_detached };
         if !map(core::ptr::with_exposed_provenance_mut(base), SCOPES_BYTES as usize) {
             return None;
         }
-        if !pages.back(0, HEADER_BYTES) {
+        if is_sparse && !sys::populate(base, HEADER_BYTES as usize) {
             return None;
         }
         pages.header(field::VERSION).store(SCOPES_VERSION, Ordering::Relaxed);
@@ -90,9 +99,17 @@ impl ScopePages {
         Some(pages)
     }
 
-    /// Has memory allocated for a part, where that was not done.
-    fn back(&self, offset: u64, bytes: u64) -> bool {
-        !self.is_sparse || sys::populate(self.base + offset as usize, bytes as usize)
+    /// Has memory allocated for a page of slots behind so many; false if there is none for them.
+    fn back(&self, backed: u64) -> bool {
+        let page = self.base + (HEADER_BYTES + backed * SLOT_BYTES) as usize;
+        let is_there =
+            backed < self.limit.load(Ordering::Relaxed) && sys::populate(page, PAGE_BYTES as usize);
+        if is_there {
+            self.backed.fetch_max(backed + PAGE_BYTES / SLOT_BYTES, Ordering::Relaxed);
+        } else {
+            self.limit.fetch_min(backed, Ordering::Relaxed);
+        }
+        is_there
     }
 
     fn word(&self, offset: u64) -> &'static AtomicU64 {
@@ -117,6 +134,7 @@ impl ScopePages {
 
     /// Another run begins: what is open counts no more.
     pub fn begin_run(&self) {
+        self.limit.store(SLOTS, Ordering::Relaxed);
         let number = RUN.fetch_add(1, Ordering::Relaxed) as u32;
         let run = ScopesRun::new(number.wrapping_add(1).max(1));
         self.run.store(run.number(), Ordering::Relaxed);
@@ -128,17 +146,15 @@ impl ScopePages {
         ScopesRun::new(self.run.load(Ordering::Relaxed) as u32)
     }
 
-    /// Whether each slot has an owner: then a thread that has found none need not look again.
+    /// Whether each slot has an owner, as far as there is memory for them: then a thread that has found none
+    /// need not look again in this run.
     pub fn are_full(&self) -> bool {
-        u64::from(self.taken.load(Ordering::Relaxed)) >= SLOTS
+        u64::from(self.taken.load(Ordering::Relaxed)) >= self.limit.load(Ordering::Relaxed)
     }
 
     /// A thread's slot: its own, or a free one. None if there is none, or no memory for it.
     pub fn take(&self, thread: u64) -> Option<&'static OpenScopes> {
-        let found = (0..SLOTS)
-            .find(|slot| self.owner(*slot).load(Ordering::Relaxed) == thread)
-            .or_else(|| (0..SLOTS).find(|slot| self.take_free(*slot, thread)));
-        let Some(slot) = found else {
+        let Some(slot) = self.find_own(thread).or_else(|| self.take_free(thread)) else {
             self.header(field::REFUSED).fetch_add(1, Ordering::Relaxed);
             return None;
         };
@@ -147,11 +163,26 @@ impl ScopePages {
         Some(scopes)
     }
 
-    fn take_free(&self, slot: u64, thread: u64) -> bool {
-        let page = (HEADER_BYTES + slot * SLOT_BYTES) & !(HEADER_BYTES - 1);
-        if !self.back(page, HEADER_BYTES) {
-            return false;
+    fn find_own(&self, thread: u64) -> Option<u64> {
+        let mut backed = 0..self.backed.load(Ordering::Relaxed);
+        backed.find(|slot| self.owner(*slot).load(Ordering::Relaxed) == thread)
+    }
+
+    fn take_free(&self, thread: u64) -> Option<u64> {
+        let mut looked_at = 0;
+        loop {
+            let backed = self.backed.load(Ordering::Relaxed);
+            if let Some(slot) = (looked_at..backed).find(|slot| self.try_take(*slot, thread)) {
+                return Some(slot);
+            }
+            if !self.back(backed) {
+                return None;
+            }
+            looked_at = backed;
         }
+    }
+
+    fn try_take(&self, slot: u64, thread: u64) -> bool {
         let owner = self.owner(slot);
         let found = owner.load(Ordering::Relaxed);
         // What an ended thread has left says nothing in another run.
@@ -174,7 +205,7 @@ impl ScopePages {
         } else {
             scopes.clear();
             self.taken.fetch_sub(1, Ordering::Relaxed);
-            // Release: pairs with the Acquire in `take_free`.
+            // Release: pairs with the Acquire in `try_take`.
             owner.store(0, Ordering::Release);
         }
     }

@@ -18,6 +18,7 @@ mod privacy;
 mod recall;
 mod refused_call;
 mod runs;
+mod scopes;
 #[path = "../../../zx-sim/tests/conformance/skip.rs"]
 mod skip;
 mod sparse;

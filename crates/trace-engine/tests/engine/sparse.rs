@@ -6,11 +6,13 @@ use crate::skip::skip;
 use crate::support::{Memory, Read, Trace, alone};
 use std::ffi::CString;
 use std::fs;
+use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
-use trace_engine::{BufferMode, Config, Region, Scope, engine, instant};
+use std::sync::{Arc, Barrier, Mutex};
+use trace_engine::{BufferMode, Config, Region, Scope, duration, engine, instant};
 use trace_format::buffer::{CHUNK_BYTES, Layout};
+use trace_format::scopes::{HEADER_BYTES, SCOPES_BYTES, SLOT_BYTES, SLOTS, field};
 use trace_format::slab::{LossReason, SlabState};
 
 const MIB: usize = 1 << 20;
@@ -217,18 +219,35 @@ fn path(path: &Path) -> CString {
 
 /// A trace in a sparse file, as a provider has it.
 fn start_in_file(vmo: &zx_sim::Vmo, mode: BufferMode) -> Trace {
-    let mapping = vmo.map_first(vmo.size().unwrap(), true).unwrap();
+    let mapping = vmo.map_first(BYTES as u64, true).unwrap();
     let (base, length) = (mapping.as_ptr(), mapping.len());
-    // SAFETY: a mapping of so many bytes that its owner keeps, and that nothing refers to.
-    let region = unsafe { Region::from_sparse_mapping(base, length, Box::new(mapping)) };
+    let own = vmo.duplicate().unwrap();
+    let pages = BYTES as u64..BYTES as u64 + SCOPES_BYTES;
+    // SAFETY: memory of the engine's, as `with_scopes` says.
+    let map = move |memory, _| unsafe { zx_sim::map_over(&own, memory, pages) };
+    // SAFETY: a mapping of so many bytes that its owner keeps, and that nothing refers to; neither does
+    // anything refer to the pages.
+    let region =
+        unsafe { Region::from_sparse_mapping(base, length, Box::new(mapping)).with_scopes(Box::new(map)) };
     Trace::start_on(region, Memory::Shared(vmo.duplicate().unwrap()), mode, &[])
 }
 
 fn sparse_file(directory: &Path, mode: BufferMode) -> zx_sim::Vmo {
+    let (bytes, name) = (BYTES as u64 + SCOPES_BYTES, format!("{mode:?}"));
     let parts = Layout::new(BYTES as u64, mode).unwrap().first_parts();
-    let mut backing =
-        zx_sim::Backing::begin_sparse(directory, &format!("{mode:?}"), BYTES as u64, &parts, 0).unwrap();
+    let mut backing = zx_sim::Backing::begin_sparse(directory, &name, bytes, &parts, 0).unwrap();
     backing.step(u64::MAX).unwrap().unwrap()
+}
+
+/// A file system of 6 MiB. None where it cannot be mounted.
+fn small_file_system<'a>(directory: &'a Path, test: &str) -> Option<Mounted<'a>> {
+    let (none, kind, options) = (c"none".as_ptr(), c"tmpfs".as_ptr(), c"size=6m".as_ptr());
+    // SAFETY: texts that end in 0.
+    if unsafe { libc::mount(none, path(directory).as_ptr(), kind, 0, options.cast()) } != 0 {
+        skip(test, "root", "a small file system cannot be mounted");
+        return None;
+    }
+    Some(Mounted(directory))
 }
 
 /// The kernel's own answer where a file system becomes full: nothing kills the program, and what is lost is
@@ -237,19 +256,14 @@ fn sparse_file(directory: &Path, mode: BufferMode) -> zx_sim::Vmo {
 #[test]
 fn a_full_file_system_costs_events_and_not_the_program() {
     const EVENTS: u64 = 100_000;
-    if !is_own_process("sparse::a_full_file_system_costs_events_and_not_the_program") {
+    const TEST: &str = "sparse::a_full_file_system_costs_events_and_not_the_program";
+    if !is_own_process(TEST) {
         return;
     }
     for mode in MODES {
         // The one before is used until the program ends.
         let directory = tempfile::tempdir().unwrap();
-        let (none, kind, options) = (c"none".as_ptr(), c"tmpfs".as_ptr(), c"size=6m".as_ptr());
-        // SAFETY: texts that end in 0.
-        if unsafe { libc::mount(none, path(directory.path()).as_ptr(), kind, 0, options.cast()) } != 0 {
-            let test = "sparse::a_full_file_system_costs_events_and_not_the_program";
-            return skip(test, "root", "a small file system cannot be mounted");
-        }
-        let _mounted = Mounted(directory.path());
+        let Some(_mounted) = small_file_system(directory.path(), TEST) else { return };
         let vmo = sparse_file(directory.path(), mode);
         assert!(vmo.backed_bytes().unwrap() < MIB as u64, "{mode:?}: sparse");
         // A little more than the beginning has room.
@@ -267,6 +281,53 @@ fn a_full_file_system_costs_events_and_not_the_program() {
         assert_eq!((lost, kept + count), (expected, EVENTS), "{mode:?}");
         assert!(kept > 20_000, "{mode:?}: {kept}");
     }
+}
+
+/// The pages of open scopes have memory as far as threads need them.
+//= docs/buffer.md#open-scopes
+#[test]
+fn a_full_file_system_costs_open_scopes_and_not_the_program() {
+    const TEST: &str = "sparse::a_full_file_system_costs_open_scopes_and_not_the_program";
+    const THREADS: u64 = 20;
+    const SLOTS_OF_PAGE: u64 = 4096 / SLOT_BYTES;
+    if !is_own_process(TEST) {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let Some(_mounted) = small_file_system(directory.path(), TEST) else { return };
+    let vmo = sparse_file(directory.path(), BufferMode::Oneshot);
+    let trace = start_in_file(&vmo, BufferMode::Oneshot);
+    let before = vmo.backed_bytes().unwrap();
+    duration!("cat", "first");
+    assert_eq!(vmo.backed_bytes().unwrap(), before + 4096, "a page for the first thread");
+    let mut full = fs::File::create(directory.path().join("full")).unwrap();
+    while full.write_all(&[1; 4096]).is_ok() {}
+    let (has_begun, ends) = (Barrier::new(THREADS as usize + 1), Barrier::new(THREADS as usize + 1));
+    std::thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                duration!("cat", "outer");
+                has_begun.wait();
+                ends.wait();
+            });
+        }
+        has_begun.wait();
+        let owners = || {
+            let owner = |slot| BYTES as u64 + HEADER_BYTES + slot * SLOT_BYTES;
+            (0..SLOTS).filter(|slot| word_at(&vmo, owner(*slot)) != 0).count() as u64
+        };
+        assert_eq!(owners(), SLOTS_OF_PAGE);
+        let refused = word_at(&vmo, BYTES as u64 + field::REFUSED as u64 * 8);
+        assert_eq!(refused, THREADS + 1 - SLOTS_OF_PAGE);
+        ends.wait();
+    });
+    assert_eq!(trace.stop().events.len() as u64, THREADS);
+}
+
+fn word_at(vmo: &zx_sim::Vmo, offset: u64) -> u64 {
+    let mut word = [0; 8];
+    assert_eq!(vmo.read_at(offset, &mut word).unwrap(), 8);
+    u64::from_le_bytes(word)
 }
 
 /// A filter of system calls, installed while the program is recorded, may refuse the call for memory.

@@ -76,7 +76,7 @@ typedef struct trace_internal_process {
 } trace_internal_process_t;
 
 extern trace_internal_process_t TRACE_INTERNAL_LAYOUT;
-// The same, of programs that were compiled with headers that had nothing of open scopes.
+// For programs that were compiled with headers of earlier releases, which do not know open scopes.
 extern trace_internal_process_t trace_internal_layout_1;
 
 __END_CDECLS
