@@ -13,7 +13,9 @@ use std::collections::HashMap;
 use std::io;
 use trace_format::scopes::Ending;
 use trace_format::units::Koid;
-use trace_model::{Begin, Ended, Interval, Nesting, OperationKey, Pairing, Root, Roots, Shape, poll_of};
+use trace_model::{
+    Begin, Ended, Interval, Nesting, OperationKey, Pairing, Root, Roots, Shape, Unended, poll_of,
+};
 use trace_reader::sorter::Sorter;
 use trace_reader::{Disorder, Event, Text, Thread, ThreadNumbers};
 
@@ -106,6 +108,15 @@ struct Begun {
 
 impl Begin for Begun {}
 
+/// A begin that has no end, with the reason.
+#[derive(Debug)]
+struct NoEnd {
+    open: Open,
+    ending: (Ending, Option<u64>),
+}
+
+impl Begin for NoEnd {}
+
 #[derive(Debug)]
 struct ThreadState {
     thread: Thread,
@@ -129,8 +140,7 @@ pub(crate) struct Spans<'a> {
     waiting_of_thread: usize,
     processes: HashMap<Koid, u32, RandomState>,
     pairing: Pairing<Begun>,
-    /// Begins that have no end, with the reason.
-    unended: Vec<(Open, (Ending, Option<u64>))>,
+    unended: Unended<u32, NoEnd>,
     /// Begins, ends and complete durations by their times.
     late: Option<Sorter>,
     /// Durations of threads whose durations are not in the order of their ends.
@@ -156,7 +166,7 @@ impl<'a> Spans<'a> {
             waiting_of_thread: MAX_WAITING_OF_THREAD,
             processes: HashMap::default(),
             pairing: Pairing::default(),
-            unended: Vec::new(),
+            unended: Unended::new(MAX_UNENDED, usize::MAX),
             late: None,
             nesting: None,
             beside: Vec::new(),
@@ -226,9 +236,7 @@ impl<'a> Spans<'a> {
     /// A duration that was recorded as one event; returned unless it has to be sorted first.
     #[inline]
     pub fn complete(&mut self, open: Open, end: u64) -> Option<Span> {
-        if !self.unended.is_empty() {
-            self.has_ended(open);
-        }
+        self.unended.has_ended(open.thread, open.at);
         let state = &mut self.threads[open.thread as usize];
         if state.is_late {
             self.sort(&Record { open, kind: RecordKind::Complete, rest: end });
@@ -264,15 +272,7 @@ impl<'a> Spans<'a> {
     /// A begin that has no end: nothing that comes later ends it.
     #[cold]
     pub fn unended(&mut self, open: Open, ending: (Ending, Option<u64>)) {
-        if self.unended.len() < MAX_UNENDED {
-            self.unended.push((open, ending));
-        }
-    }
-
-    /// One that was open when its recording was stopped has ended in a later one.
-    #[cold]
-    fn has_ended(&mut self, ended: Open) {
-        self.unended.retain(|(open, _)| (open.thread, open.at) != (ended.thread, ended.at));
+        self.unended.begin(open.thread, open.at, NoEnd { open, ending });
     }
 
     #[cold]
@@ -386,7 +386,8 @@ impl<'a> Spans<'a> {
     pub fn unfinished(&self) -> impl Iterator<Item = Unfinished> + '_ {
         let open = self.pairing.on_threads().map(|(_, begun)| (begun.open, begun.open.shape(true), None));
         let operations = self.pairing.operations().map(|begun| (begun.open, Shape::Operation, None));
-        let unended = self.unended.iter().map(|(open, ending)| (*open, open.shape(true), Some(*ending)));
+        let unended =
+            self.unended.rest().map(|NoEnd { open, ending }| (*open, open.shape(true), Some(*ending)));
         open.chain(operations).chain(unended).map(|(open, shape, ending)| {
             let Open { at: begin, what, thread, .. } = open;
             Unfinished { what, thread, process: self.process(thread), begin, shape, ending }

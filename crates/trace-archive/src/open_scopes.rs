@@ -5,22 +5,22 @@
 //! were the same before, between and after; names come from the definitions of the buffer.
 //= docs/buffer.md#open-scopes
 
-use crate::framing::{self, ByteSink};
+use crate::framing;
+use crate::session_info::{argument, inline, object, record, text};
 use std::collections::HashMap;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
-use trace_format::argument::{Argument, ArgumentValue, Arguments};
+use trace_format::argument::{ArgumentValue, Arguments};
 use trace_format::buffer::Layout;
 use trace_format::event::{Event, EventKind, EventType};
-use trace_format::initialization;
-use trace_format::kernel_object::{KernelObject, PROCESS_ARGUMENT, TYPE_THREAD};
+use trace_format::initialization::Initialization;
+use trace_format::kernel_object::{PROCESS_ARGUMENT, TYPE_THREAD};
 use trace_format::record::{Record, RecordHeader, RecordType};
 use trace_format::refs::{StringRef, ThreadRef};
 use trace_format::scopes::{
     DEEPER_ARGUMENT, END_ARGUMENT, Ending, HEADER_BYTES, LASTED_ARGUMENT, SCOPES_MAGIC, SCOPES_VERSION,
     SLOT_BYTES, SLOTS, Slot, SlotWords, field,
 };
-use trace_format::sink::Sink;
 use trace_format::units::{Koid, ProcessKoid, ProviderId, ThreadKoid, Ticks, TicksPerSecond};
 use trace_reader::buffer::Source;
 
@@ -42,9 +42,9 @@ pub struct OpenScope {
     pub thread: u64,
     /// When it began.
     pub start: Ticks,
-    /// Its category, as the program has it.
+    /// Its category, with whatever bytes the program has put there.
     pub category: Vec<u8>,
-    /// Its name, as the program has it.
+    /// Its name, with whatever bytes the program has put there.
     pub name: Vec<u8>,
     /// The thread has ended.
     pub is_ended: bool,
@@ -56,11 +56,19 @@ pub struct OpenScope {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OpenScopes {
     process: u64,
+    /// By thread and begin.
     scopes: Vec<OpenScope>,
     /// The names of threads.
     names: HashMap<u64, Vec<u8>>,
     /// The last moment that was seen in records.
     latest: u64,
+}
+
+impl OpenScope {
+    /// No two open scopes of a program have one.
+    fn key(&self) -> (u64, u64) {
+        (self.thread, self.start.0)
+    }
 }
 
 impl OpenScopes {
@@ -69,7 +77,7 @@ impl OpenScopes {
         Self::read_since(source, layout, Ticks(u64::MAX))
     }
 
-    /// The same, of threads whose outermost scope began before a time.
+    /// Reads what is open now on threads whose outermost scope began before a time.
     pub fn read_since(source: &impl Source, layout: &Layout, before: Ticks) -> Self {
         Self::try_read(source, layout, before).ok().flatten().unwrap_or_default()
     }
@@ -122,6 +130,7 @@ impl OpenScopes {
                 innermost.deeper = slot.deeper();
             }
         }
+        found.scopes.sort_by_key(OpenScope::key);
         found.names = durable.names;
         Ok(Some(found))
     }
@@ -132,7 +141,7 @@ impl OpenScopes {
         self.scopes.is_empty()
     }
 
-    /// The name of a thread, as the program has it.
+    /// The name of a thread, with whatever bytes the program has put there.
     #[must_use]
     pub fn thread_name(&self, thread: u64) -> Option<&[u8]> {
         self.names.get(&thread).map(Vec::as_slice)
@@ -148,21 +157,12 @@ impl OpenScopes {
         out: &mut Vec<u8>,
     ) {
         framing::provider_info(id, name, out);
-        let mut sink = ByteSink(out);
-        sink.word(initialization::HEADER);
-        sink.word(rate.0.get());
+        record(&Record::Initialization(Initialization { ticks_per_second: rate }), out);
         let process = [argument(PROCESS_ARGUMENT, ArgumentValue::Koid(Koid(self.process)))];
         for thread in self.scopes.chunk_by(|one, other| one.thread == other.thread) {
             let koid = thread[0].thread;
             if let Some(name) = self.thread_name(koid) {
-                let arguments = Arguments::from_slice(&process);
-                let object = KernelObject {
-                    object_type: TYPE_THREAD,
-                    koid: Koid(koid),
-                    name: inline(name),
-                    arguments,
-                };
-                let _ = Record::KernelObject(object).encode(&mut ByteSink(out));
+                object(TYPE_THREAD, Koid(koid), name, &process, out);
             }
         }
         self.write(Ending::Snapshot, Some(at), rate, out);
@@ -200,20 +200,17 @@ impl OpenScopes {
         }
         let end = record.last_chunk().map_or(0, |end| u64::from_le_bytes(*end));
         self.latest = self.latest.max(end);
-        if !self.scopes.iter().any(|scope| scope.start.0 == start) {
-            return;
-        }
-        let Some(Ok(event)) = Event::of_record(record) else { return };
-        let thread = match event.thread {
-            ThreadRef::Index(index) => threads.0.get(&index.get()).copied(),
-            ThreadRef::Inline { thread, .. } => Some(thread.0.0),
+        let thread = match (header.0 >> 24) as u8 {
+            0 => record.get(24..).and_then(<[u8]>::first_chunk).map_or(0, |koid| u64::from_le_bytes(*koid)),
+            index => threads.0[usize::from(index)],
         };
-        self.scopes
-            .retain(|scope| scope.start.0 != start || thread.is_some_and(|thread| thread != scope.thread));
+        if let Ok(place) = self.scopes.binary_search_by_key(&(thread, start), OpenScope::key) {
+            self.scopes.remove(place);
+        }
     }
 
     /// What the threads are in at a time, in words: the one first whose innermost scope has lasted longest.
-    /// Empty if they are in nothing. Names are as the program has them.
+    /// Empty if they are in nothing. Names are not escaped.
     #[must_use]
     pub fn in_words(&self, at: Ticks, rate: TicksPerSecond) -> String {
         let by_thread = self.scopes.chunk_by(|one, other| one.thread == other.thread);
@@ -265,24 +262,26 @@ impl OpenScopes {
                 kind: EventKind::DurationBegin,
                 arguments: Arguments::from_slice(&arguments),
             };
-            let start = out.len();
-            if Record::Event(event).encode(&mut ByteSink(out)).is_err() {
-                debug_assert!(false, "definitions are within the limits");
-                out.truncate(start);
-            }
+            record(&Record::Event(event), out);
         }
         self.scopes.len() as u64
     }
 }
 
-/// The threads that have an index in a buffer.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Threads(HashMap<u8, u64>);
+/// The threads of a buffer by their indices; 0 where there is none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Threads([u64; 256]);
+
+impl Default for Threads {
+    fn default() -> Self {
+        Self([0; 256])
+    }
+}
 
 impl Threads {
     fn note(&mut self, record: &[u8]) {
         if let Ok(Record::Thread(thread)) = Record::decode(record) {
-            self.0.insert(thread.index, thread.thread.0.0);
+            self.0[usize::from(thread.index)] = thread.thread.0.0;
         }
     }
 }
@@ -312,18 +311,6 @@ fn in_words(nanos: u64) -> String {
         _ => (nanos as f64 / 1e9, "s"),
     };
     format!("{value:.1} {unit}")
-}
-
-fn argument<'a>(name: &'a str, value: ArgumentValue<'a>) -> Argument<'a> {
-    Argument { name: inline(name.as_bytes()), value }
-}
-
-fn text(text: &str) -> ArgumentValue<'_> {
-    ArgumentValue::String(inline(text.as_bytes()))
-}
-
-fn inline(text: &[u8]) -> StringRef<'_> {
-    if text.is_empty() { StringRef::Empty } else { StringRef::Inline(text) }
 }
 
 /// Words of the file; zeros where it ends.
@@ -402,6 +389,7 @@ impl Durable {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::framing::ByteSink;
     use std::cell::{Cell, RefCell};
     use trace_format::buffer::BufferMode;
     use trace_format::scopes::{ENTRIES, ENTRY_BYTES, OWNER_ENDED, SCOPES_BYTES};

@@ -46,7 +46,7 @@ pub fn joined(id: ProviderId, name: &str, program: &ProgramInfo, out: &mut Vec<u
     framing::provider_section(OWN_ID, out);
     if let Some(parent) = program.parent {
         let arguments = [argument(PARENT_ARGUMENT, ArgumentValue::Koid(parent))];
-        object(TYPE_PROCESS, program.process, "", &arguments, out);
+        object(TYPE_PROCESS, program.process, b"", &arguments, out);
     }
     // Manifests of earlier releases have nothing else.
     let Some(registered) = program.registered else { return };
@@ -58,7 +58,7 @@ pub fn joined(id: ProviderId, name: &str, program: &ProgramInfo, out: &mut Vec<u
     arguments.extend(program.parent.map(|parent| argument(PARENT_ARGUMENT, ArgumentValue::Koid(parent))));
     let command_line = program.command_line.as_deref();
     arguments.extend(command_line.map(|line| argument(COMMAND_LINE_ARGUMENT, text(line))));
-    object(TYPE_CHANNEL, Koid(0), name, &arguments, out);
+    object(TYPE_CHANNEL, Koid(0), name.as_bytes(), &arguments, out);
 }
 
 /// Appends how providers ended.
@@ -80,7 +80,7 @@ pub(crate) fn end(id: ProviderId, process: Koid, at: Option<Ticks>, how: &str, o
     ];
     arguments.extend(at.map(|at| argument(ENDED_ARGUMENT, ArgumentValue::Uint64(at.0))));
     arguments.push(argument(END_ARGUMENT, text(how)));
-    object(TYPE_CHANNEL, Koid(0), "", &arguments, out);
+    object(TYPE_CHANNEL, Koid(0), b"", &arguments, out);
 }
 
 #[cfg(test)]

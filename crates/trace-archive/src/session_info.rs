@@ -45,9 +45,9 @@ fn begin_own(rate: TicksPerSecond, out: &mut Vec<u8>) {
     record(&Record::Initialization(Initialization { ticks_per_second: rate }), out);
     let process = Koid(zx_sim::process_koid());
     let thread = Koid(zx_sim::thread_koid());
-    object(TYPE_PROCESS, process, OWN_NAME, &[], out);
+    object(TYPE_PROCESS, process, OWN_NAME.as_bytes(), &[], out);
     let of_process = [argument(PROCESS_ARGUMENT, ArgumentValue::Koid(process))];
-    object(TYPE_THREAD, thread, OWN_NAME, &of_process, out);
+    object(TYPE_THREAD, thread, OWN_NAME.as_bytes(), &of_process, out);
 }
 
 /// Appends what is known of the session when it begins.
@@ -117,8 +117,8 @@ pub fn alerts(alerts: &[RaisedAlert], left_out: u64, out: &mut Vec<u8>) {
         let event = Event {
             timestamp: *at,
             thread: ThreadRef::Inline { process: ProcessKoid(*process), thread: ThreadKoid(*process) },
-            category: inline(CATEGORY),
-            name: inline("alert"),
+            category: inline(CATEGORY.as_bytes()),
+            name: inline(b"alert"),
             kind: EventKind::Instant { scope: Scope::Process },
             arguments: Arguments::from_slice(&arguments),
         };
@@ -164,21 +164,27 @@ fn instant_at(
             process: ProcessKoid(Koid(zx_sim::process_koid())),
             thread: ThreadKoid(Koid(zx_sim::thread_koid())),
         },
-        category: inline(CATEGORY),
-        name: inline(name),
+        category: inline(CATEGORY.as_bytes()),
+        name: inline(name.as_bytes()),
         kind: EventKind::Instant { scope: Scope::Global },
         arguments: Arguments::from_slice(&arguments),
     };
     record(&Record::Event(event), out);
 }
 
-pub(crate) fn object(object_type: u8, koid: Koid, name: &str, arguments: &[Argument<'_>], out: &mut Vec<u8>) {
+pub(crate) fn object(
+    object_type: u8,
+    koid: Koid,
+    name: &[u8],
+    arguments: &[Argument<'_>],
+    out: &mut Vec<u8>,
+) {
     let arguments = Arguments::from_slice(arguments);
     let object = KernelObject { object_type, koid, name: inline(name), arguments };
     record(&Record::KernelObject(object), out);
 }
 
-fn record(record: &Record<'_>, out: &mut Vec<u8>) {
+pub(crate) fn record(record: &Record<'_>, out: &mut Vec<u8>) {
     let start = out.len();
     if record.encode(&mut ByteSink(out)).is_err() {
         debug_assert!(false, "records are within the limits");
@@ -187,13 +193,13 @@ fn record(record: &Record<'_>, out: &mut Vec<u8>) {
 }
 
 pub(crate) fn argument<'a>(name: &'a str, value: ArgumentValue<'a>) -> Argument<'a> {
-    Argument { name: inline(name), value }
+    Argument { name: inline(name.as_bytes()), value }
 }
 
 pub(crate) fn text(text: &str) -> ArgumentValue<'_> {
-    ArgumentValue::String(inline(truncate(text, MAX_TEXT_BYTES)))
+    ArgumentValue::String(inline(truncate(text, MAX_TEXT_BYTES).as_bytes()))
 }
 
-fn inline(text: &str) -> StringRef<'_> {
-    if text.is_empty() { StringRef::Empty } else { StringRef::Inline(text.as_bytes()) }
+pub(crate) fn inline(text: &[u8]) -> StringRef<'_> {
+    if text.is_empty() { StringRef::Empty } else { StringRef::Inline(text) }
 }

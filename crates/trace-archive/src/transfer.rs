@@ -80,8 +80,8 @@ pub struct ProviderBuffer {
     pub may_be_blank: bool,
     /// What is known of its program, if the archive is to report it.
     pub program: Option<ProgramInfo>,
-    /// Why its open scopes have no end, once all of it is read; none if its program goes on in another
-    /// buffer.
+    /// Why scopes have no end that are open when all of the buffer is read; none if the program goes on in
+    /// another buffer.
     pub ending: Option<Ending>,
 }
 
@@ -270,7 +270,7 @@ impl Transfer {
             Part::Rest { is_quiet: false } => BufferPart::Rest(Activity::Live),
         };
         let mode = buffer.mode.into();
-        // Before the records: those of scopes that end meanwhile are found there.
+        // Open scopes are read before the records: a scope that ends meanwhile has its record there.
         let mut open = OpenScopes::default();
         if let (Some(_), BufferPart::Rest(_)) = (buffer.ending, part)
             && let (Some(source), Ok(layout)) = (&progress.source, Layout::new(buffer.size, mode))

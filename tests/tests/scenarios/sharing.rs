@@ -17,6 +17,7 @@ fn recording(sandbox: &Sandbox, file: &str, options: &[&str]) -> Process {
     recording
 }
 
+#[track_caller]
 fn interrupt(recording: Process) -> Output {
     recording.signal(Signal::INT);
     let output = recording.finish();

@@ -188,7 +188,7 @@ impl Leftover {
             }
         };
         let is_live = vmo.is_live().unwrap_or(true);
-        // Its program has gone on in another buffer.
+        // A program that handed a buffer over goes on in another one.
         let is_left = info.origin.is_some();
         let ending = if is_live { Ending::Snapshot } else { Ending::Death };
         let session = &self.session.manifest.session;

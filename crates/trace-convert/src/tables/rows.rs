@@ -380,9 +380,7 @@ impl<'a, R: Rows> Filler<'a, R> {
         names: &Names,
     ) -> io::Result<()> {
         let kind = Kind::Slices;
-        if self.spans.has_open() {
-            self.spans.has_ended(event.thread, event.time.nanos().0);
-        }
+        self.spans.has_ended(event.thread, event.time.nanos().0);
         if self.late.has_thread(event.thread) {
             let end = Time { ticks: end, ..event.time }.nanos().0;
             let part = part_of(event, None, self.of(event), provider, args);

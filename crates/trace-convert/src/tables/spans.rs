@@ -4,7 +4,7 @@ use std::cmp::Ordering::Equal;
 use std::io;
 use trace_format::scopes::Ending;
 use trace_format::units::{Koid, ProviderId};
-use trace_model::{Begin, Ended, Pairing, token};
+use trace_model::{Begin, Ended, Pairing, Unended, token};
 use trace_reader::sorter::Sorter;
 use trace_reader::{Disorder, Event, OperationKey, Text, Thread, ThreadNumbers};
 
@@ -61,14 +61,17 @@ impl Begin for Open {
 pub(super) struct Spans {
     threads: ThreadNumbers,
     pairing: Pairing<Open>,
-    /// Begins of which the trace says why they have no end.
-    unended: Vec<Open>,
+    unended: Unended<Thread, Open>,
 }
 
 impl Default for Spans {
     fn default() -> Self {
         let pairing = Pairing::default().with_bytes(MAX_OPEN_BYTES);
-        Self { threads: ThreadNumbers::default(), pairing, unended: Vec::new() }
+        Self {
+            threads: ThreadNumbers::default(),
+            pairing,
+            unended: Unended::new(MAX_UNENDED, MAX_OPEN_BYTES),
+        }
     }
 }
 
@@ -76,7 +79,7 @@ impl Spans {
     /// False if there are too many.
     pub fn begin(&mut self, open: Open) -> bool {
         match open.async_id {
-            _ if open.ending.is_some() => self.unended(open),
+            _ if open.ending.is_some() => self.unended.begin(open.thread, open.at, open),
             Some(id) => self.pairing.begin_operation(&open.operation(id), open.name(), open),
             None => match self.threads.number(open.thread, MAX_THREADS) {
                 Some(thread) => self.pairing.begin(thread, open),
@@ -85,25 +88,10 @@ impl Spans {
         }
     }
 
-    /// A begin that has no end.
-    fn unended(&mut self, open: Open) -> bool {
-        let has_room = self.unended.len() < MAX_UNENDED;
-        if has_room {
-            self.unended.push(open);
-        }
-        has_room
-    }
-
-    /// A slice of a thread that began at this time has ended: it was open in an earlier recording.
-    #[cold]
-    pub fn has_ended(&mut self, thread: Thread, at: u64) {
-        self.unended.retain(|open| (open.thread, open.at) != (thread, at));
-    }
-
-    /// Whether there is any begin that has no end.
+    /// A slice of a thread that began at this time has a record.
     #[inline]
-    pub fn has_open(&self) -> bool {
-        !self.unended.is_empty()
+    pub fn has_ended(&mut self, thread: Thread, at: u64) {
+        self.unended.has_ended(thread, at);
     }
 
     /// What an end ends.
@@ -122,7 +110,7 @@ impl Spans {
     pub fn rest(mut self) -> Vec<Open> {
         let durations = self.pairing.take_threads().map(|(_, open)| open);
         let mut rest: Vec<Open> = durations.chain(self.pairing.take_operations()).collect();
-        rest.append(&mut self.unended);
+        rest.extend(self.unended.into_rest());
         // Spans of one thread, or of one operation, are in order already.
         rest.sort_by(|a, b| {
             let key = |open: &Open| (open.at, open.thread, open.async_id);

@@ -30,14 +30,15 @@ pub(super) struct Tracee {
     pub ended: Option<u64>,
     /// It was asked to leave the session.
     pub is_terminated: bool,
-    /// Its program has gone on in another buffer.
+    /// The program goes on in another buffer.
     pub is_left: bool,
 }
 
 impl Tracee {
     /// Bytes of its buffer that have no memory yet.
     pub fn missing_bytes(&self) -> u64 {
-        self.size.saturating_sub(self.vmo.backed_bytes().unwrap_or(self.size))
+        let size = self.vmo.size().unwrap_or(self.size);
+        size.saturating_sub(self.vmo.backed_bytes().unwrap_or(size))
     }
 
     pub fn usage(&self, rate: TicksPerSecond, saved_halves: u64) -> Option<Usage> {
