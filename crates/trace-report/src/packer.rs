@@ -13,7 +13,7 @@ use std::thread::{Scope, available_parallelism};
 
 /// Threads at most.
 const MAX_THREADS: usize = 4;
-/// Blocks that wait for a thread, besides one for each.
+/// Blocks under way or before their turn, besides one for each thread.
 const WAITING: usize = 2;
 /// For blocks: columns of numbers hardly repeat themselves, and are two hundredths smaller at level 5.
 const FAST: u32 = 1;
@@ -43,7 +43,6 @@ pub struct Packer<T> {
     /// Those that were ready before their turn.
     early: BTreeMap<usize, String>,
     pushed: usize,
-    received: usize,
     written: usize,
     threads: usize,
     take: T,
@@ -71,7 +70,7 @@ impl<T: FnMut(usize, &str) -> io::Result<()>> Packer<T> {
                 }
             });
         }
-        Self { blocks, packed, early: BTreeMap::new(), pushed: 0, received: 0, written: 0, threads, take }
+        Self { blocks, packed, early: BTreeMap::new(), pushed: 0, written: 0, threads, take }
     }
 
     /// Takes the next block.
@@ -79,7 +78,7 @@ impl<T: FnMut(usize, &str) -> io::Result<()>> Packer<T> {
     /// # Errors
     /// An earlier one cannot be written.
     pub fn push(&mut self, block: Vec<u8>) -> io::Result<()> {
-        while self.pushed - self.received >= self.threads + WAITING {
+        while self.pushed - self.written >= self.threads + WAITING {
             let packed = self.packed.recv().map_err(io::Error::other)?;
             self.received(packed)?;
         }
@@ -93,7 +92,6 @@ impl<T: FnMut(usize, &str) -> io::Result<()>> Packer<T> {
     }
 
     fn received(&mut self, (number, packed): Packed) -> io::Result<()> {
-        self.received += 1;
         self.early.insert(number, packed?);
         while let Some(text) = self.early.remove(&self.written) {
             (self.take)(self.written, &text)?;
@@ -107,7 +105,7 @@ impl<T: FnMut(usize, &str) -> io::Result<()>> Packer<T> {
     /// # Errors
     /// It cannot be written.
     pub fn finish(mut self) -> io::Result<()> {
-        while self.received < self.pushed {
+        while self.written < self.pushed {
             let packed = self.packed.recv().map_err(io::Error::other)?;
             self.received(packed)?;
         }

@@ -103,7 +103,7 @@ fn stops_while_hundreds_write_leave_whole_buffers() {
         let read = trace.end();
         assert_eq!(read.findings.bad_records, 0, "{mode:?}");
         assert!(!read.events.is_empty());
-        for events in read.by_thread().values() {
+        for events in read.by_time().values() {
             let numbers: Vec<_> = events.iter().map(|event| event.u64("n")).collect();
             assert!(numbers.windows(2).all(|pair| pair[0] < pair[1]), "{mode:?}: {numbers:?}");
         }

@@ -253,7 +253,7 @@ fn a_full_buffer_keeps_a_prefix_in_time_and_counts_the_rest() {
     let lost = read.loss(LossReason::Full);
     assert_eq!(kept + lost, THREADS * EVENTS);
     assert_eq!(read.header.records_dropped + read.findings.late_events, lost);
-    for events in read.by_thread().values() {
+    for events in read.by_time().values() {
         let numbers: Vec<_> = events.iter().map(|event| event.u64("n")).collect();
         assert_eq!(numbers, (0..numbers.len() as u64).collect::<Vec<_>>());
     }
@@ -418,7 +418,7 @@ fn stop_while_all_are_writing_leaves_a_whole_buffer() {
         });
         assert_eq!(read.findings.bad_records, 0);
         assert!(read.header.is_final);
-        for events in read.by_thread().values() {
+        for events in read.by_time().values() {
             let first = events[0].u64("n");
             let numbers: Vec<_> = events.iter().map(|event| event.u64("n") - first).collect();
             assert_eq!(numbers, (0..numbers.len() as u64).collect::<Vec<_>>());

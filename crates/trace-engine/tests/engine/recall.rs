@@ -33,11 +33,9 @@ fn assert_complete(read: &Read, threads: usize, rounds: u64) {
     assert_eq!(read.dropped(), 0);
     assert_eq!((read.header.end_ts, read.header.records_dropped), (None, 0));
     assert_eq!(read.findings.bad_records, 0, "{:?}", read.findings.first_bad);
-    let by_thread = read.by_thread();
+    let by_thread = read.by_time();
     assert_eq!(by_thread.len(), threads);
-    for mut events in by_thread.into_values() {
-        // What was written into another's slab may come first.
-        events.sort_by_key(|event| event.timestamp);
+    for events in by_thread.values() {
         assert!(events.iter().map(|event| event.u64("n")).eq(0..rounds), "of one thread");
     }
 }
@@ -124,8 +122,7 @@ fn busy_threads_share_the_last_slabs() {
         assert_eq!(read.findings.bad_records, 0, "{:?}", read.findings.first_bad);
         assert_eq!(read.events.len() as u64 + read.loss(LossReason::Full), THREADS * EACH);
         assert_eq!(read.dropped(), read.loss(LossReason::Full));
-        for mut events in read.by_thread().into_values() {
-            events.sort_by_key(|event| event.timestamp);
+        for events in read.by_time().values() {
             assert!(events.iter().map(|event| event.u64("n")).eq(0..events.len() as u64), "a hole");
         }
     }

@@ -485,6 +485,15 @@ impl Read {
         threads
     }
 
+    /// In the order of time: that of slabs is another one where a full buffer gave a thread the rest of an
+    /// earlier slab.
+    //= docs/buffer.md#recall
+    pub fn by_time(&self) -> BTreeMap<u64, Vec<&Event>> {
+        let mut threads = self.by_thread();
+        threads.values_mut().for_each(|events| events.sort_by_key(|event| event.timestamp));
+        threads
+    }
+
     pub fn dropped(&self) -> u64 {
         self.losses.iter().map(|(_, loss)| loss.count).sum()
     }
