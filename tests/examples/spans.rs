@@ -29,6 +29,7 @@ fn main() {
             registry().with(options.always().layer()).init();
             TraceProvider::new("spans")
         }
+        "open" => return open(options.lifetimes().init("spans"), &arguments[1]),
         "polled" => return polled(options.lifetimes().init("spans")),
         "logs" => return logs(options.events_as_logs().init("spans")),
         "logs-layer" => return logs(with_layer(options.events_as_logs())),
@@ -48,6 +49,19 @@ fn main() {
         mode => panic!("no mode {mode}"),
     };
     each_kind();
+}
+
+/// Ends, or waits for a line, while a span is entered in another one, and another one has begun.
+fn open(_provider: TraceProvider, how: &str) {
+    let _outer = info_span!("outer").entered();
+    info_span!("ended").in_scope(|| ());
+    let _inner = info_span!("inner").entered();
+    let _operation = info_span!("operation");
+    println!("open");
+    if how == "abort" {
+        std::process::abort();
+    }
+    _ = std::io::stdin().read_line(&mut String::new());
 }
 
 fn with_layer(options: Options) -> TraceProvider {

@@ -262,6 +262,7 @@ impl<'a> Checker<'a> {
         self.recordings.record(record);
         self.clocks.record(record);
         self.usages.record(record);
+        self.spans.other(record);
         let time = match &record.item {
             Item::Event(event) => Some(event.time),
             Item::Scheduling { time, .. } | Item::Log { time, .. } | Item::Profiler { time, .. } => {

@@ -7,6 +7,7 @@ use crate::spans::{Open, Part, Span, Spans, Unfinished};
 use std::io::Read;
 use trace_format::event::EventKind;
 use trace_format::units::{Koid, Offset, ProviderId};
+use trace_model::Partings;
 use trace_reader::{Disorder, Event, Input, Item, MANAGER, ReadError, Reader, Resolved, Thread, Value};
 
 /// What is done with an archive's contents. Numbers of categories and names are those of [`Whats`], threads
@@ -141,6 +142,7 @@ pub fn walk(input: impl Read, disorder: &Disorder, visitor: &mut impl Visitor) -
 pub struct Walker<'a, V> {
     visitor: V,
     spans: Spans<'a>,
+    partings: Partings,
     walked: Walked,
     losses: Counting,
     has_content: bool,
@@ -150,7 +152,8 @@ impl<'a, V: Visitor> Walker<'a, V> {
     /// A walk after an earlier pass has found the disorder of the archive.
     pub fn new(disorder: &'a Disorder, visitor: V) -> Self {
         let (walked, losses) = (Walked::default(), Counting::default());
-        Self { visitor, spans: Spans::new(disorder), walked, losses, has_content: false }
+        let (spans, partings) = (Spans::new(disorder), Partings::default());
+        Self { visitor, spans, partings, walked, losses, has_content: false }
     }
 
     /// Whether there was anything but definitions.
@@ -167,6 +170,7 @@ impl<'a, V: Visitor> Walker<'a, V> {
             self.event(event);
             self.has_content = true;
         } else {
+            self.partings.note(record);
             self.has_content |= record.item.is_content();
         }
     }
@@ -180,16 +184,22 @@ impl<'a, V: Visitor> Walker<'a, V> {
         reader: &Reader<I>,
         stopped: Option<ReadError>,
     ) -> Result<(V, Walked), ReadError> {
-        let Self { mut visitor, mut spans, mut walked, losses, .. } = self;
+        let Self { mut visitor, mut spans, partings, mut walked, losses, .. } = self;
         let whats = &walked.whats;
         let mut unfinished: Vec<Unfinished> = Vec::new();
         spans
             .finish(whats, |span| visitor.span(span, whats), |open| unfinished.push(*open))
             .map_err(|source| ReadError::Io { offset: Offset(0), source })?;
-        unfinished.iter().for_each(|open| visitor.unfinished(open, whats));
+        let processes = spans.processes();
+        for open in &mut unfinished {
+            let process = processes[open.process as usize];
+            let parting = || partings.of(process, open.begin).map(|(ending, lasted)| (ending, Some(lasted)));
+            open.ending = open.ending.or_else(parting);
+            visitor.unfinished(open, whats);
+        }
         let names = reader.names();
         let process = |process: Koid| names.process(process).map(|name| name.to_str().into_owned());
-        walked.processes = spans.processes().into_iter().map(|koid| (koid, process(koid))).collect();
+        walked.processes = processes.into_iter().map(|koid| (koid, process(koid))).collect();
         let named = |thread: Thread| ThreadNames {
             thread,
             process_name: process(thread.process),

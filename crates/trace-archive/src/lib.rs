@@ -32,6 +32,7 @@ pub mod own;
 mod problem;
 pub mod program_info;
 pub mod recovery;
+mod seen;
 pub mod session_info;
 #[cfg(test)]
 mod testing;

@@ -12,10 +12,10 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use trace_format::argument::{ArgumentValue, Arguments};
 use trace_format::buffer::Layout;
-use trace_format::event::{Event, EventKind, EventType};
+use trace_format::event::{Event, EventKind};
 use trace_format::initialization::Initialization;
 use trace_format::kernel_object::{PROCESS_ARGUMENT, TYPE_THREAD};
-use trace_format::record::{Record, RecordHeader, RecordType};
+use trace_format::record::{Record, RecordHeader};
 use trace_format::refs::{StringRef, ThreadRef};
 use trace_format::scopes::{
     DEEPER_ARGUMENT, END_ARGUMENT, Ending, HEADER_BYTES, LASTED_ARGUMENT, SCOPES_MAGIC, SCOPES_VERSION,
@@ -60,8 +60,6 @@ pub struct OpenScopes {
     scopes: Vec<OpenScope>,
     /// The names of threads.
     names: HashMap<u64, Vec<u8>>,
-    /// The last moment that was seen in records.
-    latest: u64,
 }
 
 impl OpenScope {
@@ -165,7 +163,7 @@ impl OpenScopes {
                 object(TYPE_THREAD, Koid(koid), name, &process, out);
             }
         }
-        self.write(Ending::Snapshot, Some(at), rate, out);
+        self.write(Ending::Snapshot, at, rate, out);
     }
 
     /// What is open, thread by thread, the outermost first.
@@ -174,36 +172,8 @@ impl OpenScopes {
         &self.scopes
     }
 
-    /// Drops what has ended by now: whose record is among these, of a buffer with these threads.
-    pub fn note_records(&mut self, mut records: &[u8], threads: &mut Threads) {
-        while let Some((header, _)) = records.split_first_chunk() {
-            let header = RecordHeader(u64::from_le_bytes(*header));
-            let size = header.size().bytes().max(8);
-            let Some((record, rest)) = records.split_at_checked(size) else { return };
-            records = rest;
-            match header.record_type() {
-                Some(RecordType::Event) if !self.scopes.is_empty() => {
-                    self.note_event(header, record, threads)
-                }
-                Some(RecordType::Thread) => threads.note(record),
-                _ => {}
-            }
-        }
-    }
-
-    fn note_event(&mut self, header: RecordHeader, record: &[u8], threads: &Threads) {
-        let Some(start) = record.get(8..).and_then(<[u8]>::first_chunk) else { return };
-        let start = u64::from_le_bytes(*start);
-        self.latest = self.latest.max(start);
-        if header.0 >> 16 & 15 != EventType::DurationComplete as u64 {
-            return;
-        }
-        let end = record.last_chunk().map_or(0, |end| u64::from_le_bytes(*end));
-        self.latest = self.latest.max(end);
-        let thread = match (header.0 >> 24) as u8 {
-            0 => record.get(24..).and_then(<[u8]>::first_chunk).map_or(0, |koid| u64::from_le_bytes(*koid)),
-            index => threads.0[usize::from(index)],
-        };
+    /// A duration of a thread has a record: it is open no more.
+    pub fn has_ended(&mut self, thread: u64, start: u64) {
         if let Ok(place) = self.scopes.binary_search_by_key(&(thread, start), OpenScope::key) {
             self.scopes.remove(place);
         }
@@ -237,15 +207,14 @@ impl OpenScopes {
         format!("thread {thread} was in {} for {}", path.join(" > "), in_words(nanos))
     }
 
-    /// Appends a begin for each, which says why there is no end, and how long it has lasted at a time: at the
-    /// last event that was seen, if that is not known. Returns how many they are.
-    pub fn write(&self, ending: Ending, at: Option<Ticks>, rate: TicksPerSecond, out: &mut Vec<u8>) -> u64 {
-        let at = at.map_or(self.latest, |at| at.0);
+    /// Appends a begin for each, which says why there is no end, and how long it has lasted at a time.
+    /// Returns how many they are.
+    pub fn write(&self, ending: Ending, at: Ticks, rate: TicksPerSecond, out: &mut Vec<u8>) -> u64 {
         for scope in &self.scopes {
             let ending = if scope.is_ended { Ending::ThreadEnd } else { ending };
             let mut arguments = vec![argument(END_ARGUMENT, text(ending.text()))];
             if !scope.is_ended {
-                let lasted = Ticks(at.saturating_sub(scope.start.0)).to_nanos(rate).0;
+                let lasted = Ticks(at.0.saturating_sub(scope.start.0)).to_nanos(rate).0;
                 arguments.push(argument(LASTED_ARGUMENT, ArgumentValue::Uint64(lasted)));
             }
             if scope.deeper > 0 {
@@ -265,24 +234,6 @@ impl OpenScopes {
             record(&Record::Event(event), out);
         }
         self.scopes.len() as u64
-    }
-}
-
-/// The threads of a buffer by their indices; 0 where there is none.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Threads([u64; 256]);
-
-impl Default for Threads {
-    fn default() -> Self {
-        Self([0; 256])
-    }
-}
-
-impl Threads {
-    fn note(&mut self, record: &[u8]) {
-        if let Ok(Record::Thread(thread)) = Record::decode(record) {
-            self.0[usize::from(thread.index)] = thread.thread.0.0;
-        }
     }
 }
 
@@ -515,34 +466,18 @@ mod tests {
         }
     }
 
-    fn complete(thread: u64, begin: u64) -> Vec<u8> {
-        let mut out = Vec::new();
-        let event = Event {
-            timestamp: Ticks(begin),
-            thread: ThreadRef::Inline { process: ProcessKoid(Koid(70)), thread: ThreadKoid(Koid(thread)) },
-            category: StringRef::Empty,
-            name: StringRef::Empty,
-            kind: EventKind::DurationComplete { end: Ticks(begin + 50) },
-            arguments: Arguments::from_slice(&[]),
-        };
-        Record::Event(event).encode(&mut ByteSink(&mut out)).unwrap();
-        out
-    }
-
     //= docs/buffer.md#open-scopes
     #[test]
     fn what_has_a_record_has_ended() {
         let mut open = File::new().slot(0, 71, &[(100, 2), (200, 3)]).slot(1, 72, &[(200, 2)]).read();
         // Another thread's scope began at the same time; another one of this thread at another time.
-        let mut threads = Threads::default();
-        open.note_records(&[complete(72, 100), complete(71, 199), complete(71, 200)].concat(), &mut threads);
+        for (thread, start) in [(72, 100), (71, 199), (71, 200)] {
+            open.has_ended(thread, start);
+        }
         assert_eq!(
             shown(&open).iter().map(|(thread, start, _)| (*thread, *start)).collect::<Vec<_>>(),
             [(71, 100), (72, 200)]
         );
-        // Half a record is none.
-        open.note_records(&complete(71, 100)[..16], &mut threads);
-        assert_eq!(open.scopes().len(), 2);
     }
 
     //= docs/format.md#open-scopes
@@ -553,7 +488,7 @@ mod tests {
         let open = file.read();
         let mut archive = Vec::new();
         crate::framing::magic(&mut archive);
-        assert_eq!(open.write(Ending::Death, Some(Ticks(1_000_200)), RATE, &mut archive), 3);
+        assert_eq!(open.write(Ending::Death, Ticks(1_000_200), RATE, &mut archive), 3);
         let mut reader = Reader::new(&archive[..]).unwrap();
         let mut found = Vec::new();
         while let Some(record) = reader.next_item().unwrap() {

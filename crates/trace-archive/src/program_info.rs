@@ -8,9 +8,10 @@ use crate::session_info::{OWN_ID, argument, object, text};
 use trace_format::argument::ArgumentValue;
 use trace_format::kernel_object::{PROCESS_ARGUMENT, TYPE_CHANNEL, TYPE_PROCESS};
 use trace_format::program_info::{
-    COMMAND_LINE_ARGUMENT, END_ARGUMENT, ENDED_ARGUMENT, PARENT_ARGUMENT, PROVIDER_ARGUMENT,
-    REGISTERED_ARGUMENT,
+    AT_ARGUMENT, COMMAND_LINE_ARGUMENT, END_ARGUMENT, ENDED_ARGUMENT, OPEN_ARGUMENT, PARENT_ARGUMENT,
+    PROVIDER_ARGUMENT, REGISTERED_ARGUMENT,
 };
+use trace_format::scopes::Ending;
 use trace_format::units::{Koid, ProviderId, Ticks};
 
 /// What is known of a provider's program when its provider joins a recording.
@@ -70,6 +71,18 @@ pub fn ended(ends: &[ProviderEnd], out: &mut Vec<u8>) {
     for ProviderEnd { id, process, at, how } in ends {
         end(*id, *process, *at, how, out);
     }
+}
+
+/// Appends why spans of a provider have no end that had not ended at a time.
+pub(crate) fn parted(id: ProviderId, process: Koid, ending: Ending, at: Ticks, out: &mut Vec<u8>) {
+    framing::provider_section(OWN_ID, out);
+    let arguments = [
+        argument(PROVIDER_ARGUMENT, ArgumentValue::Uint32(id.0)),
+        argument(PROCESS_ARGUMENT, ArgumentValue::Koid(process)),
+        argument(OPEN_ARGUMENT, text(ending.text())),
+        argument(AT_ARGUMENT, ArgumentValue::Uint64(at.0)),
+    ];
+    object(TYPE_CHANNEL, Koid(0), b"", &arguments, out);
 }
 
 /// Appends how a provider ended, to the manager's own section.

@@ -2,9 +2,10 @@
 
 use crate::framing;
 use crate::losses::{Losses, Reported};
-use crate::open_scopes::{OpenScopes, SharedScopes, Threads};
+use crate::open_scopes::{OpenScopes, SharedScopes};
 use crate::problem;
 use crate::program_info::{self, ProgramInfo};
+use crate::seen::Seen;
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::sync::Arc;
@@ -109,8 +110,8 @@ pub struct Progress {
     generated: Option<u64>,
     /// What was open when the program went on from another buffer in this one.
     handed_over: SharedScopes,
-    /// The threads that its records refer to by an index.
-    threads: Threads,
+    /// What its records have said.
+    seen: Seen,
 }
 
 /// Counts of the records found in a provider's buffer.
@@ -181,6 +182,7 @@ impl Progress {
     /// The program has gone on from one buffer in another, with these scopes open.
     pub fn share(&mut self, open: SharedScopes) {
         self.handed_over = open;
+        self.seen = Seen::of_rest();
     }
 
     /// The buffer is about to be cleared; the definitions too, or not.
@@ -193,7 +195,7 @@ impl Progress {
         self.dropped = 0;
         if is_entire {
             self.reader = None;
-            self.threads = Threads::default();
+            self.seen = Seen::default();
         } else if let Some(reader) = &mut self.reader {
             reader.forget_findings();
         }
@@ -226,6 +228,7 @@ impl Progress {
             dropped: so_far.dropped,
             kept: so_far.kept,
             before: so_far.found,
+            seen: Seen::of_rest(),
             ..Self::of(vmo)
         }
     }
@@ -336,15 +339,15 @@ impl Transfer {
         };
         let begin = out.len();
         let read = reader.read_batch(out).and_then(|goes_on| {
-            self.open.note_records(&out[begin..], &mut progress.threads);
-            progress.handed_over.with(|open| {
-                if !open.is_empty() {
-                    open.note_records(&out[begin..], &mut progress.threads);
-                }
+            progress.handed_over.with(|handed_over| {
+                progress.seen.note_records(&out[begin..], |thread, start| {
+                    self.open.has_ended(thread, start);
+                    handed_over.has_ended(thread, start);
+                });
             });
             if !goes_on {
+                let at = self.buffer.period.map_or(progress.seen.latest(), |period| Ticks(period.read));
                 if let (Some(ending), true) = (self.buffer.ending, self.seen_before.is_some()) {
-                    let at = self.buffer.period.map(|period| Ticks(period.read));
                     let rate = self.buffer.rate;
                     let mut count = progress.handed_over.with(|open| open.write(ending, at, rate, out));
                     count += self.open.write(ending, at, rate, out);
@@ -375,6 +378,12 @@ impl Transfer {
                     }
                 }
                 progress.losses.report_damage(self.buffer.id, out);
+                if let (Some(ending), Some(program), true) =
+                    (self.buffer.ending, &self.buffer.program, is_over)
+                    && progress.seen.has_begins()
+                {
+                    program_info::parted(self.buffer.id, program.process, ending, at, out);
+                }
             }
             Ok(goes_on)
         });

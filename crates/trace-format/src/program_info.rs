@@ -13,3 +13,7 @@ pub const REGISTERED_ARGUMENT: &str = "registered";
 pub const ENDED_ARGUMENT: &str = "ended";
 /// How it ended, text.
 pub const END_ARGUMENT: &str = "end";
+/// Why its spans have no end that had not ended, text: see [`Ending`](crate::scopes::Ending).
+pub const OPEN_ARGUMENT: &str = "open";
+/// The tick at which it was looked at for that, 64 bits without a sign.
+pub const AT_ARGUMENT: &str = "at";

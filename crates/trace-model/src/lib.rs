@@ -3,7 +3,9 @@
 //! Everything that answers questions about a trace, or writes it in another format, has its rules from here.
 //!
 //! * [`Pairing`] finds the begin that an end belongs to.
-//! * [`Unended`] has the begins of which the trace says that there is no end.
+//! * [`Unended`] has the begins of which the trace says that there is no end; [`Partings`] say why others
+//!   have
+//!   none.
 //! * [`Roots`], [`Begins`] and [`Nesting`] say where slices are in each other: the first two in the order of
 //!   ends or of begins without sorting, the last one for any order.
 //! * [`Shape`] says how a slice was recorded; [`poll_of`] tells polls from durations of their own.
@@ -17,6 +19,7 @@ mod lanes;
 mod nesting;
 mod odd;
 mod pairing;
+mod partings;
 mod roots;
 mod shape;
 mod unended;
@@ -27,6 +30,7 @@ pub use lanes::{Lanes, MAX_LANES, Step};
 pub use nesting::{Nested, Nesting};
 pub use odd::{Odd, OddFinder, OperationKey, token};
 pub use pairing::{Begin, Ended, MAX_OPEN, MAX_OPEN_OF_ID, Pairing};
+pub use partings::Partings;
 pub use roots::{Added, OutOfOrder, Root, Roots};
 pub use shape::{Shape, parent_operation_of, poll_of};
 pub use unended::Unended;

@@ -8,6 +8,8 @@ use std::fmt;
 use std::sync::Arc;
 use trace_format::argument::ArgumentValue;
 use trace_format::error::DecodeError;
+use trace_format::kernel_object::{PROCESS_ARGUMENT, TYPE_CHANNEL};
+use trace_format::program_info::{AT_ARGUMENT, OPEN_ARGUMENT};
 use trace_format::record::RecordHeader;
 use trace_format::refs::StringRef;
 
@@ -16,7 +18,8 @@ pub use trace_format::function::FunctionRecord;
 pub use trace_format::loss::{LedgerRecord, LossRecord};
 pub use trace_format::profiler::ProfilerKind;
 pub use trace_format::scheduling::ThreadState;
-use trace_format::scopes::{END_ARGUMENT, Ending, LASTED_ARGUMENT};
+pub use trace_format::scopes::Ending;
+use trace_format::scopes::{END_ARGUMENT, LASTED_ARGUMENT};
 pub use trace_format::units::{Koid, Nanos, Offset, ProviderId, Scale, Thread, Ticks, TicksPerSecond, Words};
 
 /// The text for a string that was not defined.
@@ -270,6 +273,17 @@ impl Item<'_> {
                 | Self::Malformed { .. }
                 | Self::Damage { .. }
         )
+    }
+
+    /// What the manager says of a process: why spans of it have no end that had not ended at a time.
+    //= docs/protocol.md#provider-descriptions
+    #[must_use]
+    pub fn parting(&self) -> Option<(Koid, Ticks, Ending)> {
+        let Self::KernelObject { object_type: TYPE_CHANNEL, arguments, .. } = self else { return None };
+        let Value::String(reason) = arguments.find(OPEN_ARGUMENT)? else { return None };
+        let Value::Koid(process) = arguments.find(PROCESS_ARGUMENT)? else { return None };
+        let Value::Uint64(at) = arguments.find(AT_ARGUMENT)? else { return None };
+        Some((process, Ticks(at), Ending::of(reason.as_bytes())?))
     }
 }
 

@@ -1,11 +1,17 @@
 //! Events and arguments.
 
 use super::{Corpus, Trace};
+use std::num::NonZeroU64;
 use trace_format::argument::{Argument, ArgumentValue, Arguments};
 use trace_format::event::{Event, EventKind, Scope};
+use trace_format::initialization::Initialization;
+use trace_format::kernel_object::{KernelObject, TYPE_CHANNEL};
+use trace_format::metadata::Metadata;
 use trace_format::record::Record;
 use trace_format::refs::{StringRef, ThreadRef};
-use trace_format::units::{Koid, ProcessKoid, StringIndex, ThreadIndex, ThreadKoid, Ticks};
+use trace_format::units::{
+    Koid, ProcessKoid, ProviderId, StringIndex, ThreadIndex, ThreadKoid, Ticks, TicksPerSecond,
+};
 
 pub(super) fn add(corpus: &mut Corpus) {
     events(corpus);
@@ -130,6 +136,33 @@ fn events(corpus: &mut Corpus) {
         .record(&event(5, EventKind::DurationEnd, &[]))
         .record(&event(1, EventKind::DurationBegin, &why));
     corpus.add("event-open", "a begin that has no end, and says so, behind what began after it", &open);
+    let remark = [
+        Argument { name: text("provider"), value: ArgumentValue::Uint32(1) },
+        Argument { name: text("process"), value: ArgumentValue::Koid(Koid(1234)) },
+        Argument { name: text("open"), value: ArgumentValue::String(text("open at stop")) },
+        Argument { name: text("at"), value: ArgumentValue::Uint64(9) },
+    ];
+    let remark = KernelObject {
+        object_type: TYPE_CHANNEL,
+        koid: Koid(0),
+        name: StringRef::Empty,
+        arguments: Arguments::from_slice(&remark),
+    };
+    let manager = Metadata::ProviderInfo { id: ProviderId(0), name: b"trace_manager" };
+    let rate =
+        Initialization { ticks_per_second: TicksPerSecond(NonZeroU64::new(1_000_000_000).expect("not 0")) };
+    let open = Trace::prelude()
+        .record(&event(2, EventKind::DurationBegin, &[]))
+        .record(&event(3, EventKind::AsyncBegin { id: 1 }, &[]))
+        .record(&event(10, EventKind::DurationBegin, &[]))
+        .record(&Record::Metadata(manager))
+        .record(&Record::Initialization(rate))
+        .record(&Record::KernelObject(remark));
+    corpus.add(
+        "event-open-remark",
+        "begins without ends: why, as the manager says, and one after that",
+        &open,
+    );
     let instant = event(1, EventKind::AsyncInstant { id: 1 }, &[]);
     corpus.add_record("event-async-instant-alone", "an instant that needs no operation", &instant);
     for (name, shows, begin, end) in [

@@ -2,6 +2,7 @@
 
 use rustix::process::Signal;
 use std::collections::BTreeMap;
+use std::process::Output;
 use trace_tests::build::program;
 use trace_tests::deep::{Done, recorded, told};
 use trace_tests::sandbox::{Process, kill};
@@ -134,6 +135,53 @@ fn what_is_open_when_a_recording_goes_on_in_another_buffer_is_there_once() {
         }
         assert_eq!(recorded(&Archive::read(&sandbox.file("trace.fxt")), reason), expected, "{how}");
     }
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// What has begun and not ended, by name, with the reason.
+fn open_slices(sandbox: &Sandbox, file: &str) -> Vec<String> {
+    let sql = "SELECT name, kind, end_reason, json_extract(args, '$.lasted_ns') > 0 FROM slices \
+               WHERE dur IS NULL ORDER BY name";
+    let output = sandbox.trace(["query", "--output", "csv", sql, file]);
+    assert!(output.status.success(), "{output:?}");
+    stdout(&output).lines().skip(1).map(str::to_owned).collect()
+}
+
+/// Begins and ends of `tracing` spans are records of their own: the archive says why there is no end.
+//= docs/protocol.md#provider-descriptions
+#[test]
+fn spans_without_an_end_have_the_reason_of_their_program() {
+    let sandbox = Sandbox::new();
+    let of = |reason: &str| {
+        let open = ["inner,operation", "inner,poll", "operation,operation", "outer,operation", "outer,poll"];
+        open.map(|name| format!("{name},{reason},1"))
+    };
+    let output = sandbox.trace(["record", "-o", "death.fxt", "--", path("spans"), "open", "abort"]);
+    assert_eq!(stdout(&output), "open\n", "{output:?}");
+    assert_eq!(open_slices(&sandbox, "death.fxt"), of(DEATH));
+    let recording = sandbox.spawn("trace", &["record", "-o", "stop.fxt"]);
+    wait_for("the recording", || recording.stderr_so_far().contains("press Ctrl-C").then_some(()));
+    let mut program = sandbox.spawn_recorded("spans", &["open", "wait"]);
+    assert_eq!(program.line(), "open");
+    let output = sandbox.trace(["snapshot", "-o", "snapshot.fxt"]);
+    assert!(output.status.success(), "{output:?}");
+    recording.signal(Signal::INT);
+    recording.finish();
+    assert_eq!(open_slices(&sandbox, "snapshot.fxt"), of("open at snapshot"));
+    assert_eq!(open_slices(&sandbox, "stop.fxt"), of("open at stop"));
+    // They are complete recordings of all that has ended, and the time so far counts.
+    for file in ["snapshot.fxt", "stop.fxt"] {
+        assert!(sandbox.trace(["check", file]).status.success(), "{file}");
+        for (limit, code) in [("max(outer) < 1ns", 1), ("max(ended) < 100s", 0)] {
+            let output = sandbox.trace(["assert", file, limit]);
+            assert_eq!(output.status.code(), Some(code), "{file}: {limit}: {output:?}");
+        }
+    }
+    let output = sandbox.trace(["stats", "stop.fxt"]);
+    assert!(stdout(&output).contains("(3 open at stop, "), "{output:?}");
 }
 
 /// A scope that hangs is noticed while it does.

@@ -102,7 +102,7 @@ fn arguments_are_gone_with_their_names() {
     assert_eq!(
         summary,
         json!({
-            "events": 17, "removed_events": 0, "records": 18, "removed_records": 0, "removed_arguments": removed,
+            "events": 17, "removed_events": 0, "records": 19, "removed_records": 0, "removed_arguments": removed,
             "replaced_texts": 0, "missing_categories": [], "skipped": [],
         })
     );
@@ -130,7 +130,7 @@ fn texts_are_replaced_and_what_was_equal_still_is() {
     let sandbox = record_kinds();
     let before = dump(&sandbox, "trace.fxt");
     let (summary, bytes) = filtered(&sandbox, &["--redact-strings"]);
-    assert_eq!((&summary["events"], &summary["records"]), (&json!(17), &json!(18)));
+    assert_eq!((&summary["events"], &summary["records"]), (&json!(17), &json!(19)));
     assert_eq!((&summary["removed_arguments"], &summary["removed_events"]), (&json!(0), &json!(0)));
     let after = dump(&sandbox, "public.fxt");
     assert_eq!(kinds(&after), kinds(&before));

@@ -9,9 +9,10 @@ use super::late::{LateParts, Part};
 use super::nesting::{Nesting, Over};
 use std::io;
 use trace_format::event::EventKind;
+use trace_format::scopes::Ending;
 use trace_format::units::{Koid, Nanos, Offset, ProviderId};
-use trace_model::{Begin, Ended, MAX_OPEN_OF_ID, Pairing, token};
-use trace_reader::{Disorder, Event, Text, Thread, ThreadNumbers};
+use trace_model::{Begin, Ended, MAX_OPEN_OF_ID, Pairing, Partings, token};
+use trace_reader::{Disorder, Event, Resolved, Text, Thread, ThreadNumbers};
 
 /// The position of a begin, end or step.
 #[derive(Clone, Copy, Debug)]
@@ -67,6 +68,12 @@ impl Unmatched {
     }
 }
 
+/// Why a span has no end, and how many nanoseconds it had lasted.
+fn why(ending: Ending, lasted: Option<u64>) -> String {
+    let after = lasted.map_or_else(String::new, |lasted| format!(", after {lasted} ns"));
+    format!("{}{after}", ending.text())
+}
+
 /// A duration or an operation that has begun.
 #[derive(Clone, Copy, Debug)]
 struct Begun {
@@ -89,6 +96,7 @@ pub(super) struct Spans<'a> {
     late: LateParts,
     threads: ThreadNumbers,
     pairing: Pairing<Begun>,
+    partings: Partings,
     nesting: Nesting,
     flows: Flows,
     limit: usize,
@@ -103,11 +111,17 @@ impl<'a> Spans<'a> {
             late: LateParts::default(),
             threads: ThreadNumbers::default(),
             pairing: Pairing::default().with_count(limit),
+            partings: Partings::default(),
             nesting: Nesting::default(),
             flows: Flows::default(),
             limit,
             is_full: false,
         }
+    }
+
+    /// Takes a record that is no event.
+    pub fn other(&mut self, record: &Resolved<'_>) {
+        self.partings.note(record);
     }
 
     /// Matches an event, and passes on what is wrong with it.
@@ -124,9 +138,7 @@ impl<'a> Spans<'a> {
         }
         if let Some((ending, lasted)) = event.ending() {
             let Thread { process, thread } = thread;
-            let after = lasted.map_or_else(String::new, |lasted| format!(", after {lasted} ns"));
-            let text = format!("{name:?} on thread {process}/{thread}: {}{after}", ending.text());
-            return found((OPEN, text));
+            return found((OPEN, format!("{name:?} on thread {process}/{thread}: {}", why(ending, lasted))));
         }
         let place = EventPosition { offset, provider };
         let part = |is_end, id| {
@@ -263,8 +275,17 @@ impl<'a> Spans<'a> {
         }
         let durations = self.pairing.take_threads().map(|(_, begun)| ("unmatched-begin", begun));
         let operations = self.pairing.take_operations().map(|begun| ("unmatched-async-begin", begun));
-        let unmatched = |(kind, Begun { place, what, .. })| Unmatched { kind, count: 1, place, what };
-        all.extend(durations.chain(operations).map(unmatched));
+        for (kind, begun) in durations.chain(operations) {
+            let Begun { place, at, process, what, .. } = begun;
+            let unmatched = Unmatched { kind, count: 1, place, what };
+            match self.partings.of(process, at.0) {
+                Some((ending, lasted)) => {
+                    let text = format!("{}: {}", unmatched.text(), why(ending, Some(lasted)));
+                    found(place, (OPEN, text));
+                }
+                None => all.push(unmatched),
+            }
+        }
         self.flows.finish(&mut all);
         all.sort_by_key(|unmatched: &Unmatched| unmatched.place.offset);
         Ok(all)

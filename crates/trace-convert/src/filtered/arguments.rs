@@ -7,7 +7,9 @@ use smallvec::SmallVec;
 use std::io::Write;
 use trace_format::argument::{Argument, ArgumentValue};
 use trace_format::operation::{FIRST_POLL, PARENT_OPERATION, POLL_OF};
+use trace_format::program_info::OPEN_ARGUMENT;
 use trace_format::refs::StringRef;
+use trace_format::scopes::{DEEPER_ARGUMENT, END_ARGUMENT, Ending, LASTED_ARGUMENT};
 use trace_format::units::ProviderId;
 use trace_reader::{Text, TextKey, Value};
 
@@ -18,12 +20,17 @@ pub(super) enum Holder {
     Event,
     /// An event of the manager that describes the recording.
     Mark,
+    /// A begin that says why it has no end.
+    Open,
     /// An object or an action of the scheduler: its numbers say which process it belongs to.
     Other,
 }
 
 /// Without these, polls would be durations, and operations have no parents.
 const RELATIONS: [&str; 3] = [POLL_OF, FIRST_POLL, PARENT_OPERATION];
+
+/// Without these, it is not known how long something was open.
+const OPEN: [&str; 2] = [LASTED_ARGUMENT, DEEPER_ARGUMENT];
 
 /// Arguments of the manager's events that may name what was removed.
 const TELLTALE: [&str; 2] = ["categories", "command_line"];
@@ -41,6 +48,7 @@ impl Holder {
         let is_number = !matches!(value, Value::String(_) | Value::Blob(_));
         !options.strips_arguments
             || is_number && (self == Self::Other || RELATIONS.iter().any(|one| name == *one))
+            || is_number && self == Self::Open && OPEN.iter().any(|one| name == *one)
     }
 
     /// Whether all samples of a counter are removed, without which it has no meaning.
@@ -92,6 +100,16 @@ impl<'a> WrittenArguments<'a> {
         let mut list = SmallVec::new();
         let mut removed = 0;
         for (name, value, [name_key, value_key]) in found.keyed() {
+            // A word of the format, without which a begin would have another end.
+            let ending = [END_ARGUMENT, OPEN_ARGUMENT].iter().any(|why| name == *why).then_some(&value);
+            if let Some(Value::String(text)) = ending
+                && let Some(ending) = Ending::of(text.as_bytes())
+            {
+                let value = ArgumentValue::String(StringRef::Inline(ending.text().as_bytes()));
+                let name = archive.text(id, name, name_key);
+                list.push(Written { name, value: WrittenValue::Plain(value) });
+                continue;
+            }
             // What a later version has put there is not known.
             if value == Value::Unknown || !holder.keeps(options, name, &value) {
                 removed += 1;

@@ -152,7 +152,11 @@ impl<'a, W: Write> Rewriter<'a, W> {
             return;
         }
         let id = record.provider;
-        let holder = if is_mark(id, event) { Holder::Mark } else { Holder::Event };
+        let holder = match event.ending() {
+            Some(_) => Holder::Open,
+            None if is_mark(id, event) => Holder::Mark,
+            None => Holder::Event,
+        };
         let is_counter = matches!(event.kind, EventKind::Counter { .. });
         if is_counter && holder.loses_samples(self.options, &event.arguments) {
             self.filtered.removed_events += 1;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use trace_analysis::check::{Limits, check_slice};
 use trace_format::argument::{Argument, ArgumentValue, Arguments};
 use trace_format::event::{Event, EventKind, Scope};
-use trace_format::kernel_object::{KernelObject, TYPE_PROCESS, TYPE_THREAD};
+use trace_format::kernel_object::{KernelObject, TYPE_CHANNEL, TYPE_PROCESS, TYPE_THREAD};
 use trace_format::large::{LargeBlob, LargeBlobEvent};
 use trace_format::loss::LossCode;
 use trace_format::record::Record;
@@ -494,4 +494,64 @@ fn the_description_of_the_recording_stays() {
     let arguments: Vec<_> = found[0].arguments.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(arguments, ["host"]);
     assert!(found.iter().all(|event| matches!(event.kind, EventKind::Instant { scope: Scope::Global })));
+}
+
+/// Without its reason, such a begin would take the end of another one.
+//= docs/filter.md#arguments
+#[test]
+fn what_has_no_end_has_none_without_its_arguments() {
+    let argument = |name, value| Argument { name: StringRef::inline(name), value };
+    let text = |text| ArgumentValue::String(StringRef::inline(text));
+    let mut archive = generated::Writer::new();
+    archive.introduce(1, "server");
+    let own = [
+        argument("end", text("open at death")),
+        argument("lasted_ns", ArgumentValue::Uint64(7)),
+        argument("deeper", ArgumentValue::Uint64(2)),
+        argument("secret", text("password")),
+    ];
+    let remark = [
+        argument("provider", ArgumentValue::Uint32(1)),
+        argument("process", ArgumentValue::Koid(Koid(10))),
+        argument("open", text("open at stop")),
+        argument("at", ArgumentValue::Uint64(9)),
+        argument("end", text("said by the program")),
+    ];
+    archive.write(&Record::Event(Event {
+        timestamp: Ticks(5),
+        thread: generated::thread(10, 11),
+        category: StringRef::inline("app"),
+        name: StringRef::inline("work"),
+        kind: EventKind::DurationBegin,
+        arguments: Arguments::from_slice(&own),
+    }));
+    archive.write(&Record::KernelObject(KernelObject {
+        object_type: TYPE_CHANNEL,
+        koid: Koid(0),
+        name: StringRef::Empty,
+        arguments: Arguments::from_slice(&remark),
+    }));
+    let bytes = archive.finish().bytes;
+    let options = Options { strips_arguments: true, redacts_texts: true, ..Options::default() };
+    let (output, _) = filtered(&bytes, &options);
+    let mut reader = Reader::new(&output[..]).unwrap();
+    let mut found = Vec::new();
+    while let Some(record) = reader.next_item().unwrap() {
+        let arguments = match &record.item {
+            Item::Event(event) if event.kind == EventKind::DurationBegin => &event.arguments,
+            Item::KernelObject { object_type: TYPE_CHANNEL, arguments, .. } => arguments,
+            _ => continue,
+        };
+        found.extend(arguments.iter().map(|(name, value)| format!("{}={value:?}", name.to_str())));
+    }
+    let expected = [
+        "end=String(\"open at death\")",
+        "lasted_ns=Uint64(7)",
+        "deeper=Uint64(2)",
+        "provider=Uint32(1)",
+        "process=Koid(Koid(10))",
+        "open=String(\"open at stop\")",
+        "at=Uint64(9)",
+    ];
+    assert_eq!(found, expected);
 }

@@ -29,7 +29,7 @@ use std::io::{self, Read};
 use trace_format::event::{EventKind, Scope};
 use trace_format::kernel_object::{TYPE_CHANNEL, TYPE_PROCESS, TYPE_THREAD};
 use trace_format::units::{Koid, ProviderId, Ticks};
-use trace_model::{Ended, parent_operation_of, poll_of};
+use trace_model::{Ended, Partings, parent_operation_of, poll_of};
 use trace_reader::{
     Disorder, DisorderFinder, Event, Item, MANAGER, Names, Resolved, Text, Thread, Time, Value,
 };
@@ -104,6 +104,7 @@ struct Filler<'a, R> {
     has_name: [bool; KINDS],
     selection: Selection,
     spans: Spans,
+    partings: Partings,
     late: Late<'a>,
     /// Operations that ended in another process than they began in.
     crossing: u64,
@@ -198,6 +199,7 @@ impl<'a, R: Rows> Filler<'a, R> {
             rows,
             selection: Selection::new(filter),
             spans: Spans::default(),
+            partings: Partings::default(),
             late: Late::new(disorder),
             crossing: 0,
             misnamed: 0,
@@ -261,6 +263,7 @@ impl<'a, R: Rows> Filler<'a, R> {
         if self.large.is_some() && !matches!(record.item, Item::LargeBlobPart { .. }) {
             self.end_large_blob(Some(names))?;
         }
+        self.partings.note(record);
         match &record.item {
             Item::Event(event) => return self.event(event, record.provider, names),
             Item::Log { time, thread, message } => {

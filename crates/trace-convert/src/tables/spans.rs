@@ -47,6 +47,13 @@ impl Open {
         trace_model::OperationKey { process: self.thread.process, category, id }
     }
 
+    /// Adds a number to its arguments, an object in JSON.
+    pub fn add_argument(&mut self, name: &str, value: u64) {
+        let rest = self.args.strip_suffix('}').filter(|rest| rest.len() > 1);
+        let args = rest.map_or_else(|| "{".to_owned(), |rest| format!("{rest},"));
+        self.args = format!("{args}\"{name}\":{value}}}").into();
+    }
+
     fn name(&self) -> u64 {
         token(Text(self.name.as_bytes()))
     }

@@ -83,6 +83,7 @@ pub const CASES: &[Case] = &[
     case!("event-mismatched-end", "a duration that ends by another name"),
     case!("event-name-lies", "malformed: an inline name longer than its record"),
     case!("event-open", "a begin that has no end, and says so, behind what began after it"),
+    case!("event-open-remark", "begins without ends: why, as the manager says, and one after that"),
     case!("event-order", "durations in another order than that of their times: all are paired"),
     case!("event-overlapping", "each but the first of three durations overlaps the one before"),
     case!("event-times", "the last time that fits in 63 bits of nanoseconds, and two beyond it"),

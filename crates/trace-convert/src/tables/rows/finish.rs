@@ -5,6 +5,7 @@ use crate::tables::spans::Role;
 use crate::tables::{Cell, Kind};
 use std::collections::HashSet;
 use std::io;
+use trace_format::scopes::LASTED_ARGUMENT;
 use trace_format::units::Koid;
 use trace_reader::Thread;
 
@@ -56,7 +57,13 @@ impl<R: Rows> Filler<'_, R> {
                 None => Ok(()),
             }
         })?;
-        for open in std::mem::take(&mut self.spans).rest() {
+        for mut open in std::mem::take(&mut self.spans).rest() {
+            if open.ending.is_none()
+                && let Some((ending, lasted)) = self.partings.of(open.thread.process, open.at)
+            {
+                open.ending = Some(ending);
+                open.add_argument(LASTED_ARGUMENT, lasted);
+            }
             self.slice_row(&Slice::of(&open, None), whose(&open.thread))?;
         }
         let mut running: Vec<_> = self.running.drain().collect();
