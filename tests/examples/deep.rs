@@ -1,12 +1,17 @@
 //! Opens and ends scopes at random on four threads, prints what each has open, and dies:
 //! `deep SEED kill|segfault|abort|overflow|panic|panic-abort|wait`.
 //!
-//! A line is the name of the thread, how many of its scopes have ended, and those that are open.
+//! A line is the name of the thread, how many of its scopes have ended, and those that are open; and another
+//! one the same of its track.
 
 use rustix::process::{Signal, getpid, kill_process};
 use std::io::{BufRead, Write};
 use std::sync::mpsc;
-use trace_provider::{TraceProvider, duration};
+use trace_provider::{TraceProvider, Track, duration, track_duration};
+
+/// One for each thread.
+static LANES: [Track; 4] =
+    [Track::new("lane-0"), Track::new("lane-1"), Track::new("lane-2"), Track::new("lane-deep")];
 
 /// What a thread knows of its own scopes.
 struct Log {
@@ -14,6 +19,9 @@ struct Log {
     steps: u32,
     ended: u32,
     open: Vec<&'static str>,
+    lane: &'static Track,
+    lane_ended: u32,
+    lane_open: Vec<&'static str>,
     /// At which depth it stays for ever.
     last_depth: usize,
     /// All scopes are to end.
@@ -24,8 +32,15 @@ struct Log {
 }
 
 impl Log {
-    fn new(random: u64, tell: mpsc::Sender<String>, then: Box<dyn FnMut() -> bool>) -> Self {
-        Self { random, steps: 0, ended: 0, open: Vec::new(), last_depth: 0, is_done: false, tell, then }
+    fn new(
+        random: u64,
+        lane: &'static Track,
+        tell: mpsc::Sender<String>,
+        then: Box<dyn FnMut() -> bool>,
+    ) -> Self {
+        let (open, lane_open) = (Vec::new(), Vec::new());
+        let (steps, ended, lane_ended, last_depth, is_done) = (0, 0, 0, 0, false);
+        Self { random, steps, ended, open, lane, lane_ended, lane_open, last_depth, is_done, tell, then }
     }
 
     fn next(&mut self, below: u64) -> u64 {
@@ -42,7 +57,7 @@ impl Log {
     }
 
     fn scope(&mut self) {
-        match self.next(4) {
+        match self.next(5) {
             0 => {
                 duration!("deep", "one");
                 self.enter("one");
@@ -52,6 +67,13 @@ impl Log {
                 self.enter("two");
             }
             2 => traced(self),
+            3 => {
+                track_duration!("deep", *self.lane, "five");
+                self.lane_open.push("five");
+                self.walk();
+                self.lane_open.pop();
+                self.lane_ended += 1;
+            }
             _ => {
                 duration!("deep", "four", "text" => "some text");
                 self.enter("four");
@@ -70,6 +92,9 @@ impl Log {
                         .unwrap_or("deep")
                         .to_owned();
                     let line = format!("{name} {} {}", self.ended, self.open.join(">"));
+                    let lane =
+                        format!("{} {} {}", self.lane.name(), self.lane_ended, self.lane_open.join(">"));
+                    let line = format!("{line}\n{lane}");
                     self.tell.send(line).expect("the main thread waits");
                     self.is_done = (self.then)();
                     continue;
@@ -138,7 +163,7 @@ fn main() {
                     std::thread::park();
                 }
             });
-            let mut log = Log::new(random, tell, then);
+            let mut log = Log::new(random, &LANES[number as usize], tell, then);
             // The very first scope of a thread, in one of four.
             log.steps = if log.next(4) == 0 { 0 } else { log.next(300) as u32 };
             log.last_depth = log.next(40) as usize;
@@ -156,7 +181,7 @@ fn main() {
         drop(out);
         die(&how)
     });
-    let mut log = Log::new(seed ^ 99, tell, then);
+    let mut log = Log::new(seed ^ 99, &LANES[3], tell, then);
     log.steps = log.next(300) as u32;
     log.last_depth = log.next(40) as usize;
     log.walk();

@@ -19,7 +19,7 @@ use trace_format::record::{Record, RecordHeader};
 use trace_format::refs::{StringRef, ThreadRef};
 use trace_format::scopes::{
     DEEPER_ARGUMENT, END_ARGUMENT, Ending, HEADER_BYTES, LASTED_ARGUMENT, SCOPES_MAGIC, SCOPES_VERSION,
-    SLOT_BYTES, SLOTS, Slot, SlotWords, field,
+    SLOT_BYTES, SLOTS, Slot, SlotWords, TRACK, field,
 };
 use trace_format::units::{Koid, ProcessKoid, ProviderId, ThreadKoid, Ticks, TicksPerSecond};
 use trace_reader::buffer::Source;
@@ -92,7 +92,9 @@ impl OpenScopes {
         let read = source.read_at(base + HEADER_BYTES, &mut all)?;
         for (slot, bytes) in all[..read].chunks_exact(SLOT_BYTES as usize).enumerate() {
             let words = of_bytes(bytes);
-            let is_wanted = |slot: Slot<'_>| slot.scopes().next().is_none_or(|scope| scope.start < before.0);
+            let is_wanted = |slot: Slot<'_>| {
+                slot.is_of_tracks() || slot.scopes().next().is_none_or(|scope| scope.start < before.0)
+            };
             if Slot::new(&words, run).is_some_and(is_wanted) {
                 let at = base + HEADER_BYTES + slot as u64 * SLOT_BYTES;
                 slots.extend(slot_words(source, at, run)?);
@@ -115,16 +117,18 @@ impl OpenScopes {
             if has_room { text } else { UNKNOWN.into() }
         };
         for slot in slots.iter().filter_map(|words| Slot::new(words, run)) {
-            let scopes = slot.scopes().map(|scope| OpenScope {
-                thread: slot.thread(),
+            let on_tracks = slot.scopes_of_tracks().filter(|(_, scope)| scope.start < before.0);
+            let scopes = slot.scopes().map(|scope| (slot.thread(), scope)).chain(on_tracks);
+            found.scopes.extend(scopes.map(|(thread, scope)| OpenScope {
+                thread,
                 start: Ticks(scope.start),
                 category: text(scope.category),
                 name: text(scope.name),
                 is_ended: slot.is_ended(),
                 deeper: 0,
-            });
-            found.scopes.extend(scopes);
-            if let Some(innermost) = found.scopes.last_mut().filter(|scope| scope.thread == slot.thread()) {
+            }));
+            let innermost = found.scopes.last_mut().filter(|_| slot.deeper() > 0 && !slot.is_of_tracks());
+            if let Some(innermost) = innermost.filter(|scope| scope.thread == slot.thread()) {
                 innermost.deeper = slot.deeper();
             }
         }
@@ -203,8 +207,9 @@ impl OpenScopes {
             Some(name) => format!("{:?}", short(name)),
             None => innermost.thread.to_string(),
         };
+        let what = if innermost.thread & TRACK == 0 { "thread" } else { "track" };
         let nanos = Ticks(at.0.saturating_sub(innermost.start.0)).to_nanos(rate).0;
-        format!("thread {thread} was in {} for {}", path.join(" > "), in_words(nanos))
+        format!("{what} {thread} was in {} for {}", path.join(" > "), in_words(nanos))
     }
 
     /// Appends a begin for each, which says why there is no end, and how long it has lasted at a time.
@@ -283,6 +288,9 @@ fn of_bytes<const COUNT: usize>(bytes: &[u8]) -> [u64; COUNT] {
 /// A slot that was not written meanwhile; none if nothing is open there.
 fn slot_words(source: &impl Source, at: u64, run: u64) -> io::Result<Option<Box<SlotWords>>> {
     let mut before: SlotWords = words(source, at)?;
+    if Slot::new(&before, run).is_some_and(|slot| slot.is_of_tracks()) {
+        return Ok(Some(Box::new(track_words(source, at, before)?)));
+    }
     for _ in 0..ATTEMPTS {
         if Slot::new(&before, run).is_none() {
             return Ok(None);
@@ -298,6 +306,20 @@ fn slot_words(source: &impl Source, at: u64, run: u64) -> io::Result<Option<Box<
         before = words(source, at)?;
     }
     Ok(None)
+}
+
+/// A slot of tracks with those entries that are the same in two copies: no time comes twice.
+fn track_words(source: &impl Source, at: u64, mut first: SlotWords) -> io::Result<SlotWords> {
+    let second: SlotWords = words(source, at)?;
+    if first[..2] != second[..2] {
+        return Ok([0; (SLOT_BYTES / 8) as usize]);
+    }
+    for (entry, again) in first.as_chunks_mut::<2>().0.iter_mut().zip(second.as_chunks::<2>().0).skip(1) {
+        if entry != again {
+            *entry = [0; 2];
+        }
+    }
+    Ok(first)
 }
 
 /// The definitions of a buffer.
@@ -343,7 +365,7 @@ mod tests {
     use crate::framing::ByteSink;
     use std::cell::{Cell, RefCell};
     use trace_format::buffer::BufferMode;
-    use trace_format::scopes::{ENTRIES, ENTRY_BYTES, OWNER_ENDED, SCOPES_BYTES};
+    use trace_format::scopes::{ENTRIES, ENTRY_BYTES, OWNER_ENDED, OWNER_TRACKS, SCOPES_BYTES};
     use trace_format::string::StringRecord;
     use trace_format::thread::ThreadRecord;
     use trace_reader::{Item, Reader};
@@ -464,6 +486,36 @@ mod tests {
             });
             assert!(file.read().is_empty(), "{word}");
         }
+    }
+
+    /// An entry that changes while it is read says nothing, and the others do.
+    //= docs/buffer.md#open-scopes
+    #[test]
+    fn scopes_of_tracks_are_read_each_for_itself() {
+        const SLOT: usize = 512;
+        let mut file =
+            File::new().slot(0, 71, &[(100, 2)]).slot(1, OWNER_TRACKS, &[(300, 2), (200, 3), (400, 2)]);
+        for (entry, track) in [(62, 5), (60, 5), (58, 6)] {
+            file.words.borrow_mut()[(1 << 17) + SLOT + 64 + entry + 1] |= track;
+        }
+        let on = |track: u64, start, name: &str| (TRACK | track, start, name.to_owned());
+        let of_thread = (71, 100, "request".to_owned());
+        let all = [of_thread.clone(), on(5, 200, "guilty"), on(5, 300, "request"), on(6, 400, "request")];
+        assert_eq!(shown(&file.read()), all);
+        assert_eq!(
+            file.read().in_words(Ticks(1_000_300), RATE),
+            format!(
+                "thread 71 was in request for 1.0 ms; track {} was in guilty > request for 1.0 ms; \
+                 track {} was in request for 999.9 us",
+                TRACK | 5,
+                TRACK | 6
+            )
+        );
+        let since = OpenScopes::read_since(&file, &file.layout, Ticks(250));
+        assert_eq!(shown(&since), [of_thread, on(5, 200, "guilty")]);
+        // Before the second copy of the second slot, the scope in its last entry gives way to another one.
+        file.change = Some(|pages, reads| pages[SLOT + 64 + 62] = 300 + reads as u64);
+        assert_eq!(shown(&file.read()).len(), 3);
     }
 
     //= docs/buffer.md#open-scopes

@@ -5,7 +5,8 @@
 //! ```
 //!
 //! A thread that begins scopes has a slot, and only that thread writes into it. Entries are taken from the
-//! last one down; the word says how many bytes of them are left.
+//! last one down; the word says how many bytes of them are left. Scopes of tracks are in slots that all
+//! threads share, each for itself.
 
 use crate::argument::{Argument, ArgumentValue};
 use crate::event::{Event, EventKind};
@@ -50,6 +51,13 @@ pub const DEEPER: u64 = 1 << 16;
 pub const DEEPER_MASK: u64 = 0xffff_0000;
 /// A slot's owner has ended, with scopes that it had not.
 pub const OWNER_ENDED: u64 = 1 << 62;
+
+/// The owner of a slot with scopes of tracks.
+pub const OWNER_TRACKS: u64 = 1 << 61;
+/// The time of a scope of a track that is just beginning.
+pub const BEGINNING: u64 = 1;
+/// What the koid of a track has above the lower half of the references of its scopes.
+pub const TRACK: u64 = 1 << 63;
 
 /// The argument of a begin without an end that says why it has none: see [`Ending`].
 pub const END_ARGUMENT: &str = "end";
@@ -104,6 +112,12 @@ pub fn ending_of(event: &Event<'_>) -> Option<Ending> {
     }
 }
 
+impl OpenScope {
+    const fn new(start: u64, references: u64) -> Self {
+        Self { start, category: (references >> 32) as u16, name: (references >> 48) as u16 }
+    }
+}
+
 /// A slot, as words: the owner, the word, and the entries.
 pub type SlotWords = [u64; (SLOT_BYTES / 8) as usize];
 
@@ -129,7 +143,8 @@ impl<'a> Slot<'a> {
     #[must_use]
     pub fn new(words: &'a SlotWords, run: u64) -> Option<Self> {
         let slot = Self { words };
-        (words[0] != 0 && run != 0 && words[1] >> 32 == run && slot.depth() > 0).then_some(slot)
+        let is_in_use = words[0] != 0 && run != 0 && words[1] >> 32 == run;
+        (is_in_use && (slot.is_of_tracks() || slot.depth() > 0)).then_some(slot)
     }
 
     /// Koid of the thread.
@@ -142,6 +157,23 @@ impl<'a> Slot<'a> {
     #[must_use]
     pub const fn is_ended(&self) -> bool {
         self.words[0] & OWNER_ENDED != 0
+    }
+
+    /// Whether it has scopes of tracks.
+    #[must_use]
+    pub const fn is_of_tracks(&self) -> bool {
+        self.words[0] == OWNER_TRACKS
+    }
+
+    /// The scopes of tracks, each with the koid of its track.
+    pub fn scopes_of_tracks(&self) -> impl Iterator<Item = (u64, OpenScope)> + use<'a> {
+        let words = self.words;
+        let count = if self.is_of_tracks() { ENTRIES } else { 0 };
+        let entries = (0..count).map(move |entry| [words[2 + 2 * entry], words[3 + 2 * entry]]);
+        let begun = entries.filter(|[start, _]| *start > BEGINNING);
+        begun.map(|[start, references]| {
+            (TRACK | references & u64::from(u32::MAX), OpenScope::new(start, references))
+        })
     }
 
     /// How many scopes inside of the others are only counted.
@@ -159,7 +191,8 @@ impl<'a> Slot<'a> {
     /// one with an earlier begin: no program writes that.
     pub fn scopes(&self) -> impl Iterator<Item = OpenScope> + use<'a> {
         let words = self.words;
-        let mut places = (0..self.depth()).map(move |depth| {
+        let depth = if self.is_of_tracks() { 0 } else { self.depth() };
+        let mut places = (0..depth).map(move |depth| {
             let place = 2 + (ENTRIES - 1 - depth) * 2;
             [words[place], words[place + 1]]
         });
@@ -174,8 +207,7 @@ impl<'a> Slot<'a> {
                     return None;
                 }
                 latest = start;
-                let (category, name) = ((references >> 32) as u16, (references >> 48) as u16);
-                return Some(OpenScope { start, category, name });
+                return Some(OpenScope::new(start, references));
             }
         })
     }
@@ -227,6 +259,20 @@ mod tests {
         assert_eq!(starts(&slot(9, &[[5, 3], [0, 3], [7, 3]])), [5, 7]);
         assert_eq!(starts(&slot(9, &[[5, 3], [4, 3], [7, 3]])), [5]);
         assert_eq!(starts(&slot(9, &[[5, 3], [5, 3]])), [5]);
+    }
+
+    #[test]
+    fn a_slot_of_tracks_has_scopes_of_several_each_for_itself() {
+        let mut words = slot(9, &[[50, 5 | 7 << 32 | 8 << 48], [0, 9], [BEGINNING, 9], [40, 6 | 7 << 32]]);
+        words[0] = OWNER_TRACKS;
+        let slot = Slot::new(&words, 9).unwrap();
+        assert_eq!(slot.scopes().count(), 0);
+        let found: Vec<_> =
+            slot.scopes_of_tracks().map(|(track, open)| (track, open.start, open.name)).collect();
+        assert_eq!(found, [(TRACK | 6, 40, 0), (TRACK | 5, 50, 8)]);
+        // One that is being made has none yet.
+        words[0] |= 1;
+        assert_eq!(Slot::new(&words, 9).unwrap().scopes_of_tracks().count(), 0);
     }
 
     /// Numbers of a hostile program.

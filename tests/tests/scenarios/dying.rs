@@ -17,9 +17,11 @@ fn path(name: &str) -> &'static str {
 
 /// All scopes of the first thread end.
 fn end_all(done: &mut BTreeMap<String, Done>) {
-    if let Some(first) = done.get_mut("deep") {
-        first.ended += first.open.len() + first.deeper as usize;
-        (first.open, first.deeper) = (Vec::new(), 0);
+    for name in ["deep", "lane-deep"] {
+        if let Some(first) = done.get_mut(name) {
+            first.ended += first.open.len() + first.deeper as usize;
+            (first.open, first.deeper) = (Vec::new(), 0);
+        }
     }
 }
 

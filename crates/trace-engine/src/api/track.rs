@@ -4,10 +4,12 @@ use crate::api::id::Id;
 use crate::record::arguments::Values;
 use crate::record::event::Event;
 use crate::record::event_writer::VirtualName;
+use crate::record::open_scope::{close_on_track, open_on_track};
 use crate::record::other_records::write_virtual;
 use crate::site::Site;
 use crate::sync::{AtomicU64, Ordering};
 use crate::thread::registry;
+use crate::thread::scope_pages::TrackPlace;
 use trace_format::event::EventType;
 
 /// Above the ids of threads, and within the 32 bits that Perfetto's reader keeps.
@@ -67,13 +69,16 @@ pub struct TrackScope<V: Values> {
     site: &'static Site,
     track: &'static Track,
     start: u64,
+    /// Where readers find it while it is open.
+    place: Option<TrackPlace>,
     values: V,
 }
 
 impl<V: Values> TrackScope<V> {
     /// Begins now.
     pub fn begin(site: &'static Site, track: &'static Track, values: V) -> Self {
-        Self { site, track, start: registry::current().stamp(), values }
+        let start = registry::current().stamp();
+        Self { site, track, start, place: open_on_track(site, start, (track.name, track.id())), values }
     }
 }
 
@@ -83,6 +88,9 @@ impl<V: Values> Drop for TrackScope<V> {
             let event =
                 Event { event_type: EventType::DurationComplete, start: Some(self.start), extra: None };
             write_virtual(self.site, (self.track.virtual_name(), self.track.id()), event, &self.values);
+            if let Some(place) = self.place {
+                close_on_track(place, self.start);
+            }
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The begin of a scope, which readers find as long as it has not ended.
 
-use crate::record::event_writer::join;
+use crate::record::event_writer::{VIRTUAL, join};
 use crate::record::processor_time;
 use crate::record::site_strings::SiteStrings;
 use crate::session::context::Context;
@@ -9,7 +9,7 @@ use crate::session::lease::Lease;
 use crate::site::{ON, Site, SiteState};
 use crate::thread::block::ThreadBlock;
 use crate::thread::registry::{self, Acquired};
-use crate::thread::scope_pages;
+use crate::thread::scope_pages::{self, ScopePages, TrackPlace};
 
 /// A scope that has begun.
 #[derive(Clone, Copy, Debug)]
@@ -60,6 +60,49 @@ pub(crate) fn open(site: &Site, start: u64) -> u64 {
     }
 }
 
+/// A scope of a site begins on a track. Where readers find it; none where they do not.
+#[cold]
+#[inline(never)]
+pub(crate) fn open_on_track(site: &Site, start: u64, track: (&str, u64)) -> Option<TrackPlace> {
+    // What a hook would say is not known yet.
+    if !scope_pages::are_there() || hook::is_wanted() {
+        return None;
+    }
+    inside(|context, pages| {
+        if site.load() & ON == 0 {
+            return None;
+        }
+        let (name, id) = track;
+        context.definitions().name_virtual_thread(context.buffer(), id | VIRTUAL, name);
+        let references = references(context, site) | id & u64::from(u32::MAX);
+        pages.begin_on_track(start, references)
+    })
+}
+
+/// It ends, and its record is written.
+#[cold]
+#[inline(never)]
+pub(crate) fn close_on_track(place: TrackPlace, start: u64) {
+    let _ = inside(|_, pages| {
+        pages.end_on_track(place, start);
+        Some(())
+    });
+}
+
+/// Calls a function inside of an event, if there are pages.
+fn inside<T>(call: impl FnOnce(&Context, &ScopePages) -> Option<T>) -> Option<T> {
+    let acquired = registry::acquire()?;
+    let (Acquired::Own(block) | Acquired::Borrowed(block)) = acquired;
+    let result = {
+        let lease = Lease::inside(block);
+        lease.context().and_then(|context| call(context, context.scopes()?))
+    };
+    if let Acquired::Borrowed(block) = acquired {
+        block.free();
+    }
+    result
+}
+
 fn open_inside(block: &'static ThreadBlock, site: &Site, start: u64) -> u64 {
     let lease = Lease::inside(block);
     let Some((context, pages)) = lease.context().and_then(|context| Some((context, context.scopes()?)))
@@ -79,9 +122,13 @@ fn open_inside(block: &'static ThreadBlock, site: &Site, start: u64) -> u64 {
         };
         block.scopes_place().set(scopes);
     }
+    block.scopes().begin_any(start, references(context, site))
+}
+
+/// The references of a site's category and name, as an event's header has them.
+fn references(context: &Context, site: &Site) -> u64 {
     let [category, name] = indices(context, site);
-    let references = u64::from(category) << 32 | u64::from(name) << 48;
-    block.scopes().begin_any(start, references)
+    u64::from(category) << 32 | u64::from(name) << 48
 }
 
 /// How often a thread looks again whether another one has left the table of strings.

@@ -42,6 +42,11 @@ impl ScopesRun {
         self.0 >> 32
     }
 
+    /// As a word has it.
+    pub const fn word(self) -> u64 {
+        self.0
+    }
+
     /// Whether a word is of this run.
     const fn has(self, word: u64) -> bool {
         word >> 32 == self.0 >> 32

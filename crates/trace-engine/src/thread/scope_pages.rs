@@ -17,7 +17,8 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering, process};
 use crate::sys;
 use crate::thread::open_scopes::{OpenScopes, ScopesRun};
 use trace_format::scopes::{
-    HEADER_BYTES, OWNER_ENDED, SCOPES_BYTES, SCOPES_MAGIC, SCOPES_VERSION, SLOT_BYTES, SLOTS, field,
+    BEGINNING, ENTRIES, ENTRY_BYTES, HEADER_BYTES, OWNER_ENDED, OWNER_TRACKS, ROOM, SCOPES_BYTES,
+    SCOPES_MAGIC, SCOPES_VERSION, SLOT_BYTES, SLOTS, field,
 };
 
 /// The first of the two ranges; 0 before there are any.
@@ -28,10 +29,22 @@ static USED: process::AtomicU64 = process::AtomicU64::new(0);
 const PAGE_BYTES: u64 = HEADER_BYTES;
 /// The bit that says which range was taken last.
 const LAST: u64 = 1 << 2;
+/// The owner of a slot while a thread makes it one of tracks: other threads leave it alone.
+const OWNER_CLEARING: u64 = OWNER_TRACKS | 1;
+/// Slots with scopes of tracks at most.
+const MAX_TRACK_SLOTS: usize = 32;
 /// How many traces have pages.
 static THERE: process::AtomicU64 = process::AtomicU64::new(0);
 /// The last run: no two of a process have one number.
 static RUN: process::AtomicU64 = process::AtomicU64::new(0);
+
+/// Where the scope of a track is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TrackPlace {
+    run: ScopesRun,
+    slot: u64,
+    entry: u64,
+}
 
 /// The pages of one trace.
 pub(crate) struct ScopePages {
@@ -132,9 +145,15 @@ impl ScopePages {
         unsafe { &*word.cast() }
     }
 
-    /// Another run begins: what is open counts no more.
+    /// Another run begins: what is open counts no more. No thread is inside of an event.
     pub fn begin_run(&self) {
         self.limit.store(SLOTS, Ordering::Relaxed);
+        for slot in 0..self.backed.load(Ordering::Relaxed) {
+            if self.owner(slot).load(Ordering::Relaxed) & OWNER_TRACKS != 0 {
+                self.taken.fetch_sub(1, Ordering::Relaxed);
+                self.owner(slot).store(0, Ordering::Relaxed);
+            }
+        }
         let number = RUN.fetch_add(1, Ordering::Relaxed) as u32;
         let run = ScopesRun::new(number.wrapping_add(1).max(1));
         self.run.store(run.number(), Ordering::Relaxed);
@@ -194,6 +213,57 @@ impl ScopePages {
             self.taken.fetch_add(1, Ordering::Relaxed);
         }
         is_taken
+    }
+
+    /// A scope of a track begins, inside of an event. Where; none if there is no entry left.
+    pub fn begin_on_track(&self, start: u64, references: u64) -> Option<TrackPlace> {
+        let mut slots = 0;
+        for slot in 0..self.backed.load(Ordering::Relaxed) {
+            if self.owner(slot).load(Ordering::Acquire) == OWNER_TRACKS {
+                slots += 1;
+                if let Some(place) = self.try_begin_on_track(slot, start, references) {
+                    return Some(place);
+                }
+            }
+        }
+        let slot = (slots < MAX_TRACK_SLOTS).then(|| self.take_free(OWNER_CLEARING)).flatten();
+        let Some(slot) = slot else {
+            self.header(field::REFUSED).fetch_add(1, Ordering::Relaxed);
+            return None;
+        };
+        (0..ENTRIES as u64).for_each(|entry| self.entry(slot, entry)[0].store(0, Ordering::Relaxed));
+        self.word(HEADER_BYTES + slot * SLOT_BYTES + 8).store(self.run().word() | ROOM, Ordering::Relaxed);
+        self.owner(slot).store(OWNER_TRACKS, Ordering::Release);
+        self.try_begin_on_track(slot, start, references)
+    }
+
+    fn try_begin_on_track(&self, slot: u64, start: u64, references: u64) -> Option<TrackPlace> {
+        for entry in 0..ENTRIES as u64 {
+            let [entry_start, entry_references] = self.entry(slot, entry);
+            let is_taken = entry_start.load(Ordering::Relaxed) == 0
+                && entry_start.compare_exchange(0, BEGINNING, Ordering::Acquire, Ordering::Relaxed).is_ok();
+            if is_taken {
+                entry_references.store(references, Ordering::Relaxed);
+                entry_start.store(start, Ordering::Release);
+                return Some(TrackPlace { run: self.run(), slot, entry });
+            }
+        }
+        None
+    }
+
+    /// A scope of a track ends that began at a time, inside of an event. Nothing happens if it began in
+    /// another run.
+    pub fn end_on_track(&self, place: TrackPlace, start: u64) {
+        if place.run == self.run() {
+            let [entry_start, _] = self.entry(place.slot, place.entry);
+            // Release: the record of the scope was written before.
+            let _ = entry_start.compare_exchange(start, 0, Ordering::Release, Ordering::Relaxed);
+        }
+    }
+
+    fn entry(&self, slot: u64, entry: u64) -> [&AtomicU64; 2] {
+        let at = HEADER_BYTES + slot * SLOT_BYTES + ENTRY_BYTES * (1 + entry);
+        [self.word(at), self.word(at + 8)]
     }
 
     /// A thread ends. What it has not ended stays as it is for readers.

@@ -10,9 +10,11 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
-use trace_engine::{BufferMode, Config, Region, Scope, duration, engine, instant};
+use trace_engine::{
+    BufferMode, Config, Disposition, Region, Scope, Track, duration, engine, instant, track_duration,
+};
 use trace_format::buffer::{CHUNK_BYTES, Layout};
-use trace_format::scopes::{HEADER_BYTES, SCOPES_BYTES, SLOT_BYTES, SLOTS, field};
+use trace_format::scopes::{HEADER_BYTES, SCOPES_BYTES, SLOT_BYTES, SLOTS, Slot, field};
 use trace_format::slab::{LossReason, SlabState};
 
 const MIB: usize = 1 << 20;
@@ -322,6 +324,70 @@ fn a_full_file_system_costs_open_scopes_and_not_the_program() {
         ends.wait();
     });
     assert_eq!(trace.stop().events.len() as u64, THREADS);
+}
+
+/// Scopes of tracks, which threads end in any order: names and tracks of those that are open.
+//= docs/buffer.md#open-scopes
+#[test]
+fn scopes_of_tracks_have_entries_until_they_end() {
+    static QUEUE: Track = Track::new("queue");
+    let file = tempfile::tempdir().unwrap();
+    let vmo = sparse_file(file.path(), BufferMode::Oneshot);
+    let mut trace = start_in_file(&vmo, BufferMode::Oneshot);
+    let open = || {
+        let run = word_at(&vmo, BYTES as u64 + field::RUN as u64 * 8);
+        let mut starts = Vec::new();
+        for slot in 0..SLOTS {
+            let at = BYTES as u64 + HEADER_BYTES + slot * SLOT_BYTES;
+            let words = std::array::from_fn(|word| word_at(&vmo, at + word as u64 * 8));
+            let Some(slot) = Slot::new(&words, run) else { continue };
+            for (track, scope) in slot.scopes_of_tracks() {
+                assert_eq!(track, QUEUE.id() | 1 << 63);
+                starts.push(scope.start);
+            }
+        }
+        starts.sort_unstable();
+        starts
+    };
+    let (has_begun, ends) = (Barrier::new(2), Barrier::new(2));
+    std::thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            track_duration!("cat", QUEUE, "of a thread");
+            has_begun.wait();
+            ends.wait();
+        });
+        has_begun.wait();
+        let first = open();
+        assert_eq!(first.len(), 1);
+        {
+            track_duration!("cat", QUEUE, "inside");
+            assert_eq!(open()[..1], first);
+            assert_eq!(open().len(), 2);
+        }
+        assert_eq!(open(), first);
+        // More than all slots have room for.
+        nest(&QUEUE, 1100, &mut || assert_eq!(open().len(), 32 * 31));
+        assert_eq!(open(), first);
+        // What began in the run before has no entry any more, and ends none.
+        trace.pause();
+        trace.resume(Disposition::Retain);
+        assert_eq!(open(), []);
+        track_duration!("cat", QUEUE, "in the second run");
+        let second = open();
+        assert_eq!(second.len(), 1);
+        ends.wait();
+        thread.join().unwrap();
+        assert_eq!(open(), second);
+    });
+    assert_eq!(trace.stop().events.len(), 1100 + 3);
+}
+
+fn nest(track: &'static Track, count: u32, then: &mut dyn FnMut()) {
+    if count == 0 {
+        return then();
+    }
+    track_duration!("cat", *track, "nested");
+    nest(track, count - 1, then);
 }
 
 fn word_at(vmo: &zx_sim::Vmo, offset: u64) -> u64 {
