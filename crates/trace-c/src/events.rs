@@ -164,7 +164,9 @@ pub extern "C" fn trace_internal_begin_scope(name: CStrRef<'_>) -> u64 {
 
 pub extern "C" fn trace_internal_open_scope(call: Option<&Call<'_>>, start: u64) -> u64 {
     let mut scope = 0;
-    if let Some(call) = call {
+    if let Some(call) = call
+        && ffi::may_open_scope()
+    {
         // SAFETY: no names are read.
         let described = unsafe { Described::new(call, 0) };
         described.with_named_site(|site| scope = ffi::open_scope(site, start));

@@ -20,6 +20,12 @@ use crate::site::{ArgName, Site, dynamic_sites};
 use crate::thread::registry;
 pub use crate::thread::registry::{mirror_current_thread, update_mirror};
 
+/// Whether [`open_scope`] may find a place, for a first look.
+#[must_use]
+pub fn may_open_scope() -> bool {
+    crate::record::open_scope::may_open()
+}
+
 /// A scope of a site begins at this moment of the calling thread. What its end passes on to [`close_scope`].
 #[must_use]
 pub fn open_scope(site: &Site, start: u64) -> u64 {

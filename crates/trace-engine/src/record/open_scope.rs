@@ -41,13 +41,18 @@ impl ScopeBegun {
     }
 }
 
+/// Whether a scope that begins now on this thread may get a place, for a first look.
+pub(crate) fn may_open() -> bool {
+    // What a hook would say is not known yet.
+    scope_pages::are_there() && !hook::is_wanted() && !scope_pages::is_full(registry::current().refused_in())
+}
+
 /// A scope of a site begins for which the hot path has no place: the first one of the
 /// thread in this run, and those behind the last place. What its end passes on to the thread's open scopes.
 #[cold]
 #[inline(never)]
 pub(crate) fn open(site: &Site, start: u64) -> u64 {
-    // What a hook would say is not known yet.
-    if !scope_pages::are_there() || hook::is_wanted() {
+    if !may_open() {
         return 0;
     }
     match registry::acquire() {
@@ -113,9 +118,6 @@ fn open_inside(block: &'static ThreadBlock, site: &Site, start: u64) -> u64 {
         return 0;
     }
     if block.scopes_place().is_none() {
-        if block.was_refused(pages.run()) && pages.are_full() {
-            return 0;
-        }
         let Some(scopes) = pages.take(block.koid()) else {
             block.set_refused(pages.run());
             return 0;

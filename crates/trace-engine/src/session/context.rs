@@ -29,7 +29,7 @@ pub(crate) struct Context {
     run: Run,
     /// While there is a hook, no site is published.
     hooks: &'static Hooks,
-    /// The pages with the scopes that threads have open, if the buffer has them.
+    /// The pages with the scopes that threads have open, if there was room for them.
     #[cfg(not(modelled))]
     scopes: Option<ScopePages>,
 }
@@ -41,7 +41,10 @@ impl Context {
         let (region, scopes) = {
             let (region, map) = region.split_scopes();
             let is_sparse = region.backing().is_some();
-            let scopes = map.and_then(|map| ScopePages::map(map, is_sparse, config.process));
+            let scopes = match map {
+                Some(map) => ScopePages::map(map, is_sparse, config.process),
+                None => ScopePages::private(config.process),
+            };
             (region, scopes)
         };
         let context = Self {
@@ -98,7 +101,7 @@ impl Context {
         self.hooks
     }
 
-    /// The pages with the scopes that threads have open, if the buffer has them.
+    /// The pages with the scopes that threads have open, if there was room for them.
     #[cfg(not(modelled))]
     pub fn scopes(&self) -> Option<&ScopePages> {
         self.scopes.as_ref()

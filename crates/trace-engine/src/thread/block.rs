@@ -188,9 +188,9 @@ impl ThreadBlock {
         &self.scopes
     }
 
-    /// Whether there was no place for its open scopes in a run.
-    pub fn was_refused(&self, run: ScopesRun) -> bool {
-        self.refused_in.load(Ordering::Relaxed) == run.number()
+    /// The number of the run in which there was no place for its open scopes; 0 if there is none.
+    pub fn refused_in(&self) -> u64 {
+        self.refused_in.load(Ordering::Relaxed)
     }
 
     /// Remembers that there was none.

@@ -35,6 +35,8 @@ const OWNER_CLEARING: u64 = OWNER_TRACKS | 1;
 const MAX_TRACK_SLOTS: usize = 32;
 /// How many traces have pages.
 static THERE: process::AtomicU64 = process::AtomicU64::new(0);
+/// The run that has no slot left for further threads; 0 if there is none.
+static FULL: process::AtomicU64 = process::AtomicU64::new(0);
 /// The last run: no two of a process have one number.
 static RUN: process::AtomicU64 = process::AtomicU64::new(0);
 
@@ -91,6 +93,12 @@ pub(crate) fn are_there() -> bool {
     THERE.load(Ordering::Relaxed) != 0
 }
 
+/// Whether a thread that has found no slot in the run of this number would find none now.
+#[inline]
+pub(crate) fn is_full(run: u64) -> bool {
+    run != 0 && run == FULL.load(Ordering::Relaxed)
+}
+
 impl ScopePages {
     /// Maps the pages of a trace, and writes their header. None where that is not possible.
     pub fn map(map: impl FnOnce(*mut u8, usize) -> bool, is_sparse: bool, process: u64) -> Option<Self> {
@@ -110,6 +118,11 @@ impl ScopePages {
         pages.header(field::PROCESS).store(process, Ordering::Relaxed);
         pages.header(field::MAGIC).store(SCOPES_MAGIC, Ordering::Release);
         Some(pages)
+    }
+
+    /// Pages that only this process has, so that scopes cost the same behind a buffer without them.
+    pub fn private(process: u64) -> Option<Self> {
+        Self::map(|_, _| true, false, process)
     }
 
     /// Has memory allocated for a page of slots behind so many; false if there is none for them.
@@ -165,16 +178,20 @@ impl ScopePages {
         ScopesRun::new(self.run.load(Ordering::Relaxed) as u32)
     }
 
-    /// Whether each slot has an owner, as far as there is memory for them: then a thread that has found none
-    /// need not look again in this run.
-    pub fn are_full(&self) -> bool {
-        u64::from(self.taken.load(Ordering::Relaxed)) >= self.limit.load(Ordering::Relaxed)
+    /// Whether each slot has an owner, as far as there is memory for them.
+    fn are_full(&self) -> bool {
+        u64::from(self.taken.load(Ordering::SeqCst)) >= self.limit.load(Ordering::Relaxed)
     }
 
     /// A thread's slot: its own, or a free one. None if there is none, or no memory for it.
     pub fn take(&self, thread: u64) -> Option<&'static OpenScopes> {
         let Some(slot) = self.find_own(thread).or_else(|| self.take_free(thread)) else {
             self.header(field::REFUSED).fetch_add(1, Ordering::Relaxed);
+            FULL.store(self.run().number(), Ordering::SeqCst);
+            // Either this sees the slot that is given back, or who gives it back sees that they were full.
+            if !self.are_full() {
+                FULL.store(0, Ordering::SeqCst);
+            }
             return None;
         };
         let scopes = self.scopes(slot);
@@ -274,9 +291,10 @@ impl ScopePages {
             owner.fetch_or(OWNER_ENDED, Ordering::Release);
         } else {
             scopes.clear();
-            self.taken.fetch_sub(1, Ordering::Relaxed);
+            self.taken.fetch_sub(1, Ordering::SeqCst);
             // Release: pairs with the Acquire in `try_take`.
             owner.store(0, Ordering::Release);
+            FULL.store(0, Ordering::SeqCst);
         }
     }
 
