@@ -8,12 +8,14 @@ use foldhash::fast::RandomState;
 use std::collections::HashMap;
 use std::io;
 use trace_format::event::EventKind;
-use trace_model::{Begin, Ended, Interval, Lanes, Odd, OperationKey, Pairing, token};
+use trace_model::{Begin, Ended, Interval, Lanes, Odd, OperationKey, Pairing, Unended, token};
 use trace_reader::sorter::Sorter;
 use trace_reader::{Event, Thread, ThreadNumbers, Time};
 
 /// The bytes of what belongs to begins that have no end so far: of durations, and of operations.
 const MAX_OPEN_BYTES: usize = 8 << 20;
+/// Begins that say that they have no end.
+const MAX_UNENDED: usize = 100_000;
 /// The remark about begins beyond those that may be open.
 const TOO_MANY: &str = "begins of slices beyond 500 000 or 8 MiB that are open";
 /// Threads that are distinguished.
@@ -27,6 +29,8 @@ const UNMATCHED: &str = "ends without a beginning";
 /// The remark about slices for which there were no lanes.
 const LEFT_OUT: &str = "slices beyond 1000 that overlap, or 500 000 that are open";
 const HEAD_WORDS: usize = 7;
+/// Added to the numbers of records that count as the last ones.
+const BEHIND_ALL: u64 = 1 << 62;
 /// In place of the length of a slice's begin: there is none, and this is a part of a flow.
 const FLOW: u64 = u64::MAX;
 
@@ -35,6 +39,8 @@ const FLOW: u64 = u64::MAX;
 enum Role {
     Complete,
     Begin,
+    /// A begin that has no end, unless a later record has it.
+    Open,
     End,
     OperationBegin,
     OperationInstant,
@@ -43,9 +49,10 @@ enum Role {
 }
 
 impl Role {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::Complete,
         Self::Begin,
+        Self::Open,
         Self::End,
         Self::OperationBegin,
         Self::OperationInstant,
@@ -109,7 +116,10 @@ pub(crate) type Skipped = [(&'static str, u64); 4];
 /// A begin without an end so far.
 struct Begun {
     at: u64,
+    thread: u64,
     record: u64,
+    /// Another record has its end, if it has one.
+    is_pair: bool,
     bytes: Vec<u8>,
 }
 
@@ -169,6 +179,7 @@ impl OddSlices {
     pub fn push(&mut self, event: &Event<'_>, bytes: &[u8]) {
         let at = event.time.nanos().0;
         let (role, end) = match event.kind {
+            EventKind::DurationBegin if event.ending().is_some() => (Role::Open, 0),
             EventKind::DurationBegin => (Role::Begin, 0),
             EventKind::DurationEnd => (Role::End, 0),
             EventKind::DurationComplete { end } => {
@@ -220,6 +231,7 @@ impl OddSlices {
             match Role::ALL.get(role as usize) {
                 Some(Role::Complete) => pairs.complete(number, at, end, bytes),
                 Some(Role::Begin) => pairs.begin(number, at, bytes),
+                Some(Role::Open) => pairs.open(number, at, bytes),
                 Some(Role::End) => pairs.end(number, at, bytes),
                 Some(Role::Flow) => pairs.flow(number, at, bytes),
                 Some(role) => {
@@ -231,7 +243,7 @@ impl OddSlices {
             Ok(())
         })?;
         pairs.end_all();
-        let Pairs { lanes, pairing, .. } = pairs;
+        let Pairs { lanes, pairing, refused, .. } = pairs;
         // Whether what is open on a lane is a slice.
         let mut are_slices: HashMap<Lane, Vec<bool>, RandomState> = HashMap::default();
         let left_out = lanes.finish(|step| {
@@ -250,7 +262,7 @@ impl OddSlices {
             let (begin, end) = bytes.split_at_checked(length as usize).ok_or_else(changed)?;
             writer.begin(lane, &interval, begin, end)
         })?;
-        let too_many = pairing.refused() + operations.pairing.refused();
+        let too_many = pairing.refused() + refused + operations.pairing.refused();
         let unmatched = (UNMATCHED, pairing.unmatched());
         Ok([(TOO_MANY, too_many), (TOO_MANY_THREADS, unnumbered), (LEFT_OUT, left_out), unmatched])
     }
@@ -269,6 +281,9 @@ fn split(entry: &[u8]) -> io::Result<([u64; HEAD_WORDS], &[u8])> {
 struct Pairs {
     lanes: Lanes,
     pairing: Pairing<Begun>,
+    unended: Unended<u64, Begun>,
+    /// Begins without an end for which there was no room.
+    refused: u64,
     record: u64,
     bytes: Vec<u8>,
 }
@@ -276,7 +291,8 @@ struct Pairs {
 impl Default for Pairs {
     fn default() -> Self {
         let pairing = Pairing::default().with_bytes(MAX_OPEN_BYTES);
-        Self { lanes: Lanes::default(), pairing, record: 0, bytes: Vec::new() }
+        let unended = Unended::new(MAX_UNENDED, MAX_OPEN_BYTES);
+        Self { lanes: Lanes::default(), pairing, unended, refused: 0, record: 0, bytes: Vec::new() }
     }
 }
 
@@ -301,13 +317,22 @@ impl Pairs {
 
     fn complete(&mut self, thread: u64, begin: u64, end: u64, bytes: &[u8]) {
         self.record += 1;
+        self.unended.has_ended(thread, begin);
         let interval = Interval { begin, end, begun: self.record, ended: self.record };
         self.push(thread, &interval, bytes, &[]);
     }
 
     fn begin(&mut self, thread: u64, at: u64, bytes: &[u8]) {
         self.record += 1;
-        self.pairing.begin(thread as usize, Begun { at, record: self.record, bytes: bytes.to_vec() });
+        let begun = Begun { at, thread, record: self.record, is_pair: true, bytes: bytes.to_vec() };
+        self.pairing.begin(thread as usize, begun);
+    }
+
+    fn open(&mut self, thread: u64, at: u64, bytes: &[u8]) {
+        self.record += 1;
+        let record = BEHIND_ALL + self.record;
+        let begun = Begun { at, thread, record, is_pair: false, bytes: bytes.to_vec() };
+        self.refused += u64::from(!self.unended.begin(thread, at, begun));
     }
 
     fn end(&mut self, thread: u64, at: u64, bytes: &[u8]) {
@@ -318,15 +343,19 @@ impl Pairs {
     }
 
     fn pair(&mut self, thread: u64, begun: Begun, end: u64, bytes: &[u8]) {
-        let interval = Interval { begin: begun.at, end, begun: begun.record, ended: self.record };
+        let ended = if begun.is_pair { self.record } else { begun.record };
+        let interval = Interval { begin: begun.at, end, begun: begun.record, ended };
         self.push(thread, &interval, &begun.bytes, bytes);
     }
 
     /// Ends what has no end, the innermost first.
     fn end_all(&mut self) {
-        for (thread, begun) in self.pairing.take_threads().rev() {
+        let mut open: Vec<Begun> = self.pairing.take_threads().map(|(_, begun)| begun).collect();
+        open.extend(self.unended.take());
+        open.sort_unstable_by_key(|begun| (begun.thread, begun.at, begun.record));
+        for begun in open.into_iter().rev() {
             self.record += 1;
-            self.pair(thread as u64, begun, u64::MAX, &[]);
+            self.pair(begun.thread, begun, u64::MAX, &[]);
         }
     }
 }

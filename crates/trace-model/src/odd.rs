@@ -3,8 +3,9 @@
 //!
 //! Such readers are Perfetto's and Chrome's. Of records with one time the first in the file comes first for
 //! them. They see what [`Interval::encloses`] says unless slices overlap, a slice was recorded before a
-//! longer one that begins at the same time, or begins and ends are not in the order of their times.
-//! Operations are odd if an end has not the name of the innermost open one of its process, category and id.
+//! longer one that begins at the same time, begins and ends are not in the order of their times, or a begin
+//! says that it has no end. Operations are odd if an end has not the name of the innermost open one of its
+//! process, category and id.
 
 use crate::interval::Interval;
 use crate::roots::{Root, Roots};
@@ -206,8 +207,12 @@ impl OddFinder {
                 let end = Time { ticks: end, ..event.time }.nanos().0;
                 self.complete(event.thread, at, end.max(at));
             }
-            // It comes when it is known that there is no end.
-            EventKind::DurationBegin if event.ending().is_some() => {}
+            // It comes when it is known that there is no end, and a later record may have its end.
+            EventKind::DurationBegin if event.ending().is_some() => {
+                if let Some(number) = self.thread(event.thread) {
+                    self.set_odd(number);
+                }
+            }
             EventKind::DurationBegin => self.begin(event.thread, at),
             EventKind::DurationEnd => self.end(event.thread, at),
             EventKind::AsyncBegin { id } => {

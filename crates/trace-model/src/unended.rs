@@ -45,9 +45,10 @@ impl<T: Ord, B: Begin> Unended<T, B> {
         self.begins.values()
     }
 
-    /// What has no end, by thread and time.
-    pub fn into_rest(self) -> impl Iterator<Item = B> {
-        self.begins.into_values()
+    /// Takes what has no end, by thread and time.
+    pub fn take(&mut self) -> impl Iterator<Item = B> {
+        self.bytes = 0;
+        std::mem::take(&mut self.begins).into_values()
     }
 }
 
@@ -77,7 +78,7 @@ mod tests {
             unended.has_ended(thread, at);
         }
         assert_eq!(rest(&unended), ["b", "c"]);
-        assert_eq!(unended.into_rest().collect::<Vec<_>>(), ["b", "c"]);
+        assert_eq!(unended.take().collect::<Vec<_>>(), ["b", "c"]);
     }
 
     #[test]

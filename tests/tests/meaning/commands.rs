@@ -20,10 +20,11 @@ const QUESTIONS: &str = "\
     SELECT pid, tid, category, name, ts, flow_id, phase FROM flows";
 
 /// Kinds of `trace check` about what belongs together. The others are not about the meaning of a trace.
-const KINDS: [&str; 13] = [
+const KINDS: [&str; 14] = [
     "crossing-async",
     "mismatched-async-end",
     "mismatched-end",
+    "open-scope",
     "overlapping-durations",
     "unmatched-async-begin",
     "unmatched-async-end",

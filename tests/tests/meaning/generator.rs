@@ -34,6 +34,8 @@ struct Features {
     disorder: bool,
     /// Slices that are polls of an operation.
     polls: bool,
+    /// Begins that say that they have no end.
+    unended: bool,
 }
 
 struct Generator<'a> {
@@ -60,6 +62,7 @@ pub fn trace(random: &mut Random) -> Vec<Record> {
         other_ends: is(),
         disorder: is(),
         polls: is(),
+        unended: is(),
     };
     if !(features.pairs || features.completes || features.operations) {
         features.pairs = true;
@@ -75,6 +78,9 @@ pub fn trace(random: &mut Random) -> Vec<Record> {
     for _ in 0..steps {
         if features.completes && generator.one_in(2) {
             generator.complete();
+        }
+        if features.unended && generator.one_in(4) {
+            generator.unended();
         }
         if features.operations && generator.one_in(2) {
             generator.operation();
@@ -176,6 +182,18 @@ impl Generator<'_> {
         self.push(self.at(begin), thread, category, name, kind);
     }
 
+    /// A begin that says that it has no end. Some come behind everything else, as those of a program that was
+    /// killed, and some of these before a record of the same slice.
+    fn unended(&mut self) {
+        let (at, thread, category, name) =
+            (self.any_time(), self.thread(), self.category(), self.pick(&SLICES));
+        self.push(at, thread, category, name, Kind::Open);
+        if self.one_in(3) {
+            let end = at + self.unit * self.random.below(6);
+            self.push(at, thread, category, name, Kind::Complete { end });
+        }
+    }
+
     fn operation(&mut self) {
         let (thread, category, name) = (self.thread(), self.category(), self.pick(&OPERATIONS));
         let id = 1 + self.random.below(2);
@@ -215,6 +233,9 @@ impl Generator<'_> {
             Kind::Complete { end } | Kind::Poll { end, .. } if !by_begin => end,
             _ => record.at,
         });
+        if self.features.unended && self.one_in(2) {
+            self.records.sort_by_key(|record| record.kind == Kind::Open);
+        }
         if !self.features.disorder || self.records.len() < 2 {
             return;
         }

@@ -4,6 +4,9 @@
 use super::records::{Kind, Record, Thread};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Added to the places of records that count as the last ones.
+const BEHIND_ALL: usize = 1 << 60;
+
 /// A slice of a thread.
 #[derive(Clone, Debug)]
 pub struct Slice {
@@ -58,6 +61,8 @@ pub struct Meaning {
 impl Meaning {
     pub fn of(records: &[Record]) -> Self {
         let mut meaning = Self { records: records.to_vec(), ..Self::default() };
+        let open = records.iter().filter(|record| record.kind == Kind::Open).count();
+        meaning.report("open-scope", open as u64);
         meaning.pair();
         meaning.nest();
         meaning.join_operations();
@@ -73,10 +78,24 @@ impl Meaning {
 
     /// The records of some kinds, in the order of their times; those of one time in the order of the file.
     fn in_order(&self, is_wanted: impl Fn(&Kind) -> bool) -> Vec<Record> {
-        let wanted = self.records.iter().filter(|record| is_wanted(&record.kind));
-        let mut wanted: Vec<Record> = wanted.cloned().collect();
+        let mut wanted = self.without_void();
+        wanted.retain(|record| is_wanted(&record.kind));
         wanted.sort_by_key(|record| record.at);
         wanted
+    }
+
+    /// Begins that say that they have no end count no more where a later record of the thread is that of the
+    /// same slice, or says the same again.
+    fn without_void(&self) -> Vec<Record> {
+        let is_void = |(place, record): (usize, &Record)| {
+            let is_same = |later: &Record| {
+                let is_slice = matches!(later.kind, Kind::Open | Kind::Complete { .. } | Kind::Poll { .. });
+                is_slice && (later.thread, later.at) == (record.thread, record.at)
+            };
+            record.kind == Kind::Open && self.records[place + 1..].iter().any(is_same)
+        };
+        let records = self.records.iter().enumerate();
+        records.filter(|numbered| !is_void(*numbered)).map(|(_, record)| record.clone()).collect()
     }
 
     /// Slices: an end ends the innermost open begin of its thread, whatever its name.
@@ -106,15 +125,18 @@ impl Meaning {
             }
             let (end, ended) = match kind {
                 Kind::Complete { end } | Kind::Poll { end, .. } => (Some(end), None),
+                // No end is that of a begin that says that it has none.
+                Kind::Open => (None, None),
                 _ => (None, Some(usize::MAX)),
             };
-            // No end is that of a begin that says that it has none.
-            if ended.is_some() && kind != Kind::Open {
+            if ended.is_some() {
                 stack.push(self.slices.len());
             }
             let is_poll = matches!(kind, Kind::PollBegin { .. } | Kind::Poll { .. });
             let (parent, own, overlaps) = (None, None, false);
-            let (begin, begun) = (at, step);
+            // It counts as recorded behind all others.
+            let begun = if kind == Kind::Open { BEHIND_ALL + step } else { step };
+            let begin = at;
             let slice =
                 Slice { thread, category, name, begin, end, parent, own, is_poll, overlaps, begun, ended };
             self.slices.push(slice);

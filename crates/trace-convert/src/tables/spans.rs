@@ -117,7 +117,7 @@ impl Spans {
     pub fn rest(mut self) -> Vec<Open> {
         let durations = self.pairing.take_threads().map(|(_, open)| open);
         let mut rest: Vec<Open> = durations.chain(self.pairing.take_operations()).collect();
-        rest.extend(self.unended.into_rest());
+        rest.extend(self.unended.take());
         // Spans of one thread, or of one operation, are in order already.
         rest.sort_by(|a, b| {
             let key = |open: &Open| (open.at, open.thread, open.async_id);

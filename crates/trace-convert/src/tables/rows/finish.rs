@@ -58,13 +58,15 @@ impl<R: Rows> Filler<'_, R> {
             }
         })?;
         for mut open in std::mem::take(&mut self.spans).rest() {
-            if open.ending.is_none()
-                && let Some((ending, lasted)) = self.partings.of(open.thread.process, open.at)
-            {
+            // What says that it has no end is one record, and stands behind what began later.
+            let is_pair = open.ending.is_none();
+            if is_pair && let Some((ending, lasted)) = self.partings.of(open.thread.process, open.at) {
                 open.ending = Some(ending);
                 open.add_argument(LASTED_ARGUMENT, lasted);
             }
-            self.slice_row(&Slice::of(&open, None), whose(&open.thread))?;
+            let slice = Slice::of(&open, None);
+            let slice = Slice { begun_at: slice.begun_at.filter(|_| is_pair), ..slice };
+            self.slice_row(&slice, whose(&open.thread))?;
         }
         let mut running: Vec<_> = self.running.drain().collect();
         running.sort_by_key(|(cpu, running)| (running.since, *cpu));
