@@ -1,5 +1,5 @@
 //! Opens and ends scopes at random on four threads, prints what each has open, and dies:
-//! `deep SEED kill|segfault|abort|overflow|panic|panic-abort|wait`.
+//! `deep SEED kill|segfault|abort|overflow|memory|panic|panic-abort|wait`.
 //!
 //! A line is the name of the thread, how many of its scopes have ended, and those that are open; and another
 //! one the same of its track.
@@ -138,6 +138,10 @@ fn die(how: &str) -> bool {
         "segfault" => (0..2).for_each(|_| send(Signal::SEGV)),
         "abort" => std::process::abort(),
         "overflow" => _ = overflow(0),
+        // Until the kernel ends it.
+        "memory" => loop {
+            std::mem::forget(vec![1_u8; 1 << 20]);
+        },
         "panic" => panic!("as it was told"),
         "panic-abort" => never_unwinds(),
         _ => _ = std::io::stdin().lock().lines().next(),

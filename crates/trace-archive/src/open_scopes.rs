@@ -7,7 +7,7 @@
 
 use crate::framing;
 use crate::session_info::{argument, inline, object, record, text};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use trace_format::argument::{ArgumentValue, Arguments};
@@ -93,7 +93,11 @@ impl OpenScopes {
         for (slot, bytes) in all[..read].chunks_exact(SLOT_BYTES as usize).enumerate() {
             let words = of_bytes(bytes);
             let is_wanted = |slot: Slot<'_>| {
-                slot.is_of_tracks() || slot.scopes().next().is_none_or(|scope| scope.start < before.0)
+                let mut on_tracks = slot.scopes_of_tracks();
+                // A thread's outermost scope began first.
+                let of_thread =
+                    |slot: Slot<'_>| slot.scopes().next().is_none_or(|scope| scope.start < before.0);
+                on_tracks.any(|(_, scope)| scope.start < before.0) || !slot.is_of_tracks() && of_thread(slot)
             };
             if Slot::new(&words, run).is_some_and(is_wanted) {
                 let at = base + HEADER_BYTES + slot as u64 * SLOT_BYTES;
@@ -104,7 +108,8 @@ impl OpenScopes {
         if slots.is_empty() {
             return Ok(Some(found));
         }
-        let durable = Durable::read(source, layout)?;
+        let all = || slots.iter().filter_map(|words| Slot::new(words, run));
+        let durable = Durable::read(source, layout, &Wanted::of(all()))?;
         // Another run may have other definitions.
         if words::<8>(source, base)?[field::RUN] != run {
             return Ok(None);
@@ -116,7 +121,7 @@ impl OpenScopes {
             room = room.saturating_sub(text.len());
             if has_room { text } else { UNKNOWN.into() }
         };
-        for slot in slots.iter().filter_map(|words| Slot::new(words, run)) {
+        for slot in all() {
             let on_tracks = slot.scopes_of_tracks().filter(|(_, scope)| scope.start < before.0);
             let scopes = slot.scopes().map(|scope| (slot.thread(), scope)).chain(on_tracks);
             found.scopes.extend(scopes.map(|(thread, scope)| OpenScope {
@@ -329,8 +334,30 @@ struct Durable {
     names: HashMap<u64, Vec<u8>>,
 }
 
+/// The definitions that slots need: a buffer may have many, and is looked at ten times a second while a scope
+/// hangs.
+#[derive(Default)]
+struct Wanted {
+    strings: HashSet<u16>,
+    threads: HashSet<u64>,
+}
+
+impl Wanted {
+    fn of<'a>(slots: impl Iterator<Item = Slot<'a>>) -> Self {
+        let mut wanted = Self::default();
+        for slot in slots {
+            let on_tracks = slot.scopes_of_tracks();
+            for (thread, scope) in slot.scopes().map(|scope| (slot.thread(), scope)).chain(on_tracks) {
+                wanted.strings.extend([scope.category, scope.name]);
+                wanted.threads.insert(thread);
+            }
+        }
+        wanted
+    }
+}
+
 impl Durable {
-    fn read(source: &impl Source, layout: &Layout) -> io::Result<Self> {
+    fn read(source: &impl Source, layout: &Layout, wanted: &Wanted) -> io::Result<Self> {
         let mut bytes = vec![0; usize::try_from(layout.durable_bytes).unwrap_or(0)];
         let read = source.read_at(layout.durable, &mut bytes)?;
         let mut records = &bytes[..read];
@@ -340,10 +367,12 @@ impl Durable {
             let Some((record, rest)) = records.split_at_checked(size).filter(|_| size > 0) else { break };
             records = rest;
             match Record::decode(record) {
-                Ok(Record::String(string)) => {
+                Ok(Record::String(string)) if wanted.strings.contains(&string.index) => {
                     found.strings.entry(string.index).or_insert_with(|| string.value.to_vec());
                 }
-                Ok(Record::KernelObject(object)) if object.object_type == TYPE_THREAD => {
+                Ok(Record::KernelObject(object))
+                    if object.object_type == TYPE_THREAD && wanted.threads.contains(&object.koid.0) =>
+                {
                     if let StringRef::Inline(name) = object.name {
                         found.names.insert(object.koid.0, name.to_vec());
                     }

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use std::process::Output;
 use trace_tests::build::program;
 use trace_tests::deep::{Done, recorded, told};
+use trace_tests::requirement::MemoryGroup;
 use trace_tests::sandbox::{Process, kill};
 use trace_tests::scene::{Scene, stderr, wait_for_death};
-use trace_tests::{Archive, Sandbox, wait_for};
+use trace_tests::{Archive, Requirement, Sandbox, wait_for};
 
 const DEATH: &str = "open at death";
 
@@ -25,21 +26,25 @@ fn end_all(done: &mut BTreeMap<String, Done>) {
     }
 }
 
+/// How many programs die in each way.
+fn deaths() -> u64 {
+    std::env::var("DEATHS").map_or(20, |text| text.parse().expect("DEATHS is a number"))
+}
+
 /// Each kind of death, in each mode: what is open is what the program says.
 //= docs/buffer.md#open-scopes
 #[test]
 fn what_was_open_at_a_death_is_what_the_program_says() {
-    let deaths = ["kill", "segfault", "abort", "overflow", "panic-abort", "panic"];
+    let ways = ["kill", "segfault", "abort", "overflow", "panic-abort", "panic"];
     let modes = ["oneshot", "circular", "streaming"];
-    // Of each kind.
-    let count = std::env::var("DEATHS").map_or(20, |text| text.parse().expect("DEATHS is a number"));
-    for seed in 0..count {
-        for (number, how) in deaths.iter().enumerate() {
+    for seed in 0..deaths() {
+        for (number, how) in ways.iter().enumerate() {
             let mode = modes[(seed as usize + number) % modes.len()];
             let sandbox = Sandbox::new();
             let seed_text = seed.to_string();
             let arguments = ["record", "--buffering-mode", mode, "--", path("deep"), &seed_text, how];
             let output = sandbox.trace(arguments);
+            assert!(sandbox.file("trace.fxt").exists(), "{how}, {mode}, seed {seed}: {output:?}");
             let archive = Archive::read(&sandbox.file("trace.fxt"));
             let mut expected = told(&String::from_utf8_lossy(&output.stdout));
             let mut reason = DEATH;
@@ -50,6 +55,26 @@ fn what_was_open_at_a_death_is_what_the_program_says() {
             }
             assert_eq!(recorded(&archive, reason), expected, "{how}, {mode}, seed {seed}");
         }
+    }
+}
+
+/// The kernel ends a program in a group that has used up its memory.
+//= docs/buffer.md#open-scopes
+#[test]
+fn what_was_open_when_there_was_no_memory_is_what_the_program_says() {
+    if !Requirement::MemoryGroups.is_met("what_was_open_when_there_was_no_memory_is_what_the_program_says") {
+        return;
+    }
+    for seed in 0..deaths() {
+        let group = MemoryGroup::new("dying").expect("a group can be made");
+        let sandbox = Sandbox::new();
+        let script =
+            format!("echo $$ >{} && exec {} {seed} memory", group.processes().display(), path("deep"));
+        let output = sandbox.trace(["record", "--", "sh", "-c", &script]);
+        let archive = Archive::read(&sandbox.file("trace.fxt"));
+        let expected = told(&String::from_utf8_lossy(&output.stdout));
+        assert_eq!(recorded(&archive, DEATH), expected, "seed {seed}");
+        assert!(stderr(&output).contains("killed by SIGKILL"), "{output:?}");
     }
 }
 
