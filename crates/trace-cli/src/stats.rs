@@ -240,9 +240,12 @@ fn counters(stats: &Stats, options: &Options) -> String {
 pub fn spread_json(spread: &Spread, is_operation: bool) -> Value {
     let some = |nanos: u64| (spread.count > 0).then_some(nanos);
     let whole = |nanos: u128| u64::try_from(nanos).unwrap_or(u64::MAX);
+    let open = spread.open.iter().map(|(ending, count)| (ending.text().to_owned(), json!(count)));
     json!({
         "count": spread.count,
         "unfinished": spread.unfinished,
+        "open": open.collect::<serde_json::Map<_, _>>(),
+        "longest_open_ns": spread.open_for,
         "total_ns": whole(spread.total),
         "self_ns": (!is_operation).then(|| whole(spread.own)),
         "min_ns": some(spread.min),

@@ -111,7 +111,8 @@ fn programs_get_versioned_objects() {
     let row = |category: &str, count: u64, total: u64, own: Value, spread: [f64; 4]| {
         let [min, p50, p99, max] = spread;
         json!({
-            "category": category, "count": count, "unfinished": u64::from(category == "io"), "total_ns": total,
+            "category": category, "count": count, "unfinished": u64::from(category == "io"), "open": {},
+            "longest_open_ns": null, "total_ns": total,
             "self_ns": own, "min_ns": min as u64, "mean_ns": total as f64 / count as f64, "p50_ns": p50,
             "p95_ns": p99, "p99_ns": p99, "max_ns": max as u64,
         })

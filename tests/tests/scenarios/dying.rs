@@ -1,6 +1,7 @@
 //! What was open when a program ended, a recording was stopped, or a snapshot was taken.
 
 use rustix::process::Signal;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::process::Output;
 use trace_tests::build::program;
@@ -170,7 +171,8 @@ fn stdout(output: &Output) -> String {
 
 /// What has begun and not ended, by name, with the reason.
 fn open_slices(sandbox: &Sandbox, file: &str) -> Vec<String> {
-    let sql = "SELECT name, kind, end_reason, json_extract(args, '$.lasted_ns') > 0 FROM slices \
+    let sql = "SELECT name, kind, end_reason, \
+               json_extract(args, '$.lasted_ns') > 0 AND json_extract(args, '$.end') = end_reason FROM slices \
                WHERE dur IS NULL ORDER BY name";
     let output = sandbox.trace(["query", "--output", "csv", sql, file]);
     assert!(output.status.success(), "{output:?}");
@@ -207,6 +209,11 @@ fn spans_without_an_end_have_the_reason_of_their_program() {
             assert_eq!(output.status.code(), Some(code), "{file}: {limit}: {output:?}");
         }
     }
+    let stats: Value =
+        serde_json::from_str(&stdout(&sandbox.trace(["stats", "--json", "stop.fxt"]))).unwrap();
+    let outer = stats["polls"]["rows"].as_array().unwrap().iter().find(|row| row["name"] == "outer").unwrap();
+    assert_eq!((&outer["open"], &outer["unfinished"]), (&json!({"open at stop": 1}), &json!(1)), "{outer}");
+    assert!(outer["longest_open_ns"].as_u64().unwrap() > 0, "{outer}");
     let output = sandbox.trace(["stats", "stop.fxt"]);
     assert!(stdout(&output).contains("(3 open at stop, "), "{output:?}");
 }

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering::Equal;
 use std::io;
-use trace_format::scopes::Ending;
+use trace_format::scopes::{END_ARGUMENT, Ending, LASTED_ARGUMENT};
 use trace_format::units::{Koid, ProviderId};
 use trace_model::{Begin, Ended, Pairing, Unended, token};
 use trace_reader::sorter::Sorter;
@@ -47,11 +47,13 @@ impl Open {
         trace_model::OperationKey { process: self.thread.process, category, id }
     }
 
-    /// Adds a number to its arguments, an object in JSON.
-    pub fn add_argument(&mut self, name: &str, value: u64) {
+    /// Says in its arguments, an object in JSON, why it has no end, and how long it had lasted.
+    pub fn say_why(&mut self, ending: Ending, lasted: u64) {
+        self.ending = Some(ending);
         let rest = self.args.strip_suffix('}').filter(|rest| rest.len() > 1);
         let args = rest.map_or_else(|| "{".to_owned(), |rest| format!("{rest},"));
-        self.args = format!("{args}\"{name}\":{value}}}").into();
+        let why = ending.text();
+        self.args = format!("{args}\"{END_ARGUMENT}\":\"{why}\",\"{LASTED_ARGUMENT}\":{lasted}}}").into();
     }
 
     fn name(&self) -> u64 {

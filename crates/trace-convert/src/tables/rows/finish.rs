@@ -5,7 +5,6 @@ use crate::tables::spans::Role;
 use crate::tables::{Cell, Kind};
 use std::collections::HashSet;
 use std::io;
-use trace_format::scopes::LASTED_ARGUMENT;
 use trace_format::units::Koid;
 use trace_reader::Thread;
 
@@ -61,8 +60,7 @@ impl<R: Rows> Filler<'_, R> {
             // What says that it has no end is one record, and stands behind what began later.
             let is_pair = open.ending.is_none();
             if is_pair && let Some((ending, lasted)) = self.partings.of(open.thread.process, open.at) {
-                open.ending = Some(ending);
-                open.add_argument(LASTED_ARGUMENT, lasted);
+                open.say_why(ending, lasted);
             }
             let slice = Slice::of(&open, None);
             let slice = Slice { begun_at: slice.begun_at.filter(|_| is_pair), ..slice };
