@@ -1,5 +1,6 @@
 //! Opens and ends scopes at random on four threads, prints what each has open, and dies:
-//! `deep SEED kill|segfault|abort|overflow|memory|panic|panic-abort|wait`.
+//! `deep SEED kill|segfault|abort|overflow|memory|panic|panic-abort|wait`; or `deep SEED first`
+//! in the first scope of all.
 //!
 //! A line is the name of the thread, how many of its scopes have ended, and those that are open; and another
 //! one the same of its track.
@@ -157,6 +158,10 @@ fn main() {
     let seed: u64 = arguments.next().and_then(|seed| seed.parse().ok()).expect("a seed");
     let how = arguments.next().expect("how to die");
     let _provider = TraceProvider::new("deep");
+    if how == "first" {
+        duration!("deep", "one");
+        send(Signal::KILL);
+    }
     let (tell, told) = mpsc::channel();
     for number in 0..3_u64 {
         let tell = tell.clone();

@@ -11,7 +11,7 @@ use std::io::{BufRead, Write};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};
-use trace_provider::{TraceFutureExt, TraceProvider, trace_future_args};
+use trace_provider::{TraceFutureExt, TraceProvider, duration, trace_future_args};
 use tracing::{Instrument, Level, Span, debug, debug_span, event, info, info_span, span, trace, warn};
 use tracing_fxt::Options;
 use tracing_subscriber::prelude::*;
@@ -36,6 +36,10 @@ fn main() {
         "fork" => {
             let _provider = options.init("spans");
             return fork();
+        }
+        "child" => {
+            let _provider = TraceProvider::new("spans");
+            return dying_child();
         }
         "some threads" => {
             let provider = TraceProvider::new("spans");
@@ -263,6 +267,24 @@ fn fork() {
         }
     }
     info!("in the parent again");
+}
+
+/// A child dies in its first scopes, and nothing else is recorded.
+fn dying_child() {
+    // SAFETY: the child only records, and ends.
+    match unsafe { libc::fork() } {
+        0 => {
+            duration!("app", "request");
+            duration!("app", "guilty");
+            std::process::abort();
+        }
+        child => {
+            let mut status = -1;
+            // SAFETY: waits for our own child and fills `status`.
+            assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+            assert!(libc::WIFSIGNALED(status), "{status}");
+        }
+    }
 }
 
 /// Counts the lines of the layer that prints.

@@ -175,6 +175,12 @@ impl OpenScopes {
         self.write(Ending::Snapshot, at, rate, out);
     }
 
+    /// When the last of them began.
+    #[must_use]
+    pub fn latest(&self) -> Ticks {
+        self.scopes.iter().map(|scope| scope.start).max().unwrap_or(Ticks(0))
+    }
+
     /// What is open, thread by thread, the outermost first.
     #[must_use]
     pub fn scopes(&self) -> &[OpenScope] {

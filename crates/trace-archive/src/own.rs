@@ -10,7 +10,7 @@ use trace_format::scopes::Ending;
 use trace_format::units::{ProviderId, Ticks, TicksPerSecond};
 use trace_protocol::BufferingMode;
 use trace_protocol::controller::ProviderStats;
-use zx_sim::Vmo;
+use zx_sim::{Vmo, ticks};
 
 /// Writes an archive of the only buffer in a directory, which is in a file of this name. It is read twice if
 /// it may be written meanwhile. Returns the findings in it.
@@ -43,6 +43,7 @@ pub fn write(
         period: None,
         may_be_blank: false,
         program: provider.program_info(),
+        open_until: Some(Ticks(ticks::now())),
         ending: Some(if is_quiet { Ending::Stop } else { Ending::Snapshot }),
     };
     let mut batch = Vec::new();

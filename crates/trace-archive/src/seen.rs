@@ -2,20 +2,21 @@
 
 use trace_format::event::EventType;
 use trace_format::record::{Record, RecordHeader, RecordType};
-use trace_format::units::Ticks;
+use trace_format::units::{Koid, Ticks};
 
 /// Threads and times of records, from one part of a buffer to the next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {
     /// Koids of threads by their indices; 0 where there is none.
     threads: [u64; 256],
+    process: u64,
     has_begins: bool,
     latest: u64,
 }
 
 impl Default for Seen {
     fn default() -> Self {
-        Self { threads: [0; 256], has_begins: false, latest: 0 }
+        Self { threads: [0; 256], process: 0, has_begins: false, latest: 0 }
     }
 }
 
@@ -30,6 +31,12 @@ impl Seen {
     #[must_use]
     pub const fn has_begins(&self) -> bool {
         self.has_begins
+    }
+
+    /// The process of its threads; 0 before the first one.
+    #[must_use]
+    pub const fn process(&self) -> Koid {
+        Koid(self.process)
     }
 
     /// The last time of an event.
@@ -54,6 +61,7 @@ impl Seen {
                 Some(RecordType::Thread) => {
                     if let Ok(Record::Thread(thread)) = Record::decode(record) {
                         self.threads[usize::from(thread.index)] = thread.thread.0.0;
+                        self.process = thread.process.0.0;
                     }
                 }
                 _ => {}
@@ -96,7 +104,7 @@ mod tests {
     use trace_format::event::{Event, EventKind};
     use trace_format::refs::{StringRef, ThreadRef};
     use trace_format::thread::ThreadRecord;
-    use trace_format::units::{Koid, ProcessKoid, ThreadIndex, ThreadKoid};
+    use trace_format::units::{ProcessKoid, ThreadIndex, ThreadKoid};
 
     fn encoded(record: &Record<'_>) -> Vec<u8> {
         let mut out = Vec::new();

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use trace_format::buffer::{HeaderError, Layout};
 use trace_format::loss::LedgerRecord;
 use trace_format::scopes::Ending;
-use trace_format::units::{ProviderId, Ticks, TicksPerSecond};
+use trace_format::units::{Koid, ProviderId, Ticks, TicksPerSecond};
 use trace_protocol::BufferingMode;
 use trace_protocol::controller::ProviderStats;
 use trace_reader::buffer::{
@@ -81,6 +81,8 @@ pub struct ProviderBuffer {
     pub may_be_blank: bool,
     /// What is known of its program, if the archive is to report it.
     pub program: Option<ProgramInfo>,
+    /// Up to when what is open has lasted; up to the last event if that is not known.
+    pub open_until: Option<Ticks>,
     /// Why scopes have no end that are open when all of the buffer is read; none if the program goes on in
     /// another buffer.
     pub ending: Option<Ending>,
@@ -260,6 +262,8 @@ pub struct Transfer {
     problem: String,
     /// What is open, as far as no record of it was seen.
     open: OpenScopes,
+    /// Up to when it has lasted.
+    open_until: Ticks,
 }
 
 impl Transfer {
@@ -302,8 +306,16 @@ impl Transfer {
         let seen_before = is_rest.then(|| progress.reader.as_ref().map_or(0, seen));
         // Records written meanwhile are in a tally and were not read, or the other way round.
         let adds_up = buffer.is_accounted && part == BufferPart::Rest(Activity::Quiet);
-        let mut transfer =
-            Self { buffer, progress, adds_up, is_begun: false, seen_before, problem: String::new(), open };
+        let mut transfer = Self {
+            buffer,
+            progress,
+            adds_up,
+            is_begun: false,
+            seen_before,
+            problem: String::new(),
+            open,
+            open_until: Ticks(0),
+        };
         match begun {
             Ok(()) => {}
             Err(BufferError::Header(HeaderError::Magic { found: 0 })) if transfer.buffer.may_be_blank => {}
@@ -346,7 +358,10 @@ impl Transfer {
                 });
             });
             if !goes_on {
-                let at = self.buffer.period.map_or(progress.seen.latest(), |period| Ticks(period.read));
+                let latest = progress.handed_over.with(|open| open.latest());
+                let latest = latest.max(self.open.latest()).max(progress.seen.latest());
+                let at = self.buffer.open_until.unwrap_or(latest);
+                self.open_until = at;
                 if let (Some(ending), true) = (self.buffer.ending, self.seen_before.is_some()) {
                     let rate = self.buffer.rate;
                     let mut count = progress.handed_over.with(|open| open.write(ending, at, rate, out));
@@ -378,11 +393,13 @@ impl Transfer {
                     }
                 }
                 progress.losses.report_damage(self.buffer.id, out);
-                if let (Some(ending), Some(program), true) =
-                    (self.buffer.ending, &self.buffer.program, is_over)
-                    && progress.seen.has_begins()
-                {
-                    program_info::parted(self.buffer.id, program.process, ending, at, out);
+                if let (Some(ending), true) = (self.buffer.ending, is_over && progress.seen.has_begins()) {
+                    let process = self.buffer.program.as_ref().map(|program| program.process);
+                    let process = process.unwrap_or(progress.seen.process());
+                    // Of what is behind earlier records it may not be known.
+                    if process != Koid(0) {
+                        program_info::parted(self.buffer.id, process, ending, at, out);
+                    }
                 }
             }
             Ok(goes_on)
@@ -429,9 +446,9 @@ impl Transfer {
     /// its disposition.
     pub fn into_stats(self) -> (ProviderStats, Progress) {
         let mut progress = self.progress;
-        let open_scopes = match (self.buffer.ending, self.buffer.period) {
-            (Some(Ending::Death), Some(period)) => {
-                let at = Ticks(period.read);
+        let open_scopes = match self.buffer.ending {
+            Some(Ending::Death) => {
+                let at = self.open_until;
                 let in_words = |open: &OpenScopes| open.in_words(at, self.buffer.rate);
                 let both = [in_words(&self.open), progress.handed_over.with(|open| in_words(open))];
                 both.into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>().join("; ")

@@ -116,6 +116,20 @@ impl<'a> Described<'a> {
         matches!(registration, Registration::Listed { .. }).then(|| unsafe { &*site })
     }
 
+    /// Whether the site is on no list yet: another thread may be about to enlist it, with its names, which
+    /// are not known here.
+    fn is_new(&self) -> bool {
+        // SAFETY: the site stays until its module is unloaded (S1), and its word is an atomic.
+        unsafe { ffi::is_new_site(self.call.site) }
+    }
+
+    /// Calls a function with a site in the place of the call's. Not if the category is not wanted.
+    fn with_unlisted_site(&self, call: impl FnOnce(&Site)) {
+        if ffi::is_category_wanted(self.text.category) {
+            ffi::with_unlisted(self.text, &[], call);
+        }
+    }
+
     /// Calls a function with the site of the call, or one in its place: where the site is on no list, or was
     /// listed with another category or name. Not if the category is not wanted.
     fn with_named_site(&self, call: impl FnOnce(&Site)) {
@@ -169,7 +183,12 @@ pub extern "C" fn trace_internal_open_scope(call: Option<&Call<'_>>, start: u64)
     {
         // SAFETY: no names are read.
         let described = unsafe { Described::new(call, 0) };
-        described.with_named_site(|site| scope = ffi::open_scope(site, start));
+        let open = |site: &Site| scope = ffi::open_scope(site, start);
+        if described.is_new() {
+            described.with_unlisted_site(open);
+        } else {
+            described.with_named_site(open);
+        }
     }
     scope
 }

@@ -130,7 +130,9 @@ pub fn run(options: args::Record) -> Result<u8, Failure> {
         format!("interrupted; what was recorded is in {0}: trace convert {0} OUTPUT", path.display())
     });
     let _removing = remove_on_signal_saying(kept)?;
-    let has_events = stats.iter().any(|provider| provider.events_archived.is_some_and(|events| events > 0));
+    // What was open and had not ended is no event of a program's, and worth as much.
+    let has_events = stats.iter().any(|provider| provider.events_archived.is_some_and(|events| events > 0))
+        || destination.has_events();
     let may_be_empty = options.command.is_empty() || options.allow_empty == Some(true);
     let finished = match has_events {
         true => destination.finish()?,

@@ -37,6 +37,16 @@ pub fn close_scope(scope: u64) {
     registry::current().scopes().end(scope);
 }
 
+/// Whether a site is on no list yet. Not for a call that has no site.
+///
+/// # Safety
+/// `site` is null, or a site of this layout that stays where it is meanwhile.
+#[must_use]
+pub unsafe fn is_new_site(site: *const Site) -> bool {
+    // SAFETY: the caller's; only the word, which is an atomic, is looked at.
+    !site.is_null() && unsafe { dynamic_sites::is_new(site) }
+}
+
 /// Registers a site of a program in another language, if it is new. `handle` is a number of its module's own.
 ///
 /// # Safety

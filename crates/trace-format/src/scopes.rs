@@ -144,7 +144,8 @@ impl<'a> Slot<'a> {
     pub fn new(words: &'a SlotWords, run: u64) -> Option<Self> {
         let slot = Self { words };
         let is_in_use = words[0] != 0 && run != 0 && words[1] >> 32 == run;
-        (is_in_use && (slot.is_of_tracks() || slot.depth() > 0)).then_some(slot)
+        let is_of_thread = words[0] & OWNER_TRACKS == 0 && slot.depth() > 0;
+        (is_in_use && (slot.is_of_tracks() || is_of_thread)).then_some(slot)
     }
 
     /// Koid of the thread.
@@ -272,7 +273,7 @@ mod tests {
         assert_eq!(found, [(TRACK | 6, 40, 0), (TRACK | 5, 50, 8)]);
         // One that is being made has none yet.
         words[0] |= 1;
-        assert_eq!(Slot::new(&words, 9).unwrap().scopes_of_tracks().count(), 0);
+        assert!(Slot::new(&words, 9).is_none());
     }
 
     /// Numbers of a hostile program.

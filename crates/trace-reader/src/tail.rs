@@ -80,7 +80,10 @@ impl Tail {
             has_content |= resolved.item.is_content();
             let provider = resolved.provider;
             let now = self.ended.get(&provider).copied().unwrap_or(self.now);
-            if let Item::Event(event) = resolved.item {
+            // What says that it has no end has not ended before.
+            if let Item::Event(event) = resolved.item
+                && event.ending().is_none()
+            {
                 let rate = event.time.rate;
                 let end = match event.kind {
                     EventKind::DurationComplete { end } => end,

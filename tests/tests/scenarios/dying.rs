@@ -59,6 +59,33 @@ fn what_was_open_at_a_death_is_what_the_program_says() {
     }
 }
 
+/// A recording of nothing but what was open replaces an earlier one.
+#[test]
+fn what_was_open_is_worth_a_file() {
+    let sandbox = Sandbox::new();
+    for _ in 0..2 {
+        std::fs::write(sandbox.file("trace.fxt"), "an earlier one").unwrap();
+        let output = sandbox.trace(["record", "--", path("deep"), "1", "first"]);
+        let found = recorded(&Archive::read(&sandbox.file("trace.fxt")), DEATH);
+        let first = Done { open: vec!["one".to_owned()], ..Done::default() };
+        assert_eq!(found.into_values().collect::<Vec<_>>(), [first], "{output:?}");
+    }
+}
+
+/// A forked child that dies in its first scopes has recorded nothing before.
+//= docs/buffer.md#fork
+#[test]
+fn what_was_open_in_a_child_is_there() {
+    let sandbox = Sandbox::new();
+    let output = sandbox.trace(["record", "-o", "child.fxt", "--", path("spans"), "child"]);
+    let sql = "SELECT name, end_reason, depth FROM slices ORDER BY ts";
+    let found = stdout(&sandbox.trace(["query", "--output", "csv", sql, "child.fxt"]));
+    assert_eq!(
+        found, "name,end_reason,depth\nrequest,open at death,0\nguilty,open at death,1\n",
+        "{output:?}"
+    );
+}
+
 /// The kernel ends a program in a group that has used up its memory.
 //= docs/buffer.md#open-scopes
 #[test]
@@ -113,6 +140,15 @@ fn what_is_open_at_a_stop_and_at_a_snapshot_is_there_too() {
                 .for_each(|(done, expected)| done.ended = expected.ended);
         }
         assert_eq!(snapshot, expected, "{mode}");
+        // What has ended is not in the last moments, what is open is.
+        let output = sandbox.trace(["snapshot", "--last", "1ms", "-o", "last.fxt"]);
+        assert!(output.status.success(), "{output:?}");
+        let last = recorded(&Archive::read(&sandbox.file("last.fxt")), "open at snapshot");
+        let open = |done: &BTreeMap<String, Done>| -> Vec<(String, Vec<String>)> {
+            let open = done.iter().filter(|(_, done)| !done.open.is_empty());
+            open.map(|(name, done)| (name.clone(), done.open.clone())).collect()
+        };
+        assert_eq!(open(&last), open(&expected), "{mode}");
         recording.signal(Signal::INT);
         recording.finish();
         assert_eq!(recorded(&Archive::read(&sandbox.file("trace.fxt")), "open at stop"), expected, "{mode}");

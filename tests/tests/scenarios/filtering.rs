@@ -144,6 +144,11 @@ fn texts_are_replaced_and_what_was_equal_still_is() {
             assert_eq!(after, "");
             return;
         }
+        // A word of the format: why spans have no end.
+        if before == "open at stop" {
+            assert_eq!(after, before);
+            return;
+        }
         count += 1;
         assert!(after.starts_with("text-"), "{before}: {after}");
         assert_eq!(texts.entry(before).or_insert_with(|| after.clone()), &after);

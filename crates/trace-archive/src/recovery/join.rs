@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use trace_format::buffer::BufferMode;
 use trace_format::scopes::Ending;
-use trace_format::units::{Koid, ProviderId, TicksPerSecond};
+use trace_format::units::{Koid, ProviderId, Ticks, TicksPerSecond};
 use trace_protocol::BufferingMode;
 use trace_protocol::controller::{ProviderDisposition, ProviderStats};
 use trace_reader::buffer::Period;
@@ -190,7 +190,16 @@ impl Leftover {
         let is_live = vmo.is_live().unwrap_or(true);
         // A program that handed a buffer over goes on in another one.
         let is_left = info.origin.is_some();
-        let ending = if is_live { Ending::Snapshot } else { Ending::Death };
+        let disposition = match is_live {
+            true => ProviderDisposition::StillRunning,
+            false if !self.session.is_elsewhere() && has_process(info.pid) => ProviderDisposition::Left,
+            false => ProviderDisposition::Ended,
+        };
+        let ending = match disposition {
+            ProviderDisposition::StillRunning => Ending::Snapshot,
+            ProviderDisposition::Left => Ending::Stop,
+            _ => Ending::Death,
+        };
         let session = &self.session.manifest.session;
         let own_mode = info.mode.and_then(BufferMode::from_bits);
         let mode = own_mode.or(session.mode()).map_or(BufferingMode::Oneshot, BufferingMode::from);
@@ -207,6 +216,8 @@ impl Leftover {
             may_be_blank: true,
             // Without its head, the archive has no provider that could report them.
             program: info.program_info().filter(|_| has_head),
+            // When a program died that no manager has watched is not known.
+            open_until: is_live.then(|| Ticks(ticks::now())),
             ending: (!is_left).then_some(ending),
         };
         let progress = match so_far {
@@ -224,13 +235,6 @@ impl Leftover {
             out.write_all(&batch)?;
             batch.clear();
             if is_finished {
-                let disposition = match is_live {
-                    true => ProviderDisposition::StillRunning,
-                    false if !self.session.is_elsewhere() && has_process(info.pid) => {
-                        ProviderDisposition::Left
-                    }
-                    false => ProviderDisposition::Ended,
-                };
                 let is_complete = transfer.is_complete();
                 let stats = transfer.into_stats().0;
                 let unread = (!is_complete).then(|| stats.problem.clone()).or_else(|| senseless(&stats));

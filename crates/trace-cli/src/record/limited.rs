@@ -63,6 +63,8 @@ struct Missing {
     times: Option<(Ticks, Ticks)>,
     /// Loss records for the end of the archive.
     losses: Vec<u8>,
+    /// What was open at the end, as far as it fits.
+    open: Vec<u8>,
 }
 
 struct Bytes<'a>(&'a mut Vec<u8>);
@@ -178,7 +180,13 @@ impl Limited {
                 }
             }
             // Of the manager's: it is counted nowhere.
-            Ok(Record::Event(event)) if ending_of(&event).is_some() => {}
+            Ok(Record::Event(event)) if ending_of(&event).is_some() => {
+                let missing = self.providers.entry(self.provider).or_default();
+                if (missing.open.len() + record.len()) as u64 <= MAX_ACCOUNT_BYTES {
+                    missing.open.extend_from_slice(record);
+                    self.left_out.bytes -= if is_kept { 0 } else { record.len() as u64 };
+                }
+            }
             decoded => {
                 self.left_out.records += 1;
                 let missing = self.providers.entry(self.provider).or_default();
@@ -211,7 +219,7 @@ impl Limited {
         let mut out = Vec::new();
         for (&provider, missing) in &self.providers {
             let is_known = missing.is_introduced || missing.name.is_empty();
-            if missing.records == 0 && missing.losses.is_empty() && is_known {
+            if missing.records == 0 && missing.losses.is_empty() && missing.open.is_empty() && is_known {
                 continue;
             }
             let mut account = MAGIC_WORD.to_le_bytes().to_vec();
@@ -228,6 +236,15 @@ impl Limited {
                 let _ = LossRecord::blob(&payload).encode(&mut Bytes(&mut account));
             }
             account.extend_from_slice(&missing.losses);
+            let open = &missing.open[..];
+            // The outermost stand first, and more of them fit.
+            let ends = std::iter::successors(Some(0), |end: &usize| {
+                let header = RecordHeader(u64::from_le_bytes(*open.get(*end..)?.first_chunk()?));
+                Some(end + header.size().bytes())
+            });
+            let room = self.limit.saturating_sub(self.written + account.len() as u64);
+            let end = ends.take_while(|end| *end as u64 <= room).last().unwrap_or(0);
+            account.extend_from_slice(&open[..end]);
             if self.written + account.len() as u64 <= self.limit {
                 self.written += account.len() as u64;
                 out.extend(account);
@@ -285,9 +302,10 @@ fn is_named(blob: &Blob<'_>, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use trace_format::argument::Arguments;
+    use trace_format::argument::{Argument, ArgumentValue, Arguments};
     use trace_format::event::{EventKind, Scope};
     use trace_format::refs::ThreadRef;
+    use trace_format::scopes::{END_ARGUMENT, Ending};
     use trace_format::units::{Koid, ProcessKoid, ThreadKoid};
 
     /// A provider and its events, each of so many bytes.
@@ -304,6 +322,31 @@ mod tests {
         }
         let size = (bytes.len() - begin) / events as usize;
         (bytes, size)
+    }
+
+    /// What was open is not left out: there is room for it beside the losses.
+    #[test]
+    fn what_was_open_is_kept_behind_the_limit() {
+        let (mut bytes, _) = archive(100);
+        let before = bytes.len();
+        let thread = ThreadRef::Inline { process: ProcessKoid(Koid(1)), thread: ThreadKoid(Koid(2)) };
+        let (category, name) = (StringRef::inline("cat"), StringRef::inline("open"));
+        let why = ArgumentValue::String(StringRef::inline(Ending::Stop.text()));
+        let why = [Argument { name: StringRef::inline(END_ARGUMENT), value: why }];
+        let (kind, arguments) = (EventKind::DurationBegin, Arguments::from_slice(&why));
+        let event = Event { timestamp: Ticks(7), thread, category, name, kind, arguments };
+        Record::Event(event).encode(&mut Bytes(&mut bytes)).unwrap();
+        let open = bytes[before..].to_vec();
+        for is_cut in [true, false] {
+            let mut limited = Limited::new(if is_cut { 2000 } else { 1 << 20 });
+            let written = limited.take(&bytes);
+            let accounts = limited.accounts();
+            assert_eq!(written.ends_with(&open), !is_cut);
+            assert_eq!(
+                accounts.windows(open.len()).filter(|part| *part == open).count(),
+                usize::from(is_cut)
+            );
+        }
     }
 
     /// An archive that is not cut off has the end of its recording.

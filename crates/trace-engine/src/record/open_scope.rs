@@ -4,8 +4,8 @@ use crate::record::event_writer::{VIRTUAL, join};
 use crate::record::processor_time;
 use crate::record::site_strings::SiteStrings;
 use crate::session::context::Context;
-use crate::session::hook;
 use crate::session::lease::Lease;
+use crate::session::{fork, hook};
 use crate::site::{ON, Site, SiteState};
 use crate::thread::block::ThreadBlock;
 use crate::thread::registry::{self, Acquired};
@@ -44,7 +44,9 @@ impl ScopeBegun {
 /// Whether a scope that begins now on this thread may get a place, for a first look.
 pub(crate) fn may_open() -> bool {
     // What a hook would say is not known yet.
-    scope_pages::are_there() && !hook::is_wanted() && !scope_pages::is_full(registry::current().refused_in())
+    !hook::is_wanted()
+        && (fork::is_undecided()
+            || scope_pages::are_there() && !scope_pages::is_full(registry::current().refused_in()))
 }
 
 /// A scope of a site begins for which the hot path has no place: the first one of the
@@ -54,6 +56,9 @@ pub(crate) fn may_open() -> bool {
 pub(crate) fn open(site: &Site, start: u64) -> u64 {
     if !may_open() {
         return 0;
+    }
+    if fork::is_undecided() {
+        fork::join_at_scope();
     }
     match registry::acquire() {
         Some(Acquired::Own(block)) => open_inside(block, site, start),
@@ -69,9 +74,11 @@ pub(crate) fn open(site: &Site, start: u64) -> u64 {
 #[cold]
 #[inline(never)]
 pub(crate) fn open_on_track(site: &Site, start: u64, track: (&str, u64)) -> Option<TrackPlace> {
-    // What a hook would say is not known yet.
-    if !scope_pages::are_there() || hook::is_wanted() {
+    if !may_open() {
         return None;
+    }
+    if fork::is_undecided() {
+        fork::join_at_scope();
     }
     inside(|context, pages| {
         if site.load() & ON == 0 {

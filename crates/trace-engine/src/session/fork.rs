@@ -234,6 +234,19 @@ fn join() -> Result<(), NoChild> {
     if found == Err(NO_CHILD) { Err(NoChild) } else { Ok(()) }
 }
 
+/// Whether this is a forked child of which it is not known yet whether it is recorded.
+pub(crate) fn is_undecided() -> bool {
+    matches!(CHILD.load(Ordering::Relaxed), NEW | JOINING)
+}
+
+/// At the begin of a scope in such a child: its record comes when it ends, which may be too late. Not in a
+/// handler of a signal, as at an event.
+pub(crate) fn join_at_scope() {
+    if !sys::is_in_handler() && (CHILD.load(Ordering::Acquire) != NEW || join().is_ok()) {
+        wait_for_other();
+    }
+}
+
 /// Has a forked child that has recorded nothing yet do now what it would do at its first event.
 pub fn join_if_new_child() {
     if CHILD.load(Ordering::Acquire) == NEW && join().is_ok() {

@@ -64,6 +64,15 @@ pub enum Registration {
     Unlisted,
 }
 
+/// Whether a site is on no list yet.
+///
+/// # Safety
+/// `site` is a site of this layout that stays where it is meanwhile.
+pub(crate) unsafe fn is_new(site: *const Site) -> bool {
+    // SAFETY: the word is an atomic that stays where it is.
+    unsafe { &(*site).word }.load() & NEW != 0
+}
+
 /// Puts a site on the list of its module, if it is new. `handle` is a number of the module's own. `judge` is
 /// called once for a new site, and returns a function that says whether the present run wants a category: as
 /// long as that exists, a stop waits.

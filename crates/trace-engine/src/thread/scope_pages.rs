@@ -29,7 +29,7 @@ static USED: process::AtomicU64 = process::AtomicU64::new(0);
 const PAGE_BYTES: u64 = HEADER_BYTES;
 /// The bit that says which range was taken last.
 const LAST: u64 = 1 << 2;
-/// The owner of a slot while a thread makes it one of tracks: other threads leave it alone.
+/// The owner of a slot while a thread clears it for another owner: other threads leave it alone.
 const OWNER_CLEARING: u64 = OWNER_TRACKS | 1;
 /// Slots with scopes of tracks at most.
 const MAX_TRACK_SLOTS: usize = 32;
@@ -212,24 +212,38 @@ impl ScopePages {
                 return Some(slot);
             }
             if !self.back(backed) {
-                return None;
+                // Rather what a thread is in than what an ended one was in.
+                return (0..backed).find(|slot| self.try_take_from(*slot, thread, |_| true));
             }
             looked_at = backed;
         }
     }
 
     fn try_take(&self, slot: u64, thread: u64) -> bool {
+        // What an ended thread has left says nothing in another run.
+        self.try_take_from(slot, thread, |scopes| !scopes.has_open(self.run()))
+    }
+
+    /// Takes a slot that is free, or that of an ended thread if the function says so.
+    fn try_take_from(&self, slot: u64, thread: u64, may_take: impl Fn(&OpenScopes) -> bool) -> bool {
         let owner = self.owner(slot);
         let found = owner.load(Ordering::Relaxed);
-        // What an ended thread has left says nothing in another run.
-        let is_free = found == 0 || found & OWNER_ENDED != 0 && !self.scopes(slot).has_open(self.run());
-        // Acquire: pairs with the Release below.
-        let is_taken =
-            is_free && owner.compare_exchange(found, thread, Ordering::Acquire, Ordering::Relaxed).is_ok();
-        if is_taken && found == 0 {
-            self.taken.fetch_add(1, Ordering::Relaxed);
+        if found != 0 && !(found & OWNER_ENDED != 0 && may_take(self.scopes(slot))) {
+            return false;
         }
-        is_taken
+        // No reader takes what the ended thread had open for the new one's.
+        let first = if found == 0 { thread } else { OWNER_CLEARING };
+        // Acquire: pairs with the Release below.
+        if owner.compare_exchange(found, first, Ordering::Acquire, Ordering::Relaxed).is_err() {
+            return false;
+        }
+        if found == 0 {
+            self.taken.fetch_add(1, Ordering::Relaxed);
+        } else {
+            self.scopes(slot).clear();
+            owner.store(thread, Ordering::Release);
+        }
+        true
     }
 
     /// A scope of a track begins, inside of an event. Where; none if there is no entry left.

@@ -190,16 +190,20 @@ fn a_site_with_texts_of_run_time_has_as_many_values_as_names() {
 fn an_event_may_be_of_another_thread() {
     let site = Site::leaked("leaked", "arrow", &[]);
     let trace = Trace::start(64 << 10, &[]);
-    duration!("leaked", "here");
-    trace_engine::instant!("leaked", "first", trace_engine::Scope::Thread);
-    let here = ThreadMoment::last();
-    std::thread::spawn(move || {
-        trace_engine::instant!("leaked", "there", trace_engine::Scope::Thread);
-        assert_ne!(ThreadMoment::last().thread, here.thread);
-        write_event_of(site, here, INSTANT, &());
-    })
-    .join()
-    .expect("no panic");
+    // It ends before the trace does: behind that it would be in another test's.
+    let here = {
+        duration!("leaked", "here");
+        trace_engine::instant!("leaked", "first", trace_engine::Scope::Thread);
+        let here = ThreadMoment::last();
+        std::thread::spawn(move || {
+            trace_engine::instant!("leaked", "there", trace_engine::Scope::Thread);
+            assert_ne!(ThreadMoment::last().thread, here.thread);
+            write_event_of(site, here, INSTANT, &());
+        })
+        .join()
+        .expect("no panic");
+        here
+    };
     let read = trace.stop();
     let of = |name: &str| read.events.iter().find(|event| event.name == name).expect("it is there");
     assert_eq!((of("arrow").thread, of("arrow").timestamp), (of("first").thread, here.at));

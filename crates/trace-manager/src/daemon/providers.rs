@@ -486,7 +486,7 @@ impl Providers {
         let (size, mode) = (tracee.size, tracee.mode);
         let (name, period) = (provider.name.clone(), Some(tracee.period()));
         let may_be_blank = !tracee.has_started;
-        let is_accounted = true;
+        let (is_accounted, open_until) = (true, period.map(|period| Ticks(period.read)));
         let ending = tracee.ending();
         let buffer = ProviderBuffer {
             id,
@@ -498,6 +498,7 @@ impl Providers {
             period,
             may_be_blank,
             program,
+            open_until,
             ending,
         };
         let transfer = Transfer::new(buffer, tracee.progress.take().unwrap_or_default(), part);

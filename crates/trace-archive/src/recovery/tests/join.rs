@@ -217,6 +217,7 @@ fn stream() -> (Image, Vec<u8>, SoFar) {
         period: None,
         may_be_blank: false,
         program: None,
+        open_until: None,
         ending: None,
     };
     let progress = Progress::of(Vmo::of_bytes("buffer", &image.bytes).unwrap());

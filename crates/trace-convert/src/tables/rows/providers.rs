@@ -7,7 +7,7 @@ use std::io;
 use trace_format::kernel_object::PROCESS_ARGUMENT;
 use trace_format::loss::{LedgerRecord, LossRecord};
 use trace_format::program_info::{
-    COMMAND_LINE_ARGUMENT, END_ARGUMENT, ENDED_ARGUMENT, PARENT_ARGUMENT, PROVIDER_ARGUMENT,
+    COMMAND_LINE_ARGUMENT, END_ARGUMENT, ENDED_ARGUMENT, OPEN_ARGUMENT, PARENT_ARGUMENT, PROVIDER_ARGUMENT,
     REGISTERED_ARGUMENT,
 };
 use trace_format::units::{ProviderId, Ticks, TicksPerSecond};
@@ -93,6 +93,10 @@ impl Providers {
         let Some(Value::Uint32(id)) = arguments.find(PROVIDER_ARGUMENT) else {
             return true;
         };
+        // Why its spans have no end is no description.
+        if arguments.find(OPEN_ARGUMENT).is_some() {
+            return true;
+        }
         let length = |name: &str| match arguments.find(name) {
             Some(Value::String(text)) => text.as_bytes().len(),
             _ => 0,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use trace_archive::program_info::ProgramInfo;
 use trace_archive::transfer::{Progress, ProviderBuffer, Transfer, VmoSource};
 use trace_format::scopes::Ending;
-use trace_format::units::{ProviderId, TicksPerSecond};
+use trace_format::units::{ProviderId, Ticks, TicksPerSecond};
 use trace_protocol::BufferingMode;
 use trace_protocol::controller::{ProviderDisposition, ProviderStats};
 use trace_reader::buffer::{Activity, BufferPart, BufferReader, Period};
@@ -76,6 +76,7 @@ impl Buffer {
             period: Some(self.period),
             may_be_blank: !self.has_started,
             program: self.program.clone(),
+            open_until: Some(Ticks(self.period.read)),
             ending: Some(if self.is_quiet { Ending::Death } else { Ending::Snapshot }),
         };
         let part = Part::Rest { is_quiet: self.is_quiet };

@@ -263,13 +263,9 @@ TRACE_INTERNAL_INLINE trace_internal_begun_t trace_internal_begin_now(uint64_t w
   } else {
     begun.start = trace_internal_begin_scope(call.name);
   }
-  begun.scope = 0;
-  // A site that could not be enlisted says nothing of itself.
-  if (!(trace_internal_load(&call.site->word) & TRACE_INTERNAL_NEW)) {
-    const trace_internal_call_t cold =
-        trace_internal_make_cold_call(call.site, call.category, call.name, NULL, call.storage);
-    begun.scope = trace_internal_open_scope(&cold, begun.start);
-  }
+  const trace_internal_call_t cold =
+      trace_internal_make_cold_call(call.site, call.category, call.name, NULL, call.storage);
+  begun.scope = trace_internal_open_scope(&cold, begun.start);
   return begun;
 }
 
