@@ -18,8 +18,8 @@ use trace_format::kernel_object::{PROCESS_ARGUMENT, TYPE_THREAD};
 use trace_format::record::{Record, RecordHeader};
 use trace_format::refs::{StringRef, ThreadRef};
 use trace_format::scopes::{
-    DEEPER_ARGUMENT, END_ARGUMENT, Ending, HEADER_BYTES, LASTED_ARGUMENT, SCOPES_MAGIC, SCOPES_VERSION,
-    SLOT_BYTES, SLOTS, Slot, SlotWords, TRACK, field,
+    DEEPER_ARGUMENT, END_ARGUMENT, ENTRIES, Ending, HEADER_BYTES, LASTED_ARGUMENT, SCOPES_MAGIC,
+    SCOPES_VERSION, SLOT_BYTES, SLOTS, Slot, SlotWords, TRACK, field,
 };
 use trace_format::units::{Koid, ProcessKoid, ProviderId, ThreadKoid, Ticks, TicksPerSecond};
 use trace_reader::buffer::Source;
@@ -60,6 +60,8 @@ pub struct OpenScopes {
     scopes: Vec<OpenScope>,
     /// The names of threads.
     names: HashMap<u64, Vec<u8>>,
+    /// Threads have begun scopes for which there was no slot.
+    has_more: bool,
 }
 
 impl OpenScope {
@@ -104,7 +106,8 @@ impl OpenScopes {
                 slots.extend(slot_words(source, at, run)?);
             }
         }
-        let mut found = Self { process: header[field::PROCESS], ..Self::default() };
+        let (process, has_more) = (header[field::PROCESS], header[field::REFUSED] > 0);
+        let mut found = Self { process, has_more, ..Self::default() };
         if slots.is_empty() {
             return Ok(Some(found));
         }
@@ -205,13 +208,15 @@ impl OpenScopes {
             threads.iter().take(MAX_DESCRIBED).map(|scopes| self.thread(scopes, at, rate)).collect();
         let more = threads.len().saturating_sub(MAX_DESCRIBED);
         parts.extend((more > 0).then(|| format!("{more} more threads were in something")));
+        parts.extend(self.has_more.then(|| "what further threads were in is not known".to_owned()));
         parts.join("; ")
     }
 
     fn thread(&self, scopes: &[OpenScope], at: Ticks, rate: TicksPerSecond) -> String {
         let short =
             |name: &[u8]| String::from_utf8_lossy(&name[..name.len().min(MAX_NAME_BYTES)]).into_owned();
-        let mut path: Vec<String> = scopes.iter().map(|scope| short(&scope.name)).collect();
+        // A hostile program gives several slots to one thread.
+        let mut path: Vec<String> = scopes.iter().take(ENTRIES).map(|scope| short(&scope.name)).collect();
         let Some(innermost) = scopes.last() else { return String::new() };
         path.extend((innermost.deeper > 0).then(|| format!("{} more", innermost.deeper)));
         let thread = match self.names.get(&innermost.thread) {
@@ -400,7 +405,7 @@ mod tests {
     use crate::framing::ByteSink;
     use std::cell::{Cell, RefCell};
     use trace_format::buffer::BufferMode;
-    use trace_format::scopes::{ENTRIES, ENTRY_BYTES, OWNER_ENDED, OWNER_TRACKS, SCOPES_BYTES};
+    use trace_format::scopes::{ENTRY_BYTES, OWNER_ENDED, OWNER_TRACKS, SCOPES_BYTES};
     use trace_format::string::StringRecord;
     use trace_format::thread::ThreadRecord;
     use trace_reader::{Item, Reader};
@@ -609,6 +614,12 @@ mod tests {
             file.read().in_words(Ticks(2000), RATE),
             "thread 84 was in request > guilty for 1.4 us; thread 83 was in request > guilty for 1.3 us; \
              thread 82 was in request > guilty for 1.2 us; 2 more threads were in something"
+        );
+        let missing = File::new().slot(0, 71, &[(1000, 2)]);
+        missing.words.borrow_mut()[(1 << 17) + field::REFUSED] = 1;
+        assert_eq!(
+            missing.read().in_words(Ticks(2000), RATE),
+            "thread 71 was in request for 1.0 us; what further threads were in is not known"
         );
         assert_eq!(File::new().read().in_words(Ticks(2000), RATE), "");
         assert_eq!([999_999, 1_000_000, 10_000_000_000].map(in_words), ["1000.0 us", "1.0 ms", "10.0 s"]);

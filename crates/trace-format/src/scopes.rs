@@ -37,7 +37,7 @@ pub mod field {
     pub const RUN: usize = 2;
     /// Koid of the process.
     pub const PROCESS: usize = 3;
-    /// How often a scope began on a thread that found no slot.
+    /// How often in this run a scope began for which there was no slot.
     pub const REFUSED: usize = 4;
 }
 

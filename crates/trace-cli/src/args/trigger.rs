@@ -184,6 +184,9 @@ impl FromStr for OpenLimit {
         let expected =
             || "expected a time that no duration may be open for, such as 'open(app:frame)>100ms:stop'";
         let DurationLimit { selector, limit, comparison, .. } = parsed.map_err(|_| expected().to_owned())?;
+        if limit <= 0.0 {
+            return Err(format!("{}, above 0", expected()).into());
+        }
         Ok(Self { selector, limit, comparison })
     }
 }
@@ -276,9 +279,13 @@ mod tests {
         assert_eq!(trigger.to_string(), "open(app:frame) > 100ms:snapshot");
         let Condition::Open(limit) = trigger.condition else { panic!("{trigger}") };
         assert!(limit.selector.matches("app", "frame") && limit.limit == 1e8);
-        for text in
-            ["open(app:frame)<1s:stop", "open(frame)>1:stop", "open(gap(frame))>1s:stop", "open():stop"]
-        {
+        for text in [
+            "open(app:frame)<1s:stop",
+            "open(frame)>1:stop",
+            "open(gap(frame))>1s:stop",
+            "open():stop",
+            "open(a)>0s:stop",
+        ] {
             assert!(wrong(text).starts_with("expected a time that no duration may be open for"), "{text}");
         }
         assert!(wrong("max(a)>1s and lost==0:stop").starts_with("expected one limit, such as"));

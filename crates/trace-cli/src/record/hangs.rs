@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::time::Duration;
+use trace_format::scopes::ENTRIES;
 use trace_format::shown::Shown;
 use trace_protocol::controller::observer::FRAME_HEADER_BYTES;
 use trace_protocol::controller::{FrameKind, ObserveOptions};
@@ -113,7 +114,7 @@ pub fn begin(
 
 /// Which thread of which program is in what.
 fn message(limit: &OpenLimit, program: &str, name: &str, scopes: &[Open], open: &Open) -> String {
-    let path: Vec<&str> = scopes.iter().map(|scope| scope.name.as_str()).collect();
+    let path: Vec<&str> = scopes.iter().take(ENTRIES).map(|scope| scope.name.as_str()).collect();
     let thread = if name.is_empty() { open.thread.thread.to_string() } else { format!("{name:?}") };
     let pid = open.thread.process;
     let text = format!(

@@ -161,6 +161,7 @@ impl ScopePages {
     /// Another run begins: what is open counts no more. No thread is inside of an event.
     pub fn begin_run(&self) {
         self.limit.store(SLOTS, Ordering::Relaxed);
+        self.header(field::REFUSED).store(0, Ordering::Relaxed);
         for slot in 0..self.backed.load(Ordering::Relaxed) {
             if self.owner(slot).load(Ordering::Relaxed) & OWNER_TRACKS != 0 {
                 self.taken.fetch_sub(1, Ordering::Relaxed);
