@@ -1,6 +1,7 @@
 // Opens and ends scopes at random on four threads, prints what each has open, and dies:
 // `deep SEED kill|segfault|abort|overflow|jump|wait`. A line is the name of the thread, how many of its
-// scopes have ended, and those that are open.
+// scopes have ended, and those that are open. `deep 0 together`: threads that come to one site at once die
+// in it.
 #include <lib/trace-provider/start.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -155,12 +156,44 @@ static void* run(void* data) {
   return NULL;
 }
 
+enum { TOGETHER = 32 };
+
+static void* begin_together(void* data) {
+  prctl(PR_SET_NAME, (const char*)data, 0, 0, 0);
+  pthread_barrier_wait(&all_there);
+  TRACE_DURATION("deep", "one");
+  pthread_barrier_wait(&all_there);
+  for (;;) {
+    pause();
+  }
+  return NULL;
+}
+
+static void die_together(void) {
+  static char names[TOGETHER][16];
+  pthread_barrier_init(&all_there, NULL, TOGETHER + 1);
+  for (int i = 0; i < TOGETHER; ++i) {
+    pthread_t thread;
+    snprintf(names[i], sizeof names[i], "together-%d", i);
+    pthread_create(&thread, NULL, begin_together, names[i]);
+    printf("%s 0 one\n", names[i]);
+  }
+  pthread_barrier_wait(&all_there);
+  pthread_barrier_wait(&all_there);
+  puts("end");
+  fflush(stdout);
+  kill(getpid(), SIGKILL);
+}
+
 int main(int argc, char** argv) {
   if (argc < 3) {
     return 2;
   }
   how = argv[2];
   trace_provider_start();
+  if (strcmp(how, "together") == 0) {
+    die_together();
+  }
   pthread_barrier_init(&all_there, NULL, THREADS);
   for (int i = 0; i < THREADS; ++i) {
     logs[i].random = strtoull(argv[1], NULL, 10) + (uint64_t)i * 77;

@@ -19,6 +19,16 @@ fn what_was_open_at_a_death_is_what_the_program_says() {
         let flags = ["-O2", "-D_GNU_SOURCE", standard, "-Wno-infinite-recursion", "-pthread", "-x", language];
         native::program(compiler, &["deep.c"], &flags, &program);
         let program = program.to_str().expect("a path in UTF-8");
+        // A thread enlists the site, and the others come to it meanwhile.
+        for _ in 0..3 {
+            let output = sandbox.trace(["record", "--", program, "0", "together"]);
+            let expected = told(&String::from_utf8_lossy(&output.stdout));
+            assert_eq!(
+                recorded(&Archive::read(&sandbox.file("trace.fxt")), "open at death"),
+                expected,
+                "{compiler}"
+            );
+        }
         for seed in 0..deaths.div_ceil(compilers.len() as u64) {
             for (way, how) in ways.iter().enumerate() {
                 let mode = ["oneshot", "circular", "streaming"][(seed as usize + number + way) % 3];
