@@ -92,7 +92,9 @@ fn seed() -> String {
 fn random_traces() -> impl Iterator<Item = Trace> {
     let seed = seed();
     (0..traces()).map(move |number| {
-        let records = generator::trace(&mut Random::new(&seed, number));
+        // One in three.
+        let has_unended = number % 3 == 2;
+        let records = generator::trace(&mut Random::new(&seed, number), has_unended);
         Trace::new(format!("trace {number} of seed {seed:?}"), &records)
     })
 }

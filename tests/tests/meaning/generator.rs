@@ -49,8 +49,8 @@ struct Generator<'a> {
     records: Vec<Record>,
 }
 
-/// A trace.
-pub fn trace(random: &mut Random) -> Vec<Record> {
+/// A trace, with or without begins that say that they have no end.
+pub fn trace(random: &mut Random, unended: bool) -> Vec<Record> {
     let mut is = || random.below(2) == 0;
     let mut features = Features {
         pairs: is(),
@@ -62,7 +62,7 @@ pub fn trace(random: &mut Random) -> Vec<Record> {
         other_ends: is(),
         disorder: is(),
         polls: is(),
-        unended: is(),
+        unended,
     };
     if !(features.pairs || features.completes || features.operations) {
         features.pairs = true;
