@@ -43,10 +43,13 @@ impl ScopeBegun {
 
 /// Whether a scope that begins now on this thread may get a place, for a first look.
 pub(crate) fn may_open() -> bool {
+    may_have_pages() && !scope_pages::is_full(registry::current().refused_in())
+}
+
+/// Whether a trace may have pages for a scope that begins now, for a first look.
+fn may_have_pages() -> bool {
     // What a hook would say is not known yet.
-    !hook::is_wanted()
-        && (fork::is_undecided()
-            || scope_pages::are_there() && !scope_pages::is_full(registry::current().refused_in()))
+    (scope_pages::are_there() || fork::is_undecided()) && !hook::is_wanted()
 }
 
 /// A scope of a site begins for which the hot path has no place: the first one of the
@@ -57,9 +60,7 @@ pub(crate) fn open(site: &Site, start: u64) -> u64 {
     if !may_open() {
         return 0;
     }
-    if fork::is_undecided() {
-        fork::join_at_scope();
-    }
+    fork::join_at_scope();
     match registry::acquire() {
         Some(Acquired::Own(block)) => open_inside(block, site, start),
         Some(Acquired::Borrowed(block)) => {
@@ -70,16 +71,14 @@ pub(crate) fn open(site: &Site, start: u64) -> u64 {
     }
 }
 
-/// A scope of a site begins on a track. Where readers find it; none where they do not.
+/// A scope of a site begins on a track. Returns its place in the pages; none if no reader can find it.
 #[cold]
 #[inline(never)]
 pub(crate) fn open_on_track(site: &Site, start: u64, track: (&str, u64)) -> Option<TrackPlace> {
-    if !may_open() {
+    if !may_have_pages() {
         return None;
     }
-    if fork::is_undecided() {
-        fork::join_at_scope();
-    }
+    fork::join_at_scope();
     inside(|context, pages| {
         if site.load() & ON == 0 {
             return None;
@@ -91,7 +90,7 @@ pub(crate) fn open_on_track(site: &Site, start: u64, track: (&str, u64)) -> Opti
     })
 }
 
-/// It ends, and its record is written.
+/// A scope of a track ends whose record is written.
 #[cold]
 #[inline(never)]
 pub(crate) fn close_on_track(place: TrackPlace, start: u64) {

@@ -239,10 +239,10 @@ pub(crate) fn is_undecided() -> bool {
     matches!(CHILD.load(Ordering::Relaxed), NEW | JOINING)
 }
 
-/// At the begin of a scope in such a child: its record comes when it ends, which may be too late. Not in a
-/// handler of a signal, as at an event.
+/// At the begin of a scope: has such a child register, as at an event. The record of the scope comes when it
+/// ends, which may be too late. Not in a handler of a signal.
 pub(crate) fn join_at_scope() {
-    if !sys::is_in_handler() && (CHILD.load(Ordering::Acquire) != NEW || join().is_ok()) {
+    if is_undecided() && !sys::is_in_handler() && (CHILD.load(Ordering::Acquire) != NEW || join().is_ok()) {
         wait_for_other();
     }
 }

@@ -59,8 +59,6 @@ pub(crate) struct ScopePages {
     limit: AtomicU64,
     /// The present run. The header has it, too, which others could write to.
     run: AtomicU64,
-    /// How many slots have an owner that lives.
-    taken: AtomicU32,
     /// Not 0 when private memory is in the place of the pages, and the range may be another trace's.
     is_detached: AtomicU32,
 }
@@ -106,8 +104,7 @@ impl ScopePages {
         THERE.fetch_add(1, Ordering::Relaxed);
         let backed = if is_sparse { 0 } else { SLOTS };
         let [run, backed, limit] = [0, backed, SLOTS].map(AtomicU64::new);
-        let [taken, is_detached] = [const { AtomicU32::new(0) }; 2];
-        let pages = Self { range, base, backed, limit, run, taken, is_detached };
+        let pages = Self { range, base, backed, limit, run, is_detached: AtomicU32::new(0) };
         if !map(core::ptr::with_exposed_provenance_mut(base), SCOPES_BYTES as usize) {
             return None;
         }
@@ -164,7 +161,6 @@ impl ScopePages {
         self.header(field::REFUSED).store(0, Ordering::Relaxed);
         for slot in 0..self.backed.load(Ordering::Relaxed) {
             if self.owner(slot).load(Ordering::Relaxed) & OWNER_TRACKS != 0 {
-                self.taken.fetch_sub(1, Ordering::Relaxed);
                 self.owner(slot).store(0, Ordering::Relaxed);
             }
         }
@@ -179,25 +175,28 @@ impl ScopePages {
         ScopesRun::new(self.run.load(Ordering::Relaxed) as u32)
     }
 
-    /// Whether each slot has an owner, as far as there is memory for them.
-    fn are_full(&self) -> bool {
-        u64::from(self.taken.load(Ordering::SeqCst)) >= self.limit.load(Ordering::Relaxed)
-    }
-
     /// A thread's slot: its own, or a free one. None if there is none, or no memory for it.
     pub fn take(&self, thread: u64) -> Option<&'static OpenScopes> {
-        let Some(slot) = self.find_own(thread).or_else(|| self.take_free(thread)) else {
+        let found = self.find_own(thread).or_else(|| self.take_free(thread));
+        let Some(slot) = found.or_else(|| self.take_last(thread)) else {
             self.header(field::REFUSED).fetch_add(1, Ordering::Relaxed);
-            FULL.store(self.run().number(), Ordering::SeqCst);
-            // Either this sees the slot that is given back, or who gives it back sees that they were full.
-            if !self.are_full() {
-                FULL.store(0, Ordering::SeqCst);
-            }
             return None;
         };
         let scopes = self.scopes(slot);
         scopes.join(self.run());
         Some(scopes)
+    }
+
+    /// Looks once more after other threads are kept from looking. A slot that is given back meanwhile is found
+    /// here, or the thread that gives it back lets others look again.
+    fn take_last(&self, thread: u64) -> Option<u64> {
+        // Acquire: pairs with the Release in `leave`.
+        FULL.swap(self.run().number(), Ordering::AcqRel);
+        let found = self.take_free(thread);
+        if found.is_some() {
+            FULL.store(0, Ordering::Release);
+        }
+        found
     }
 
     fn find_own(&self, thread: u64) -> Option<u64> {
@@ -213,7 +212,7 @@ impl ScopePages {
                 return Some(slot);
             }
             if !self.back(backed) {
-                // Rather what a thread is in than what an ended one was in.
+                // The scopes of a thread that runs are worth more than those that an ended one has left.
                 return (0..backed).find(|slot| self.try_take_from(*slot, thread, |_| true));
             }
             looked_at = backed;
@@ -225,7 +224,8 @@ impl ScopePages {
         self.try_take_from(slot, thread, |scopes| !scopes.has_open(self.run()))
     }
 
-    /// Takes a slot that is free, or that of an ended thread if the function says so.
+    /// Takes a free slot. Takes the slot of an ended thread, too, if `may_take` returns true for what is open
+    /// there.
     fn try_take_from(&self, slot: u64, thread: u64, may_take: impl Fn(&OpenScopes) -> bool) -> bool {
         let owner = self.owner(slot);
         let found = owner.load(Ordering::Relaxed);
@@ -238,16 +238,14 @@ impl ScopePages {
         if owner.compare_exchange(found, first, Ordering::Acquire, Ordering::Relaxed).is_err() {
             return false;
         }
-        if found == 0 {
-            self.taken.fetch_add(1, Ordering::Relaxed);
-        } else {
+        if found != 0 {
             self.scopes(slot).clear();
             owner.store(thread, Ordering::Release);
         }
         true
     }
 
-    /// A scope of a track begins, inside of an event. Where; none if there is no entry left.
+    /// A scope of a track begins, inside of an event. Returns its place; none if there is no entry left.
     pub fn begin_on_track(&self, start: u64, references: u64) -> Option<TrackPlace> {
         let mut slots = 0;
         for slot in 0..self.backed.load(Ordering::Relaxed) {
@@ -263,10 +261,16 @@ impl ScopePages {
             self.header(field::REFUSED).fetch_add(1, Ordering::Relaxed);
             return None;
         };
-        (0..ENTRIES as u64).for_each(|entry| self.entry(slot, entry)[0].store(0, Ordering::Relaxed));
+        // Before other threads see the slot: this scope has the first entry.
+        for entry in 0..ENTRIES as u64 {
+            let (start, references) = if entry == 0 { (start, references) } else { (0, 0) };
+            let [entry_start, entry_references] = self.entry(slot, entry);
+            entry_references.store(references, Ordering::Relaxed);
+            entry_start.store(start, Ordering::Relaxed);
+        }
         self.word(HEADER_BYTES + slot * SLOT_BYTES + 8).store(self.run().word() | ROOM, Ordering::Relaxed);
         self.owner(slot).store(OWNER_TRACKS, Ordering::Release);
-        self.try_begin_on_track(slot, start, references)
+        Some(TrackPlace { run: self.run(), slot, entry: 0 })
     }
 
     fn try_begin_on_track(&self, slot: u64, start: u64, references: u64) -> Option<TrackPlace> {
@@ -306,11 +310,11 @@ impl ScopePages {
             owner.fetch_or(OWNER_ENDED, Ordering::Release);
         } else {
             scopes.clear();
-            self.taken.fetch_sub(1, Ordering::SeqCst);
-            // Release: pairs with the Acquire in `try_take`.
+            // Release: pairs with the Acquire in `try_take_from`.
             owner.store(0, Ordering::Release);
-            FULL.store(0, Ordering::SeqCst);
         }
+        // Other threads may take it, in each case. Release: pairs with the Acquire in `take_last`.
+        FULL.store(0, Ordering::Release);
     }
 
     /// Makes every later store go to private memory of this process, in place, once.

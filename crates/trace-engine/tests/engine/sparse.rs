@@ -11,7 +11,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
 use trace_engine::{
-    BufferMode, Config, Disposition, Region, Scope, Track, duration, engine, instant, track_duration,
+    BufferMode, Config, Disposition, Region, Scope, Site, Track, duration, engine, ffi, instant,
+    track_duration,
 };
 use trace_format::buffer::{CHUNK_BYTES, Layout};
 use trace_format::scopes::{HEADER_BYTES, SCOPES_BYTES, SLOT_BYTES, SLOTS, Slot, field};
@@ -227,10 +228,10 @@ fn start_in_file(vmo: &zx_sim::Vmo, mode: BufferMode) -> Trace {
     let pages = BYTES as u64..BYTES as u64 + SCOPES_BYTES;
     // SAFETY: memory of the engine's, as `with_scopes` says.
     let map = move |memory, _| unsafe { zx_sim::map_over(&own, memory, pages) };
+    let map = Box::new(map);
     // SAFETY: a mapping of so many bytes that its owner keeps, and that nothing refers to; neither does
     // anything refer to the pages.
-    let region =
-        unsafe { Region::from_sparse_mapping(base, length, Box::new(mapping)).with_scopes(Box::new(map)) };
+    let region = unsafe { Region::from_sparse_mapping(base, length, Box::new(mapping)).with_scopes(map) };
     Trace::start_on(region, Memory::Shared(vmo.duplicate().unwrap()), mode, &[])
 }
 
@@ -324,6 +325,62 @@ fn a_full_file_system_costs_open_scopes_and_not_the_program() {
         ends.wait();
     });
     assert_eq!(trace.stop().events.len() as u64, THREADS);
+}
+
+/// Where all slots are taken, a thread has none until another one ends, with all of its scopes ended or not.
+//= docs/buffer.md#open-scopes
+#[test]
+fn a_thread_takes_the_slot_of_one_that_has_ended() {
+    let site = Site::leaked("cat", "left", &[]);
+    let file = tempfile::tempdir().unwrap();
+    let vmo = sparse_file(file.path(), BufferMode::Oneshot);
+    let trace = start_in_file(&vmo, BufferMode::Oneshot);
+    let has_slot = || {
+        // SAFETY: it has no preconditions.
+        let thread = unsafe { libc::gettid() } as u64;
+        (0..SLOTS).any(|slot| word_at(&vmo, BYTES as u64 + HEADER_BYTES + slot * SLOT_BYTES) == thread)
+    };
+    for leaves_one_open in [false, true] {
+        let [has_begun, first_ends, ends] = [SLOTS as usize + 1, 2, SLOTS as usize].map(Barrier::new);
+        let (first_has_ended, found) = (Barrier::new(2), Mutex::new(Vec::new()));
+        std::thread::scope(|scope| {
+            let first = scope.spawn(|| {
+                {
+                    duration!("cat", "held");
+                    has_begun.wait();
+                    first_ends.wait();
+                }
+                if leaves_one_open {
+                    let _ = ffi::open_scope(site, trace_engine::now().0);
+                }
+            });
+            for _ in 1..SLOTS {
+                scope.spawn(|| {
+                    duration!("cat", "held");
+                    has_begun.wait();
+                    ends.wait();
+                });
+            }
+            scope.spawn(|| {
+                has_begun.wait();
+                {
+                    duration!("cat", "refused");
+                    found.lock().unwrap().push(has_slot());
+                }
+                first_ends.wait();
+                first_has_ended.wait();
+                {
+                    duration!("cat", "late");
+                    found.lock().unwrap().push(has_slot());
+                }
+                ends.wait();
+            });
+            first.join().unwrap();
+            first_has_ended.wait();
+        });
+        assert_eq!(*found.lock().unwrap(), [false, true], "left open: {leaves_one_open}");
+    }
+    assert_eq!(trace.stop().events.len() as u64, 2 * (SLOTS + 2));
 }
 
 /// Scopes of tracks, which threads end in any order: names and tracks of those that are open.
