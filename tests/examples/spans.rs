@@ -252,37 +252,38 @@ fn logs(provider: TraceProvider) {
 
 fn fork() {
     info!("in the parent");
-    // SAFETY: the child only records, and ends.
-    match unsafe { libc::fork() } {
-        0 => {
-            info_span!("in the child").in_scope(|| info!("child's"));
-            // SAFETY: ends the child at once.
-            unsafe { libc::_exit(0) };
-        }
-        child => {
-            let mut status = -1;
-            // SAFETY: waits for our own child and fills `status`.
-            assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
-            assert_eq!(status, 0);
-        }
-    }
+    let status = in_child(|| {
+        info_span!("in the child").in_scope(|| info!("child's"));
+        // SAFETY: ends the child at once.
+        unsafe { libc::_exit(0) };
+    });
+    assert_eq!(status, 0);
     info!("in the parent again");
 }
 
 /// A child dies in its first scopes, and nothing else is recorded.
 fn dying_child() {
+    let status = in_child(|| {
+        duration!("app", "request");
+        duration!("app", "guilty");
+        std::process::abort();
+    });
+    assert!(libc::WIFSIGNALED(status), "{status}");
+}
+
+/// Calls a function that ends the process in a forked child. The status with which the child ended.
+fn in_child(call: impl FnOnce()) -> i32 {
     // SAFETY: the child only records, and ends.
     match unsafe { libc::fork() } {
         0 => {
-            duration!("app", "request");
-            duration!("app", "guilty");
-            std::process::abort();
+            call();
+            unreachable!("the child has ended")
         }
         child => {
             let mut status = -1;
             // SAFETY: waits for our own child and fills `status`.
             assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
-            assert!(libc::WIFSIGNALED(status), "{status}");
+            status
         }
     }
 }

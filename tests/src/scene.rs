@@ -310,6 +310,12 @@ pub fn is_dead(pid: u32) -> bool {
     stat.is_empty() || is_zombie() && threads() <= 1
 }
 
+/// What a program printed on stdout.
+#[must_use]
+pub fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
 /// What a program said on stderr.
 #[must_use]
 pub fn stderr(output: &Output) -> String {

@@ -27,7 +27,7 @@ const MAX_WAITING: usize = (64 << 20) / size_of::<Root<()>>();
 const MAX_WAITING_OF_THREAD: usize = 8192;
 const MIN_WAITING_OF_THREAD: usize = 32;
 /// Begins of which the trace says why they have no end.
-const MAX_UNENDED: usize = 1_000_000;
+const MAX_UNENDED_BYTES: usize = 32 << 20;
 /// So many of them become one when there are too many.
 const MERGED: usize = 2;
 /// Where it stands that a duration that is sorted is a poll.
@@ -166,7 +166,7 @@ impl<'a> Spans<'a> {
             waiting_of_thread: MAX_WAITING_OF_THREAD,
             processes: HashMap::default(),
             pairing: Pairing::default(),
-            unended: Unended::new(MAX_UNENDED, usize::MAX),
+            unended: Unended::new(MAX_UNENDED_BYTES),
             late: None,
             nesting: None,
             beside: Vec::new(),
@@ -208,7 +208,7 @@ impl<'a> Spans<'a> {
 
     /// Begins that were left out because too many spans were open.
     pub const fn refused(&self) -> u64 {
-        self.pairing.refused()
+        self.pairing.refused() + self.unended.refused()
     }
 
     /// Ends without a begin.

@@ -5,6 +5,8 @@
 //! were the same before, between and after; names come from the definitions of the buffer.
 //= docs/buffer.md#open-scopes
 
+mod in_words;
+
 use crate::framing;
 use crate::session_info::{argument, inline, object, record, text};
 use std::collections::{HashMap, HashSet};
@@ -18,18 +20,14 @@ use trace_format::kernel_object::{PROCESS_ARGUMENT, TYPE_THREAD};
 use trace_format::record::{Record, RecordHeader};
 use trace_format::refs::{StringRef, ThreadRef};
 use trace_format::scopes::{
-    DEEPER_ARGUMENT, END_ARGUMENT, ENTRIES, Ending, HEADER_BYTES, LASTED_ARGUMENT, SCOPES_MAGIC,
-    SCOPES_VERSION, SLOT_BYTES, SLOTS, Slot, SlotWords, TRACK, field,
+    DEEPER_ARGUMENT, END_ARGUMENT, Ending, HEADER_BYTES, LASTED_ARGUMENT, SCOPES_MAGIC, SCOPES_VERSION,
+    SLOT_BYTES, SLOTS, Slot, SlotWords, field,
 };
 use trace_format::units::{Koid, ProcessKoid, ProviderId, ThreadKoid, Ticks, TicksPerSecond};
 use trace_reader::buffer::Source;
 
 /// Stands for a name that has no definition.
 const UNKNOWN: &str = "(unknown)";
-/// Threads that are described in words.
-const MAX_DESCRIBED: usize = 3;
-/// Bytes of a name in words.
-const MAX_NAME_BYTES: usize = 100;
 /// Bytes of categories and names together: others are unknown.
 const MAX_TEXT_BYTES: usize = 1 << 20;
 /// How often a slot is read that changes meanwhile.
@@ -42,9 +40,9 @@ pub struct OpenScope {
     pub thread: u64,
     /// When it began.
     pub start: Ticks,
-    /// Its category, with whatever bytes the program has put there.
+    /// Its category, not validated: any bytes.
     pub category: Vec<u8>,
-    /// Its name, with whatever bytes the program has put there.
+    /// Its name, not validated: any bytes.
     pub name: Vec<u8>,
     /// The thread has ended.
     pub is_ended: bool,
@@ -62,6 +60,8 @@ pub struct OpenScopes {
     names: HashMap<u64, Vec<u8>>,
     /// Threads have begun scopes for which there was no slot.
     has_more: bool,
+    /// The indices of the threads, by which events of the buffer refer to them.
+    indices: Vec<(u8, u64)>,
 }
 
 impl OpenScope {
@@ -141,7 +141,7 @@ impl OpenScopes {
             }
         }
         found.scopes.sort_by_key(OpenScope::key);
-        found.names = durable.names;
+        (found.names, found.indices) = (durable.names, durable.indices);
         Ok(Some(found))
     }
 
@@ -151,7 +151,7 @@ impl OpenScopes {
         self.scopes.is_empty()
     }
 
-    /// The name of a thread, with whatever bytes the program has put there.
+    /// The name of a thread, not validated: any bytes.
     #[must_use]
     pub fn thread_name(&self, thread: u64) -> Option<&[u8]> {
         self.names.get(&thread).map(Vec::as_slice)
@@ -178,6 +178,12 @@ impl OpenScopes {
         self.write(Ending::Snapshot, at, rate, out);
     }
 
+    /// The indices and koids of the threads that events refer to by an index.
+    #[must_use]
+    pub fn defined_threads(&self) -> &[(u8, u64)] {
+        &self.indices
+    }
+
     /// When the last of them began.
     #[must_use]
     pub fn latest(&self) -> Ticks {
@@ -195,37 +201,6 @@ impl OpenScopes {
         if let Ok(place) = self.scopes.binary_search_by_key(&(thread, start), OpenScope::key) {
             self.scopes.remove(place);
         }
-    }
-
-    /// What the threads are in at a time, in words: the one first whose innermost scope has lasted longest.
-    /// Empty if they are in nothing. Names are not escaped.
-    #[must_use]
-    pub fn in_words(&self, at: Ticks, rate: TicksPerSecond) -> String {
-        let by_thread = self.scopes.chunk_by(|one, other| one.thread == other.thread);
-        let mut threads: Vec<&[OpenScope]> = by_thread.filter(|scopes| !scopes[0].is_ended).collect();
-        threads.sort_by_key(|scopes| scopes.last().map(|innermost| innermost.start.0));
-        let mut parts: Vec<String> =
-            threads.iter().take(MAX_DESCRIBED).map(|scopes| self.thread(scopes, at, rate)).collect();
-        let more = threads.len().saturating_sub(MAX_DESCRIBED);
-        parts.extend((more > 0).then(|| format!("{more} more threads were in something")));
-        parts.extend(self.has_more.then(|| "what further threads were in is not known".to_owned()));
-        parts.join("; ")
-    }
-
-    fn thread(&self, scopes: &[OpenScope], at: Ticks, rate: TicksPerSecond) -> String {
-        let short =
-            |name: &[u8]| String::from_utf8_lossy(&name[..name.len().min(MAX_NAME_BYTES)]).into_owned();
-        // A hostile program gives several slots to one thread.
-        let mut path: Vec<String> = scopes.iter().take(ENTRIES).map(|scope| short(&scope.name)).collect();
-        let Some(innermost) = scopes.last() else { return String::new() };
-        path.extend((innermost.deeper > 0).then(|| format!("{} more", innermost.deeper)));
-        let thread = match self.names.get(&innermost.thread) {
-            Some(name) => format!("{:?}", short(name)),
-            None => innermost.thread.to_string(),
-        };
-        let what = if innermost.thread & TRACK == 0 { "thread" } else { "track" };
-        let nanos = Ticks(at.0.saturating_sub(innermost.start.0)).to_nanos(rate).0;
-        format!("{what} {thread} was in {} for {}", path.join(" > "), in_words(nanos))
     }
 
     /// Appends a begin for each, which says why there is no end, and how long it has lasted at a time.
@@ -273,16 +248,6 @@ impl SharedScopes {
     pub fn with<R>(&self, call: impl FnOnce(&mut OpenScopes) -> R) -> R {
         call(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
-}
-
-/// A time in a unit that suits it.
-fn in_words(nanos: u64) -> String {
-    let (value, unit) = match nanos {
-        0..1_000_000 => (nanos as f64 / 1e3, "us"),
-        1_000_000..10_000_000_000 => (nanos as f64 / 1e6, "ms"),
-        _ => (nanos as f64 / 1e9, "s"),
-    };
-    format!("{value:.1} {unit}")
 }
 
 /// Words of the file; zeros where it ends.
@@ -343,6 +308,7 @@ fn track_words(source: &impl Source, at: u64, mut first: SlotWords) -> io::Resul
 struct Durable {
     strings: HashMap<u16, Vec<u8>>,
     names: HashMap<u64, Vec<u8>>,
+    indices: Vec<(u8, u64)>,
 }
 
 /// The definitions that slots need: a buffer may have many, and is looked at ten times a second while a scope
@@ -388,6 +354,9 @@ impl Durable {
                         found.names.insert(object.koid.0, name.to_vec());
                     }
                 }
+                Ok(Record::Thread(thread)) if wanted.threads.contains(&thread.thread.0.0) => {
+                    found.indices.push((thread.index, thread.thread.0.0));
+                }
                 _ => {}
             }
         }
@@ -405,18 +374,18 @@ mod tests {
     use crate::framing::ByteSink;
     use std::cell::{Cell, RefCell};
     use trace_format::buffer::BufferMode;
-    use trace_format::scopes::{ENTRY_BYTES, OWNER_ENDED, OWNER_TRACKS, SCOPES_BYTES};
+    use trace_format::scopes::{ENTRIES, ENTRY_BYTES, OWNER_ENDED, OWNER_TRACKS, SCOPES_BYTES, TRACK};
     use trace_format::string::StringRecord;
     use trace_format::thread::ThreadRecord;
     use trace_reader::{Item, Reader};
 
     const RUN: u64 = 3;
-    const RATE: TicksPerSecond = TicksPerSecond(std::num::NonZeroU64::new(1_000_000_000).unwrap());
+    pub const RATE: TicksPerSecond = TicksPerSecond(std::num::NonZeroU64::new(1_000_000_000).unwrap());
 
     /// A buffer with pages, which may change while it is read.
-    struct File {
-        words: RefCell<Vec<u64>>,
-        layout: Layout,
+    pub struct File {
+        pub words: RefCell<Vec<u64>>,
+        pub layout: Layout,
         reads: Cell<usize>,
         change: Option<fn(&mut [u64], usize)>,
     }
@@ -438,7 +407,7 @@ mod tests {
     }
 
     impl File {
-        fn new() -> Self {
+        pub fn new() -> Self {
             let layout = Layout::new(1 << 20, BufferMode::Oneshot).unwrap();
             let mut words = vec![0; (layout.total_bytes + SCOPES_BYTES) as usize / 8];
             let mut durable = Vec::new();
@@ -457,7 +426,7 @@ mod tests {
             Self { words: RefCell::new(words), layout, reads: Cell::new(0), change: None }
         }
 
-        fn slot(self, number: usize, owner: u64, entries: &[(u64, u16)]) -> Self {
+        pub fn slot(self, number: usize, owner: u64, entries: &[(u64, u16)]) -> Self {
             let start = (self.layout.total_bytes + HEADER_BYTES) as usize / 8 + number * 64;
             let mut words = self.words.borrow_mut();
             let slot = &mut words[start..start + 64];
@@ -471,7 +440,7 @@ mod tests {
             self
         }
 
-        fn read(&self) -> OpenScopes {
+        pub fn read(&self) -> OpenScopes {
             OpenScopes::read(self, &self.layout)
         }
     }
@@ -485,6 +454,7 @@ mod tests {
     #[test]
     fn what_threads_have_open_is_read_with_its_names() {
         let file = File::new().slot(0, 71, &[(100, 2), (200, 3)]).slot(9, 72, &[(150, 9)]);
+        assert_eq!(file.read().defined_threads(), [(1, 71)]);
         let expected = [(71, 100, "request"), (71, 200, "guilty"), (72, 150, "(unknown)")];
         let expected: Vec<_> =
             expected.into_iter().map(|(thread, start, name)| (thread, start, name.to_owned())).collect();
@@ -602,26 +572,5 @@ mod tests {
             open.in_words(Ticks(20_400_200), RATE),
             "thread 71 was in request > guilty > 2 more for 20.4 ms"
         );
-    }
-
-    #[test]
-    fn the_thread_that_is_longest_in_its_innermost_scope_comes_first() {
-        let file = File::new();
-        let file = (0..5_u64).fold(file, |file, number| {
-            file.slot(number as usize, 80 + number, &[(10, 2), (1000 - number * 100, 3)])
-        });
-        assert_eq!(
-            file.read().in_words(Ticks(2000), RATE),
-            "thread 84 was in request > guilty for 1.4 us; thread 83 was in request > guilty for 1.3 us; \
-             thread 82 was in request > guilty for 1.2 us; 2 more threads were in something"
-        );
-        let missing = File::new().slot(0, 71, &[(1000, 2)]);
-        missing.words.borrow_mut()[(1 << 17) + field::REFUSED] = 1;
-        assert_eq!(
-            missing.read().in_words(Ticks(2000), RATE),
-            "thread 71 was in request for 1.0 us; what further threads were in is not known"
-        );
-        assert_eq!(File::new().read().in_words(Ticks(2000), RATE), "");
-        assert_eq!([999_999, 1_000_000, 10_000_000_000].map(in_words), ["1000.0 us", "1.0 ms", "10.0 s"]);
     }
 }

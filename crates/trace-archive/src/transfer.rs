@@ -81,10 +81,10 @@ pub struct ProviderBuffer {
     pub may_be_blank: bool,
     /// What is known of its program, if the archive is to report it.
     pub program: Option<ProgramInfo>,
-    /// Up to when what is open has lasted; up to the last event if that is not known.
+    /// The time up to which open scopes have lasted; the last event if it is not known.
     pub open_until: Option<Ticks>,
-    /// Why scopes have no end that are open when all of the buffer is read; none if the program goes on in
-    /// another buffer.
+    /// The reason for scopes that are still open when all of the buffer is read; none if the program has
+    /// moved to another buffer.
     pub ending: Option<Ending>,
 }
 
@@ -249,6 +249,12 @@ impl Progress {
     }
 }
 
+/// The time up to which open scopes have lasted, those of a buffer and those from an earlier one.
+fn open_until(known: Option<Ticks>, open: &OpenScopes, handed_over: &SharedScopes, seen: &Seen) -> Ticks {
+    let begun = || open.latest().max(handed_over.with(|handed_over| handed_over.latest()));
+    known.unwrap_or_else(|| begun().max(seen.latest()))
+}
+
 /// A transfer under way.
 pub struct Transfer {
     buffer: ProviderBuffer,
@@ -262,8 +268,6 @@ pub struct Transfer {
     problem: String,
     /// What is open, as far as no record of it was seen.
     open: OpenScopes,
-    /// Up to when it has lasted.
-    open_until: Ticks,
 }
 
 impl Transfer {
@@ -283,6 +287,7 @@ impl Transfer {
             && let (Some(source), Ok(layout)) = (&progress.source, Layout::new(buffer.size, mode))
         {
             open = OpenScopes::read(source, &layout);
+            progress.seen.define(open.defined_threads());
         }
         let begun = match (&mut progress.reader, &progress.source) {
             (Some(reader), _) => reader.begin(part),
@@ -306,16 +311,8 @@ impl Transfer {
         let seen_before = is_rest.then(|| progress.reader.as_ref().map_or(0, seen));
         // Records written meanwhile are in a tally and were not read, or the other way round.
         let adds_up = buffer.is_accounted && part == BufferPart::Rest(Activity::Quiet);
-        let mut transfer = Self {
-            buffer,
-            progress,
-            adds_up,
-            is_begun: false,
-            seen_before,
-            problem: String::new(),
-            open,
-            open_until: Ticks(0),
-        };
+        let mut transfer =
+            Self { buffer, progress, adds_up, is_begun: false, seen_before, problem: String::new(), open };
         match begun {
             Ok(()) => {}
             Err(BufferError::Header(HeaderError::Magic { found: 0 })) if transfer.buffer.may_be_blank => {}
@@ -358,10 +355,8 @@ impl Transfer {
                 });
             });
             if !goes_on {
-                let latest = progress.handed_over.with(|open| open.latest());
-                let latest = latest.max(self.open.latest()).max(progress.seen.latest());
-                let at = self.buffer.open_until.unwrap_or(latest);
-                self.open_until = at;
+                let at =
+                    open_until(self.buffer.open_until, &self.open, &progress.handed_over, &progress.seen);
                 if let (Some(ending), true) = (self.buffer.ending, self.seen_before.is_some()) {
                     let rate = self.buffer.rate;
                     let mut count = progress.handed_over.with(|open| open.write(ending, at, rate, out));
@@ -396,7 +391,7 @@ impl Transfer {
                 if let (Some(ending), true) = (self.buffer.ending, is_over && progress.seen.has_begins()) {
                     let process = self.buffer.program.as_ref().map(|program| program.process);
                     let process = process.unwrap_or(progress.seen.process());
-                    // Of what is behind earlier records it may not be known.
+                    // Earlier records, which are in the archive already, may have said it.
                     if process != Koid(0) {
                         program_info::parted(self.buffer.id, process, ending, at, out);
                     }
@@ -444,11 +439,20 @@ impl Transfer {
 
     /// The findings, and the state that the next transfer resumes from. The caller fills in the provider and
     /// its disposition.
-    pub fn into_stats(self) -> (ProviderStats, Progress) {
+    pub fn into_stats(mut self) -> (ProviderStats, Progress) {
         let mut progress = self.progress;
         let open_scopes = match self.buffer.ending {
             Some(Ending::Death) => {
-                let at = self.open_until;
+                let at =
+                    open_until(self.buffer.open_until, &self.open, &progress.handed_over, &progress.seen);
+                // Among lost records may be ends.
+                if let (0, Some(source), Ok(layout)) = (
+                    progress.losses.dropped(),
+                    &progress.source,
+                    Layout::new(self.buffer.size, self.buffer.mode.into()),
+                ) {
+                    self.open.add_begun(source, &layout, &progress.seen);
+                }
                 let in_words = |open: &OpenScopes| open.in_words(at, self.buffer.rate);
                 let both = [in_words(&self.open), progress.handed_over.with(|open| in_words(open))];
                 both.into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>().join("; ")

@@ -14,8 +14,6 @@ use trace_reader::{Event, Thread, ThreadNumbers, Time};
 
 /// The bytes of what belongs to begins that have no end so far: of durations, and of operations.
 const MAX_OPEN_BYTES: usize = 8 << 20;
-/// Begins that say that they have no end.
-const MAX_UNENDED: usize = 100_000;
 /// The remark about begins beyond those that may be open.
 const TOO_MANY: &str = "begins of slices beyond 500 000 or 8 MiB that are open";
 /// Threads that are distinguished.
@@ -242,8 +240,9 @@ impl OddSlices {
             }
             Ok(())
         })?;
+        let refused = pairs.unended.refused();
         pairs.end_all();
-        let Pairs { lanes, pairing, refused, .. } = pairs;
+        let Pairs { lanes, pairing, .. } = pairs;
         // Whether what is open on a lane is a slice.
         let mut are_slices: HashMap<Lane, Vec<bool>, RandomState> = HashMap::default();
         let left_out = lanes.finish(|step| {
@@ -282,8 +281,6 @@ struct Pairs {
     lanes: Lanes,
     pairing: Pairing<Begun>,
     unended: Unended<u64, Begun>,
-    /// Begins without an end for which there was no room.
-    refused: u64,
     record: u64,
     bytes: Vec<u8>,
 }
@@ -291,8 +288,8 @@ struct Pairs {
 impl Default for Pairs {
     fn default() -> Self {
         let pairing = Pairing::default().with_bytes(MAX_OPEN_BYTES);
-        let unended = Unended::new(MAX_UNENDED, MAX_OPEN_BYTES);
-        Self { lanes: Lanes::default(), pairing, unended, refused: 0, record: 0, bytes: Vec::new() }
+        let unended = Unended::new(MAX_OPEN_BYTES);
+        Self { lanes: Lanes::default(), pairing, unended, record: 0, bytes: Vec::new() }
     }
 }
 
@@ -332,7 +329,7 @@ impl Pairs {
         self.record += 1;
         let record = BEHIND_ALL + self.record;
         let begun = Begun { at, thread, record, is_pair: false, bytes: bytes.to_vec() };
-        self.refused += u64::from(!self.unended.begin(thread, at, begun));
+        self.unended.begin(thread, at, begun);
     }
 
     fn end(&mut self, thread: u64, at: u64, bytes: &[u8]) {
@@ -351,7 +348,8 @@ impl Pairs {
     /// Ends what has no end, the innermost first.
     fn end_all(&mut self) {
         let mut open: Vec<Begun> = self.pairing.take_threads().map(|(_, begun)| begun).collect();
-        open.extend(self.unended.take());
+        let unended = std::mem::replace(&mut self.unended, Unended::new(0));
+        open.extend(unended.into_rest());
         open.sort_unstable_by_key(|begun| (begun.thread, begun.at, begun.record));
         for begun in open.into_iter().rev() {
             self.record += 1;

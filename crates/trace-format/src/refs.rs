@@ -6,7 +6,8 @@ use crate::units::{ProcessKoid, StringIndex, ThreadIndex, ThreadKoid, Words};
 
 /// Longest string that is written, in bytes. Readers accept up to 32 767.
 pub const MAX_STRING_BYTES: usize = 32_000;
-pub(crate) const INLINE: u16 = 0x8000;
+/// In the 16 bits of a reference to an inline string, beside its length.
+pub const INLINE: u16 = 0x8000;
 
 /// A reference to a string. Strings are bytes: UTF-8 by convention.
 //= docs/format.md#string-references

@@ -1,20 +1,20 @@
-//! What the manager says of programs whose spans have begun and not ended.
+//! The reasons that the manager gives for spans without an end.
 
-use std::collections::HashMap;
-use trace_reader::item::{Ending, Koid, Ticks, TicksPerSecond};
+use std::collections::BTreeMap;
+use trace_reader::item::{Ending, Koid, TicksPerSecond};
 use trace_reader::{Item, MANAGER, Resolved};
 
 /// Remarks at most: an archive has one for each program and run.
 const MAX_REMARKS: usize = 65_536;
 
-/// When the recording of each program was over, and why: the reason of all its spans that have no end.
+/// For each program, the times up to which its spans are recorded, with the reason for those that have no
+/// end.
 //= docs/protocol.md#provider-descriptions
 #[derive(Debug, Default)]
 pub struct Partings {
     rate: Option<TicksPerSecond>,
-    count: usize,
-    /// By process, in the order of the archive.
-    by_process: HashMap<Koid, Vec<(Ticks, Ending)>>,
+    /// By process and time, in nanoseconds.
+    remarks: BTreeMap<(Koid, u64), Ending>,
 }
 
 impl Partings {
@@ -27,26 +27,46 @@ impl Partings {
     }
 
     fn note_remark(&mut self, item: &Item<'_>) {
-        match item {
-            Item::Initialization { rate } => self.rate = Some(*rate),
-            item => {
-                if let Some((process, at, ending)) = item.parting().filter(|_| self.count < MAX_REMARKS) {
-                    self.by_process.entry(process).or_default().push((at, ending));
-                    self.count += 1;
-                }
-            }
+        if let Item::Initialization { rate } = item {
+            self.rate = Some(*rate);
+        } else if let (Some((process, at, ending)), Some(rate)) = (item.parting(), self.rate)
+            && self.remarks.len() < MAX_REMARKS
+        {
+            self.remarks.insert((process, at.to_nanos(rate).0), ending);
         }
     }
 
-    /// Why a span of a process has no end that began at a time, and how long it had lasted by then; both in
-    /// nanoseconds.
+    /// The reason for a span of a process that has no end, and how long the span had lasted. It is that of
+    /// the run in which the span began. Times are nanoseconds.
     #[must_use]
     pub fn of(&self, process: Koid, begin: u64) -> Option<(Ending, u64)> {
-        let rate = self.rate?;
-        let remarks = self.by_process.get(&process)?.iter();
-        let mut remarks = remarks.map(|(at, ending)| (*ending, at.to_nanos(rate).0));
-        // That of the run in which it began.
-        let (ending, at) = remarks.find(|(_, at)| *at >= begin)?;
-        Some((ending, at - begin))
+        let run = (process, begin)..=(process, u64::MAX);
+        let ((_, at), ending) = self.remarks.range(run).next()?;
+        Some((*ending, at - begin))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::num::NonZeroU64;
+    use trace_reader::item::Ticks;
+
+    /// Two runs of one program, and one of another, of a clock with two ticks for a nanosecond.
+    #[test]
+    fn a_span_has_the_reason_of_its_run() {
+        let mut partings = Partings::default();
+        let rate = TicksPerSecond(NonZeroU64::new(2_000_000_000).unwrap());
+        partings.note_remark(&Item::Initialization { rate });
+        for (process, at, ending) in
+            [(7, 20, Ending::Stop), (7, 60, Ending::Death), (8, 200, Ending::Snapshot)]
+        {
+            let at = Ticks(at).to_nanos(rate).0;
+            partings.remarks.insert((Koid(process), at), ending);
+        }
+        let of = |process, begin| partings.of(Koid(process), begin);
+        assert_eq!((of(7, 4), of(7, 10)), (Some((Ending::Stop, 6)), Some((Ending::Stop, 0))));
+        assert_eq!((of(7, 11), of(7, 31)), (Some((Ending::Death, 19)), None));
+        assert_eq!((of(8, 1), of(9, 1), of(6, 1)), (Some((Ending::Snapshot, 99)), None, None));
     }
 }

@@ -182,8 +182,8 @@ impl Generator<'_> {
         self.push(self.at(begin), thread, category, name, kind);
     }
 
-    /// A begin that says that it has no end. Some come behind everything else, as those of a program that was
-    /// killed, and some of these before a record of the same slice.
+    /// A begin that says that it has no end. One in three is followed by the complete record of the same
+    /// slice.
     fn unended(&mut self) {
         let (at, thread, category, name) =
             (self.any_time(), self.thread(), self.category(), self.pick(&SLICES));

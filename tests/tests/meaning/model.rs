@@ -84,8 +84,8 @@ impl Meaning {
         wanted
     }
 
-    /// Begins that say that they have no end count no more where a later record of the thread is that of the
-    /// same slice, or says the same again.
+    /// The records without the begins of slices that a later record replaces. A begin that says that it has
+    /// no end is replaced by a complete record of the same thread and time, and by another such begin.
     fn without_void(&self) -> Vec<Record> {
         let is_void = |(place, record): (usize, &Record)| {
             let is_same = |later: &Record| {
@@ -125,7 +125,7 @@ impl Meaning {
             }
             let (end, ended) = match kind {
                 Kind::Complete { end } | Kind::Poll { end, .. } => (Some(end), None),
-                // No end is that of a begin that says that it has none.
+                // A later end closes another begin than this one.
                 Kind::Open => (None, None),
                 _ => (None, Some(usize::MAX)),
             };

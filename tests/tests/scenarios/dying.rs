@@ -3,12 +3,11 @@
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::process::Output;
 use trace_tests::build::program;
 use trace_tests::deep::{Done, recorded, told};
 use trace_tests::requirement::MemoryGroup;
 use trace_tests::sandbox::{Process, kill};
-use trace_tests::scene::{Scene, stderr, wait_for_death};
+use trace_tests::scene::{Scene, stderr, stdout, wait_for_death};
 use trace_tests::{Archive, Requirement, Sandbox, wait_for};
 
 const DEATH: &str = "open at death";
@@ -201,10 +200,6 @@ fn what_is_open_when_a_recording_goes_on_in_another_buffer_is_there_once() {
     }
 }
 
-fn stdout(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
 /// What has begun and not ended, by name, with the reason.
 fn open_slices(sandbox: &Sandbox, file: &str) -> Vec<String> {
     let sql = "SELECT name, kind, end_reason, \
@@ -227,6 +222,8 @@ fn spans_without_an_end_have_the_reason_of_their_program() {
     let output = sandbox.trace(["record", "-o", "death.fxt", "--", path("spans"), "open", "abort"]);
     assert_eq!(stdout(&output), "open\n", "{output:?}");
     assert_eq!(open_slices(&sandbox, "death.fxt"), of(DEATH));
+    let said = stderr(&output);
+    assert!(said.contains("killed by SIGABRT; thread \"spans\" was in outer > inner for "), "{said}");
     let recording = sandbox.spawn("trace", &["record", "-o", "stop.fxt"]);
     wait_for("the recording", || recording.stderr_so_far().contains("press Ctrl-C").then_some(()));
     let mut program = sandbox.spawn_recorded("spans", &["open", "wait"]);

@@ -188,17 +188,14 @@ impl Leftover {
             }
         };
         let is_live = vmo.is_live().unwrap_or(true);
-        // A program that handed a buffer over goes on in another one.
+        // The program has moved to another buffer.
         let is_left = info.origin.is_some();
-        let disposition = match is_live {
-            true => ProviderDisposition::StillRunning,
-            false if !self.session.is_elsewhere() && has_process(info.pid) => ProviderDisposition::Left,
-            false => ProviderDisposition::Ended,
-        };
-        let ending = match disposition {
-            ProviderDisposition::StillRunning => Ending::Snapshot,
-            ProviderDisposition::Left => Ending::Stop,
-            _ => Ending::Death,
+        let (disposition, ending) = match is_live {
+            true => (ProviderDisposition::StillRunning, Ending::Snapshot),
+            false if !self.session.is_elsewhere() && has_process(info.pid) => {
+                (ProviderDisposition::Left, Ending::Stop)
+            }
+            false => (ProviderDisposition::Ended, Ending::Death),
         };
         let session = &self.session.manifest.session;
         let own_mode = info.mode.and_then(BufferMode::from_bits);

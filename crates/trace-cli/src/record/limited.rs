@@ -167,6 +167,13 @@ impl Limited {
             self.programs.extend_from_slice(record);
             return;
         }
+        let open = &mut self.providers.entry(self.provider).or_default().open;
+        if (open.len() + record.len()) as u64 <= MAX_ACCOUNT_BYTES
+            && matches!(Record::decode(record), Ok(Record::Event(event)) if ending_of(&event).is_some())
+        {
+            open.extend_from_slice(record);
+            return;
+        }
         self.left_out.bytes += if is_kept { 0 } else { record.len() as u64 };
         match Record::decode(record) {
             Ok(Record::Metadata(metadata)) => self.metadata(&metadata, is_kept),
@@ -180,13 +187,7 @@ impl Limited {
                 }
             }
             // Of the manager's: it is counted nowhere.
-            Ok(Record::Event(event)) if ending_of(&event).is_some() => {
-                let missing = self.providers.entry(self.provider).or_default();
-                if (missing.open.len() + record.len()) as u64 <= MAX_ACCOUNT_BYTES {
-                    missing.open.extend_from_slice(record);
-                    self.left_out.bytes -= if is_kept { 0 } else { record.len() as u64 };
-                }
-            }
+            Ok(Record::Event(event)) if ending_of(&event).is_some() => {}
             decoded => {
                 self.left_out.records += 1;
                 let missing = self.providers.entry(self.provider).or_default();

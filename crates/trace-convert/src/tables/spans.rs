@@ -10,8 +10,6 @@ use trace_reader::{Disorder, Event, OperationKey, Text, Thread, ThreadNumbers};
 
 /// Bytes of the names and arguments of those that are open.
 const MAX_OPEN_BYTES: usize = 64 << 20;
-/// Begins of which the trace says why they have no end.
-const MAX_UNENDED: usize = 100_000;
 /// Threads that are distinguished.
 const MAX_THREADS: usize = 1 << 20;
 
@@ -76,11 +74,7 @@ pub(super) struct Spans {
 impl Default for Spans {
     fn default() -> Self {
         let pairing = Pairing::default().with_bytes(MAX_OPEN_BYTES);
-        Self {
-            threads: ThreadNumbers::default(),
-            pairing,
-            unended: Unended::new(MAX_UNENDED, MAX_OPEN_BYTES),
-        }
+        Self { threads: ThreadNumbers::default(), pairing, unended: Unended::new(MAX_OPEN_BYTES) }
     }
 }
 
@@ -119,7 +113,7 @@ impl Spans {
     pub fn rest(mut self) -> Vec<Open> {
         let durations = self.pairing.take_threads().map(|(_, open)| open);
         let mut rest: Vec<Open> = durations.chain(self.pairing.take_operations()).collect();
-        rest.extend(self.unended.take());
+        rest.extend(self.unended.into_rest());
         // Spans of one thread, or of one operation, are in order already.
         rest.sort_by(|a, b| {
             let key = |open: &Open| (open.at, open.thread, open.async_id);

@@ -187,8 +187,8 @@ impl ScopePages {
         Some(scopes)
     }
 
-    /// Looks once more after other threads are kept from looking. A slot that is given back meanwhile is found
-    /// here, or the thread that gives it back lets others look again.
+    /// Looks once more after other threads are kept from looking. A slot that is given back meanwhile is
+    /// found here, or the thread that gives it back lets others look again.
     fn take_last(&self, thread: u64) -> Option<u64> {
         // Acquire: pairs with the Release in `leave`.
         FULL.swap(self.run().number(), Ordering::AcqRel);

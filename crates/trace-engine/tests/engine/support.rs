@@ -485,8 +485,8 @@ impl Read {
         threads
     }
 
-    /// In the order of time: that of slabs is another one where a full buffer gave a thread the rest of an
-    /// earlier slab.
+    /// The events of each thread, sorted by time. A thread that takes the rest of an earlier slab, because
+    /// the buffer is full, writes out of the order of slabs.
     //= docs/buffer.md#recall
     pub fn by_time(&self) -> BTreeMap<u64, Vec<&Event>> {
         let mut threads = self.by_thread();

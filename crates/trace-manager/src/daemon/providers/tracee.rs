@@ -30,7 +30,7 @@ pub(super) struct Tracee {
     pub ended: Option<u64>,
     /// It was asked to leave the session.
     pub is_terminated: bool,
-    /// The program goes on in another buffer.
+    /// The program has moved to another buffer.
     pub is_left: bool,
 }
 
