@@ -18,7 +18,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 use trace_format::shown::{Escaper, Shown};
 
-/// How long to wait until one message is written.
+/// How long to wait for one message after each byte that was accepted.
 const PATIENCE: Duration = Duration::from_millis(100);
 /// At the end of the program: how long to wait for remaining messages after each byte that was accepted.
 const LAST_PATIENCE: Duration = Duration::from_secs(1);

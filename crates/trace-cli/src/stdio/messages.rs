@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 
 /// Capacity of the queue while its output accepts nothing.
 const QUEUE_BYTES: usize = 64 << 10;
+/// The longest wait for one message, in which a slow reader takes some of it.
+const LONGEST_WAIT: Duration = Duration::from_secs(2);
 /// Bytes of one write: a pipe accepts this many atomically.
 const CHUNK_BYTES: usize = 4096;
 
@@ -81,16 +83,23 @@ impl Messages {
         if queue.is_stalled {
             return;
         }
-        let wait = self.shared.changed.wait_timeout_while(queue, patience, |queue| queue.is_busy());
-        let (mut queue, result) = wait.unwrap_or_else(PoisonError::into_inner);
-        queue.is_stalled = result.timed_out();
+        let mut queue = self.wait(queue, patience, LONGEST_WAIT);
+        queue.is_stalled = queue.is_busy();
     }
 
     /// Waits until everything is written: for `patience` after the last byte that was, and at most for `most`
     /// altogether.
     pub fn finish(&self, patience: Duration, most: Duration) {
+        drop(self.wait(self.shared.lock(), patience, most));
+    }
+
+    fn wait<'q>(
+        &self,
+        mut queue: MutexGuard<'q, Queue>,
+        patience: Duration,
+        most: Duration,
+    ) -> MutexGuard<'q, Queue> {
         let began = Instant::now();
-        let mut queue = self.shared.lock();
         while queue.is_busy() && began.elapsed() < most {
             let done = queue.done;
             let has_moved = |queue: &mut Queue| queue.is_busy() && queue.done == done;
@@ -99,9 +108,10 @@ impl Messages {
             (queue, result) = wait.unwrap_or_else(PoisonError::into_inner);
             // With room the thread is not blocked: a busy machine has not let it run yet.
             if result.timed_out() && !self.has_room() {
-                return;
+                break;
             }
         }
+        queue
     }
 
     /// Whether a write would return at once, if only with an error.
