@@ -63,7 +63,9 @@ impl Taken {
     pub fn write(&self, output: impl Write) -> Result<Vec<Coverage>> {
         let ended = |stats: &ProviderStats| Some((ProviderId(stats.id), stats.ended_ticks?));
         let ended = self.providers.iter().filter_map(ended).collect();
-        let tail = Tail { now: self.now, ended, last: self.last };
+        let mut tail = Tail { now: self.now, ended, last: self.last, ..Tail::default() };
+        tail.note_begins(&self.whole).map_err(Error::UnreadableSnapshot)?;
+        (&self.whole).rewind().map_err(Error::Snapshot)?;
         let Copied { coverage, stopped } = tail.copy(&self.whole, output).map_err(|error| match error {
             TailError::Write(error) => Error::Snapshot(error),
             TailError::Read(error) => Error::UnreadableSnapshot(error),

@@ -116,21 +116,13 @@ fn requested(event: &Event<'_>) -> Option<Vec<String>> {
 mod tests {
     use super::*;
     use crate::reader::Reader;
+    use crate::testing::Words;
     use trace_format::argument::Arguments;
     use trace_format::event::{Event, Scope};
     use trace_format::metadata::Metadata;
     use trace_format::record::Record;
     use trace_format::refs::{StringRef, ThreadRef};
-    use trace_format::sink::Sink;
     use trace_format::units::{Koid, ProcessKoid, ThreadKoid, Ticks};
-
-    struct Words(Vec<u64>);
-
-    impl Sink for Words {
-        fn word(&mut self, word: u64) {
-            self.0.push(word);
-        }
-    }
 
     /// Where recordings begin that have no end, in an archive of instants of some providers, categories and
     /// names.

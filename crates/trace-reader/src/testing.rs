@@ -40,6 +40,22 @@ pub fn bytes(words: &[u64]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
+/// Takes records in words.
+pub struct Words(pub Vec<u64>);
+
+impl trace_format::sink::Sink for Words {
+    fn word(&mut self, word: u64) {
+        self.0.push(word);
+    }
+}
+
+/// The bytes of a record.
+pub fn encode(record: &trace_format::record::Record<'_>) -> Vec<u8> {
+    let mut words = Words(Vec::new());
+    record.encode(&mut words).unwrap();
+    bytes(&words.0)
+}
+
 /// Yields one byte at a time, with an interruption before each.
 pub struct Trickle<'a> {
     pub bytes: &'a [u8],

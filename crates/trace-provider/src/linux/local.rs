@@ -166,7 +166,9 @@ pub fn snapshot_to_file(path: &Path, last: Option<Duration>) -> io::Result<Summa
     let mut whole = tempfile::tempfile()?;
     let stats = own::write(&directory, BUFFER, false, &mut Limited::new(&whole)).map_err(io::Error::other)?;
     whole.rewind()?;
-    let tail = Tail { now, last, ..Tail::default() };
+    let mut tail = Tail { now, last, ..Tail::default() };
+    tail.note_begins(&whole).map_err(io::Error::other)?;
+    whole.rewind()?;
     replace(path, |file| {
         let copied = tail.copy(&whole, file).map_err(io::Error::other)?;
         if let Some(error) = copied.stopped {
