@@ -8,6 +8,7 @@ use foldhash::fast::RandomState;
 use std::collections::HashMap;
 use std::io;
 use trace_format::event::EventKind;
+use trace_format::scopes::Ending;
 use trace_model::{Begin, Ended, Interval, Lanes, Odd, OperationKey, Pairing, Unended, token};
 use trace_reader::sorter::Sorter;
 use trace_reader::{Event, Thread, ThreadNumbers, Time};
@@ -84,6 +85,9 @@ pub(crate) struct Lane {
 pub(crate) trait WriteOdd {
     /// A slice begins. Its end, if it has one, is known, and what belongs to that.
     fn begin(&mut self, lane: Lane, interval: &Interval, begin: &[u8], end: &[u8]) -> io::Result<()>;
+    /// What is written in place of an end: the reason for which there is none, and the time so far in
+    /// nanoseconds.
+    fn ending(&mut self, ending: Ending, lasted_ns: u64) -> Vec<u8>;
     /// The innermost slice of a lane ends.
     fn end(&mut self, lane: Lane, at: u64) -> io::Result<()>;
     /// A part of a flow, which belongs to the innermost slice of a lane.
@@ -219,7 +223,7 @@ impl OddSlices {
 
     /// Writes all slices.
     pub fn finish(self, writer: &mut impl WriteOdd) -> io::Result<Skipped> {
-        let Self { parts, threads, unnumbered, .. } = self;
+        let Self { odd, parts, threads, unnumbered, .. } = self;
         let mut pairs = Pairs::default();
         let mut operations = Operations::default();
         parts.finish(|entry| {
@@ -241,7 +245,11 @@ impl OddSlices {
             Ok(())
         })?;
         let refused = pairs.unended.refused();
-        pairs.end_all();
+        pairs.end_all(|number, at| {
+            let thread = threads.get(number as usize)?;
+            let (ending, lasted_ns) = odd.partings().of(thread.process, at)?;
+            Some(writer.ending(ending, lasted_ns))
+        });
         let Pairs { lanes, pairing, .. } = pairs;
         // Whether what is open on a lane is a slice.
         let mut are_slices: HashMap<Lane, Vec<bool>, RandomState> = HashMap::default();
@@ -345,15 +353,17 @@ impl Pairs {
         self.push(thread, &interval, &begun.bytes, bytes);
     }
 
-    /// Ends what has no end, the innermost first.
-    fn end_all(&mut self) {
+    /// Ends what has no end, the innermost first, with what is written in place of the end of a begin by
+    /// itself.
+    fn end_all(&mut self, mut ending: impl FnMut(u64, u64) -> Option<Vec<u8>>) {
         let mut open: Vec<Begun> = self.pairing.take_threads().map(|(_, begun)| begun).collect();
         let unended = std::mem::replace(&mut self.unended, Unended::new(0));
         open.extend(unended.into_rest());
         open.sort_unstable_by_key(|begun| (begun.thread, begun.at, begun.record));
         for begun in open.into_iter().rev() {
             self.record += 1;
-            self.pair(begun.thread, begun, u64::MAX, &[]);
+            let end = if begun.is_pair { ending(begun.thread, begun.at) } else { None };
+            self.pair(begun.thread, begun, u64::MAX, &end.unwrap_or_default());
         }
     }
 }

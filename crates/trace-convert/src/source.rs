@@ -4,7 +4,7 @@ use crate::{ConvertError, Stopped, Summary};
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 use trace_model::OddFinder;
-use trace_reader::{Item, Names, ReadError, Reader, Recordings, Resolved};
+use trace_reader::{Names, ReadError, Reader, Recordings, Resolved};
 
 /// Maximum number of warnings that a summary repeats.
 const MAX_WARNINGS: usize = 5;
@@ -68,9 +68,7 @@ pub(crate) fn for_each_unless_odd(
 ) -> Result<End, ConvertError> {
     let Some(mut finder) = finder else { return for_each(input, take) };
     let end = for_each(input, |record| {
-        if let Item::Event(event) = &record.item {
-            finder.event(event);
-        }
+        finder.record(record);
         if finder.has_nothing() { take(record) } else { Ok(()) }
     })?;
     let odd = finder.finish();

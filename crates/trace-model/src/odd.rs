@@ -3,18 +3,20 @@
 //!
 //! Such readers are Perfetto's and Chrome's. Of records with one time the first in the file comes first for
 //! them. They see what [`Interval::encloses`] says unless slices overlap, a slice was recorded before a
-//! longer one that begins at the same time, begins and ends are not in the order of their times, or a begin
-//! says that it has no end. Operations are odd if an end has not the name of the innermost open one of its
+//! longer one that begins at the same time, begins and ends are not in the order of their times, or the
+//! archive says why a begin has no end. Operations are odd if an end has not the name of the innermost open
+//! one of its
 //! process, category and id.
 
 use crate::interval::Interval;
+use crate::partings::Partings;
 use crate::roots::{Root, Roots};
 use foldhash::fast::RandomState;
 use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasher;
 use std::io::Read;
 use trace_reader::item::{EventKind, Koid};
-use trace_reader::{Event, Input, Item, ReadError, Reader, Text, Thread, ThreadNumbers, Time};
+use trace_reader::{Event, Input, Item, ReadError, Reader, Resolved, Text, Thread, ThreadNumbers, Time};
 
 /// Threads and operations that are distinguished; with more, all are odd.
 const MAX_KNOWN: usize = 1_000_000;
@@ -57,6 +59,7 @@ pub struct Odd {
     operations: HashSet<OperationKey, std::hash::RandomState>,
     /// There are too many to distinguish them.
     is_all: bool,
+    partings: Partings,
 }
 
 impl Odd {
@@ -80,9 +83,7 @@ impl Odd {
     fn of<I: Input>(mut reader: Reader<I>, mut finder: OddFinder) -> Self {
         // Errors are left to the pass behind this one.
         while let Ok(Some(record)) = reader.next_item() {
-            if let Item::Event(event) = record.item {
-                finder.event(&event);
-            }
+            finder.record(&record);
         }
         finder.finish()
     }
@@ -98,6 +99,12 @@ impl Odd {
     #[must_use]
     pub fn has_thread(&self, thread: Thread) -> bool {
         self.is_all || !self.threads.is_empty() && self.threads.contains(&thread)
+    }
+
+    /// The reasons of begins that have no end, as far as a record of their own does not say them.
+    #[must_use]
+    pub const fn partings(&self) -> &Partings {
+        &self.partings
     }
 
     /// Whether the parts of an operation are odd.
@@ -198,9 +205,17 @@ impl OddFinder {
         Self { are_instant_pairs_odd: true, ..Self::default() }
     }
 
-    /// Takes an event, in the order of the archive.
+    /// Takes a record, in the order of the archive.
     #[inline]
-    pub fn event(&mut self, event: &Event<'_>) {
+    pub fn record(&mut self, record: &Resolved<'_>) {
+        self.odd.partings.note(record);
+        if let Item::Event(event) = &record.item {
+            self.event(event);
+        }
+    }
+
+    #[inline]
+    fn event(&mut self, event: &Event<'_>) {
         let at = event.time.nanos().0;
         match event.kind {
             EventKind::DurationComplete { end } => {
@@ -236,6 +251,11 @@ impl OddFinder {
     #[must_use]
     pub fn finish(mut self) -> Odd {
         for number in 0..self.threads.len() {
+            let ThreadState { thread, open, .. } = &self.threads[number];
+            let has_reason = |(begin, _): &(u64, u64)| self.odd.partings.of(thread.process, *begin).is_some();
+            if open.iter().any(has_reason) {
+                self.set_odd(number);
+            }
             while let Some((begin, begun)) = self.threads[number].open.pop() {
                 self.record += 1;
                 let interval = Interval { begin, end: u64::MAX, begun, ended: self.record };

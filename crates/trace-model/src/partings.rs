@@ -10,7 +10,7 @@ const MAX_REMARKS: usize = 65_536;
 /// For each program, the times up to which its spans are recorded, with the reason for those that have no
 /// end.
 //= docs/protocol.md#provider-descriptions
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Partings {
     rate: Option<TicksPerSecond>,
     /// By process and time, in nanoseconds.
@@ -18,6 +18,12 @@ pub struct Partings {
 }
 
 impl Partings {
+    /// One remark.
+    #[cfg(test)]
+    pub fn of_remark(process: Koid, at: u64, ending: Ending) -> Self {
+        Self { rate: None, remarks: [((process, at), ending)].into() }
+    }
+
     /// Takes a record, in the order of the archive.
     #[inline]
     pub fn note(&mut self, record: &Resolved<'_>) {

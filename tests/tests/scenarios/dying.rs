@@ -3,6 +3,7 @@
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::fs;
 use trace_tests::build::program;
 use trace_tests::deep::{Done, recorded, told};
 use trace_tests::requirement::MemoryGroup;
@@ -224,6 +225,21 @@ fn spans_without_an_end_have_the_reason_of_their_program() {
     assert_eq!(open_slices(&sandbox, "death.fxt"), of(DEATH));
     let said = stderr(&output);
     assert!(said.contains("killed by SIGABRT; thread \"spans\" was in outer > inner for "), "{said}");
+    // In the formats of viewers, too.
+    for format in ["json", "perfetto"] {
+        let output = sandbox.trace(["convert", "--to", format, "death.fxt"]);
+        assert!(output.status.success(), "{output:?}");
+    }
+    let exported: Value = serde_json::from_slice(&fs::read(sandbox.file("death.json")).unwrap()).unwrap();
+    let reason = |name: &str| {
+        let events = exported["traceEvents"].as_array().unwrap();
+        let begun = events.iter().find(|event| event["name"] == name && event["ph"] == "B").unwrap();
+        (begun["args"]["end"].clone(), begun["args"]["lasted_ns"].as_u64().unwrap() > 0)
+    };
+    assert_eq!([reason("outer"), reason("inner")], [(json!(DEATH), true), (json!(DEATH), true)]);
+    let perfetto = fs::read(sandbox.file("death.pftrace")).unwrap();
+    let count = perfetto.windows(DEATH.len()).filter(|text| *text == DEATH.as_bytes()).count();
+    assert_eq!(count, 2);
     let recording = sandbox.spawn("trace", &["record", "-o", "stop.fxt"]);
     wait_for("the recording", || recording.stderr_so_far().contains("press Ctrl-C").then_some(()));
     let mut program = sandbox.spawn_recorded("spans", &["open", "wait"]);

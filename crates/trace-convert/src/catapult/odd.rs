@@ -10,6 +10,7 @@ use crate::odd::{Lane, WriteOdd};
 use foldhash::{HashMap, HashSet};
 use std::io::{self, Write};
 use trace_format::event::EventKind;
+use trace_format::scopes::{END_ARGUMENT, Ending, LASTED_ARGUMENT};
 use trace_format::units::Koid;
 use trace_model::{Interval, token};
 use trace_reader::{Event, Text, Thread};
@@ -191,6 +192,12 @@ impl<W: Write> WriteOdd for Writer<'_, W> {
             events.json.thousandths(interval.duration());
         };
         self.event(thread, interval.begin, parts.texts, phase, [&parts, &of_end])
+    }
+
+    fn ending(&mut self, ending: Ending, lasted_ns: u64) -> Vec<u8> {
+        let reason = ending.text();
+        let arguments = format!("\"{END_ARGUMENT}\":\"{reason}\",\"{LASTED_ARGUMENT}\":{lasted_ns}");
+        Parts { arguments: arguments.as_bytes(), ..Parts::NONE }.encode()
     }
 
     fn end(&mut self, _: Lane, _: u64) -> io::Result<()> {

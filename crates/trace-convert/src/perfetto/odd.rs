@@ -10,9 +10,10 @@ use crate::odd::{Lane, OddSlices, WriteOdd};
 use foldhash::HashMap;
 use std::io::{self, Write};
 use trace_format::event::EventKind;
+use trace_format::scopes::{END_ARGUMENT, Ending, LASTED_ARGUMENT};
 use trace_format::units::Koid;
 use trace_model::Interval;
-use trace_reader::{Event, Names, Text, Thread};
+use trace_reader::{Event, Names, Text, Thread, Value};
 
 /// What parts of flows on lanes are called.
 const LANE_FLOWS: &str = "parts of flows in slices that overlap others, where Perfetto shows no arrows";
@@ -133,6 +134,17 @@ impl<W: Write> WriteOdd for Writer<'_, W> {
     fn begin(&mut self, lane: Lane, interval: &Interval, begin: &[u8], end: &[u8]) -> io::Result<()> {
         let track = self.lane(lane);
         self.step(TYPE_SLICE_BEGIN, track, interval.begin, &[begin, end].concat())
+    }
+
+    fn ending(&mut self, ending: Ending, lasted_ns: u64) -> Vec<u8> {
+        let event = &mut self.exporter.event;
+        let mut fields = Fields(event);
+        let reason = Value::String(Text(ending.text().as_bytes()));
+        fields.spelled_annotation(Text(END_ARGUMENT.as_bytes()), &reason);
+        fields.spelled_annotation(Text(LASTED_ARGUMENT.as_bytes()), &Value::Uint64(lasted_ns));
+        let bytes = event.bytes().to_vec();
+        event.clear();
+        bytes
     }
 
     fn end(&mut self, lane: Lane, at: u64) -> io::Result<()> {

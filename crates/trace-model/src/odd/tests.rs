@@ -1,6 +1,7 @@
 use super::*;
 use crate::testing::{by_definition, slices};
 use proptest::prelude::*;
+use trace_reader::item::Ending;
 
 const THREAD: Thread = Thread { process: Koid(1), thread: Koid(2) };
 
@@ -175,6 +176,26 @@ fn threads_that_are_too_deep_are_odd() {
         (0..depth).for_each(|at| finder.complete(THREAD, at, 100_000 - at));
         assert_counted(&finder);
         assert_eq!(finder.finish().has_thread(THREAD), expected, "{depth}");
+    }
+}
+
+/// An exporter says why what is open has no end when it writes it last.
+#[test]
+fn threads_with_begins_of_which_the_archive_says_why_are_odd() {
+    for (process, at, begins, expected) in [
+        (1, 100, &[50][..], true),
+        (1, 100, &[150, 160], false),
+        (1, 100, &[], false),
+        (2, 100, &[50], false),
+    ] {
+        let partings = Partings::of_remark(Koid(process), at, Ending::Death);
+        let mut finder = OddFinder { odd: Odd { partings, ..Odd::default() }, ..OddFinder::default() };
+        finder.begin(THREAD, 10);
+        finder.end(THREAD, 20);
+        begins.iter().for_each(|at| finder.begin(THREAD, *at));
+        let odd = finder.finish();
+        assert_eq!(odd.has_thread(THREAD), expected, "{process} {begins:?}");
+        assert_eq!(odd.partings().of(Koid(process), 90), Some((Ending::Death, 10)));
     }
 }
 
