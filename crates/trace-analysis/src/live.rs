@@ -5,6 +5,7 @@
 //! is bounded however much is recorded: by the number of buckets, of names in each, and of counters.
 //= docs/live.md#what-is-shown
 
+pub mod begun;
 mod window;
 
 use crate::assertion::{Function, Kind, Mixed, Selector};

@@ -285,3 +285,26 @@ fn a_scope_that_is_open_for_too_long_triggers() {
     let snapshot = Archive::read(&sandbox.file("trace-snapshot-1.fxt"));
     assert!(recorded(&snapshot, "open at snapshot").values().any(is_open));
 }
+
+/// So is a span of `tracing`, and an operation.
+//= docs/recording.md#triggers
+#[test]
+fn a_span_or_an_operation_that_is_open_for_too_long_triggers() {
+    let sandbox = Sandbox::new();
+    let limits = ["open(spans:outer)>200ms:snapshot", "open(spans:operation)>200ms:snapshot"];
+    let never = "open(spans:ended)>200ms:stop";
+    let arguments = ["record", "--trigger", limits[0], "--trigger", limits[1], "--trigger", never];
+    let recording = sandbox.spawn("trace", &arguments);
+    wait_for("the recording", || recording.stderr_so_far().contains("press Ctrl-C").then_some(()));
+    let mut program = sandbox.spawn_recorded("spans", &["open", "wait"]);
+    assert_eq!(program.line(), "open");
+    let both = |text: &str| text.matches("snapshot in trace-snapshot-").count() == 2;
+    wait_for("the snapshots", || both(&recording.stderr_so_far()).then_some(()));
+    recording.signal(Signal::INT);
+    let output = stderr(&recording.finish());
+    let said = |text: &str| output.lines().any(|line| line.contains(text));
+    assert!(said("trace: open(spans:outer) > 200ms: thread \"spans\" of spans (pid "), "{output}");
+    assert!(said(" is in outer > inner, in outer for "), "{output}");
+    assert!(said("trace: open(spans:operation) > 200ms: spans (pid "), "{output}");
+    assert!(said(" has had operation open for "), "{output}");
+}

@@ -1,9 +1,11 @@
-//! Limits for scopes that have not ended, as conditions of triggers: the manager says which are open.
+//! Limits for what has not ended, as conditions of triggers: the manager says which scopes are open, and what
+//! has begun with a record of its own is found in the records.
 //= docs/recording.md#triggers
 
 use crate::args::trigger::OpenLimit;
 use crate::exit::Failure;
-use crate::live::frames::Waiting;
+use crate::live::feed::time_of;
+use crate::live::frames::{FollowError, Frames, Pending, Waiting};
 use crate::live::source;
 use std::collections::HashSet;
 use std::io::Read;
@@ -11,8 +13,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::time::Duration;
+use trace_analysis::live::begun::{Begun, BegunByProgram};
 use trace_format::scopes::ENTRIES;
 use trace_format::shown::Shown;
+use trace_format::units::ProviderId;
 use trace_protocol::controller::observer::FRAME_HEADER_BYTES;
 use trace_protocol::controller::{FrameKind, ObserveOptions};
 use trace_reader::{Item, Reader, Thread};
@@ -21,23 +25,36 @@ use zx_sim::Socket;
 /// How often the manager looks.
 const INTERVAL: Duration = Duration::from_millis(100);
 
-/// A limit, and the scopes that exceeded it when that was looked at last.
+/// A limit, and what exceeded it when that was looked at last.
 pub struct Watched {
     limit: OpenLimit,
     exceeded: HashSet<(Thread, u64)>,
     /// Those of the present look.
     found: HashSet<(Thread, u64)>,
-    /// Set each time that a scope begins to exceed it.
+    /// Set each time that something begins to exceed it.
     has_come: Arc<AtomicBool>,
 }
 
-/// A scope that is open.
+/// What is open.
 struct Open {
     thread: Thread,
+    /// When it began, in ticks or nanoseconds.
     begun: u64,
     category: String,
     name: String,
     lasted_ns: u64,
+}
+
+impl Open {
+    fn of(begun: &Begun, now_ns: u64) -> Self {
+        Self {
+            thread: begun.thread,
+            begun: begun.at,
+            category: begun.category.to_string(),
+            name: begun.name.to_string(),
+            lasted_ns: now_ns.saturating_sub(begun.at),
+        }
+    }
 }
 
 impl Watched {
@@ -45,8 +62,12 @@ impl Watched {
         Self { limit, exceeded: HashSet::new(), found: HashSet::new(), has_come }
     }
 
-    /// Looks at the scopes of a thread, of which the first is the outermost. The one that begins to exceed
-    /// the limit.
+    /// The same limit, which nothing has exceeded.
+    fn anew(&self) -> Self {
+        Self::new(self.limit.clone(), self.has_come.clone())
+    }
+
+    /// Looks at what a thread has open, the outermost first. What begins to exceed the limit.
     fn look<'o>(&mut self, scopes: &'o [Open]) -> Option<&'o Open> {
         let Self { limit: OpenLimit { selector, limit, .. }, exceeded, found, .. } = self;
         let is_it =
@@ -68,14 +89,48 @@ impl Watched {
     }
 }
 
-/// Watches the open scopes of the recording of a program, or of the only one, until it ends. A message and a
-/// byte of news follow each limit that a scope begins to exceed.
+/// Where messages go.
+struct Reporter {
+    news: Socket,
+    say: Sender<String>,
+}
+
+impl Reporter {
+    fn say(&self, text: String) {
+        let _ = self.say.send(text);
+        // When it is full, the other side has enough to read.
+        let _ = self.news.write(&[0]);
+    }
+
+    /// Says what begins to exceed limits.
+    fn look(&self, limits: &mut [Watched], open: &[Open], message: impl Fn(&OpenLimit, &Open) -> String) {
+        for watched in limits {
+            if let Some(open) = watched.look(open) {
+                watched.has_come.store(true, Ordering::Relaxed);
+                self.say(message(&watched.limit, open));
+            }
+        }
+    }
+}
+
+/// Watches what is open in the recording of a program, or in the only one, until it ends. A message and a
+/// byte of news follow each limit that something begins to exceed.
 pub fn begin(
     mut limits: Vec<Watched>,
     program: Option<&str>,
-    news: Socket,
+    news: &Socket,
     say: Sender<String>,
 ) -> Result<(), Failure> {
+    let failed = |error| Failure::new(format!("cannot start a thread: {error}"));
+    let duplicate = || news.duplicate().map_err(|error| Failure::new(error.to_string()));
+    let records = source::observe_running(&source::records(INTERVAL, program))?;
+    let mut by_records: Vec<Watched> = limits.iter().map(Watched::anew).collect();
+    let reporter = Reporter { news: duplicate()?, say: say.clone() };
+    let follow = move || {
+        // The other thread says that the manager is gone.
+        let _ = follow_records(records, &mut by_records, &reporter);
+    };
+    std::thread::Builder::new().name("trace-begins".to_owned()).spawn(follow).map_err(failed)?;
     let least = limits.iter().map(|watched| watched.limit.limit).fold(f64::INFINITY, f64::min);
     let options = ObserveOptions {
         wants_records: false,
@@ -83,20 +138,16 @@ pub fn begin(
         ..source::records(INTERVAL, program)
     };
     let mut socket = Waiting(source::observe_running(&options)?);
+    let reporter = Reporter { news: duplicate()?, say };
     let work = move || {
         while let Some((kind, contents)) = next_frame(&mut socket) {
             match kind {
                 FrameKind::OpenScopes => {
                     let (program, threads) = threads_of(&contents);
                     for (name, scopes) in &threads {
-                        for watched in &mut limits {
-                            if let Some(open) = watched.look(scopes) {
-                                let _ = say.send(message(&watched.limit, &program, name, scopes, open));
-                                watched.has_come.store(true, Ordering::Relaxed);
-                                // When it is full, the other side has enough to read.
-                                let _ = news.write(&[0]);
-                            }
-                        }
+                        reporter.look(&mut limits, scopes, |limit, open| {
+                            message(limit, &program, name, scopes, open)
+                        });
                     }
                 }
                 FrameKind::Counts => limits.iter_mut().for_each(Watched::finish),
@@ -104,12 +155,50 @@ pub fn begin(
                 FrameKind::Records | FrameKind::Unknown(_) => {}
             }
         }
-        let _ =
-            say.send("trace: open scopes are no condition any more: the trace manager is gone".to_owned());
-        let _ = news.write(&[0]);
+        reporter.say("trace: open scopes are no condition any more: the trace manager is gone".to_owned());
     };
-    let thread = std::thread::Builder::new().name("trace-hangs".to_owned()).spawn(work);
-    thread.map(drop).map_err(|error| Failure::new(format!("cannot start a thread: {error}")))
+    std::thread::Builder::new().name("trace-hangs".to_owned()).spawn(work).map(drop).map_err(failed)
+}
+
+/// Looks at what has begun with a record of its own, at each update.
+fn follow_records(socket: Socket, limits: &mut [Watched], reporter: &Reporter) -> Result<(), FollowError> {
+    let pending = Pending::default();
+    let mut reader = Reader::new(Frames::new(Waiting(socket), pending.clone()))?;
+    let mut begun = BegunByProgram::default();
+    while let Some(record) = reader.next_item()? {
+        if let Item::Event(event) = &record.item {
+            begun.event(record.provider, event);
+        }
+        while let Some(counts) = pending.take(reader.position().0) {
+            let now_ns = time_of(&counts);
+            for observed in &counts.providers {
+                let provider = ProviderId(observed.progress.id);
+                begun.set_missed(provider, observed.missed);
+                if observed.progress.dropped > 0 {
+                    // Among them may be ends.
+                    begun.set_incomplete(provider);
+                }
+                let program = &observed.progress.name;
+                for open in begun.on_threads(provider) {
+                    let open: Vec<Open> = open.into_iter().map(|begun| Open::of(begun, now_ns)).collect();
+                    let name = reader.names().thread(open[0].thread);
+                    let name = name.map_or_else(String::new, |name| name.to_str().into_owned());
+                    reporter.look(limits, &open, |limit, exceeding| {
+                        message(limit, program, &name, &open, exceeding)
+                    });
+                }
+                for operation in begun.operations(provider) {
+                    let open = Open::of(operation, now_ns);
+                    reporter.look(limits, &[open], |limit, open| of_operation(limit, program, open));
+                }
+                if observed.has_ended {
+                    begun.forget(provider);
+                }
+            }
+            limits.iter_mut().for_each(Watched::finish);
+        }
+    }
+    pending.finish()
 }
 
 /// Which thread of which program is in what.
@@ -123,6 +212,13 @@ fn message(limit: &OpenLimit, program: &str, name: &str, scopes: &[Open], open: 
         open.name,
         open.lasted_ns as f64 / 1e6
     );
+    format!("trace: {}", Shown(&text))
+}
+
+/// Which operation of which program has not ended.
+fn of_operation(limit: &OpenLimit, program: &str, open: &Open) -> String {
+    let (pid, name, millis) = (open.thread.process, &open.name, open.lasted_ns as f64 / 1e6);
+    let text = format!("{limit}: {program} (pid {pid}) has had {name} open for {millis:.1} ms");
     format!("trace: {}", Shown(&text))
 }
 

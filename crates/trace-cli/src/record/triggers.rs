@@ -87,7 +87,7 @@ impl Triggers {
         let hangs: Vec<hangs::Watched> = watched.iter().filter_map(Watched::open_limit).collect();
         if !hangs.is_empty() {
             let program = options.program.first().map(String::as_str);
-            hangs::begin(hangs, program, recording.news()?, say.clone())?;
+            hangs::begin(hangs, program, &recording.news()?, say.clone())?;
         }
         let program = options.program.first().cloned();
         let mut worker = Worker { output_file, program, snapshots: 0 };
