@@ -157,6 +157,9 @@ struct Exporter<W> {
     events: u64,
 }
 
+/// Events that are written and that Perfetto does not show.
+const TOO_LATE: &str = "events later than 2^63 nanoseconds, which Perfetto drops";
+
 /// The parts of a packet whose time is not known yet.
 struct Early {
     event: Vec<u8>,
@@ -255,6 +258,9 @@ impl<W: Write> Exporter<W> {
             self.release(at);
         }
         self.last = Some(at);
+        if at > i64::MAX as u64 {
+            self.skip(TOO_LATE);
+        }
     }
 
     fn record(&mut self, record: &Resolved<'_>) {

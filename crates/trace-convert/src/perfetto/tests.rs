@@ -178,6 +178,14 @@ fn strings_without_end_are_forgotten() {
 
 //= docs/perfetto.md#what-other-importers-drop
 #[test]
+fn times_that_perfetto_drops_are_counted() {
+    let scope = EventKind::Instant { scope: Scope::Thread };
+    let most = i64::MAX as u64;
+    let (_, summary) = packets(&archive(&[(most, "last", scope, &[]), (most + 1, "later", scope, &[])]));
+    assert_eq!((summary.events, summary.skipped), (2, vec![(TOO_LATE.to_owned(), 1)]));
+}
+
+#[test]
 fn objects_before_the_first_event_have_its_time() {
     let blob = |name: &'static [u8]| trace_format::blob::Blob {
         blob_type: trace_format::blob::TYPE_DATA,
