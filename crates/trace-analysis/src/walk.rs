@@ -7,7 +7,7 @@ use crate::spans::{Open, Part, Span, Spans, Unfinished};
 use std::io::Read;
 use trace_format::event::EventKind;
 use trace_format::units::{Koid, Offset, ProviderId};
-use trace_model::Partings;
+use trace_model::{Partings, Shape};
 use trace_reader::{Disorder, Event, Input, Item, MANAGER, ReadError, Reader, Resolved, Thread, Value};
 
 /// What is done with an archive's contents. Numbers of categories and names are those of [`Whats`], threads
@@ -193,8 +193,11 @@ impl<'a, V: Visitor> Walker<'a, V> {
         let processes = spans.processes();
         for open in &mut unfinished {
             let process = processes[open.process as usize];
-            let parting = || partings.of(process, open.begin).map(|(ending, lasted)| (ending, Some(lasted)));
-            open.ending = open.ending.or_else(parting);
+            let parting = || match open.shape {
+                Shape::Operation => partings.of_operation(process, open.begin),
+                _ => partings.of(process, open.begin),
+            };
+            open.ending = open.ending.or_else(|| parting().map(|(ending, lasted)| (ending, Some(lasted))));
             visitor.unfinished(open, whats);
         }
         let names = reader.names();

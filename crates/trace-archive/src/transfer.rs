@@ -388,7 +388,9 @@ impl Transfer {
                     }
                 }
                 progress.losses.report_damage(self.buffer.id, out);
-                if let (Some(ending), true) = (self.buffer.ending, is_over && progress.seen.has_begins()) {
+                // Among lost records may be ends.
+                let is_known = progress.losses.dropped() == 0 && progress.seen.has_begins();
+                if let (Some(ending), true) = (self.buffer.ending, is_over && is_known) {
                     let process = self.buffer.program.as_ref().map(|program| program.process);
                     let process = process.unwrap_or(progress.seen.process());
                     // Earlier records, which are in the archive already, may have said it.

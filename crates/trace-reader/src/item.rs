@@ -9,7 +9,7 @@ use std::sync::Arc;
 use trace_format::argument::ArgumentValue;
 use trace_format::error::DecodeError;
 use trace_format::kernel_object::{PROCESS_ARGUMENT, TYPE_CHANNEL};
-use trace_format::program_info::{AT_ARGUMENT, OPEN_ARGUMENT};
+use trace_format::program_info::{AT_ARGUMENT, OPEN_ARGUMENT, PROVIDER_ARGUMENT};
 use trace_format::record::RecordHeader;
 use trace_format::refs::StringRef;
 
@@ -275,16 +275,35 @@ impl Item<'_> {
         )
     }
 
-    /// What the manager says of a process: why spans of it have no end that had not ended at a time.
+    /// What the manager says of a process, and of its provider: why spans of it have no end that had not
+    /// ended
+    /// at a time.
     //= docs/protocol.md#provider-descriptions
     #[must_use]
-    pub fn parting(&self) -> Option<(Koid, Ticks, Ending)> {
+    pub fn parting(&self) -> Option<Parting> {
         let Self::KernelObject { object_type: TYPE_CHANNEL, arguments, .. } = self else { return None };
         let Value::String(reason) = arguments.find(OPEN_ARGUMENT)? else { return None };
         let Value::Koid(process) = arguments.find(PROCESS_ARGUMENT)? else { return None };
         let Value::Uint64(at) = arguments.find(AT_ARGUMENT)? else { return None };
-        Some((process, Ticks(at), Ending::of(reason.as_bytes())?))
+        let provider = match arguments.find(PROVIDER_ARGUMENT) {
+            Some(Value::Uint32(provider)) => Some(ProviderId(provider)),
+            _ => None,
+        };
+        Some(Parting { process, provider, at: Ticks(at), ending: Ending::of(reason.as_bytes())? })
     }
+}
+
+/// Why spans of a process have no end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parting {
+    /// The process.
+    pub process: Koid,
+    /// Its provider.
+    pub provider: Option<ProviderId>,
+    /// Up to when they have lasted, in ticks of the manager's clock.
+    pub at: Ticks,
+    /// The reason.
+    pub ending: Ending,
 }
 
 /// A moment on a provider's clock.

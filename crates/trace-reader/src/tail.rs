@@ -69,50 +69,91 @@ fn span(ticks: u64, rate: TicksPerSecond) -> Duration {
 enum Row {
     Thread(Thread),
     Operation(Koid, Vec<u8>, u64),
+    Flow(Koid, Vec<u8>, u64),
+}
+
+/// A begin without an end so far.
+struct Open {
+    number: u64,
+    is_in_tail: bool,
 }
 
 /// What has begun and not ended.
 #[derive(Default)]
 struct Begun {
     /// The numbers of the records, by their rows, and whether each is in the tail by its own time.
-    rows: HashMap<Row, Vec<(u64, bool)>>,
+    rows: HashMap<Row, Vec<Open>>,
     count: usize,
+    /// Times of ends of operations whose begins follow: other threads have written them.
+    early: HashMap<Row, (Ticks, bool)>,
     /// The begins of what has an end in the tail.
     kept: HashSet<u64>,
 }
 
 impl Begun {
     fn note(&mut self, number: u64, event: &Event<'_>, is_in_tail: bool) {
-        let operation = |id| Row::Operation(event.thread.process, event.category.as_bytes().to_vec(), id);
-        let (row, is_begin) = match event.kind {
-            EventKind::DurationBegin => (Row::Thread(event.thread), true),
-            EventKind::DurationEnd => (Row::Thread(event.thread), false),
-            EventKind::AsyncBegin { id } => (operation(id), true),
-            EventKind::AsyncEnd { id } => (operation(id), false),
-            _ => return,
-        };
-        if !is_begin {
-            let Some(begun) = self.rows.get_mut(&row) else { return };
-            if let Some((begin, is_begin_in_tail)) = begun.pop() {
-                self.count -= 1;
-                if is_in_tail && !is_begin_in_tail {
-                    self.kept.insert(begin);
+        let (process, category) = (event.thread.process, event.category.as_bytes());
+        let operation = |id| Row::Operation(process, category.to_vec(), id);
+        let flow = |id| Row::Flow(process, category.to_vec(), id);
+        match event.kind {
+            EventKind::DurationBegin => self.begin(Row::Thread(event.thread), number, is_in_tail),
+            EventKind::DurationEnd => _ = self.end(&Row::Thread(event.thread), is_in_tail),
+            EventKind::AsyncBegin { id } => {
+                let row = operation(id);
+                if self.early.get(&row).is_some_and(|(end, _)| *end >= event.time.ticks) {
+                    let is_end_in_tail = self.early.remove(&row).is_some_and(|(_, is_in_tail)| is_in_tail);
+                    if is_end_in_tail && !is_in_tail {
+                        self.kept.insert(number);
+                    }
+                } else {
+                    self.begin(row, number, is_in_tail);
                 }
             }
-            if begun.is_empty() {
-                self.rows.remove(&row);
+            EventKind::AsyncEnd { id } => {
+                let row = operation(id);
+                if !self.end(&row, is_in_tail) && self.early.len() < MAX_OPEN {
+                    self.early.insert(row, (event.time.ticks, is_in_tail));
+                }
             }
-        } else if self.count < MAX_OPEN {
+            EventKind::FlowBegin { id } => self.begin(flow(id), number, is_in_tail),
+            EventKind::FlowStep { id } => {
+                let begun = self.rows.get(&flow(id)).and_then(|begun| begun.last());
+                self.kept.extend(begun.filter(|_| is_in_tail).map(|begun| begun.number));
+            }
+            EventKind::FlowEnd { id } => _ = self.end(&flow(id), is_in_tail),
+            _ => {}
+        }
+    }
+
+    fn begin(&mut self, row: Row, number: u64, is_in_tail: bool) {
+        if self.count < MAX_OPEN {
             self.count += 1;
-            self.rows.entry(row).or_default().push((number, is_in_tail));
+            self.rows.entry(row).or_default().push(Open { number, is_in_tail });
         } else if !is_in_tail {
             self.kept.insert(number);
         }
     }
 
+    /// False if nothing was open.
+    fn end(&mut self, row: &Row, is_in_tail: bool) -> bool {
+        let Some(begun) = self.rows.get_mut(row) else { return false };
+        if let Some(Open { number, is_in_tail: is_begin_in_tail }) = begun.pop() {
+            self.count -= 1;
+            if is_in_tail && !is_begin_in_tail {
+                self.kept.insert(number);
+            }
+        }
+        if begun.is_empty() {
+            self.rows.remove(row);
+        }
+        true
+    }
+
     fn finish(mut self) -> HashSet<u64> {
-        let open = self.rows.into_values().flatten();
-        self.kept.extend(open.filter(|(_, is_in_tail)| !is_in_tail).map(|(number, _)| number));
+        // A flow that does not go on has nothing to be joined with.
+        let rows = self.rows.into_iter().filter(|(row, _)| !matches!(row, Row::Flow(..)));
+        let open = rows.flat_map(|(_, open)| open).filter(|open| !open.is_in_tail);
+        self.kept.extend(open.map(|open| open.number));
         self.kept
     }
 }
@@ -265,6 +306,17 @@ mod tests {
             // Its begin was overwritten.
             event(935, 1, "lost", end),
             event(940, 9, "operation", op_end(5)),
+            // Other threads have written their ends, and these are read first.
+            event(81, 9, "early and over", op_end(7)),
+            event(80, 3, "early and over", op_begin(7)),
+            event(945, 9, "early", op_end(8)),
+            event(82, 3, "early", op_begin(8)),
+            event(90, 3, "flow", EventKind::FlowBegin { id: 1 }),
+            event(91, 3, "flow over", EventKind::FlowBegin { id: 2 }),
+            event(92, 3, "flow over", EventKind::FlowEnd { id: 2 }),
+            event(93, 3, "flow alone", EventKind::FlowBegin { id: 3 }),
+            event(950, 3, "flow", EventKind::FlowStep { id: 1 }),
+            event(960, 3, "flow", EventKind::FlowEnd { id: 1 }),
         ]);
         let expected = [
             (10, "outer"),
@@ -276,6 +328,11 @@ mod tests {
             (930, "outer"),
             (935, "lost"),
             (940, "operation"),
+            (945, "early"),
+            (82, "early"),
+            (90, "flow"),
+            (950, "flow"),
+            (960, "flow"),
         ];
         assert_eq!(found, expected.map(|(at, name)| (at, name.to_owned())));
     }

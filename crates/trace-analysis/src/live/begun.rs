@@ -1,7 +1,7 @@
 //! What programs have begun and not ended with records of their own, such as spans of `tracing`.
 
 use std::collections::{HashMap, HashSet};
-use trace_model::{Begin, OperationKey, Pairing, token};
+use trace_model::{Begin, Ended, OperationKey, Pairing, token};
 use trace_reader::item::{EventKind, ProviderId};
 use trace_reader::{Event, Thread, ThreadNumbers};
 
@@ -36,14 +36,24 @@ impl Begin for Begun {
 struct Program {
     numbers: ThreadNumbers,
     pairing: Pairing<Begun>,
+    /// When operations ended whose begins were not read so far: another thread has written them.
+    early: HashMap<OperationKey, u64>,
     /// Records that it has written and that were not read.
     missed: u64,
+    /// It begins spans or operations with records of their own.
+    has_begins: bool,
 }
 
 impl Default for Program {
     fn default() -> Self {
         let pairing = Pairing::default().with_count(MAX_OPEN).with_bytes(MAX_BYTES);
-        Self { numbers: ThreadNumbers::default(), pairing, missed: 0 }
+        Self {
+            numbers: ThreadNumbers::default(),
+            pairing,
+            early: HashMap::new(),
+            missed: 0,
+            has_begins: false,
+        }
     }
 }
 
@@ -64,10 +74,13 @@ impl BegunByProgram {
         {
             return;
         }
-        let Program { numbers, pairing, .. } = self.programs.entry(provider).or_default();
+        let program = self.programs.entry(provider).or_default();
+        program.has_begins = true;
+        let Program { numbers, pairing, early, .. } = program;
+        let at = event.time.nanos().0;
         let begun = || Begun {
             thread: event.thread,
-            at: event.time.nanos().0,
+            at,
             category: event.category.to_str().into(),
             name: event.name.to_str().into(),
         };
@@ -81,9 +94,22 @@ impl BegunByProgram {
                 }
             }
             AsyncBegin { id } => {
-                pairing.begin_operation(&OperationKey::of(event, id), token(event.name), begun());
+                let key = OperationKey::of(event, id);
+                if early.get(&key).is_some_and(|end| *end >= at) {
+                    early.remove(&key);
+                } else {
+                    pairing.begin_operation(&key, token(event.name), begun());
+                }
             }
-            AsyncEnd { id } => _ = pairing.end_operation(&OperationKey::of(event, id), token(event.name)),
+            AsyncEnd { id } => {
+                let key = OperationKey::of(event, id);
+                if pairing.end_operation(&key, token(event.name)) == Ended::Nothing {
+                    if early.len() >= MAX_OPEN {
+                        early.clear();
+                    }
+                    early.insert(key, at);
+                }
+            }
             _ => {}
         }
     }
@@ -96,10 +122,10 @@ impl BegunByProgram {
         }
     }
 
-    /// A program has lost records: from here on, nothing is known of it.
-    pub fn set_incomplete(&mut self, provider: ProviderId) {
-        self.programs.remove(&provider);
+    /// A program has lost records: from here on, nothing is known of it. True if something had been.
+    pub fn set_incomplete(&mut self, provider: ProviderId) -> bool {
         self.incomplete.insert(provider);
+        self.programs.remove(&provider).is_some_and(|program| program.has_begins)
     }
 
     /// A program has ended.
@@ -158,6 +184,11 @@ mod tests {
             .event(2, "answered", EventKind::AsyncBegin { id: 6 }, 51)
             .event(1, "answered", EventKind::AsyncEnd { id: 6 }, 52)
             .event(3, "lost", end, 53)
+            .event(2, "from another thread", EventKind::AsyncEnd { id: 7 }, 60)
+            .event(3, "from another thread", EventKind::AsyncBegin { id: 7 }, 55)
+            // Another one of this id.
+            .event(3, "again", EventKind::AsyncEnd { id: 8 }, 54)
+            .event(3, "again", EventKind::AsyncBegin { id: 8 }, 70)
     }
 
     type Named<'a> = (u64, &'a str);
@@ -166,7 +197,9 @@ mod tests {
         let threads = begun.on_threads(PROVIDER);
         let threads = threads.iter().map(|open| open.iter().map(|begun| (begun.at, &*begun.name)).collect());
         let operations = begun.operations(PROVIDER).map(|begun| (begun.at, &*begun.name));
-        (threads.collect(), operations.collect())
+        let mut operations: Vec<Named<'_>> = operations.collect();
+        operations.sort_unstable();
+        (threads.collect(), operations)
     }
 
     //= docs/recording.md#triggers
@@ -175,7 +208,10 @@ mod tests {
         let mut begun = BegunByProgram::default();
         begun.set_missed(PROVIDER, 0);
         add(&mut begun, &begin_and_end());
-        let open = (vec![vec![(10, "outer"), (40, "inner")], vec![(25, "other")]], vec![(50, "request")]);
+        let open = (
+            vec![vec![(10, "outer"), (40, "inner")], vec![(25, "other")]],
+            vec![(50, "request"), (70, "again")],
+        );
         assert_eq!(names(&begun), open);
         begun.set_missed(PROVIDER, 0);
         assert_eq!(names(&begun), open);
@@ -185,7 +221,7 @@ mod tests {
         add(&mut begun, &Archive::new().event(1, "inner", EventKind::DurationEnd, 60));
         add(&mut begun, &Archive::new().event(1, "next", EventKind::DurationBegin, 70));
         assert_eq!(names(&begun).0, [[(70, "next")]]);
-        begun.set_incomplete(PROVIDER);
+        assert_eq!([begun.set_incomplete(PROVIDER), begun.set_incomplete(PROVIDER)], [true, false]);
         add(&mut begun, &begin_and_end());
         assert_eq!(names(&begun), <_>::default());
         // Another program gets the number.

@@ -174,11 +174,14 @@ fn follow_records(socket: Socket, limits: &mut [Watched], reporter: &Reporter) -
             for observed in &counts.providers {
                 let provider = ProviderId(observed.progress.id);
                 begun.set_missed(provider, observed.missed);
-                if observed.progress.dropped > 0 {
-                    // Among them may be ends.
-                    begun.set_incomplete(provider);
-                }
                 let program = &observed.progress.name;
+                // Among lost records may be ends.
+                if observed.progress.dropped > 0 && begun.set_incomplete(provider) {
+                    let (name, pid) = (Shown(program), observed.progress.pid);
+                    reporter.say(format!(
+                        "trace: {name} (pid {pid}) has lost records: of what it has open, limits see scopes alone"
+                    ));
+                }
                 for open in begun.on_threads(provider) {
                     let open: Vec<Open> = open.into_iter().map(|begun| Open::of(begun, now_ns)).collect();
                     let name = reader.names().thread(open[0].thread);

@@ -146,18 +146,18 @@ impl Definitions {
         defined.is_ok().then_some(index)
     }
 
-    /// Names a virtual thread when it is first seen, if there is room. If another thread is busy with the
-    /// list, the next event does.
+    /// Names a virtual thread when it is first seen, if there is room. False if another thread is busy with
+    /// the list: then the next event does.
     //= docs/buffer.md#threads-and-strings
-    pub fn name_virtual_thread(&self, buffer: &Buffer, koid: u64, name: &str) {
-        let Some(mut seen) = self.virtual_threads.try_lock().filter(|seen| seen.len() < MAX_VIRTUAL_THREADS)
-        else {
-            return;
-        };
-        if let Err(place) = seen.binary_search(&koid) {
+    pub fn name_virtual_thread(&self, buffer: &Buffer, koid: u64, name: &str) -> bool {
+        let Some(mut seen) = self.virtual_threads.try_lock() else { return false };
+        if seen.len() < MAX_VIRTUAL_THREADS
+            && let Err(place) = seen.binary_search(&koid)
+        {
             let _ = self.write_thread_name(buffer, koid, truncate(name, MAX_NAME_BYTES).as_bytes());
             seen.insert(place, koid);
         }
+        true
     }
 
     /// Names a thread of this process.

@@ -84,7 +84,8 @@ pub(crate) fn open_on_track(site: &Site, start: u64, track: (&str, u64)) -> Opti
             return None;
         }
         let (name, id) = track;
-        context.definitions().name_virtual_thread(context.buffer(), id | VIRTUAL, name);
+        // There may be no next event that names it.
+        attempt(|| context.definitions().name_virtual_thread(context.buffer(), id | VIRTUAL, name));
         let references = references(context, site) | id & u64::from(u32::MAX);
         pages.begin_on_track(start, references)
     })
@@ -139,22 +140,30 @@ fn references(context: &Context, site: &Site) -> u64 {
     u64::from(category) << 32 | u64::from(name) << 48
 }
 
-/// How often a thread looks again whether another one has left the table of strings.
+/// How often a thread looks again whether another one has left a table.
 const ATTEMPTS: usize = 100;
 
-/// The indices of a site's category and name; 0 where there will be none, and where the thread that a handler
-/// has interrupted is about to give them one.
-fn indices(context: &Context, site: &Site) -> [u16; 2] {
-    let mut indices = [0; 2];
+/// Calls a function until it returns true: it returns false while another thread is busy with a table. That
+/// thread may be one that a handler has interrupted, so there is an end to it.
+fn attempt(mut call: impl FnMut() -> bool) {
     for attempt in 0..ATTEMPTS {
-        let strings = SiteStrings::of(context, site);
-        indices = [strings.category.index(), strings.name.index()];
-        if !indices.contains(&0) || site.settled().is_some() {
-            break;
+        if call() {
+            return;
         }
         if attempt > ATTEMPTS / 2 {
             std::thread::yield_now();
         }
     }
+}
+
+/// The indices of a site's category and name; 0 where there will be none, and where the thread that a handler
+/// has interrupted is about to give them one.
+fn indices(context: &Context, site: &Site) -> [u16; 2] {
+    let mut indices = [0; 2];
+    attempt(|| {
+        let strings = SiteStrings::of(context, site);
+        indices = [strings.category.index(), strings.name.index()];
+        !indices.contains(&0) || site.settled().is_some()
+    });
     indices
 }

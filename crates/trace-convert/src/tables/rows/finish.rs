@@ -59,7 +59,12 @@ impl<R: Rows> Filler<'_, R> {
         for mut open in std::mem::take(&mut self.spans).rest() {
             // What says that it has no end is one record, and stands behind what began later.
             let is_pair = open.ending.is_none();
-            if is_pair && let Some((ending, lasted)) = self.partings.of(open.thread.process, open.at) {
+            let (process, at) = (open.thread.process, open.at);
+            let parting = match open.async_id {
+                Some(_) => self.partings.of_operation(process, at),
+                None => self.partings.of(process, at),
+            };
+            if let Some((ending, lasted)) = parting.filter(|_| is_pair) {
                 open.say_why(ending, lasted);
             }
             let slice = Slice::of(&open, None);

@@ -66,6 +66,10 @@ pub(super) struct Feed {
     ended: Option<u64>,
     /// The bytes of rolling regions that had been read when this part began.
     read_then: u64,
+    /// The records that had been written by then.
+    written_then: u64,
+    /// Those of them that were not read.
+    missed: u64,
     /// When it has to be read again though no update is due.
     again: Option<Instant>,
 }
@@ -83,6 +87,8 @@ impl Feed {
             seen_before: 0,
             ended: None,
             read_then: 0,
+            written_then: 0,
+            missed: 0,
             again: None,
         }
     }
@@ -116,6 +122,8 @@ impl Feed {
             }
             self.is_reading = true;
             self.read_then = self.rolling_bytes();
+            let written = self.reader.as_ref().and_then(|reader| reader.written().ok());
+            self.written_then = written.map_or(0, |written| written.records);
         }
         let start = out.len();
         out.extend_from_slice(&[0; FRAME_HEADER_BYTES]);
@@ -138,6 +146,9 @@ impl Feed {
             self.is_reading = false;
             let bytes = self.rolling_bytes().saturating_sub(self.read_then);
             self.again = (bytes > FAST_BYTES).then(|| now + MIN_REST);
+            let seen = self.seen_before + self.reader.as_ref().map_or(0, seen);
+            // What was written meanwhile, and was read, hides some of them until the next part.
+            self.missed = self.missed.max(self.written_then.saturating_sub(seen));
         }
         goes_on
     }
@@ -216,13 +227,11 @@ impl Feed {
             progress.fill = usage.rolling_percent;
             progress.held = usage.held_bytes;
         }
-        let mut missed = 0;
         if wants_records && let Ok(written) = reader.written() {
             progress.records = written.records;
             progress.is_damaged |= written.is_damaged;
-            missed = written.records.saturating_sub(self.seen_before + seen(reader));
         }
-        ObservedProvider { progress, missed, has_ended: self.has_ended() }
+        ObservedProvider { progress, missed: self.missed, has_ended: self.has_ended() }
     }
 }
 
