@@ -227,11 +227,16 @@ impl Feed {
             progress.fill = usage.rolling_percent;
             progress.held = usage.held_bytes;
         }
+        // What is on its way is not missed.
+        let mut missed = self.missed;
         if wants_records && let Ok(written) = reader.written() {
             progress.records = written.records;
             progress.is_damaged |= written.is_damaged;
+            if self.has_ended() {
+                missed = written.records.saturating_sub(self.seen_before + seen(reader));
+            }
         }
-        ObservedProvider { progress, missed: self.missed, has_ended: self.has_ended() }
+        ObservedProvider { progress, missed, has_ended: self.has_ended() }
     }
 }
 
