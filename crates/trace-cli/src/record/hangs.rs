@@ -22,8 +22,10 @@ use trace_protocol::controller::{FrameKind, ObserveOptions};
 use trace_reader::{Item, Reader, Thread};
 use zx_sim::Socket;
 
-/// How often the manager looks.
+/// How often the manager looks at scopes.
 const INTERVAL: Duration = Duration::from_millis(100);
+/// How often it looks for records: what they say is true of the time of the look before.
+const RECORDS_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A limit, and what exceeded it when that was looked at last.
 pub struct Watched {
@@ -46,13 +48,13 @@ struct Open {
 }
 
 impl Open {
-    fn of(begun: &Begun, now_ns: u64) -> Self {
+    fn of(begun: &Begun, at_ns: u64) -> Self {
         Self {
             thread: begun.thread,
             begun: begun.at,
             category: begun.category.to_string(),
             name: begun.name.to_string(),
-            lasted_ns: now_ns.saturating_sub(begun.at),
+            lasted_ns: at_ns.saturating_sub(begun.at),
         }
     }
 }
@@ -123,7 +125,7 @@ pub fn begin(
 ) -> Result<(), Failure> {
     let failed = |error| Failure::new(format!("cannot start a thread: {error}"));
     let duplicate = || news.duplicate().map_err(|error| Failure::new(error.to_string()));
-    let records = source::observe_running(&source::records(INTERVAL, program))?;
+    let records = source::observe_running(&source::records(RECORDS_INTERVAL, program))?;
     let mut by_records: Vec<Watched> = limits.iter().map(Watched::anew).collect();
     let reporter = Reporter { news: duplicate()?, say: say.clone() };
     let follow = move || {
@@ -165,12 +167,14 @@ fn follow_records(socket: Socket, limits: &mut [Watched], reporter: &Reporter) -
     let pending = Pending::default();
     let mut reader = Reader::new(Frames::new(Waiting(socket), pending.clone()))?;
     let mut begun = BegunByProgram::default();
+    // All that had ended at the last update has been read since.
+    let mut last_ns = 0;
     while let Some(record) = reader.next_item()? {
         if let Item::Event(event) = &record.item {
             begun.event(record.provider, event);
         }
         while let Some(counts) = pending.take(reader.position().0) {
-            let now_ns = time_of(&counts);
+            let at_ns = std::mem::replace(&mut last_ns, time_of(&counts));
             for observed in &counts.providers {
                 let provider = ProviderId(observed.progress.id);
                 begun.set_missed(provider, observed.missed);
@@ -183,7 +187,7 @@ fn follow_records(socket: Socket, limits: &mut [Watched], reporter: &Reporter) -
                     ));
                 }
                 for open in begun.on_threads(provider) {
-                    let open: Vec<Open> = open.into_iter().map(|begun| Open::of(begun, now_ns)).collect();
+                    let open: Vec<Open> = open.into_iter().map(|begun| Open::of(begun, at_ns)).collect();
                     let name = reader.names().thread(open[0].thread);
                     let name = name.map_or_else(String::new, |name| name.to_str().into_owned());
                     reporter.look(limits, &open, |limit, exceeding| {
@@ -191,7 +195,7 @@ fn follow_records(socket: Socket, limits: &mut [Watched], reporter: &Reporter) -
                     });
                 }
                 for operation in begun.operations(provider) {
-                    let open = Open::of(operation, now_ns);
+                    let open = Open::of(operation, at_ns);
                     reporter.look(limits, &[open], |limit, open| of_operation(limit, program, open));
                 }
                 if observed.has_ended {
