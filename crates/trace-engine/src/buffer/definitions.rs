@@ -151,9 +151,8 @@ impl Definitions {
     //= docs/buffer.md#threads-and-strings
     pub fn name_virtual_thread(&self, buffer: &Buffer, koid: u64, name: &str) -> bool {
         let Some(mut seen) = self.virtual_threads.try_lock() else { return false };
-        if seen.len() < MAX_VIRTUAL_THREADS
-            && let Err(place) = seen.binary_search(&koid)
-        {
+        let has_room = seen.len() < MAX_VIRTUAL_THREADS;
+        if let Some(place) = seen.binary_search(&koid).err().filter(|_| has_room) {
             let _ = self.write_thread_name(buffer, koid, truncate(name, MAX_NAME_BYTES).as_bytes());
             seen.insert(place, koid);
         }
