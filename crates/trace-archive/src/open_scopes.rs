@@ -40,9 +40,9 @@ pub struct OpenScope {
     pub thread: u64,
     /// When it began.
     pub start: Ticks,
-    /// Its category, not validated: any bytes.
+    /// The category as raw bytes, not validated as UTF-8.
     pub category: Vec<u8>,
-    /// Its name, not validated: any bytes.
+    /// The name as raw bytes, not validated as UTF-8.
     pub name: Vec<u8>,
     /// The thread has ended.
     pub is_ended: bool,

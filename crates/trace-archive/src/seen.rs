@@ -15,7 +15,7 @@ const MAX_NAME_BYTES: usize = 256;
 pub enum BegunName {
     /// An index of the buffer's table of strings.
     Index(u16),
-    /// Its first bytes, not validated.
+    /// The first bytes of an inline name, not validated as UTF-8.
     Inline(Vec<u8>),
 }
 
@@ -24,7 +24,7 @@ pub enum BegunName {
 pub struct Begun {
     /// When it began.
     pub start: Ticks,
-    /// Its name.
+    /// The name of the duration.
     pub name: BegunName,
 }
 
@@ -311,7 +311,7 @@ mod tests {
         assert_eq!(names, [&BegunName::Index(5), &BegunName::Inline(vec![b'x'; 256])]);
     }
 
-    /// A reader goes on behind the definitions of a buffer.
+    /// A reader that resumes after the definitions does not read them again.
     #[test]
     fn threads_are_known_whose_definitions_were_read_before() {
         let mut seen = Seen::of_rest();

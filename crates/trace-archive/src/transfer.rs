@@ -249,7 +249,8 @@ impl Progress {
     }
 }
 
-/// The time up to which open scopes have lasted, those of a buffer and those from an earlier one.
+/// The time up to which scopes were open: `known`, or else the time of the latest event or begin, in this
+/// buffer or in the one that the program has moved from.
 fn open_until(known: Option<Ticks>, open: &OpenScopes, handed_over: &SharedScopes, seen: &Seen) -> Ticks {
     let begun = || open.latest().max(handed_over.with(|handed_over| handed_over.latest()));
     known.unwrap_or_else(|| begun().max(seen.latest()))

@@ -527,10 +527,10 @@ fn wait_for_end(
                 recording.request(SessionRequest::WatchAlert)?;
             }
             Happening::News => {
+                triggers.report(|text| say_above(line.as_ref(), text));
                 if triggers.handle_news() {
                     break End::Trigger;
                 }
-                triggers.report(|text| say_above(line.as_ref(), text));
             }
             Happening::Warning(text) => say_above(line.as_ref(), &text),
             _ => {}

@@ -48,15 +48,15 @@ impl Partings {
         }
     }
 
-    /// The reason for a span of a process that has no end, and how long the span had lasted. It is that of
-    /// the run in which the span began. Times are nanoseconds.
+    /// Returns why a span without an end has none, and how long it had lasted. The remark about the run in
+    /// which the span began counts. Times are nanoseconds.
     #[must_use]
     pub fn of(&self, process: Koid, begin: u64) -> Option<(Ending, u64)> {
         self.find(process, begin).map(|(ending, _, lasted)| (ending, lasted))
     }
 
-    /// The same for an operation: none if records are missing. Another thread may have written the end, and
-    /// a circular buffer has room for the begin and none for that.
+    /// Like [`Partings::of`], for an operation. Returns `None` if records of the program are missing: the end
+    /// may be one of them, because another thread can write it, and its records may be overwritten first.
     #[must_use]
     pub fn of_operation(&self, process: Koid, begin: u64) -> Option<(Ending, u64)> {
         let found = self.find(process, begin).filter(|(_, is_incomplete, _)| !is_incomplete);

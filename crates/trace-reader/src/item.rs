@@ -275,9 +275,7 @@ impl Item<'_> {
         )
     }
 
-    /// What the manager says of a process, and of its provider: why spans of it have no end that had not
-    /// ended
-    /// at a time.
+    /// The manager's remark why spans of a process have no end. Returns `None` for every other record.
     //= docs/protocol.md#provider-descriptions
     #[must_use]
     pub fn parting(&self) -> Option<Parting> {
@@ -298,9 +296,9 @@ impl Item<'_> {
 pub struct Parting {
     /// The process.
     pub process: Koid,
-    /// Its provider.
+    /// The provider of the process, if the remark names it.
     pub provider: Option<ProviderId>,
-    /// Up to when they have lasted, in ticks of the manager's clock.
+    /// The time up to which these spans have lasted, in ticks of the manager's clock.
     pub at: Ticks,
     /// The reason.
     pub ending: Ending,

@@ -85,7 +85,8 @@ struct Begun {
     rows: HashMap<Row, Vec<Open>>,
     count: usize,
     /// Times of ends of operations whose begins follow: other threads have written them.
-    early: HashMap<Row, (Ticks, bool)>,
+    early: HashMap<Row, Vec<(Ticks, bool)>>,
+    early_count: usize,
     /// The begins of what has an end in the tail.
     kept: HashSet<u64>,
 }
@@ -100,19 +101,24 @@ impl Begun {
             EventKind::DurationEnd => _ = self.end(&Row::Thread(event.thread), is_in_tail),
             EventKind::AsyncBegin { id } => {
                 let row = operation(id);
-                if self.early.get(&row).is_some_and(|(end, _)| *end >= event.time.ticks) {
-                    let is_end_in_tail = self.early.remove(&row).is_some_and(|(_, is_in_tail)| is_in_tail);
-                    if is_end_in_tail && !is_in_tail {
-                        self.kept.insert(number);
+                // One id may have several ends.
+                let ends = self.early.get_mut(&row);
+                match ends.and_then(|ends| ends.pop_if(|(end, _)| *end >= event.time.ticks)) {
+                    None => self.begin(row, number, is_in_tail),
+                    Some((_, is_end_in_tail)) => {
+                        self.early_count -= 1;
+                        if self.early.get(&row).is_some_and(Vec::is_empty) {
+                            self.early.remove(&row);
+                        }
+                        self.kept.extend((is_end_in_tail && !is_in_tail).then_some(number));
                     }
-                } else {
-                    self.begin(row, number, is_in_tail);
                 }
             }
             EventKind::AsyncEnd { id } => {
                 let row = operation(id);
-                if !self.end(&row, is_in_tail) && self.early.len() < MAX_OPEN {
-                    self.early.insert(row, (event.time.ticks, is_in_tail));
+                if !self.end(&row, is_in_tail) && self.early_count < MAX_OPEN {
+                    self.early_count += 1;
+                    self.early.entry(row).or_default().push((event.time.ticks, is_in_tail));
                 }
             }
             EventKind::FlowBegin { id } => self.begin(flow(id), number, is_in_tail),
@@ -310,7 +316,9 @@ mod tests {
             event(81, 9, "early and over", op_end(7)),
             event(80, 3, "early and over", op_begin(7)),
             event(945, 9, "early", op_end(8)),
+            event(946, 9, "early", op_end(8)),
             event(82, 3, "early", op_begin(8)),
+            event(83, 3, "early", op_begin(8)),
             event(90, 3, "flow", EventKind::FlowBegin { id: 1 }),
             event(91, 3, "flow over", EventKind::FlowBegin { id: 2 }),
             event(92, 3, "flow over", EventKind::FlowEnd { id: 2 }),
@@ -329,7 +337,9 @@ mod tests {
             (935, "lost"),
             (940, "operation"),
             (945, "early"),
+            (946, "early"),
             (82, "early"),
+            (83, "early"),
             (90, "flow"),
             (950, "flow"),
             (960, "flow"),

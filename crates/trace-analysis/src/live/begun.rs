@@ -19,9 +19,9 @@ pub struct Begun {
     pub thread: Thread,
     /// When it began, in nanoseconds.
     pub at: u64,
-    /// Its category.
+    /// The category; invalid UTF-8 is replaced.
     pub category: Box<str>,
-    /// Its name.
+    /// The name; invalid UTF-8 is replaced.
     pub name: Box<str>,
 }
 
@@ -37,7 +37,8 @@ struct Program {
     numbers: ThreadNumbers,
     pairing: Pairing<Begun>,
     /// When operations ended whose begins were not read so far: another thread has written them.
-    early: HashMap<OperationKey, u64>,
+    early: HashMap<OperationKey, Vec<u64>>,
+    early_count: usize,
     /// Records that it has written and that were not read.
     missed: u64,
     /// It begins spans or operations with records of their own.
@@ -51,6 +52,7 @@ impl Default for Program {
             numbers: ThreadNumbers::default(),
             pairing,
             early: HashMap::new(),
+            early_count: 0,
             missed: 0,
             has_begins: false,
         }
@@ -76,7 +78,7 @@ impl BegunByProgram {
         }
         let program = self.programs.entry(provider).or_default();
         program.has_begins = true;
-        let Program { numbers, pairing, early, .. } = program;
+        let Program { numbers, pairing, early, early_count, .. } = program;
         let at = event.time.nanos().0;
         let begun = || Begun {
             thread: event.thread,
@@ -95,8 +97,13 @@ impl BegunByProgram {
             }
             AsyncBegin { id } => {
                 let key = OperationKey::of(event, id);
-                if early.get(&key).is_some_and(|end| *end >= at) {
-                    early.remove(&key);
+                // One id may have several ends.
+                let ends = early.get_mut(&key);
+                if ends.is_some_and(|ends| ends.pop_if(|end| *end >= at).is_some()) {
+                    *early_count -= 1;
+                    if early.get(&key).is_some_and(Vec::is_empty) {
+                        early.remove(&key);
+                    }
                 } else {
                     pairing.begin_operation(&key, token(event.name), begun());
                 }
@@ -104,10 +111,12 @@ impl BegunByProgram {
             AsyncEnd { id } => {
                 let key = OperationKey::of(event, id);
                 if pairing.end_operation(&key, token(event.name)) == Ended::Nothing {
-                    if early.len() >= MAX_OPEN {
+                    if *early_count >= MAX_OPEN {
                         early.clear();
+                        *early_count = 0;
                     }
-                    early.insert(key, at);
+                    early.entry(key).or_default().push(at);
+                    *early_count += 1;
                 }
             }
             _ => {}
@@ -185,7 +194,9 @@ mod tests {
             .event(1, "answered", EventKind::AsyncEnd { id: 6 }, 52)
             .event(3, "lost", end, 53)
             .event(2, "from another thread", EventKind::AsyncEnd { id: 7 }, 60)
+            .event(2, "from another thread", EventKind::AsyncEnd { id: 7 }, 61)
             .event(3, "from another thread", EventKind::AsyncBegin { id: 7 }, 55)
+            .event(3, "from another thread", EventKind::AsyncBegin { id: 7 }, 56)
             // Another one of this id.
             .event(3, "again", EventKind::AsyncEnd { id: 8 }, 54)
             .event(3, "again", EventKind::AsyncBegin { id: 8 }, 70)
@@ -213,6 +224,8 @@ mod tests {
             vec![(50, "request"), (70, "again")],
         );
         assert_eq!(names(&begun), open);
+        // The end of an id that was used again is all that waits.
+        assert_eq!((begun.programs[&PROVIDER].early.len(), begun.programs[&PROVIDER].early_count), (1, 1));
         begun.set_missed(PROVIDER, 0);
         assert_eq!(names(&begun), open);
         // Among what was missed may be ends.

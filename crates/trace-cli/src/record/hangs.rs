@@ -64,7 +64,7 @@ impl Watched {
         Self { limit, exceeded: HashSet::new(), found: HashSet::new(), has_come }
     }
 
-    /// The same limit, which nothing has exceeded.
+    /// A copy that has not seen any duration exceed the limit.
     fn anew(&self) -> Self {
         Self::new(self.limit.clone(), self.has_come.clone())
     }
@@ -108,8 +108,10 @@ impl Reporter {
     fn look(&self, limits: &mut [Watched], open: &[Open], message: impl Fn(&OpenLimit, &Open) -> String) {
         for watched in limits {
             if let Some(open) = watched.look(open) {
+                let text = message(&watched.limit, open);
+                let _ = self.say.send(text);
                 watched.has_come.store(true, Ordering::Relaxed);
-                self.say(message(&watched.limit, open));
+                let _ = self.news.write(&[0]);
             }
         }
     }

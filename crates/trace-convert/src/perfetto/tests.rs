@@ -176,7 +176,7 @@ fn strings_without_end_are_forgotten() {
     assert_eq!(cleared, 2);
 }
 
-//= docs/perfetto.md#what-other-importers-drop
+//= docs/perfetto.md#clock
 #[test]
 fn times_that_perfetto_drops_are_counted() {
     let scope = EventKind::Instant { scope: Scope::Thread };
@@ -185,6 +185,7 @@ fn times_that_perfetto_drops_are_counted() {
     assert_eq!((summary.events, summary.skipped), (2, vec![(TOO_LATE.to_owned(), 1)]));
 }
 
+//= docs/perfetto.md#what-other-importers-drop
 #[test]
 fn objects_before_the_first_event_have_its_time() {
     let blob = |name: &'static [u8]| trace_format::blob::Blob {
