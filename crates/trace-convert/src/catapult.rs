@@ -73,10 +73,10 @@ pub struct Options<'a> {
 }
 
 impl Options<'_> {
-    /// What finds odd slices for readers of Chrome's dialect, which take no pairs that take no time.
+    /// What finds odd slices for readers of Chrome's dialect.
     #[must_use]
     pub fn finder() -> OddFinder {
-        OddFinder::with_instant_pairs()
+        OddFinder::of_whole_slices()
     }
 }
 

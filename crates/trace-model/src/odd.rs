@@ -3,15 +3,20 @@
 //!
 //! Such readers are Perfetto's and Chrome's. Of records with one time the first in the file comes first for
 //! them. They see what [`Interval::encloses`] says unless slices overlap, a slice was recorded before a
-//! longer one that begins at the same time, begins and ends are not in the order of their times, or the
-//! archive says why a begin has no end. Operations are odd if an end has not the name of the innermost open
-//! one of its
-//! process, category and id.
+//! longer one that begins at the same time, or a slice in one that is recorded behind it and begins where
+//! that ends; unless begins and ends are not in the order of their times, or the archive says why a begin has
+//! no end. Operations are odd if an end has not the name of the innermost open one of its process, category
+//! and id.
+//!
+//! Chrome's format has events that are whole slices. Of records with one time, Perfetto's processor takes
+//! those that last before all others, and a part of a flow belongs for it to the last slice that has begun,
+//! even if that has ended: it ends a whole slice only where the next one begins.
 
 use crate::interval::Interval;
 use crate::partings::Partings;
 use crate::roots::{Root, Roots};
 use foldhash::fast::RandomState;
+use operations::{Named, Operation};
 use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasher;
 use std::io::Read;
@@ -22,8 +27,8 @@ use trace_reader::{Event, Input, Item, ReadError, Reader, Resolved, Text, Thread
 const MAX_KNOWN: usize = 1_000_000;
 /// Begins without an end so far, and slices that are in no other one, of all threads.
 const MAX_KEPT: usize = if cfg!(test) { 1000 } else { 1 << 20 };
-/// Operations that have ended and may have parts again.
-const MAX_ENDED: usize = 100_000;
+/// Parts of flows of a thread that wait for the slice around them.
+const MAX_FLOWS: usize = 64;
 /// How many slices become one when there are more.
 const MERGED: usize = 64;
 
@@ -129,12 +134,14 @@ pub struct OddFinder {
     begun: HashMap<Named, Vec<(Koid, i64)>, RandomState>,
     /// Categories, names and ids of ends that stand before any begin: that may follow in another process.
     early: HashSet<Named, RandomState>,
-    /// Pairs that take no time are odd, too.
-    are_instant_pairs_odd: bool,
+    /// It is for readers of complete records as Perfetto's processor reads Chrome's.
+    has_whole: bool,
     /// The number of the last record of a slice.
     record: u64,
     kept: usize,
     max_kept: usize,
+    /// Parts of flows that wait, of all threads.
+    flows: usize,
     beside: Vec<Root<()>>,
 }
 
@@ -148,16 +155,32 @@ struct ThreadState {
     refused: u64,
     /// The time of the last begin or end.
     last_part: u64,
+    /// That of the last end for which nothing was open.
+    unmatched: u64,
     /// While it has complete records alone, which take time and end in order.
     quick: Option<Quick>,
     /// In the order of ends, as far as that holds.
     by_end: Option<Roots<()>>,
     /// In the order of begins, as far as that holds: the last begin, and the ends of what encloses the next.
     by_begin: Option<(u64, Vec<u64>)>,
+    /// The last slice that takes no time, while they come in the order of begins.
+    last_instant: Interval,
+    /// Parts of flows behind the end of a whole slice that no other one had ended: that end, and their times.
+    flows: Vec<(u64, u64)>,
 }
 
-/// Category, name and id of an operation.
-type Named = (u64, u64, u64);
+/// Whether one of two slices is elsewhere for a reader that takes ends before other records of their time,
+/// and
+/// whole slices that last before begins. The second one ends later, or is recorded later.
+const fn is_misplaced(first: &Interval, second: &Interval) -> bool {
+    let begin_together = first.begin == second.begin;
+    match (second.is_pair(), first.is_instant()) {
+        (true, true) => first.end == second.end,
+        (true, false) => begin_together && !first.is_pair(),
+        (false, true) => begin_together && !(first.is_pair() && second.is_instant()),
+        (false, false) => false,
+    }
+}
 
 /// The same as the roots of a thread, in fewer instructions.
 #[derive(Debug, Default)]
@@ -190,19 +213,11 @@ impl Quick {
     }
 }
 
-/// An operation that has begun.
-#[derive(Debug, Default)]
-struct Operation {
-    last: u64,
-    /// The names of its open parts.
-    open: Vec<u64>,
-}
-
 impl OddFinder {
-    /// One for readers that misunderstand pairs that take no time.
+    /// One for readers of Chrome's format, in which a record may be a whole slice.
     #[must_use]
-    pub fn with_instant_pairs() -> Self {
-        Self { are_instant_pairs_odd: true, ..Self::default() }
+    pub fn of_whole_slices() -> Self {
+        Self { has_whole: true, ..Self::default() }
     }
 
     /// Takes a record, in the order of the archive.
@@ -236,8 +251,43 @@ impl OddFinder {
             EventKind::AsyncEnd { id } => {
                 self.operation(OperationKey::of(event, id), token(event.name), at, true);
             }
+            EventKind::FlowBegin { .. } | EventKind::FlowStep { .. } | EventKind::FlowEnd { .. }
+                if self.has_whole =>
+            {
+                self.flow(event.thread, at);
+            }
             _ => {}
         }
+    }
+
+    /// A part of a flow: it may belong to a slice that is recorded later.
+    fn flow(&mut self, thread: Thread, at: u64) {
+        let Some(number) = self.thread(thread) else { return };
+        let state = &mut self.threads[number];
+        let ended = state.last_whole();
+        if ended <= state.last_part || ended > at {
+            return;
+        }
+        state.flows.push((ended, at));
+        self.kept += 1;
+        self.flows += 1;
+        if state.flows.len() > MAX_FLOWS {
+            self.set_odd(number);
+        }
+    }
+
+    /// Whether a slice shows that a reader takes a part of a flow for one of another slice.
+    #[cold]
+    fn has_misplaced_flow(&mut self, number: usize, interval: &Interval) -> bool {
+        let flows = &mut self.threads[number].flows;
+        let before = flows.len();
+        let is_misplaced = flows.iter().any(|(ended, at)| interval.begin < *ended && *at <= interval.end);
+        // What begins between ends what had ended.
+        flows.retain(|(ended, at)| !(*ended..=*at).contains(&interval.begin));
+        let gone = before - flows.len();
+        self.kept -= gone;
+        self.flows -= gone;
+        is_misplaced
     }
 
     /// Whether nothing was odd so far.
@@ -260,6 +310,10 @@ impl OddFinder {
                 self.record += 1;
                 let interval = Interval { begin, end: u64::MAX, begun, ended: self.record };
                 self.slice(number, interval);
+            }
+            // No slice is around it that began behind the last one.
+            if !self.threads[number].flows.is_empty() {
+                self.set_odd(number);
             }
         }
         self.odd
@@ -291,6 +345,9 @@ impl OddFinder {
     #[inline]
     fn complete(&mut self, thread: Thread, begin: u64, end: u64) {
         let Some(number) = self.thread(thread) else { return };
+        if self.flows > 0 && self.has_misplaced_flow(number, &Interval { begin, end, begun: 0, ended: 0 }) {
+            return self.set_odd(number);
+        }
         if self.is_quick(number, begin, end) || self.has_grown(number) && self.is_quick(number, begin, end) {
             return;
         }
@@ -333,9 +390,21 @@ impl OddFinder {
         let state = &mut self.threads[number];
         if let Some(less) = state.refused.checked_sub(1) {
             state.refused = less;
+        } else if state.open.is_empty() {
+            // For a reader, it ends the whole slice around it.
+            let is_around = !self.has_whole && state.last_whole() > at;
+            state.unmatched = at;
+            if is_around {
+                return self.set_odd(number);
+            }
+            self.leave_quick(number);
         } else if let Some((begin, begun)) = state.open.pop() {
             self.kept -= 1;
-            self.slice(number, Interval { begin, end: at, begun, ended: self.record });
+            let interval = Interval { begin, end: at, begun, ended: self.record };
+            if self.flows > 0 && self.has_misplaced_flow(number, &interval) {
+                return self.set_odd(number);
+            }
+            self.slice(number, interval);
         }
     }
 
@@ -355,8 +424,14 @@ impl OddFinder {
     fn slice(&mut self, number: usize, interval: Interval) {
         self.leave_quick(number);
         let state = &mut self.threads[number];
-        let mut is_odd = self.are_instant_pairs_odd && interval.is_pair() && interval.is_instant();
+        let is_moved = |other: &Interval| self.has_whole && is_misplaced(other, &interval);
+        let mut is_odd = if self.has_whole {
+            interval.is_pair() && interval.is_instant()
+        } else {
+            interval.begin < state.unmatched
+        };
         if let Some(roots) = &mut state.by_end {
+            is_odd |= roots.since(interval.begin).any(is_moved);
             let before = roots.len();
             match roots.add(interval, (), &mut self.beside, |_| ()) {
                 Ok(added) => {
@@ -377,6 +452,10 @@ impl OddFinder {
                 let before = ends.len();
                 while ends.pop_if(|end| *end <= interval.begin).is_some() {}
                 is_odd |= ends.last().is_some_and(|around| *around < interval.end);
+                is_odd |= is_moved(&state.last_instant);
+                if interval.is_instant() {
+                    state.last_instant = interval;
+                }
                 *last = interval.begin;
                 ends.push(interval.end);
                 self.kept = self.kept + ends.len() - before;
@@ -405,6 +484,7 @@ impl OddFinder {
         let state = &mut self.threads[number];
         self.odd.threads.insert(state.thread);
         self.kept -= state.kept();
+        self.flows -= state.flows.len();
         *state = ThreadState { is_odd: true, quick: None, ..ThreadState::new(state.thread) };
     }
 
@@ -425,79 +505,6 @@ impl OddFinder {
         // What cannot be merged is not looked at again for each further slice.
         self.max_kept = 2 * self.kept;
     }
-
-    fn operation(&mut self, key: OperationKey, name: u64, at: u64, is_end: bool) {
-        let named = (key.category, name, key.id);
-        if self.odd.has_operation(&key) {
-            return;
-        }
-        if is_end && !self.operations.contains_key(&key) {
-            // It began in another process, or its begin may follow.
-            self.odd.operations.insert(key);
-            if self.early.len() < MAX_KNOWN {
-                self.early.insert(named);
-            } else {
-                self.odd.is_all = true;
-            }
-            for (process, _) in self.begun.get(&named).into_iter().flatten() {
-                let other = OperationKey { process: *process, ..key };
-                self.operations.remove(&other);
-                self.odd.operations.insert(other);
-            }
-            return;
-        }
-        if !is_end && !self.early.is_empty() && self.early.contains(&named) {
-            self.operations.remove(&key);
-            self.odd.operations.insert(key);
-            return;
-        }
-        let operation = self.operations.entry(key).or_insert_with(|| {
-            let last = self.ended.remove(&key).unwrap_or(0);
-            Operation { last, open: Vec::new() }
-        });
-        let mut is_odd = at < operation.last;
-        operation.last = at;
-        if is_end {
-            // Another name, or not the innermost.
-            is_odd |= operation.open.last() != Some(&name);
-            if !is_odd {
-                operation.open.pop();
-            }
-        } else {
-            operation.open.push(name);
-        }
-        if is_odd || operation.open.is_empty() {
-            self.operations.remove(&key);
-            if self.ended.len() >= MAX_ENDED {
-                self.ended.clear();
-            }
-            self.ended.insert(key, at);
-        }
-        if is_odd {
-            self.odd.operations.insert(key);
-        } else {
-            self.count(named, key.process, if is_end { -1 } else { 1 });
-        }
-        if self.operations.len().max(self.odd.operations.len()) > MAX_KNOWN {
-            self.odd.is_all = true;
-        }
-    }
-
-    /// Counts open operations with a name in a process.
-    fn count(&mut self, named: Named, process: Koid, change: i64) {
-        let begun = self.begun.entry(named).or_default();
-        match begun.iter_mut().find(|(of, _)| *of == process) {
-            Some((_, count)) => *count += change,
-            None => begun.push((process, change)),
-        }
-        begun.retain(|(_, count)| *count > 0);
-        if begun.is_empty() {
-            self.begun.remove(&named);
-        }
-        if self.begun.len() > MAX_KNOWN {
-            self.odd.is_all = true;
-        }
-    }
 }
 
 impl ThreadState {
@@ -508,9 +515,22 @@ impl ThreadState {
             open: Vec::new(),
             refused: 0,
             last_part: 0,
+            unmatched: 0,
             quick: Some(Quick { is_by_begin: true, ..Quick::default() }),
             by_end: None,
             by_begin: None,
+            last_instant: Interval { begin: u64::MAX, end: u64::MAX, begun: 0, ended: 0 },
+            flows: Vec::new(),
+        }
+    }
+
+    /// When the whole slices ended that a reader with a stack has on it; 0 if there is none.
+    fn last_whole(&self) -> u64 {
+        match (&self.quick, &self.by_begin, &self.by_end) {
+            (Some(quick), ..) => quick.last_end,
+            (_, Some((_, ends)), _) => ends.last().copied().unwrap_or(0),
+            (_, _, Some(roots)) => roots.last_end(),
+            _ => 0,
         }
     }
 
@@ -528,9 +548,10 @@ impl ThreadState {
     fn kept(&self) -> usize {
         let by_begin = self.by_begin.as_ref().map_or(0, |(_, ends)| ends.len());
         let quick = self.quick.as_ref().map_or(0, |quick| quick.roots.capacity());
-        quick + self.open.len() + self.by_end.as_ref().map_or(0, Roots::len) + by_begin
+        quick + self.open.len() + self.by_end.as_ref().map_or(0, Roots::len) + by_begin + self.flows.len()
     }
 }
 
+mod operations;
 #[cfg(test)]
 mod tests;

@@ -33,8 +33,9 @@ pub struct OutOfOrder;
 pub struct Added {
     /// The time in which slices directly in it lasted, in nanoseconds.
     pub inside: u64,
-    /// Whether it overlaps one that ended before it, or begins together with a shorter one that was recorded
-    /// before it: a reader that takes the order of records for that of the nesting errs.
+    /// Whether it overlaps one that ended before it, begins together with a shorter one that was recorded
+    /// before it, begins where one ends that was recorded since, or ends where one begins that was recorded
+    /// before: a reader that takes the order of records for that of the nesting errs.
     pub is_odd: bool,
 }
 
@@ -125,22 +126,35 @@ impl<T: Copy> Roots<T> {
             } else if root.interval.begin >= interval.end && !interval.is_instant() {
                 // What is recorded before the end of a slice may begin where that is.
                 beside.extend(slices.pop());
+                added.is_odd = true;
             } else {
                 break;
             }
         }
         let mut is_in_order = true;
         if let Some(before) = slices.last()
-            && before.interval.end > interval.begin
+            && before.interval.end >= interval.begin
         {
-            is_in_order = before.merged.is_none() && !before.interval.encloses(&interval);
-            added.is_odd = true;
+            let is_overlapping = before.interval.end > interval.begin;
+            let is_around = before.merged.is_some() || before.interval.encloses(&interval);
+            is_in_order = !is_overlapping || !is_around;
+            added.is_odd |= is_overlapping || before.interval.ended > interval.begun;
         }
         slices.push(Root { interval, of, merged: None });
         if !beside.is_empty() {
             slices.extend(beside.drain(..).rev());
         }
         (added, is_in_order)
+    }
+
+    /// The roots that end at a time or later, the last one first.
+    pub(crate) fn since(&self, at: u64) -> impl Iterator<Item = &Interval> {
+        self.slices.iter().rev().map(|root| &root.interval).take_while(move |root| root.end >= at)
+    }
+
+    /// When the last slice ended; 0 before there is one.
+    pub(crate) const fn last_end(&self) -> u64 {
+        self.last_end
     }
 
     /// How many roots there are.

@@ -424,6 +424,7 @@ fn of_export(format: Format, peer: Peer, meaning: &Meaning, expected: &mut Expec
             expected.allow(Class::Slices, &row, there.clone());
             expected.allow(Class::Parents, &parents, parent_row(&there, parent));
             expected.allow(Class::Parents, &parents, parent_row(&there, None));
+            allow_touching(peer, meaning, slice, (&there, &parents), expected);
         }
         expected.add(Class::Parents, parents);
         expected.add(Class::Slices, row);
@@ -471,7 +472,8 @@ fn of_export(format: Format, peer: Peer, meaning: &Meaning, expected: &mut Expec
 }
 
 /// Allows other parents for a slice without length, where readers have it inside of what begins or ends at
-/// its time. Of `rows`, the first is the slice's own, and the second has its parent too.
+/// its time. Of `rows`, the first is the slice's own, and the second is the one with its parent that may
+/// differ.
 fn allow_touching(peer: Peer, meaning: &Meaning, slice: &Slice, rows: (&str, &str), expected: &mut Expected) {
     let (row, parents) = rows;
     if slice.end.is_some_and(|end| end > slice.begin) {

@@ -2,7 +2,7 @@
 
 use super::doors::{Door, Format, Peer, V52, V55};
 use super::rows::Class;
-use Class::{Arrows, Counters, Operations, Parents, Problems, Slices, Stacks};
+use Class::{Arrows, Counters, Operations, Parents, Slices, Stacks};
 use Door::{Export, Folded, Speedscope};
 
 /// Classes of which doors do not say what the model says: each of the classes at each of the doors.
@@ -30,17 +30,17 @@ const CHROME: &[Door] = &[Export(Format::Chrome, V52), Export(Format::Chrome, V5
 
 pub const KNOWN: &[Known] = &[
     Known {
-        reason: "a slice without length at the end of another one is beside it; on further lanes, Perfetto's processor \
-                 binds no flow of this kind to a slice",
+        reason: "a part of a flow behind a slice without length belongs to that, and so does one at the time of a \
+                 log entry without a wall clock",
         doors: PERFETTO,
-        classes: &[Slices, Parents, Arrows],
+        classes: &[Arrows],
         only: "",
     },
     Known {
-        reason: "a pair without length is a complete event, which at the end of another slice is beside it, and \
-                 ends what never ends",
+        reason: "slices without length at the end of the one they are in, or behind others of their time, are in \
+                 another one, and take flows to them; both are counted",
         doors: CHROME,
-        classes: &[Slices, Parents, Arrows, Problems],
+        classes: &[Parents, Arrows],
         only: "",
     },
     Known { reason: "what overlaps counts as inside", doors: &[Folded], classes: &[Stacks], only: "" },

@@ -427,7 +427,7 @@ fn is_number(value: &Value<'_>) -> bool {
 }
 
 /// The value, if it is a nonnegative integer.
-fn whole(value: &Value<'_>) -> Option<u64> {
+pub(super) fn whole(value: &Value<'_>) -> Option<u64> {
     match *value {
         Value::Int32(value) => u64::try_from(value).ok(),
         Value::Uint32(value) => Some(u64::from(value)),

@@ -1,12 +1,17 @@
-//! Slices that are written last in Chrome's dialect, on lanes: complete events, the outer ones first.
+//! Slices that are written last in Chrome's dialect, on lanes: begins and ends, the outer ones first.
 //!
-//! A lane is a further thread. Operations that overlap others of their id have ids of their own.
+//! Of events with one time, Perfetto's processor takes ends first, then complete events that last, then
+//! others
+//! in the order of the file. So slices that last have begins and ends, and those that take no time are
+//! complete
+//! events. A lane is a further thread. Operations that overlap others of their id have ids of their own.
 //= docs/meaning.md#overlap
 
-use super::event::named;
+use super::event::{named, whole};
 use super::{Exporter, FlowPart};
 use crate::numbers::is_replaced;
 use crate::odd::{Lane, WriteOdd};
+use crate::{THREAD_DUR, THREAD_TS};
 use foldhash::{HashMap, HashSet};
 use std::io::{self, Write};
 use trace_format::event::EventKind;
@@ -24,28 +29,51 @@ pub(super) const fn is_unusual(thread: Thread) -> bool {
     is_replaced(thread) || thread.thread.0 >= FIRST_LANE
 }
 
+/// The bytes of arguments of ends whose slices are open. Those beyond are written with their begins.
+const MAX_END_BYTES: usize = 8 << 20;
+/// What slices are called that take no time and are in another one for Perfetto's processor.
+const MISPLACED: &str = "slices without length at the end of the one they are in, or behind another one of their time: \
+                         Perfetto shows them in another slice";
+/// What parts of flows are called that come before the next begin or end.
+const MISPLACED_FLOWS: &str =
+    "parts of flows behind slices without length, to which they belong for Perfetto";
+
+/// The time of the thread's own clock at the end of a complete event, in nanoseconds.
+fn end_of_thread_times(event: &Event<'_>) -> Option<u64> {
+    if !matches!(event.kind, EventKind::DurationComplete { .. }) || event.arguments.is_empty() {
+        return None;
+    }
+    let [begin, duration] = [THREAD_TS, THREAD_DUR].map(|name| whole(&event.arguments.find(name)?));
+    begin?.checked_add(duration?)
+}
+
 /// What is written of an event: texts, arguments, and what stands behind these.
+#[derive(Clone, Copy, Default)]
 struct Parts<'a> {
     texts: &'a [u8],
     /// Without their braces.
     arguments: &'a [u8],
     others: &'a [u8],
+    /// What stands behind the end of a complete event.
+    at_end: &'a [u8],
 }
 
 impl<'a> Parts<'a> {
-    const NONE: Self = Self { texts: &[], arguments: &[], others: &[] };
-
     fn encode(&self) -> Vec<u8> {
-        let lengths = [self.texts.len() as u64, self.arguments.len() as u64].map(u64::to_le_bytes);
-        [lengths.as_flattened(), self.texts, self.arguments, self.others].concat()
+        let Self { texts, arguments, others, at_end } = self;
+        let lengths =
+            [texts.len(), arguments.len(), others.len()].map(|length| (length as u64).to_le_bytes());
+        [lengths.as_flattened(), texts, arguments, others, at_end].concat()
     }
 
     fn decode(bytes: &'a [u8]) -> Option<Self> {
-        let (lengths, rest) = bytes.split_first_chunk::<16>()?;
-        let [texts, arguments] = lengths.as_chunks().0 else { return None };
-        let (texts, rest) = rest.split_at_checked(u64::from_le_bytes(*texts) as usize)?;
-        let (arguments, others) = rest.split_at_checked(u64::from_le_bytes(*arguments) as usize)?;
-        Some(Self { texts, arguments, others })
+        let (lengths, rest) = bytes.split_first_chunk::<24>()?;
+        let [texts, arguments, others] = lengths.as_chunks().0 else { return None };
+        let length = |bytes: &[u8; 8]| u64::from_le_bytes(*bytes) as usize;
+        let (texts, rest) = rest.split_at_checked(length(texts))?;
+        let (arguments, rest) = rest.split_at_checked(length(arguments))?;
+        let (others, at_end) = rest.split_at_checked(length(others))?;
+        Some(Self { texts, arguments, others, at_end })
     }
 }
 
@@ -53,12 +81,34 @@ impl<'a> Parts<'a> {
 struct Writer<'a, W> {
     exporter: &'a mut Exporter<W>,
     lanes: HashMap<Lane, Thread>,
+    slices: HashMap<Lane, Slices>,
+    /// Bytes of the ends of open slices.
+    kept: usize,
+    misplaced: u64,
+    misplaced_flows: u64,
     /// Lanes that are new have numbers from here on.
     next: u64,
     /// Open operations: their threads, texts and ids.
     operations: HashMap<u64, (Thread, Vec<u8>, u64)>,
     /// Their processes and ids.
     open: HashSet<(Koid, u64)>,
+}
+
+/// A slice that is open on a lane.
+struct Open {
+    end: u64,
+    is_instant: bool,
+    /// Its end's arguments and what stands behind these, as far as there was room.
+    arguments: Vec<u8>,
+    others: Vec<u8>,
+}
+
+/// What a reader has of a lane.
+#[derive(Default)]
+struct Slices {
+    open: Vec<Open>,
+    /// When the last slice ended, if that takes no time and nothing has begun or ended since.
+    instant: Option<u64>,
 }
 
 impl<W: Write> Exporter<W> {
@@ -81,8 +131,15 @@ impl<W: Write> Exporter<W> {
         let arguments = arguments.strip_suffix(b"}").unwrap_or_default();
         let is_end = matches!(event.kind, EventKind::DurationEnd);
         let texts = if is_end { &[] } else { &written[start..texts] };
-        odd.push(event, &Parts { texts, arguments, others }.encode());
-        events.json.take_back(written.len() - start);
+        let mut parts = Parts { texts, arguments, others, at_end: &[] };
+        let at_end =
+            end_of_thread_times(event).map(|end| format!(",\"tts\":{}.{:03}", end / 1000, end % 1000));
+        if let Some(at_end) = &at_end {
+            parts.at_end = at_end.as_bytes();
+        }
+        odd.push(event, &parts.encode());
+        let bytes = written.len() - start;
+        events.json.take_back(bytes);
         events.tally.rate(event.time.rate);
         events.tally.events += 1;
     }
@@ -105,9 +162,19 @@ impl<W: Write> Exporter<W> {
     pub(super) fn write_odd(&mut self) -> io::Result<()> {
         let Some(odd) = self.odd.take() else { return Ok(()) };
         self.in_order()?;
-        let (lanes, operations, open) = <_>::default();
-        let mut writer = Writer { exporter: self, lanes, next: FIRST_LANE, operations, open };
+        let mut writer = Writer {
+            exporter: self,
+            lanes: HashMap::default(),
+            slices: HashMap::default(),
+            kept: 0,
+            misplaced: 0,
+            misplaced_flows: 0,
+            next: FIRST_LANE,
+            operations: HashMap::default(),
+            open: HashSet::default(),
+        };
         let skipped = odd.finish(&mut writer)?;
+        let misplaced = [(MISPLACED, writer.misplaced), (MISPLACED_FLOWS, writer.misplaced_flows)];
         let mut lanes: Vec<(Lane, Thread)> = writer.lanes.into_iter().collect();
         lanes.sort_unstable_by_key(|(_, thread)| (thread.process, thread.thread));
         for (Lane { thread, .. }, lane) in lanes {
@@ -117,7 +184,7 @@ impl<W: Write> Exporter<W> {
                 self.system.name_thread(lane.process, lane.thread, &name);
             }
         }
-        for (kind, count) in skipped.into_iter().filter(|(_, count)| *count > 0) {
+        for (kind, count) in skipped.into_iter().chain(misplaced).filter(|(_, count)| *count > 0) {
             *self.tally.skipped.entry(kind).or_default() += count;
         }
         Ok(())
@@ -183,13 +250,26 @@ impl<W: Write> WriteOdd for Writer<'_, W> {
     fn begin(&mut self, lane: Lane, interval: &Interval, begin: &[u8], end: &[u8]) -> io::Result<()> {
         let thread = self.lane(lane);
         let parts = Parts::decode(begin).ok_or_else(changed)?;
-        let of_end = if end.is_empty() { Parts::NONE } else { Parts::decode(end).ok_or_else(changed)? };
+        let mut of_end =
+            if end.is_empty() { Parts::default() } else { Parts::decode(end).ok_or_else(changed)? };
+        let is_instant = interval.is_instant();
+        let Slices { open, instant } = self.slices.entry(lane).or_default();
+        if is_instant {
+            let is_at_end = open.last().is_some_and(|around| around.end == interval.end);
+            self.misplaced += u64::from(is_at_end || *instant == Some(interval.begin));
+        }
+        *instant = None;
+        let mut slice = Open { end: interval.end, is_instant, arguments: Vec::new(), others: Vec::new() };
+        let has_end = !is_instant && interval.end != u64::MAX;
+        if has_end && self.kept + of_end.arguments.len() <= MAX_END_BYTES {
+            let Parts { arguments, others, .. } = std::mem::take(&mut of_end);
+            self.kept += arguments.len();
+            slice.arguments = arguments.to_vec();
+            slice.others = [others, parts.at_end].concat();
+        }
+        open.push(slice);
         let phase = |events: &mut super::event::Events| {
-            if interval.end == u64::MAX {
-                return events.json.raw(",\"ph\":\"B\"");
-            }
-            events.json.raw(",\"ph\":\"X\",\"dur\":");
-            events.json.thousandths(interval.duration());
+            events.json.raw(if is_instant { ",\"ph\":\"X\",\"dur\":0.0" } else { ",\"ph\":\"B\"" });
         };
         self.event(thread, interval.begin, parts.texts, phase, [&parts, &of_end])
     }
@@ -197,16 +277,27 @@ impl<W: Write> WriteOdd for Writer<'_, W> {
     fn ending(&mut self, ending: Ending, lasted_ns: u64) -> Vec<u8> {
         let reason = ending.text();
         let arguments = format!("\"{END_ARGUMENT}\":\"{reason}\",\"{LASTED_ARGUMENT}\":{lasted_ns}");
-        Parts { arguments: arguments.as_bytes(), ..Parts::NONE }.encode()
+        Parts { arguments: arguments.as_bytes(), ..Parts::default() }.encode()
     }
 
-    fn end(&mut self, _: Lane, _: u64) -> io::Result<()> {
-        Ok(())
+    fn end(&mut self, lane: Lane, at: u64) -> io::Result<()> {
+        let Slices { open, instant } = self.slices.entry(lane).or_default();
+        let Some(slice) = open.pop() else { return Ok(()) };
+        *instant = slice.is_instant.then_some(at);
+        self.kept -= slice.arguments.len();
+        if slice.is_instant {
+            return Ok(());
+        }
+        let thread = self.lane(lane);
+        let parts = Parts { arguments: &slice.arguments, others: &slice.others, ..Parts::default() };
+        self.event(thread, at, &[], |events| events.json.raw(",\"ph\":\"E\""), [&parts, &Parts::default()])
     }
 
     fn flow(&mut self, lane: Lane, at: u64, bytes: &[u8]) -> io::Result<()> {
+        let is_misplaced = self.slices.get(&lane).is_some_and(|slices| slices.instant.is_some());
+        self.misplaced_flows += u64::from(is_misplaced);
         let thread = self.lane(lane);
-        self.event(thread, at, bytes, |_| (), [&Parts::NONE; 2])
+        self.event(thread, at, bytes, |_| (), [&Parts::default(); 2])
     }
 
     fn operation_begin(
@@ -224,7 +315,7 @@ impl<W: Write> WriteOdd for Writer<'_, W> {
             false => token(Text(&[&number.to_le_bytes()[..], parts.texts].concat())),
         };
         self.operations.insert(number, (thread, parts.texts.to_vec(), id));
-        self.event(thread, at, parts.texts, |events| events.async_id("b", id), [&parts, &Parts::NONE])
+        self.event(thread, at, parts.texts, |events| events.async_id("b", id), [&parts, &Parts::default()])
     }
 
     fn operation_instant(
@@ -241,7 +332,7 @@ impl<W: Write> WriteOdd for Writer<'_, W> {
             |(begun_on, _, id)| (begun_on.process, *id),
         );
         let thread = Thread { process, ..thread };
-        self.event(thread, at, parts.texts, |events| events.async_id("n", id), [&parts, &Parts::NONE])
+        self.event(thread, at, parts.texts, |events| events.async_id("n", id), [&parts, &Parts::default()])
     }
 
     fn operation_end(
@@ -256,6 +347,6 @@ impl<W: Write> WriteOdd for Writer<'_, W> {
         let (thread, texts, id) = begun.unwrap_or_else(|| (thread, parts.texts.to_vec(), id));
         self.open.remove(&(thread.process, id));
         // Under the name of its begin, by which readers pair.
-        self.event(thread, at, &texts, |events| events.async_id("e", id), [&parts, &Parts::NONE])
+        self.event(thread, at, &texts, |events| events.async_id("e", id), [&parts, &Parts::default()])
     }
 }

@@ -63,9 +63,11 @@ fn what_overlaps_is_on_a_lane() {
     assert_eq!(
         events,
         [
-            r#"{"dur":20.0,"name":"A","ph":"X","tid":6,"ts":0.0}"#,
-            r#"{"dur":30.0,"name":"B","ph":"X","tid":2147483648,"ts":10.0}"#,
+            r#"{"name":"A","ph":"B","tid":6,"ts":0.0}"#,
+            r#"{"name":"B","ph":"B","tid":2147483648,"ts":10.0}"#,
+            r#"{"ph":"E","tid":6,"ts":20.0}"#,
             r#"{"name":"C","ph":"B","tid":6,"ts":50.0}"#,
+            r#"{"ph":"E","tid":2147483648,"ts":40.0}"#,
         ]
     );
     assert_eq!(summary, Summary { events: 3, ..Summary::default() });
@@ -83,7 +85,8 @@ fn threads_have_numbers_of_their_own() {
     let options = Options { dialect: Dialect::Chrome(Container::Array), ..Options::default() };
     let summary = catapult::convert_in_memory(&archive, &mut json, options).unwrap();
     let events: Vec<serde_json::Value> = serde_json::from_slice(&json).unwrap();
-    let numbers: Vec<u64> = events.iter().map(|event| event["tid"].as_u64().unwrap()).collect();
+    let begins = events.iter().filter(|event| event["ph"] != "E");
+    let numbers: Vec<u64> = begins.map(|event| event["tid"].as_u64().unwrap()).collect();
     let [zero, five, taken, high, seven, lane] = numbers[..] else { panic!("{numbers:?}") };
     assert_eq!([five, high, seven, lane], [5, 1 << 31, 7, (1 << 31) + 1]);
     assert!([zero, taken].iter().all(|number| number >> 30 == 1 && *number != 1 << 30), "{numbers:?}");
@@ -128,28 +131,85 @@ fn of_what_begins_together_the_outer_one_comes_first() {
     assert_eq!(
         events,
         [
-            r#"{"dur":0.2,"name":"outer","ph":"X","tid":6,"ts":0.0}"#,
-            r#"{"dur":0.05,"name":"inner","ph":"X","tid":6,"ts":0.0}"#,
-            r#"{"args":{" a":true},"dur":0.01,"name":"pair","ph":"X","tid":6,"ts":0.3}"#,
+            r#"{"name":"outer","ph":"B","tid":6,"ts":0.0}"#,
+            r#"{"name":"inner","ph":"B","tid":6,"ts":0.0}"#,
+            r#"{"ph":"E","tid":6,"ts":0.05}"#,
+            r#"{"ph":"E","tid":6,"ts":0.2}"#,
+            r#"{"args":{" a":true},"name":"pair","ph":"B","tid":6,"ts":0.3}"#,
+            r#"{"ph":"E","tid":6,"ts":0.31}"#,
         ]
     );
     assert_eq!((summary.events, &summary.skipped[..]), (5, &skipped[..]));
 }
 
-/// A pair becomes one complete event, with the arguments of its begin and of its end.
+/// A pair that takes no time becomes one complete event.
 #[test]
-fn a_complete_event_has_the_arguments_of_both() {
+fn arguments_stand_where_they_were() {
+    const THREAD_TS: StringRef<'_> = StringRef::Inline(b"thread_ts");
     const FIRST: [Argument<'_>; 1] =
         [Argument { name: StringRef::Inline(b"a"), value: ArgumentValue::Bool(true) }];
     const LAST: [Argument<'_>; 2] = [
         Argument { name: StringRef::Inline(b"b"), value: ArgumentValue::Int32(7) },
-        Argument { name: StringRef::Inline(b"thread_ts"), value: ArgumentValue::Int32(9000) },
+        Argument { name: THREAD_TS, value: ArgumentValue::Int32(9000) },
     ];
-    // A pair that takes no time is odd for Chrome's readers alone.
+    const TIMES: [Argument<'_>; 2] = [
+        Argument { name: THREAD_TS, value: ArgumentValue::Int32(1000) },
+        Argument { name: StringRef::Inline(b"thread_dur"), value: ArgumentValue::Int32(25) },
+    ];
+    // It is odd for Chrome's readers alone.
     let lines = [(5, "x", BEGIN, &FIRST[..]), (5, "x", END, &LAST[..])];
     assert_eq!(steps(&lines).0, ["2 5 x", "2 5"]);
     let expected = r#"{"args":{"a":true,"b":7},"dur":0.0,"name":"x","ph":"X","tid":6,"ts":0.005,"tts":9.0}"#;
     assert_eq!(document(&lines).0, [expected]);
+    let pair = [(5, "x", BEGIN, &FIRST[..]), (7, "x", END, &LAST[..])];
+    let whole = (9, "y", EventKind::DurationComplete { end: Ticks(20) }, &TIMES[..]);
+    let lines = [pair[0], pair[1], complete(9, "inner", 15), whole];
+    assert_eq!(
+        document(&lines).0,
+        [
+            r#"{"args":{"a":true},"name":"x","ph":"B","tid":6,"ts":0.005}"#,
+            r#"{"args":{"b":7},"ph":"E","tid":6,"ts":0.007,"tts":9.0}"#,
+            r#"{"name":"y","ph":"B","tdur":0.025,"tid":6,"ts":0.009,"tts":1.0}"#,
+            r#"{"name":"inner","ph":"B","tid":6,"ts":0.009}"#,
+            r#"{"ph":"E","tid":6,"ts":0.015}"#,
+            r#"{"ph":"E","tid":6,"ts":0.02,"tts":1.025}"#,
+        ]
+    );
+}
+
+/// Arguments of ends for which there is no room stand with those of their begins.
+#[test]
+fn ends_of_open_slices_are_bounded() {
+    let value = ArgumentValue::String(StringRef::Inline(&[b'x'; 30_000]));
+    let argument: &'static _ = Box::leak(Box::new([Argument { name: StringRef::Inline(b"b"), value }]));
+    // Open together, in which the first overlap makes them odd.
+    let count = (8 << 20) / 30_000 + 10;
+    let mut lines = vec![complete(0, "A", 2), complete(1, "B", 3)];
+    lines.extend((0..count).map(|number| (10 + number, "x", BEGIN, &[][..])));
+    lines.extend((0..count).map(|number| (10_000 + number, "x", END, &argument[..])));
+    let (events, summary) = document(&lines);
+    assert_eq!((events.len() as u64, &summary.skipped[..]), (4 + 2 * count, &[][..]));
+    let count_of = |phase: &str| {
+        events.iter().filter(|event| event.contains(phase) && event.len() > 30_000).count() as u64
+    };
+    assert_eq!(count_of("\"ph\":\"B\"") + count_of("\"ph\":\"E\""), count);
+    assert!((1..20).contains(&count_of("\"ph\":\"B\"")));
+}
+
+/// What Perfetto's processor places elsewhere, whatever is written.
+#[test]
+fn misplaced_slices_and_flows_are_counted() {
+    let twins = [complete(5, "y", 5), complete(5, "z", 5)];
+    let at_end = [(6, "p", BEGIN, &[][..]), complete(7, "z", 7), (7, "p", END, &[])];
+    let flow = [(8, "f", EventKind::FlowBegin { id: 1 }, &[][..])];
+    let counts =
+        |lines: &[Line]| document(lines).1.skipped.iter().map(|(_, count)| *count).collect::<Vec<_>>();
+    assert_eq!(counts(&twins), [1]);
+    assert_eq!(counts(&at_end), [1]);
+    assert_eq!(counts(&[&twins[..], &flow[..]].concat()), [1, 1]);
+    // Behind the end of a pair, it is in nothing.
+    assert_eq!(counts(&[&at_end[..], &flow[..]].concat()), [1]);
+    assert_eq!(counts(&[complete(5, "y", 6), complete(5, "z", 6)]), [0; 0]);
 }
 
 //= docs/meaning.md#operations

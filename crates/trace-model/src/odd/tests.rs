@@ -20,10 +20,10 @@ fn records(slices: &[Interval]) -> Vec<Record> {
 /// What it keeps is what its threads do.
 fn assert_counted(finder: &OddFinder) {
     assert_eq!(finder.kept, finder.threads.iter().map(ThreadState::kept).sum::<usize>());
+    assert_eq!(finder.flows, finder.threads.iter().map(|state| state.flows.len()).sum::<usize>());
 }
 
-fn is_odd(slices: &[Interval]) -> bool {
-    let mut finder = OddFinder::default();
+fn is_odd_for(mut finder: OddFinder, slices: &[Interval]) -> bool {
     for (_, at, of, is_end) in records(slices) {
         let slice = slices[of];
         match (slice.is_pair(), is_end) {
@@ -36,18 +36,54 @@ fn is_odd(slices: &[Interval]) -> bool {
     finder.finish().has_thread(THREAD)
 }
 
-/// The end and the parent of each slice for a reader that sorts records by their times and keeps a stack.
-fn read(slices: &[Interval]) -> Vec<(u64, Option<usize>)> {
+fn is_odd(slices: &[Interval]) -> bool {
+    is_odd_for(OddFinder::default(), slices)
+}
+
+/// The end of each slice and the one that it is directly in.
+type Read = Vec<(u64, Option<usize>)>;
+
+/// For a reader that sorts begins and ends by their times and keeps a stack.
+fn read_parts(slices: &[Interval]) -> Read {
+    let parts = |(_, at, of, is_end): Record| {
+        let end = (!slices[of].is_pair()).then_some((slices[of].end, of, true));
+        [(at, of, is_end)].into_iter().chain(end)
+    };
+    let mut parts: Vec<_> = records(slices).into_iter().flat_map(parts).collect();
+    parts.sort_by_key(|(at, ..)| *at);
+    let mut stack: Vec<usize> = Vec::new();
+    let mut read = vec![(u64::MAX, None); slices.len()];
+    for (at, of, is_end) in parts {
+        if !is_end {
+            read[of].1 = stack.last().copied();
+            stack.push(of);
+        } else if let Some(innermost) = stack.pop() {
+            read[innermost].0 = at;
+        }
+    }
+    read
+}
+
+/// For a reader of whole slices, which takes ends first, and whole slices that last before other begins.
+fn read_whole(slices: &[Interval]) -> Read {
     let mut records = records(slices);
-    records.sort_by_key(|(_, at, ..)| *at);
+    records.sort_by_key(|(_, at, of, is_end)| {
+        let slice = &slices[*of];
+        let is_first = !slice.is_pair() && !slice.is_instant();
+        (*at, !is_end, if is_first { u64::MAX - slice.duration() } else { u64::MAX })
+    });
     let mut stack: Vec<usize> = Vec::new();
     let mut read = vec![(u64::MAX, None); slices.len()];
     for (_, at, of, is_end) in records {
-        while stack.pop_if(|open| !slices[*open].is_pair() && slices[*open].end <= at).is_some() {}
+        let is_instant = slices[of].is_instant() && !slices[of].is_pair();
+        let has_ended = |open: &Interval| !open.is_pair() && open.end <= at;
+        let stays = |open: &Interval| is_instant && open.is_instant() && open.end == at;
+        while stack.pop_if(|open| has_ended(&slices[*open]) && !stays(&slices[*open])).is_some() {}
         if is_end {
-            let innermost = stack.iter().rposition(|open| slices[*open].is_pair()).unwrap();
-            read[stack[innermost]].0 = at;
-            stack.truncate(innermost);
+            if let Some(innermost) = stack.iter().rposition(|open| slices[*open].is_pair()) {
+                read[stack[innermost]].0 = at;
+                stack.truncate(innermost);
+            }
         } else {
             read[of].1 = stack.last().copied();
             if !slices[of].is_pair() {
@@ -59,19 +95,22 @@ fn read(slices: &[Interval]) -> Vec<(u64, Option<usize>)> {
     read
 }
 
+fn meaning(slices: &[Interval]) -> Read {
+    let nested = by_definition(slices).into_iter().zip(slices);
+    nested.map(|(nested, slice)| (slice.end, nested.parent.map(|parent| parent as usize))).collect()
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(3000))]
+    #![proptest_config(ProptestConfig::with_cases(6000))]
 
     /// What is not odd is read as it is.
     #[test]
     fn readers_with_stacks_see_what_is_not_odd(slices in slices()) {
         if !is_odd(&slices) {
-            let expected: Vec<_> = by_definition(&slices)
-                .into_iter()
-                .zip(&slices)
-                .map(|(nested, slice)| (slice.end, nested.parent.map(|parent| parent as usize)))
-                .collect();
-            prop_assert_eq!(read(&slices), expected);
+            prop_assert_eq!(read_parts(&slices), meaning(&slices));
+        }
+        if !is_odd_for(OddFinder::of_whole_slices(), &slices) {
+            prop_assert_eq!(read_whole(&slices), meaning(&slices));
         }
     }
 
@@ -121,14 +160,103 @@ fn overlaps_ties_and_unordered_slices_are_odd() {
 }
 
 #[test]
-fn pairs_that_take_no_time_are_odd_for_some() {
-    for (mut finder, expected) in [(OddFinder::default(), false), (OddFinder::with_instant_pairs(), true)] {
-        finder.begin(THREAD, 10);
-        finder.end(THREAD, 10);
-        finder.complete(Thread::default(), 5, 5);
-        let odd = finder.finish();
-        assert_eq!((odd.has_thread(THREAD), odd.has_thread(Thread::default())), (expected, false));
+fn what_readers_of_whole_slices_mistake_is_odd_for_them() {
+    let pair = |begin, end, begun, ended| Interval { begin, end, begun, ended };
+    let cases = [
+        // A pair that takes no time.
+        (vec![pair(10, 10, 1, 2)], [false, true]),
+        // One that begins with what is in it, and one that does not.
+        (vec![pair(5, 9, 1, 3), complete(5, 7, 2)], [false, true]),
+        (vec![pair(5, 9, 1, 3), complete(6, 7, 2)], [false, false]),
+        (vec![pair(5, u64::MAX, 1, 9), complete(5, 7, 2)], [false, true]),
+        // A moment before what begins there, behind it, and alone.
+        (vec![complete(5, 5, 1), complete(5, 7, 2)], [false, true]),
+        (vec![complete(5, 7, 1), complete(5, 5, 2)], [false, false]),
+        (vec![complete(5, 5, 1)], [false, false]),
+        // Two moments of a time.
+        (vec![complete(5, 5, 1), complete(5, 5, 2)], [false, true]),
+        // One at the end of the pair that it is in.
+        (vec![pair(2, 5, 1, 3), complete(5, 5, 2)], [false, true]),
+        (vec![pair(2, 5, 1, 2), complete(5, 5, 3)], [false, false]),
+        // A slice that is recorded behind the begin of one that begins at its end.
+        (vec![pair(6, 9, 1, 3), complete(3, 6, 2)], [true, true]),
+        (vec![complete(3, 6, 1), pair(6, 9, 2, 3)], [false, false]),
+    ];
+    for (slices, expected) in cases {
+        let found =
+            [OddFinder::default(), OddFinder::of_whole_slices()].map(|finder| is_odd_for(finder, &slices));
+        assert_eq!(found, expected, "{slices:?}");
     }
+}
+
+/// A part of a flow at 50 behind slices, and others around it or behind it.
+#[test]
+fn flows_behind_whole_slices_are_odd_for_some() {
+    let find = |before: &[(u64, u64)], after: &[(u64, u64)], pair: Option<(u64, u64)>| {
+        [OddFinder::default(), OddFinder::of_whole_slices()].map(|mut finder| {
+            let has_whole = finder.has_whole;
+            before.iter().for_each(|(begin, end)| finder.complete(THREAD, *begin, *end));
+            if let Some((begin, _)) = pair {
+                finder.begin(THREAD, begin);
+            }
+            if has_whole {
+                finder.flow(THREAD, 50);
+            }
+            assert_counted(&finder);
+            if let Some((_, end)) = pair {
+                finder.end(THREAD, end);
+            }
+            after.iter().for_each(|(begin, end)| finder.complete(THREAD, *begin, *end));
+            assert_counted(&finder);
+            finder.finish().has_thread(THREAD)
+        })
+    };
+    // In nothing at all, and in nothing behind something.
+    assert_eq!(find(&[], &[], None), [false, false]);
+    assert_eq!(find(&[(10, 20)], &[], None), [false, true]);
+    assert_eq!(find(&[(10, 20)], &[(60, 70)], None), [false, true]);
+    // In what began behind the last one, or at its end, and in what is around that.
+    assert_eq!(find(&[(10, 20)], &[(30, 60)], None), [false, false]);
+    assert_eq!(find(&[(10, 20)], &[(20, 50)], None), [false, false]);
+    assert_eq!(find(&[(10, 20)], &[(50, 60), (0, 90)], None), [false, false]);
+    assert_eq!(find(&[(10, 20)], &[(10, 60)], None), [true, true]);
+    assert_eq!(find(&[(10, 20)], &[(5, 60)], None), [false, true]);
+    // In the order of begins.
+    assert_eq!(find(&[(0, 90), (10, 20)], &[], None), [false, true]);
+    assert_eq!(find(&[(0, 90), (10, 60)], &[], None), [false, false]);
+    // The begin of a pair has ended it.
+    assert_eq!(find(&[(10, 20)], &[], Some((30, 60))), [false, false]);
+    assert_eq!(find(&[(10, 20)], &[], Some((20, 60))), [false, false]);
+}
+
+/// An end for which nothing is open ends a whole slice for readers that get begins and ends.
+#[test]
+fn unmatched_ends_in_whole_slices_are_odd() {
+    let find = |before: Option<(u64, u64)>, after: Option<(u64, u64)>| {
+        [OddFinder::default(), OddFinder::of_whole_slices()].map(|mut finder| {
+            before.into_iter().for_each(|(begin, end)| finder.complete(THREAD, begin, end));
+            finder.end(THREAD, 50);
+            after.into_iter().for_each(|(begin, end)| finder.complete(THREAD, begin, end));
+            assert_counted(&finder);
+            finder.finish().has_thread(THREAD)
+        })
+    };
+    assert_eq!(find(None, None), [false, false]);
+    assert_eq!(find(Some((10, 50)), Some((50, 60))), [false, false]);
+    assert_eq!(find(Some((10, 51)), None), [true, false]);
+    assert_eq!(find(None, Some((49, 50))), [true, false]);
+    assert_eq!(find(None, Some((49, 60))), [true, false]);
+}
+
+#[test]
+fn many_parts_of_flows_that_wait_make_a_thread_odd() {
+    let mut finder = OddFinder::of_whole_slices();
+    finder.complete(THREAD, 10, 20);
+    (0..MAX_FLOWS).for_each(|_| finder.flow(THREAD, 50));
+    assert!(finder.has_nothing());
+    finder.flow(THREAD, 50);
+    assert!(!finder.has_nothing());
+    assert_counted(&finder);
 }
 
 #[test]
@@ -291,6 +419,9 @@ mod operations {
         // It ends in another process.
         assert_eq!(odd(&[(1, "a", 1, false), (2, "a", 2, true)]), [true; 2]);
         assert_eq!(odd(&[(1, "a", 1, false), (1, "a", 2, true), (2, "a", 2, true)]), [false, true]);
+        let elsewhere = [(2, "a", 1, false), (1, "a", 2, false), (1, "x", 3, true), (1, "a", 4, true)];
+        assert_eq!(odd(&elsewhere[..3]), [true, false]);
+        assert_eq!(odd(&elsewhere), [true; 2]);
         // An odd one goes on.
         let odd_one = [(1, "x", 1, false), (1, "y", 1, true), (1, "a", 2, false), (2, "a", 3, true)];
         assert_eq!(odd(&odd_one), [true; 2]);
