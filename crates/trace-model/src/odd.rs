@@ -21,7 +21,9 @@ use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasher;
 use std::io::Read;
 use trace_reader::item::{EventKind, Koid};
-use trace_reader::{Event, Input, Item, ReadError, Reader, Resolved, Text, Thread, ThreadNumbers, Time};
+use trace_reader::{
+    Event, Input, Item, MANAGER, ReadError, Reader, Resolved, Text, Thread, ThreadNumbers, Time,
+};
 
 /// Threads and operations that are distinguished; with more, all are odd.
 const MAX_KNOWN: usize = 1_000_000;
@@ -159,6 +161,8 @@ struct ThreadState {
     unmatched: u64,
     /// While it has complete records alone, which take time and end in order.
     quick: Option<Quick>,
+    /// It has no complete records. Its pairs are in each other in the order of their records.
+    has_pairs_alone: bool,
     /// In the order of ends, as far as that holds.
     by_end: Option<Roots<()>>,
     /// In the order of begins, as far as that holds: the last begin, and the ends of what encloses the next.
@@ -223,7 +227,9 @@ impl OddFinder {
     /// Takes a record, in the order of the archive.
     #[inline]
     pub fn record(&mut self, record: &Resolved<'_>) {
-        self.odd.partings.note(record);
+        if record.provider == MANAGER || matches!(record.item, Item::Loss(_)) {
+            self.odd.partings.note(record);
+        }
         if let Item::Event(event) = &record.item {
             self.event(event);
         }
@@ -373,11 +379,14 @@ impl OddFinder {
         true
     }
 
+    #[inline]
     fn begin(&mut self, thread: Thread, at: u64) {
         let Some(number) = self.part(thread, at) else { return };
-        self.leave_quick(number);
+        if self.kept >= self.max_kept.max(MAX_KEPT) {
+            self.merge();
+        }
         let state = &mut self.threads[number];
-        if self.kept >= MAX_KEPT || state.refused > 0 {
+        if self.kept >= 2 * MAX_KEPT || state.refused > 0 {
             state.refused += 1;
             return;
         }
@@ -385,30 +394,52 @@ impl OddFinder {
         self.kept += 1;
     }
 
+    #[inline]
     fn end(&mut self, thread: Thread, at: u64) {
         let Some(number) = self.part(thread, at) else { return };
+        let record = self.record;
+        let state = &mut self.threads[number];
+        let open = if state.refused == 0 { state.open.pop() } else { None };
+        let Some((begin, begun)) = open else { return self.unmatched_end(number, at) };
+        let interval = Interval { begin, end: at, begun, ended: record };
+        if state.has_pairs_alone
+            && self.flows == 0
+            && begin < at
+            && let Some(roots) = &mut state.by_end
+        {
+            self.kept = self.kept.wrapping_add_signed(roots.add_pair(interval, ()) - 1);
+        } else {
+            self.kept -= 1;
+            self.pair(number, interval);
+        }
+    }
+
+    #[inline(never)]
+    fn pair(&mut self, number: usize, interval: Interval) {
+        if self.flows > 0 && self.has_misplaced_flow(number, &interval) {
+            return self.set_odd(number);
+        }
+        self.slice(number, interval);
+    }
+
+    /// An end for which nothing is open, or whose begin there was no room for.
+    #[cold]
+    fn unmatched_end(&mut self, number: usize, at: u64) {
         let state = &mut self.threads[number];
         if let Some(less) = state.refused.checked_sub(1) {
             state.refused = less;
-        } else if state.open.is_empty() {
-            // For a reader, it ends the whole slice around it.
-            let is_around = !self.has_whole && state.last_whole() > at;
-            state.unmatched = at;
-            if is_around {
-                return self.set_odd(number);
-            }
-            self.leave_quick(number);
-        } else if let Some((begin, begun)) = state.open.pop() {
-            self.kept -= 1;
-            let interval = Interval { begin, end: at, begun, ended: self.record };
-            if self.flows > 0 && self.has_misplaced_flow(number, &interval) {
-                return self.set_odd(number);
-            }
-            self.slice(number, interval);
+            return;
+        }
+        // For a reader, it ends the whole slice around it.
+        let is_around = !self.has_whole && state.last_whole() > at;
+        state.unmatched = at;
+        if is_around {
+            self.set_odd(number);
         }
     }
 
     /// The number of the thread of a begin or an end.
+    #[inline]
     fn part(&mut self, thread: Thread, at: u64) -> Option<usize> {
         let number = self.thread(thread)?;
         let state = &mut self.threads[number];
@@ -417,13 +448,23 @@ impl OddFinder {
             return None;
         }
         state.last_part = at;
+        if state.quick.is_some() {
+            self.leave_quick(number);
+            let state = &mut self.threads[number];
+            if state.has_pairs_alone {
+                state.by_begin = None;
+            }
+        }
         Some(number)
     }
 
     #[inline]
     fn slice(&mut self, number: usize, interval: Interval) {
-        self.leave_quick(number);
+        if self.threads[number].quick.is_some() {
+            self.leave_quick(number);
+        }
         let state = &mut self.threads[number];
+        state.has_pairs_alone &= interval.is_pair();
         let is_moved = |other: &Interval| self.has_whole && is_misplaced(other, &interval);
         let mut is_odd = if self.has_whole {
             interval.is_pair() && interval.is_instant()
@@ -469,14 +510,12 @@ impl OddFinder {
     }
 
     /// From here on, slices of a thread are compared as such.
-    #[inline]
+    #[cold]
     fn leave_quick(&mut self, number: usize) {
         let state = &mut self.threads[number];
-        if state.quick.is_some() {
-            self.kept -= state.kept();
-            state.leave_quick();
-            self.kept += state.kept();
-        }
+        self.kept -= state.kept();
+        state.leave_quick();
+        self.kept += state.kept();
     }
 
     #[cold]
@@ -517,6 +556,7 @@ impl ThreadState {
             last_part: 0,
             unmatched: 0,
             quick: Some(Quick { is_by_begin: true, ..Quick::default() }),
+            has_pairs_alone: false,
             by_end: None,
             by_begin: None,
             last_instant: Interval { begin: u64::MAX, end: u64::MAX, begun: 0, ended: 0 },
@@ -541,6 +581,7 @@ impl ThreadState {
         let interval =
             |(record, (begin, end)): (u64, (u64, u64))| Interval { begin, end, begun: record, ended: record };
         let last = roots.last().map(|_| last_end);
+        self.has_pairs_alone = last.is_none();
         self.by_end = Some(Roots::of((0..).zip(roots).map(interval).map(|interval| (interval, ()))));
         self.by_begin = is_by_begin.then(|| (last_begin, last.into_iter().collect()));
     }

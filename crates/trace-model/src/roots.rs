@@ -147,6 +147,17 @@ impl<T: Copy> Roots<T> {
         (added, is_in_order)
     }
 
+    /// Adds the pair that has ended next to pairs alone: the order of their records decides. Returns how many
+    /// roots there are more.
+    #[inline]
+    pub(crate) fn add_pair(&mut self, interval: Interval, of: T) -> isize {
+        let before = self.slices.len();
+        while self.slices.pop_if(|inner| inner.interval.begun > interval.begun).is_some() {}
+        self.slices.push(Root { interval, of, merged: None });
+        self.last_end = interval.end;
+        self.slices.len() as isize - before as isize
+    }
+
     /// The roots that end at a time or later, the last one first.
     pub(crate) fn since(&self, at: u64) -> impl Iterator<Item = &Interval> {
         self.slices.iter().rev().map(|root| &root.interval).take_while(move |root| root.end >= at)

@@ -517,6 +517,11 @@ impl<'a> Arguments<'a> {
     /// The first argument with this name.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<Value<'a>> {
+        // Most have no such argument, which their headers say at a tenth of the cost.
+        let is_of = |index| self.provider.string(index).is_none_or(|text| text == name.as_bytes());
+        if !self.encoded.headers().any(|header| header.name_index().is_none_or(is_of)) {
+            return None;
+        }
         self.iter().find(|(found, _)| found == name).map(|(_, value)| value)
     }
 

@@ -274,13 +274,35 @@ fn parts_before_an_earlier_one_are_odd() {
 #[test]
 fn refused_begins_have_ends() {
     let mut finder = OddFinder::default();
-    (0..MAX_KEPT as u64 + 5).for_each(|at| finder.begin(THREAD, at));
-    assert_eq!((finder.threads[0].open.len(), finder.threads[0].refused), (MAX_KEPT, 5));
-    (0..5).for_each(|at| finder.end(THREAD, 2000 + at));
-    assert_eq!((finder.threads[0].open.len(), finder.threads[0].refused), (MAX_KEPT, 0));
+    let most = 2 * MAX_KEPT;
+    (0..most as u64 + 5).for_each(|at| finder.begin(THREAD, at));
+    assert_eq!((finder.threads[0].open.len(), finder.threads[0].refused), (most, 5));
+    (0..5).for_each(|at| finder.end(THREAD, 4000 + at));
+    assert_eq!((finder.threads[0].open.len(), finder.threads[0].refused), (most, 0));
     assert_counted(&finder);
-    finder.end(THREAD, 2010);
-    assert_eq!(finder.threads[0].open.len(), MAX_KEPT - 1);
+    finder.end(THREAD, 4010);
+    assert_eq!(finder.threads[0].open.len(), most - 1);
+}
+
+/// They are looked at however many there are.
+#[test]
+fn old_pairs_are_merged() {
+    let mut finder = OddFinder::default();
+    for at in 0..10 * MAX_KEPT as u64 {
+        finder.begin(THREAD, 10 * at);
+        finder.end(THREAD, 10 * at + 5);
+        assert_eq!(finder.threads[0].refused, 0);
+    }
+    assert_counted(&finder);
+    assert!(finder.kept <= 2 * MAX_KEPT && finder.has_nothing());
+    // One around the last of them, and one that overlaps the last.
+    let end = 100 * MAX_KEPT as u64;
+    finder.complete(THREAD, end - 25, end);
+    assert!(finder.has_nothing());
+    finder.begin(THREAD, end + 10);
+    finder.end(THREAD, end + 20);
+    finder.complete(THREAD, end + 15, end + 30);
+    assert!(finder.finish().has_thread(THREAD));
 }
 
 #[test]
