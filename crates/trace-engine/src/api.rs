@@ -30,6 +30,7 @@ pub use crate::session::config::{
     AlertHandler, Categories, CategoryPredicate, Config, Disposition, Mark, Mirror, ThreadKoids,
 };
 pub use crate::session::engine;
+#[cfg(feature = "hooks")]
 pub use crate::session::hook::{EventHook, set_event_hook};
 pub use crate::site::{ArgName, Site};
 pub use crate::slab::streaming::WakeHandler;

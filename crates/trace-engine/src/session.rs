@@ -7,6 +7,7 @@ pub mod engine;
 #[cfg(not(modelled))]
 pub(crate) mod fork;
 pub(crate) mod hold;
+#[cfg_attr(not(feature = "hooks"), allow(dead_code))]
 pub(crate) mod hook;
 #[cfg(not(modelled))]
 pub(crate) mod lease;

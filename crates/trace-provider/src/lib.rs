@@ -31,9 +31,11 @@
 mod attribute;
 // Where nothing is recorded, what does nothing stands in its place.
 #[cfg_attr(any(feature = "off", elsewhere, not(target_os = "linux")), path = "nothing.rs")]
+#[cfg_attr(not(all(feature = "dumps", feature = "startup")), allow(dead_code, unused_imports))]
 mod linux;
 mod startup_options;
 
+#[cfg(feature = "hooks")]
 /// A function of the program's own that sees each event before it is recorded, and may keep it out.
 pub mod hook {
     pub use trace_engine::trace_format::argument::{Argument, ArgumentValue, Arguments};
@@ -46,9 +48,13 @@ pub mod hook {
 pub use attribute::trace;
 #[cfg(feature = "local")]
 pub use linux::local;
+#[cfg(feature = "startup")]
+pub use linux::startup;
 pub use linux::{
-    Category, Config, EventCosts, MemoryDump, PolledProvider, Registration, TraceProvider, atrace, config,
-    event_costs, on_memory_dump, serve_caller_of_sudo, startup, ticks_per_second,
+    Category, Config, EventCosts, PolledProvider, Registration, TraceProvider, atrace, config, event_costs,
+    serve_caller_of_sudo, ticks_per_second,
 };
+#[cfg(feature = "dumps")]
+pub use linux::{MemoryDump, on_memory_dump};
 #[doc(inline)]
 pub use trace_event::*;

@@ -265,6 +265,7 @@ impl TraceProvider {
     pub fn describe_categories(&self, _describe: impl Fn() -> Vec<Category> + Send + Sync + 'static) {}
 
     /// Drops the function, which would never be called.
+    #[cfg(feature = "dumps")]
     pub fn on_memory_dump(&self, dump: impl Fn(&mut MemoryDump) + Send + Sync + 'static) {
         on_memory_dump(dump);
     }
@@ -319,6 +320,7 @@ impl PolledProvider {
     pub fn describe_categories(&self, _describe: impl Fn() -> Vec<Category> + Send + Sync + 'static) {}
 
     /// Drops the function, which would never be called.
+    #[cfg(feature = "dumps")]
     pub fn on_memory_dump(&self, dump: impl Fn(&mut MemoryDump) + Send + Sync + 'static) {
         on_memory_dump(dump);
     }

@@ -72,7 +72,7 @@ impl Hooks {
     /// Whether there is a hook: then no site may be published.
     #[inline]
     pub fn is_set(&self) -> bool {
-        !self.current.load(Ordering::SeqCst).is_null()
+        cfg!(feature = "hooks") && !self.current.load(Ordering::SeqCst).is_null()
     }
 
     /// Sets the hook, and returns the one before. When it returns no site is published, if there is one, and
@@ -130,7 +130,8 @@ fn install(hook: Box<EventHook>) -> *mut Installed {
 
 /// In a forked child: the other threads that were in a hook do not exist here.
 pub(super) fn release_in_child() {
-    let mut next = installed(LAST.load(Ordering::Acquire));
+    let last = if cfg!(feature = "hooks") { LAST.load(Ordering::Acquire) } else { return };
+    let mut next = installed(last);
     while let Some(known) = next {
         let is_inside = ptr::eq(INSIDE.get(), known);
         known.calls.store(is_inside.into(), Ordering::SeqCst);

@@ -58,7 +58,8 @@ impl MemoryDump {
 /// Calls all functions of this program, and writes their values, if the trace wants them. Whether values were
 /// written.
 pub(crate) fn take(id: u64, level: MemoryDumpLevel) -> bool {
-    ffi::is_category_wanted(CATEGORY.as_bytes())
+    cfg!(feature = "dumps")
+        && ffi::is_category_wanted(CATEGORY.as_bytes())
         && callbacks::run(move || ask_all(id, level)).unwrap_or(false)
 }
 

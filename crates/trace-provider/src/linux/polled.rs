@@ -129,6 +129,7 @@ impl PolledProvider {
 
     /// As [`TraceProvider::on_memory_dump`](crate::TraceProvider::on_memory_dump). The function is called by
     /// [`PolledProvider::dispatch`].
+    #[cfg(feature = "dumps")]
     pub fn on_memory_dump(&self, dump: impl Fn(&mut MemoryDump) + Send + Sync + 'static) {
         memory_dump::on_memory_dump(dump);
     }

@@ -154,6 +154,7 @@ impl TraceProvider {
     /// });
     /// ```
     //= docs/recording.md#memory-dumps
+    #[cfg(feature = "dumps")]
     pub fn on_memory_dump(&self, dump: impl Fn(&mut MemoryDump) + Send + Sync + 'static) {
         memory_dump::on_memory_dump(dump);
     }

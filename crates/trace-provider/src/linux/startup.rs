@@ -59,6 +59,9 @@ const STOP_WAIT: Duration = Duration::from_secs(1);
 /// How often a recording tries to go over to the manager's buffer, while a thread does not leave its event.
 const ATTEMPTS: u32 = 5;
 
+/// Without it, what follows is left out of the program.
+const IS_THERE: bool = cfg!(feature = "startup");
+
 /// A recording that no manager has.
 struct Recording {
     /// A forked child has none of its parent's.
@@ -138,6 +141,9 @@ pub fn begin_by_environment() -> bool {
 
 /// As [`begin_by_environment`], for a provider of this name. A second thread waits for the first.
 pub(crate) fn begin_by_environment_as(name: Option<&str>) {
+    if !IS_THERE {
+        return;
+    }
     liveness::prepare();
     // A child would find the lock taken.
     engine::without_forks(|| {
@@ -202,7 +208,7 @@ fn options_of(categories: &str, mode: Option<String>, size: Option<String>) -> R
 
 /// Whether the program is recorded, and no manager has the recording.
 pub(crate) fn is_recording() -> bool {
-    with_recording(|recording| recording.is_some())
+    IS_THERE && with_recording(|recording| recording.is_some())
 }
 
 /// Calls a function with this process's recording.
@@ -337,7 +343,7 @@ pub(crate) fn go_over(
     config: &trace_engine::Config,
     additional_categories: &[String],
 ) -> Option<Result<(Engine, Left), Unrecorded>> {
-    let recording = take()?;
+    let recording = if IS_THERE { take()? } else { return None };
     let mut attempts = 0;
     loop {
         attempts += 1;
@@ -395,6 +401,9 @@ pub fn save() {
 /// The provider ends, and with it a recording that no manager has, unless it is the program's: its buffer
 /// stays where it is, if no file is wanted.
 pub(crate) fn end() {
+    if !IS_THERE {
+        return;
+    }
     let is_over = |recording: &mut Recording| recording.purpose != Purpose::Program;
     if let Some(recording) = with_recording(|recording| recording.take_if(is_over)) {
         let begun_in = recording.begun_in.clone();
