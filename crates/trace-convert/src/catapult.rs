@@ -169,10 +169,13 @@ fn write(
     ];
     let remarks = counts.into_iter().filter(|(_, count)| *count > 0);
     let remarks: Vec<_> = remarks.map(|(remark, count)| (remark.to_owned(), count)).collect();
-    let Tally { events, skipped, have_rates_differed, .. } =
+    let Tally { events, skipped, have_rates_differed, rounded, .. } =
         exporter.finish(system_output).map_err(ConvertError::Write)?;
     let mut summary = end.summary(events, skipped);
     summary.remarks.extend(remarks);
+    if rounded > 0 {
+        summary.remarks.push((ROUNDED.to_owned(), rounded));
+    }
     if have_rates_differed {
         summary.warnings += 1;
         summary.first_warnings.push("events have been timed with different tick rates".to_owned());
@@ -182,6 +185,9 @@ fn write(
 
 /// The remark about flows that end in several places.
 const FURTHER_ENDS: &str = "flows end once more: Catapult shows an arrow to the first end";
+/// The remark about times with more digits than a double has.
+const ROUNDED: &str =
+    "events of more than 101 days on the trace's clock: readers with doubles round their times";
 /// Number of bytes to collect before they are written.
 const FLUSH_BYTES: usize = 64 << 10;
 /// Text that may wait for that of other threads.

@@ -45,10 +45,12 @@ enum Role {
     OperationInstant,
     OperationEnd,
     Flow,
+    /// A slice without length for the reader.
+    Moment,
 }
 
 impl Role {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::Complete,
         Self::Begin,
         Self::Open,
@@ -57,6 +59,7 @@ impl Role {
         Self::OperationInstant,
         Self::OperationEnd,
         Self::Flow,
+        Self::Moment,
     ];
 }
 
@@ -184,6 +187,7 @@ impl OddSlices {
             EventKind::DurationBegin if event.ending().is_some() => (Role::Open, 0),
             EventKind::DurationBegin => (Role::Begin, 0),
             EventKind::DurationEnd => (Role::End, 0),
+            EventKind::Instant { .. } => (Role::Moment, at),
             EventKind::DurationComplete { end } => {
                 (Role::Complete, Time { ticks: end, ..event.time }.nanos().0.max(at))
             }
@@ -236,6 +240,7 @@ impl OddSlices {
                 Some(Role::Open) => pairs.open(number, at, bytes),
                 Some(Role::End) => pairs.end(number, at, bytes),
                 Some(Role::Flow) => pairs.flow(number, at, bytes),
+                Some(Role::Moment) => pairs.moment(number, at, bytes),
                 Some(role) => {
                     let key = OperationKey { process: thread.process, category, id };
                     operations.part(*role, &key, name, (thread, at), bytes, writer)?;
@@ -310,6 +315,12 @@ impl Pairs {
         self.record += 1;
         let interval = Interval { begin: at, end: at, begun: self.record, ended: self.record };
         self.add(thread, &interval, FLOW, bytes, &[]);
+    }
+
+    fn moment(&mut self, thread: u64, at: u64, bytes: &[u8]) {
+        self.record += 1;
+        let interval = Interval { begin: at, end: at, begun: self.record, ended: self.record };
+        self.push(thread, &interval, bytes, &[]);
     }
 
     fn add(&mut self, thread: u64, interval: &Interval, length: u64, begin: &[u8], end: &[u8]) {

@@ -28,7 +28,7 @@ pub use begins::{Begins, Begun};
 pub use interval::Interval;
 pub use lanes::{Lanes, MAX_LANES, Step};
 pub use nesting::{Nested, Nesting};
-pub use odd::{Odd, OddFinder, OperationKey, token};
+pub use odd::{Odd, OddFinder, OperationKey, has_whole_slices, token};
 pub use pairing::{Begin, Ended, MAX_OPEN, MAX_OPEN_OF_ID, Pairing};
 pub use partings::Partings;
 pub use roots::{Added, OutOfOrder, Root, Roots};

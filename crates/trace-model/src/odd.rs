@@ -10,27 +10,26 @@
 //!
 //! Chrome's format has events that are whole slices. Of records with one time, Perfetto's processor takes
 //! those that last before all others, and a part of a flow belongs for it to the last slice that has begun,
-//! even if that has ended: it ends a whole slice only where the next one begins.
+//! even if that has ended: it ends a whole slice only where the next one begins. In Perfetto's format, that
+//! is
+//! so of instants and of what has a length in microseconds.
 
 use crate::interval::Interval;
 use crate::partings::Partings;
 use crate::roots::{Root, Roots};
 use foldhash::fast::RandomState;
 use operations::{Named, Operation};
+use quick::{Clock, Quick};
 use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasher;
 use std::io::Read;
-use trace_reader::item::{EventKind, Koid};
-use trace_reader::{
-    Event, Input, Item, MANAGER, ReadError, Reader, Resolved, Text, Thread, ThreadNumbers, Time,
-};
+use trace_reader::item::{EventKind, Koid, Ticks, TicksPerSecond};
+use trace_reader::{Event, Input, Item, ReadError, Reader, Resolved, Text, Thread, ThreadNumbers, Time};
 
 /// Threads and operations that are distinguished; with more, all are odd.
 const MAX_KNOWN: usize = 1_000_000;
 /// Begins without an end so far, and slices that are in no other one, of all threads.
 const MAX_KEPT: usize = if cfg!(test) { 1000 } else { 1 << 20 };
-/// Parts of flows of a thread that wait for the slice around them.
-const MAX_FLOWS: usize = 64;
 /// How many slices become one when there are more.
 const MERGED: usize = 64;
 
@@ -147,6 +146,14 @@ pub struct OddFinder {
     beside: Vec<Root<()>>,
 }
 
+/// Whether complete records of a clock may be whole slices in Perfetto's format, which has microseconds for
+/// their lengths: those of imported traces. A processor's clock has hardly any.
+#[inline]
+#[must_use]
+pub fn has_whole_slices(time: Time) -> bool {
+    time.rate == TicksPerSecond::NANOSECONDS
+}
+
 /// The slices of a thread, which come in the order of their ends or in that of their begins.
 #[derive(Debug)]
 struct ThreadState {
@@ -169,6 +176,8 @@ struct ThreadState {
     by_begin: Option<(u64, Vec<u64>)>,
     /// The last slice that takes no time, while they come in the order of begins.
     last_instant: Interval,
+    /// The time of the last instant.
+    last_moment: u64,
     /// Parts of flows behind the end of a whole slice that no other one had ended: that end, and their times.
     flows: Vec<(u64, u64)>,
 }
@@ -186,37 +195,6 @@ const fn is_misplaced(first: &Interval, second: &Interval) -> bool {
     }
 }
 
-/// The same as the roots of a thread, in fewer instructions.
-#[derive(Debug, Default)]
-struct Quick {
-    last_begin: u64,
-    last_end: u64,
-    /// They begin in order, too: none is in another.
-    is_by_begin: bool,
-    /// Begins and ends of slices that are in no other one.
-    roots: Vec<(u64, u64)>,
-}
-
-impl Quick {
-    /// Adds a complete record, if there is room and nothing has to be compared but this.
-    #[inline]
-    fn add(&mut self, begin: u64, end: u64) -> bool {
-        let Self { last_begin, last_end, is_by_begin, roots } = self;
-        if begin >= end || end < *last_end {
-            return false;
-        }
-        while roots.pop_if(|(root, _)| *root > begin).is_some() {}
-        // It may begin with the last one, overlap it, or be in it.
-        if roots.last().is_some_and(|(_, root_end)| *root_end > begin) || roots.len() == roots.capacity() {
-            return false;
-        }
-        roots.push((begin, end));
-        *is_by_begin &= begin >= *last_begin;
-        (*last_begin, *last_end) = (begin, end);
-        true
-    }
-}
-
 impl OddFinder {
     /// One for readers of Chrome's format, in which a record may be a whole slice.
     #[must_use]
@@ -227,9 +205,7 @@ impl OddFinder {
     /// Takes a record, in the order of the archive.
     #[inline]
     pub fn record(&mut self, record: &Resolved<'_>) {
-        if record.provider == MANAGER || matches!(record.item, Item::Loss(_)) {
-            self.odd.partings.note(record);
-        }
+        self.odd.partings.note(record);
         if let Item::Event(event) = &record.item {
             self.event(event);
         }
@@ -237,11 +213,9 @@ impl OddFinder {
 
     #[inline]
     fn event(&mut self, event: &Event<'_>) {
-        let at = event.time.nanos().0;
         match event.kind {
             EventKind::DurationComplete { end } => {
-                let end = Time { ticks: end, ..event.time }.nanos().0;
-                self.complete(event.thread, at, end.max(at));
+                self.complete(event.thread, event.time, end);
             }
             // It comes when it is known that there is no end, and a later record may have its end.
             EventKind::DurationBegin if event.ending().is_some() => {
@@ -249,51 +223,24 @@ impl OddFinder {
                     self.set_odd(number);
                 }
             }
-            EventKind::DurationBegin => self.begin(event.thread, at),
-            EventKind::DurationEnd => self.end(event.thread, at),
+            EventKind::DurationBegin => self.begin(event.thread, event.time.nanos().0),
+            EventKind::DurationEnd => self.end(event.thread, event.time.nanos().0),
             EventKind::AsyncBegin { id } => {
-                self.operation(OperationKey::of(event, id), token(event.name), at, false);
+                self.operation(OperationKey::of(event, id), token(event.name), event.time.nanos().0, false);
             }
             EventKind::AsyncEnd { id } => {
-                self.operation(OperationKey::of(event, id), token(event.name), at, true);
+                self.operation(OperationKey::of(event, id), token(event.name), event.time.nanos().0, true);
             }
-            EventKind::FlowBegin { .. } | EventKind::FlowStep { .. } | EventKind::FlowEnd { .. }
-                if self.has_whole =>
-            {
-                self.flow(event.thread, at);
+            EventKind::FlowBegin { .. } | EventKind::FlowStep { .. } | EventKind::FlowEnd { .. } => {
+                self.flow(event.thread, event.time);
+            }
+            EventKind::Instant { .. } if !self.has_whole => {
+                if let Some(number) = self.thread(event.thread) {
+                    self.threads[number].last_moment = event.time.nanos().0;
+                }
             }
             _ => {}
         }
-    }
-
-    /// A part of a flow: it may belong to a slice that is recorded later.
-    fn flow(&mut self, thread: Thread, at: u64) {
-        let Some(number) = self.thread(thread) else { return };
-        let state = &mut self.threads[number];
-        let ended = state.last_whole();
-        if ended <= state.last_part || ended > at {
-            return;
-        }
-        state.flows.push((ended, at));
-        self.kept += 1;
-        self.flows += 1;
-        if state.flows.len() > MAX_FLOWS {
-            self.set_odd(number);
-        }
-    }
-
-    /// Whether a slice shows that a reader takes a part of a flow for one of another slice.
-    #[cold]
-    fn has_misplaced_flow(&mut self, number: usize, interval: &Interval) -> bool {
-        let flows = &mut self.threads[number].flows;
-        let before = flows.len();
-        let is_misplaced = flows.iter().any(|(ended, at)| interval.begin < *ended && *at <= interval.end);
-        // What begins between ends what had ended.
-        flows.retain(|(ended, at)| !(*ended..=*at).contains(&interval.begin));
-        let gone = before - flows.len();
-        self.kept -= gone;
-        self.flows -= gone;
-        is_misplaced
     }
 
     /// Whether nothing was odd so far.
@@ -349,27 +296,44 @@ impl OddFinder {
     }
 
     #[inline]
-    fn complete(&mut self, thread: Thread, begin: u64, end: u64) {
+    fn complete(&mut self, thread: Thread, time: Time, end: Ticks) {
         let Some(number) = self.thread(thread) else { return };
-        if self.flows > 0 && self.has_misplaced_flow(number, &Interval { begin, end, begun: 0, ended: 0 }) {
+        if self.flows > 0 || !self.is_quick(number, time, end) {
+            self.whole(number, time, end);
+        }
+    }
+
+    #[inline(never)]
+    fn whole(&mut self, number: usize, time: Time, end: Ticks) {
+        let begin = time.nanos().0;
+        let interval = Interval {
+            begin,
+            end: Time { ticks: end, ..time }.nanos().0.max(begin),
+            begun: self.record,
+            ended: self.record,
+        };
+        if self.flows > 0 && self.has_misplaced_flow(number, &interval) {
             return self.set_odd(number);
         }
-        if self.is_quick(number, begin, end) || self.has_grown(number) && self.is_quick(number, begin, end) {
+        if self.is_quick(number, time, end)
+            || self.has_grown(number, time) && self.is_quick(number, time, end)
+        {
             return;
         }
-        self.slice(number, Interval { begin, end, begun: self.record, ended: self.record });
+        self.slice(number, interval);
     }
 
     /// Adds a complete record the quick way, if that is one.
     #[inline]
-    fn is_quick(&mut self, number: usize, begin: u64, end: u64) -> bool {
-        self.threads[number].quick.as_mut().is_some_and(|quick| quick.add(begin, end))
+    fn is_quick(&mut self, number: usize, time: Time, end: Ticks) -> bool {
+        self.threads[number].quick.as_mut().is_some_and(|quick| quick.add(time, end))
     }
 
     /// Makes room for quick records, if that is what is missing.
     #[cold]
-    fn has_grown(&mut self, number: usize) -> bool {
-        let Some(Quick { roots, .. }) = &mut self.threads[number].quick else { return false };
+    fn has_grown(&mut self, number: usize, time: Time) -> bool {
+        let Some(Quick { roots, clock, .. }) = &mut self.threads[number].quick else { return false };
+        clock.get_or_insert_with(|| Clock::of(time));
         let before = roots.capacity();
         if roots.len() < before || self.kept > MAX_KEPT {
             return false;
@@ -431,7 +395,7 @@ impl OddFinder {
             return;
         }
         // For a reader, it ends the whole slice around it.
-        let is_around = !self.has_whole && state.last_whole() > at;
+        let is_around = !self.has_whole && state.last_end() > at;
         state.unmatched = at;
         if is_around {
             self.set_odd(number);
@@ -560,14 +524,24 @@ impl ThreadState {
             by_end: None,
             by_begin: None,
             last_instant: Interval { begin: u64::MAX, end: u64::MAX, begun: 0, ended: 0 },
+            last_moment: 0,
             flows: Vec::new(),
+        }
+    }
+
+    /// When the last slice ends.
+    fn last_end(&self) -> u64 {
+        match &self.by_begin {
+            // The first one is around the others.
+            Some((_, ends)) if self.by_end.is_none() => ends.first().copied().unwrap_or(0),
+            _ => self.last_whole(),
         }
     }
 
     /// When the whole slices ended that a reader with a stack has on it; 0 if there is none.
     fn last_whole(&self) -> u64 {
         match (&self.quick, &self.by_begin, &self.by_end) {
-            (Some(quick), ..) => quick.last_end,
+            (Some(quick), ..) => quick.clock.map_or(0, |clock| clock.nanos(quick.last_end)),
             (_, Some((_, ends)), _) => ends.last().copied().unwrap_or(0),
             (_, _, Some(roots)) => roots.last_end(),
             _ => 0,
@@ -576,14 +550,21 @@ impl ThreadState {
 
     #[cold]
     fn leave_quick(&mut self) {
-        let Some(Quick { last_begin, last_end, is_by_begin, roots }) = self.quick.take() else { return };
+        let Some(Quick { clock, last_begin, last_end, is_by_begin, roots }) = self.quick.take() else {
+            return;
+        };
+        let nanos = |ticks| clock.map_or(0, |clock: Clock| clock.nanos(ticks));
         // No pair has begun yet, so that all of them have earlier records than what comes.
-        let interval =
-            |(record, (begin, end)): (u64, (u64, u64))| Interval { begin, end, begun: record, ended: record };
-        let last = roots.last().map(|_| last_end);
+        let interval = |(record, (begin, end)): (u64, (u64, u64))| Interval {
+            begin: nanos(begin),
+            end: nanos(end),
+            begun: record,
+            ended: record,
+        };
+        let last = roots.last().map(|_| nanos(last_end));
         self.has_pairs_alone = last.is_none();
         self.by_end = Some(Roots::of((0..).zip(roots).map(interval).map(|interval| (interval, ()))));
-        self.by_begin = is_by_begin.then(|| (last_begin, last.into_iter().collect()));
+        self.by_begin = is_by_begin.then(|| (nanos(last_begin), last.into_iter().collect()));
     }
 
     fn kept(&self) -> usize {
@@ -593,6 +574,8 @@ impl ThreadState {
     }
 }
 
+mod flows;
 mod operations;
+mod quick;
 #[cfg(test)]
 mod tests;

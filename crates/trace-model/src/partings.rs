@@ -29,10 +29,10 @@ impl Partings {
     /// Takes a record, in the order of the archive.
     #[inline]
     pub fn note(&mut self, record: &Resolved<'_>) {
-        match record.item {
-            Item::Loss(loss) => _ = self.incomplete.insert(loss.provider),
-            item if record.provider == MANAGER => self.note_remark(&item),
-            _ => {}
+        if let Item::Loss(loss) = &record.item {
+            self.incomplete.insert(loss.provider);
+        } else if record.provider == MANAGER {
+            self.note_remark(&record.item);
         }
     }
 

@@ -1,6 +1,6 @@
 //! How slices are recorded, and which durations are polls of an operation.
 
-use trace_reader::operation::{PARENT_OPERATION, POLL_OF};
+use trace_reader::item::KnownArgument;
 use trace_reader::{Event, Value};
 
 /// How a slice was recorded.
@@ -20,7 +20,11 @@ pub enum Shape {
 //= docs/meaning.md#polls
 #[must_use]
 pub fn parent_operation_of(event: &Event<'_>) -> Option<u64> {
-    if event.arguments.is_empty() { None } else { id(event.arguments.find(PARENT_OPERATION)?) }
+    if event.arguments.is_empty() {
+        None
+    } else {
+        id(event.arguments.find_known(KnownArgument::ParentOperation)?)
+    }
 }
 
 /// The id of the operation of which a duration that begins here is a poll. None if it is a duration of its
@@ -32,7 +36,7 @@ pub fn poll_of(event: &Event<'_>) -> Option<u64> {
     if event.arguments.is_empty() {
         return None;
     }
-    id(event.arguments.find(POLL_OF)?)
+    id(event.arguments.find_known(KnownArgument::PollOf)?)
 }
 
 fn id(value: Value<'_>) -> Option<u64> {

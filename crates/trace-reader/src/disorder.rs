@@ -5,7 +5,7 @@
 //! times, which for most threads is that of the file. A first pass finds the threads for which it is not:
 //! only their begins and ends have to be sorted.
 
-use crate::item::{Event, Item, Text, Thread, Value};
+use crate::item::{Event, Item, KnownArgument, Text, Thread, Value};
 use crate::names::Names;
 use crate::reader::Reader;
 use crate::records::ReadError;
@@ -15,7 +15,6 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Read;
 use std::sync::Arc;
 use trace_format::event::EventKind;
-use trace_format::operation::FIRST_POLL;
 use trace_format::units::{Koid, Nanos};
 
 /// Threads and operations whose times are known; with more, none is taken to be in order.
@@ -68,6 +67,7 @@ impl<K: Hash + Eq> Default for Keys<K> {
 }
 
 impl<K: Hash + Eq> Keys<K> {
+    #[inline]
     fn has(&self, key: &K) -> bool {
         match self {
             Self::Some(keys) => !keys.is_empty() && keys.contains(key),
@@ -275,12 +275,14 @@ impl Disorder {
     }
 
     /// Whether begins and ends of durations on a thread are out of order.
+    #[inline]
     #[must_use]
     pub fn has_thread(&self, thread: Thread) -> bool {
         self.threads.has(&thread)
     }
 
     /// Whether the ends of durations on a thread, complete ones too, are out of order.
+    #[inline]
     #[must_use]
     pub fn has_ends_of(&self, thread: Thread) -> bool {
         self.ends.has(&thread)
@@ -311,7 +313,8 @@ impl FirstPoll {
 /// Whether an operation says at its begin that a duration is its first poll.
 #[must_use]
 pub fn has_first_poll(event: &Event<'_>) -> bool {
-    !event.arguments.is_empty() && event.arguments.find(FIRST_POLL) == Some(Value::Bool(true))
+    !event.arguments.is_empty()
+        && event.arguments.find_known(KnownArgument::FirstPoll) == Some(Value::Bool(true))
 }
 
 /// Finds disorder while another one reads the archive.

@@ -1,6 +1,7 @@
 //! The contents of records, with strings, threads and times resolved. Everything is borrowed: from the
 //! record, or from the tables of its provider.
 
+pub use crate::known_argument::KnownArgument;
 use crate::names::Names;
 use crate::tables::Provider;
 use std::borrow::Cow;
@@ -19,7 +20,7 @@ pub use trace_format::loss::{LedgerRecord, LossRecord};
 pub use trace_format::profiler::ProfilerKind;
 pub use trace_format::scheduling::ThreadState;
 pub use trace_format::scopes::Ending;
-use trace_format::scopes::{END_ARGUMENT, LASTED_ARGUMENT};
+use trace_format::scopes::LASTED_ARGUMENT;
 pub use trace_format::units::{Koid, Nanos, Offset, ProviderId, Scale, Thread, Ticks, TicksPerSecond, Words};
 
 /// The text for a string that was not defined.
@@ -353,7 +354,7 @@ impl Event<'_> {
         if self.kind != EventKind::DurationBegin || self.arguments.is_empty() {
             return None;
         }
-        let Some(Value::String(text)) = self.arguments.find(END_ARGUMENT) else { return None };
+        let Some(Value::String(text)) = self.arguments.find_known(KnownArgument::End) else { return None };
         let lasted = match self.arguments.find(LASTED_ARGUMENT) {
             Some(Value::Uint64(lasted)) => Some(lasted),
             _ => None,
@@ -523,6 +524,13 @@ impl<'a> Arguments<'a> {
             return None;
         }
         self.iter().find(|(found, _)| found == name).map(|(_, value)| value)
+    }
+
+    /// As [`Arguments::find`], faster where no event of the program has had such an argument.
+    #[inline]
+    #[must_use]
+    pub fn find_known(&self, known: KnownArgument) -> Option<Value<'a>> {
+        if self.provider.may_have(known) { self.find(known.name()) } else { None }
     }
 
     /// The first argument with this name, if it is a whole number that has room in 64 bits with a sign.

@@ -29,6 +29,7 @@ mod file_kind;
 mod functions;
 mod input;
 pub mod item;
+mod known_argument;
 mod names;
 pub mod reader;
 pub mod recordings;

@@ -4,7 +4,7 @@
 //! holds when its records go on after those of another. Memory is bounded by a budget; what it has no room
 //! for is not remembered.
 
-use crate::item::{TextKey, Thread, Time};
+use crate::item::{KnownArgument, TextKey, Thread, Time};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use trace_format::units::{ProviderId, Scale, StringIndex, ThreadIndex, Ticks, TicksPerSecond};
@@ -118,6 +118,9 @@ struct Defining {
     key: TextKey,
 }
 
+/// Names of arguments may stand in the records of their events.
+const INLINE: u8 = 1 << 7;
+
 /// One provider's definitions.
 #[derive(Clone, Debug)]
 pub(crate) struct Provider {
@@ -132,6 +135,8 @@ pub(crate) struct Provider {
     last_time: Ticks,
     strings: Table<Defining>,
     threads: Table<Thread>,
+    /// A bit for each [`KnownArgument`] whose name was registered, and [`INLINE`].
+    known_arguments: u8,
     /// What the tables have taken of the budget.
     taken: usize,
 }
@@ -148,6 +153,7 @@ impl Provider {
             last_time: last_time(TicksPerSecond::NANOSECONDS),
             strings: Table::new(),
             threads: Table::new(),
+            known_arguments: 0,
             taken: 0,
         }
     }
@@ -180,6 +186,8 @@ impl Provider {
             return Defined::Same;
         }
         let is_new = old.is_none();
+        let known = KnownArgument::ALL.into_iter().filter(|known| known.name().as_bytes() == value);
+        self.known_arguments |= known.fold(0, |bits, known| bits | 1 << known as u8);
         let (old, new) = (old.map_or(0, |old| old.text.len() + ENTRY_BYTES), value.len() + ENTRY_BYTES);
         if !budget.replace(old, new) {
             // What the index meant before would be wrong.
@@ -189,6 +197,23 @@ impl Provider {
         self.taken = self.taken + new - old;
         self.strings.insert(index, Defining { text: value.into(), key: budget.key() });
         if is_new { Defined::New } else { Defined::Changed }
+    }
+
+    /// Whether an event may have such an argument: a string is its name, or was so, or names stand in
+    /// records.
+    #[inline]
+    pub const fn may_have(&self, known: KnownArgument) -> bool {
+        self.known_arguments & (INLINE | 1 << known as u8) != 0
+    }
+
+    /// Whether the names of some arguments may have stood in the records of their events.
+    pub const fn has_inline_names(&self) -> bool {
+        self.known_arguments & INLINE != 0
+    }
+
+    #[cold]
+    pub const fn note_inline_names(&mut self) {
+        self.known_arguments |= INLINE;
     }
 
     #[inline]

@@ -30,8 +30,7 @@ const CHROME: &[Door] = &[Export(Format::Chrome, V52), Export(Format::Chrome, V5
 
 pub const KNOWN: &[Known] = &[
     Known {
-        reason: "a part of a flow behind a slice without length belongs to that, and so does one at the time of a \
-                 log entry without a wall clock",
+        reason: "a part of a flow behind a log entry without a wall clock belongs to that",
         doors: PERFETTO,
         classes: &[Arrows],
         only: "",

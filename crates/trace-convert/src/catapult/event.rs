@@ -35,6 +35,9 @@ pub(super) struct Events {
     pub tally: Tally,
 }
 
+/// From this time on in nanoseconds, doubles of microseconds are more than a nanosecond apart.
+const ROUNDED_FROM: u64 = 1000 << 43;
+
 /// What is counted, and what is known of the times.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Tally {
@@ -45,6 +48,8 @@ pub(super) struct Tally {
     pub have_rates_differed: bool,
     /// The time of the last event in Chrome's dialect.
     pub last_nanos: Option<u64>,
+    /// Events whose times a double of microseconds does not hold.
+    pub rounded: u64,
 }
 
 impl Tally {
@@ -57,9 +62,17 @@ impl Tally {
         self.have_rates_differed |= *self.rate.get_or_insert(rate) != rate;
     }
 
+    /// Counts the time of an event in Chrome's dialect.
+    #[inline]
+    pub fn at(&mut self, nanos: u64) {
+        self.last_nanos = Some(nanos);
+        self.rounded += u64::from(nanos >= ROUNDED_FROM);
+    }
+
     /// Adds that of what comes behind.
     pub fn add(&mut self, behind: Self) {
-        let Self { events, skipped, rate, have_rates_differed, last_nanos } = behind;
+        let Self { events, skipped, rate, have_rates_differed, last_nanos, rounded } = behind;
+        self.rounded += rounded;
         self.events += events;
         for (kind, count) in skipped {
             *self.skipped.entry(kind).or_default() += count;
@@ -391,7 +404,7 @@ impl Events {
             // Readers convert it back to nanoseconds.
             Dialect::Chrome(_) => {
                 let nanos = time.nanos().0;
-                self.tally.last_nanos = Some(nanos);
+                self.tally.at(nanos);
                 self.json.thousandths(nanos);
             }
         }

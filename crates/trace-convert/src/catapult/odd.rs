@@ -225,7 +225,7 @@ impl<W: Write> Writer<'_, W> {
         }
         events.json.raw("\"ts\":");
         events.json.thousandths(at);
-        events.tally.last_nanos = Some(at);
+        events.tally.at(at);
         events.thread(thread);
         phase(events);
         let mut is_first = true;

@@ -6,7 +6,7 @@ use crate::{ConvertError, Filter, Summary, perfetto};
 use std::collections::HashMap;
 use std::io;
 use trace_format::argument::{Argument, ArgumentValue};
-use trace_format::event::EventKind;
+use trace_format::event::{EventKind, Scope};
 use trace_format::refs::StringRef;
 use trace_format::units::Ticks;
 
@@ -194,6 +194,49 @@ fn ends_of_open_slices_are_bounded() {
     };
     assert_eq!(count_of("\"ph\":\"B\"") + count_of("\"ph\":\"E\""), count);
     assert!((1..20).contains(&count_of("\"ph\":\"B\"")));
+}
+
+/// Perfetto ends an instant where the next slice begins or ends: a part of a flow behind one would be its.
+//= docs/meaning.md#flows
+#[test]
+fn instants_ahead_of_flows_have_ends() {
+    let instant = (1_000, "i", EventKind::Instant { scope: Scope::Thread }, &[][..]);
+    let flow = (2_000, "f", EventKind::FlowBegin { id: 1 }, &[][..]);
+    let [begin, end] = [(0, "p", BEGIN, &[][..]), (9_000, "p", END, &[][..])];
+    let (found, summary) = steps(&[begin, instant, flow, end]);
+    assert_eq!(found, ["2 0 p", "2 1000 i", "2 1000", "2 2000 f", "2 9000"]);
+    assert_eq!(summary, Summary { events: 4, ..Summary::default() });
+    // Something begins between.
+    let inner = [(1_500, "q", BEGIN, &[][..]), (3_000, "q", END, &[])];
+    let (found, _) = steps(&[begin, instant, inner[0], flow, inner[1], end]);
+    assert_eq!(found, ["2 0 p", "2 1000 i", "2 1500 q", "2 2000 f", "2 3000", "2 9000"]);
+}
+
+/// A complete event without length would stay open, as one of whole microseconds does.
+#[test]
+fn complete_events_without_length_have_ends() {
+    assert_eq!(steps(&[complete(5, "z", 5), complete(7, "y", 1_007)]).0, ["2 5 z", "2 5", "2 7 y"]);
+    // In the end behind it, as it would be one of `y`.
+    let flow = (1_500, "f", EventKind::FlowBegin { id: 1 }, &[][..]);
+    let lines = [complete(100, "y", 1_100), flow, complete(0, "p", 2_000)];
+    assert_eq!(steps(&lines).0, ["2 0 p", "2 100 y", "2 1100", "2 1500 f", "2 2000"]);
+}
+
+/// An end for which nothing is open would end a slice that is recorded as a whole.
+#[test]
+fn ends_of_nothing_end_nothing() {
+    let lines = [complete(0, "a", 4), complete(1, "b", 1), (3, "e", END, &[][..])];
+    let (found, summary) = steps(&lines);
+    assert_eq!(found, ["2 0 a", "2 1 b", "2 1", "2 4"]);
+    assert_eq!(summary.skipped, [("ends without a beginning".to_owned(), 1)]);
+}
+
+#[test]
+fn times_beyond_doubles_are_counted() {
+    let remarks = |at| document(&[complete(at, "a", at + 5)]).1.remarks;
+    assert_eq!(remarks((1000 << 43) - 1), []);
+    let said = "events of more than 101 days on the trace's clock: readers with doubles round their times";
+    assert_eq!(remarks(1000 << 43), [(said.to_owned(), 1)]);
 }
 
 /// What Perfetto's processor places elsewhere, whatever is written.

@@ -63,8 +63,11 @@ impl<W: Write> Exporter<W> {
         self.events += 1;
         let names = record.names;
         let mut track = self.thread_track(event.thread, names);
-        if self.odd.as_ref().is_some_and(|odd| odd.has(event)) {
-            return self.keep_odd(event, names);
+        if let Some(odd) = &self.odd {
+            let is_instant = matches!(event.kind, EventKind::Instant { .. });
+            if odd.has(event) || is_instant && odd.has_thread(event.thread) {
+                return self.keep_odd(event, names);
+            }
         }
         let mut part = None;
         match event.kind {

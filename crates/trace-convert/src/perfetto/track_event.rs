@@ -13,6 +13,7 @@ use super::messages::{
 use super::{PACKET, SEQUENCE};
 use crate::output::Output;
 use trace_format::event::EventKind;
+use trace_model::has_whole_slices;
 use trace_reader::{Event, Text, TextKey, Time, Value};
 
 const VARINT: u8 = 0;
@@ -352,8 +353,8 @@ pub(super) fn write<K: Known>(output: &mut Output, event: &Event<'_>, known: &mu
         EventKind::Instant { .. } | EventKind::AsyncInstant { .. } => Some(TYPE_INSTANT),
         EventKind::DurationComplete { end } => {
             let end = Time { ticks: end, ..event.time }.nanos().0.max(at);
-            // Whole microseconds have a more compact event.
-            let is_whole = (end - at).is_multiple_of(1000);
+            // Whole microseconds have a more compact event. One without length would stay open.
+            let is_whole = has_whole_slices(event.time) && end > at && (end - at).is_multiple_of(1000);
             (micros, until) = if is_whole { (Some((end - at) / 1000), None) } else { (None, Some(end)) };
             (!is_whole).then_some(TYPE_SLICE_BEGIN)
         }

@@ -29,11 +29,6 @@ impl OddFinder {
         if is_end && !self.operations.contains_key(&key) {
             // It began in another process, or its begin may follow.
             self.odd.operations.insert(key);
-            if self.early.len() < MAX_KNOWN {
-                self.early.insert(named);
-            } else {
-                self.odd.is_all = true;
-            }
             self.end_elsewhere(named, key);
             return;
         }
@@ -74,8 +69,13 @@ impl OddFinder {
         }
     }
 
-    /// An end may be that of an operation of another process.
+    /// An end may be that of an operation of another process, which may begin later in the file.
     fn end_elsewhere(&mut self, named: Named, key: OperationKey) {
+        if self.early.len() < MAX_KNOWN {
+            self.early.insert(named);
+        } else {
+            self.odd.is_all = true;
+        }
         for (process, _) in self.begun.remove(&named).into_iter().flatten() {
             let other = OperationKey { process, ..key };
             self.operations.remove(&other);

@@ -1,9 +1,29 @@
+use super::flows::MAX_FLOWS;
 use super::*;
 use crate::testing::{by_definition, slices};
 use proptest::prelude::*;
-use trace_reader::item::Ending;
+use trace_reader::item::{Ending, Scale};
 
 const THREAD: Thread = Thread { process: Koid(1), thread: Koid(2) };
+
+impl OddFinder {
+    /// A complete record of a clock of nanoseconds.
+    fn lasts(&mut self, thread: Thread, begin: u64, end: u64) {
+        self.lasts_by(1, thread, begin, end);
+    }
+
+    fn flows_at(&mut self, at: u64) {
+        let rate = TicksPerSecond::NANOSECONDS;
+        self.flow(THREAD, Time { ticks: Ticks(at), rate, scale: Scale::of(rate) });
+    }
+
+    /// The same of a clock with so many ticks for each nanosecond, at any one of these.
+    fn lasts_by(&mut self, ticks: u64, thread: Thread, begin: u64, end: u64) {
+        let rate = TicksPerSecond::new(ticks * 1_000_000_000).unwrap();
+        let at = |nanos: u64| Ticks(nanos.saturating_mul(ticks).saturating_add((nanos + begin * 7) % ticks));
+        self.complete(thread, Time { ticks: at(begin), rate, scale: Scale::of(rate) }, at(end));
+    }
+}
 
 /// A record of a slice: its number, its time, the slice, and whether it ends that.
 type Record = (u64, u64, usize, bool);
@@ -23,11 +43,15 @@ fn assert_counted(finder: &OddFinder) {
     assert_eq!(finder.flows, finder.threads.iter().map(|state| state.flows.len()).sum::<usize>());
 }
 
-fn is_odd_for(mut finder: OddFinder, slices: &[Interval]) -> bool {
+fn is_odd_for(finder: OddFinder, slices: &[Interval]) -> bool {
+    is_odd_by(1, finder, slices)
+}
+
+fn is_odd_by(ticks: u64, mut finder: OddFinder, slices: &[Interval]) -> bool {
     for (_, at, of, is_end) in records(slices) {
         let slice = slices[of];
         match (slice.is_pair(), is_end) {
-            (false, _) => finder.complete(THREAD, slice.begin, slice.end),
+            (false, _) => finder.lasts_by(ticks, THREAD, slice.begin, slice.end),
             (true, false) => finder.begin(THREAD, at),
             (true, true) => finder.end(THREAD, at),
         }
@@ -105,11 +129,11 @@ proptest! {
 
     /// What is not odd is read as it is.
     #[test]
-    fn readers_with_stacks_see_what_is_not_odd(slices in slices()) {
-        if !is_odd(&slices) {
+    fn readers_with_stacks_see_what_is_not_odd(slices in slices(), ticks in 1..5_u64) {
+        if !is_odd_by(ticks, OddFinder::default(), &slices) {
             prop_assert_eq!(read_parts(&slices), meaning(&slices));
         }
-        if !is_odd_for(OddFinder::of_whole_slices(), &slices) {
+        if !is_odd_by(ticks, OddFinder::of_whole_slices(), &slices) {
             prop_assert_eq!(read_whole(&slices), meaning(&slices));
         }
     }
@@ -191,38 +215,35 @@ fn what_readers_of_whole_slices_mistake_is_odd_for_them() {
 
 /// A part of a flow at 50 behind slices, and others around it or behind it.
 #[test]
-fn flows_behind_whole_slices_are_odd_for_some() {
+fn flows_behind_whole_slices_are_odd() {
     let find = |before: &[(u64, u64)], after: &[(u64, u64)], pair: Option<(u64, u64)>| {
         [OddFinder::default(), OddFinder::of_whole_slices()].map(|mut finder| {
-            let has_whole = finder.has_whole;
-            before.iter().for_each(|(begin, end)| finder.complete(THREAD, *begin, *end));
+            before.iter().for_each(|(begin, end)| finder.lasts(THREAD, *begin, *end));
             if let Some((begin, _)) = pair {
                 finder.begin(THREAD, begin);
             }
-            if has_whole {
-                finder.flow(THREAD, 50);
-            }
+            finder.flows_at(50);
             assert_counted(&finder);
             if let Some((_, end)) = pair {
                 finder.end(THREAD, end);
             }
-            after.iter().for_each(|(begin, end)| finder.complete(THREAD, *begin, *end));
+            after.iter().for_each(|(begin, end)| finder.lasts(THREAD, *begin, *end));
             assert_counted(&finder);
             finder.finish().has_thread(THREAD)
         })
     };
     // In nothing at all, and in nothing behind something.
     assert_eq!(find(&[], &[], None), [false, false]);
-    assert_eq!(find(&[(10, 20)], &[], None), [false, true]);
-    assert_eq!(find(&[(10, 20)], &[(60, 70)], None), [false, true]);
+    assert_eq!(find(&[(10, 20)], &[], None), [true, true]);
+    assert_eq!(find(&[(10, 20)], &[(60, 70)], None), [true, true]);
     // In what began behind the last one, or at its end, and in what is around that.
     assert_eq!(find(&[(10, 20)], &[(30, 60)], None), [false, false]);
     assert_eq!(find(&[(10, 20)], &[(20, 50)], None), [false, false]);
     assert_eq!(find(&[(10, 20)], &[(50, 60), (0, 90)], None), [false, false]);
     assert_eq!(find(&[(10, 20)], &[(10, 60)], None), [true, true]);
-    assert_eq!(find(&[(10, 20)], &[(5, 60)], None), [false, true]);
+    assert_eq!(find(&[(10, 20)], &[(5, 60)], None), [true, true]);
     // In the order of begins.
-    assert_eq!(find(&[(0, 90), (10, 20)], &[], None), [false, true]);
+    assert_eq!(find(&[(0, 90), (10, 20)], &[], None), [true, true]);
     assert_eq!(find(&[(0, 90), (10, 60)], &[], None), [false, false]);
     // The begin of a pair has ended it.
     assert_eq!(find(&[(10, 20)], &[], Some((30, 60))), [false, false]);
@@ -234,9 +255,9 @@ fn flows_behind_whole_slices_are_odd_for_some() {
 fn unmatched_ends_in_whole_slices_are_odd() {
     let find = |before: Option<(u64, u64)>, after: Option<(u64, u64)>| {
         [OddFinder::default(), OddFinder::of_whole_slices()].map(|mut finder| {
-            before.into_iter().for_each(|(begin, end)| finder.complete(THREAD, begin, end));
+            before.into_iter().for_each(|(begin, end)| finder.lasts(THREAD, begin, end));
             finder.end(THREAD, 50);
-            after.into_iter().for_each(|(begin, end)| finder.complete(THREAD, begin, end));
+            after.into_iter().for_each(|(begin, end)| finder.lasts(THREAD, begin, end));
             assert_counted(&finder);
             finder.finish().has_thread(THREAD)
         })
@@ -244,6 +265,10 @@ fn unmatched_ends_in_whole_slices_are_odd() {
     assert_eq!(find(None, None), [false, false]);
     assert_eq!(find(Some((10, 50)), Some((50, 60))), [false, false]);
     assert_eq!(find(Some((10, 51)), None), [true, false]);
+    let mut finder = OddFinder::default();
+    [(0, 60), (10, 20)].into_iter().for_each(|(begin, end)| finder.lasts(THREAD, begin, end));
+    finder.end(THREAD, 50);
+    assert!(!finder.has_nothing());
     assert_eq!(find(None, Some((49, 50))), [true, false]);
     assert_eq!(find(None, Some((49, 60))), [true, false]);
 }
@@ -251,10 +276,10 @@ fn unmatched_ends_in_whole_slices_are_odd() {
 #[test]
 fn many_parts_of_flows_that_wait_make_a_thread_odd() {
     let mut finder = OddFinder::of_whole_slices();
-    finder.complete(THREAD, 10, 20);
-    (0..MAX_FLOWS).for_each(|_| finder.flow(THREAD, 50));
+    finder.lasts(THREAD, 10, 20);
+    (0..MAX_FLOWS).for_each(|_| finder.flows_at(50));
     assert!(finder.has_nothing());
-    finder.flow(THREAD, 50);
+    finder.flows_at(50);
     assert!(!finder.has_nothing());
     assert_counted(&finder);
 }
@@ -297,24 +322,24 @@ fn old_pairs_are_merged() {
     assert!(finder.kept <= 2 * MAX_KEPT && finder.has_nothing());
     // One around the last of them, and one that overlaps the last.
     let end = 100 * MAX_KEPT as u64;
-    finder.complete(THREAD, end - 25, end);
+    finder.lasts(THREAD, end - 25, end);
     assert!(finder.has_nothing());
     finder.begin(THREAD, end + 10);
     finder.end(THREAD, end + 20);
-    finder.complete(THREAD, end + 15, end + 30);
+    finder.lasts(THREAD, end + 15, end + 30);
     assert!(finder.finish().has_thread(THREAD));
 }
 
 #[test]
 fn old_slices_are_merged() {
     let mut finder = OddFinder::default();
-    (0..10 * MAX_KEPT as u64).for_each(|at| finder.complete(THREAD, 10 * at, 10 * at + 5));
+    (0..10 * MAX_KEPT as u64).for_each(|at| finder.lasts(THREAD, 10 * at, 10 * at + 5));
     assert!(finder.kept <= 2 * MAX_KEPT && finder.has_nothing());
     // One around the last ones, and one that begins among merged ones.
     let end = 100 * MAX_KEPT as u64;
-    finder.complete(THREAD, end - 25, end);
+    finder.lasts(THREAD, end - 25, end);
     assert!(finder.has_nothing());
-    finder.complete(THREAD, 25, end);
+    finder.lasts(THREAD, 25, end);
     assert!(finder.finish().has_thread(THREAD));
 }
 
@@ -323,7 +348,7 @@ fn old_slices_are_merged() {
 fn threads_that_are_too_deep_are_odd() {
     for (depth, expected) in [(MAX_KEPT as u64 - 10, false), (MAX_KEPT as u64 + 10, true)] {
         let mut finder = OddFinder::default();
-        (0..depth).for_each(|at| finder.complete(THREAD, at, 100_000 - at));
+        (0..depth).for_each(|at| finder.lasts(THREAD, at, 100_000 - at));
         assert_counted(&finder);
         assert_eq!(finder.finish().has_thread(THREAD), expected, "{depth}");
     }
@@ -444,6 +469,9 @@ mod operations {
         let elsewhere = [(2, "a", 1, false), (1, "a", 2, false), (1, "x", 3, true), (1, "a", 4, true)];
         assert_eq!(odd(&elsewhere[..3]), [true, false]);
         assert_eq!(odd(&elsewhere), [true; 2]);
+        // So it is if that begins later in the file.
+        let ahead = [(1, "x", 5, true), (1, "a", 6, true), (2, "a", 1, false)];
+        assert_eq!(odd(&ahead), [true; 2]);
         // An odd one goes on.
         let odd_one = [(1, "x", 1, false), (1, "y", 1, true), (1, "a", 2, false), (2, "a", 3, true)];
         assert_eq!(odd(&odd_one), [true; 2]);

@@ -95,6 +95,10 @@ impl Resolver {
             self.check_event_strictly(&event);
         }
         let Self { providers, warnings, unknown, names, .. } = self;
+        // Names of arguments of common events are registered.
+        if !IS_COMMON && !event.arguments.is_empty() && !providers.current().has_inline_names() {
+            providers.current_mut().0.note_inline_names();
+        }
         let provider = providers.current();
         let (id, offset) = (provider.id, raw.offset);
         let mut warn = |kind| warnings.add(Warning { offset, provider: id, kind });

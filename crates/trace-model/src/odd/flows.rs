@@ -1,0 +1,42 @@
+//! Finds parts of flows that belong to slices that are over, for readers to which these are still open.
+
+use super::{OddFinder, has_whole_slices};
+use crate::interval::Interval;
+use trace_reader::{Thread, Time};
+
+/// Parts of flows of a thread that wait for the slice around them.
+pub(super) const MAX_FLOWS: usize = 64;
+
+impl OddFinder {
+    /// A part of a flow: it may belong to a slice that is recorded later.
+    pub(super) fn flow(&mut self, thread: Thread, time: Time) {
+        let Some(number) = self.thread(thread) else { return };
+        let (at, has_whole) = (time.nanos().0, self.has_whole || has_whole_slices(time));
+        let state = &mut self.threads[number];
+        let whole = if has_whole { state.last_whole() } else { 0 };
+        let ended = whole.max(state.last_moment);
+        if ended <= state.last_part || ended > at {
+            return;
+        }
+        state.flows.push((ended, at));
+        self.kept += 1;
+        self.flows += 1;
+        if state.flows.len() > MAX_FLOWS {
+            self.set_odd(number);
+        }
+    }
+
+    /// Whether a slice shows that a reader takes a part of a flow for one of another slice.
+    #[cold]
+    pub(super) fn has_misplaced_flow(&mut self, number: usize, interval: &Interval) -> bool {
+        let flows = &mut self.threads[number].flows;
+        let before = flows.len();
+        let is_misplaced = flows.iter().any(|(ended, at)| interval.begin < *ended && *at <= interval.end);
+        // What begins between ends what had ended.
+        flows.retain(|(ended, at)| !(*ended..=*at).contains(&interval.begin));
+        let gone = before - flows.len();
+        self.kept -= gone;
+        self.flows -= gone;
+        is_misplaced
+    }
+}
