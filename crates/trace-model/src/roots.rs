@@ -132,13 +132,14 @@ impl<T: Copy> Roots<T> {
             }
         }
         let mut is_in_order = true;
-        if let Some(before) = slices.last()
-            && before.interval.end >= interval.begin
-        {
-            let is_overlapping = before.interval.end > interval.begin;
-            let is_around = before.merged.is_some() || before.interval.encloses(&interval);
-            is_in_order = !is_overlapping || !is_around;
-            added.is_odd |= is_overlapping || before.interval.ended > interval.begun;
+        if let Some(before) = slices.last() {
+            let Interval { end, ended, .. } = before.interval;
+            if end > interval.begin {
+                is_in_order = before.merged.is_none() && !before.interval.encloses(&interval);
+                added.is_odd = true;
+            } else {
+                added.is_odd |= end == interval.begin && interval.begun < ended;
+            }
         }
         slices.push(Root { interval, of, merged: None });
         if !beside.is_empty() {
