@@ -157,7 +157,7 @@ fn write(
         exporter.samples.as_mut().map_or(Ok(()), |samples| samples.spill_if_full())?;
         exporter.system.spill_if_full()
     })?;
-    exporter.write_odd().map_err(ConvertError::Write)?;
+    let more_events = exporter.write_odd().map_err(ConvertError::Write)?;
     let threads = |has: fn(Thread) -> bool| {
         exporter.unusual_threads.iter().filter(|thread| has(**thread)).count() as u64
     };
@@ -171,7 +171,7 @@ fn write(
     let remarks: Vec<_> = remarks.map(|(remark, count)| (remark.to_owned(), count)).collect();
     let Tally { events, skipped, have_rates_differed, rounded, .. } =
         exporter.finish(system_output).map_err(ConvertError::Write)?;
-    let mut summary = end.summary(events, skipped);
+    let mut summary = end.summary(events.wrapping_add_signed(more_events), skipped);
     summary.remarks.extend(remarks);
     if rounded > 0 {
         summary.remarks.push((ROUNDED.to_owned(), rounded));
@@ -343,14 +343,17 @@ impl<W: Write> Exporter<W> {
 
     #[inline]
     fn event(&mut self, event: &Event<'_>, record: &Resolved<'_>) -> io::Result<()> {
-        if !matches!(event.kind, EventKind::Unknown { .. }) && !self.selection.keeps(event) {
+        let is_odd = self.odd.as_ref().is_some_and(|odd| odd.has(event));
+        let is_kept = if is_odd { self.selection.keeps_itself(event) } else { self.selection.keeps(event) };
+        let is_undecided = is_odd && OddSlices::depends_on_begin(event.kind);
+        if !(is_kept || is_undecided || matches!(event.kind, EventKind::Unknown { .. })) {
             return Ok(());
         }
         if odd::is_unusual(event.thread) && self.events.is_chrome() {
             self.unusual_threads.insert(event.thread);
         }
-        if self.odd.as_ref().is_some_and(|odd| odd.has(event)) {
-            self.keep_odd(event);
+        if is_odd {
+            self.keep_odd(event, is_kept);
             return Ok(());
         }
         let part = self.flow_part(event);

@@ -77,11 +77,16 @@ impl Selection {
         Self { filter, ..Self::default() }
     }
 
+    /// Whether an event is kept as far as it does not depend on its begin.
+    pub fn keeps_itself(&self, event: &Event<'_>) -> bool {
+        self.filter.keeps(event.category.as_bytes(), event.name.as_bytes())
+    }
+
     /// Whether an event is kept. Takes each event, in the order of the archive.
     #[inline]
     pub fn keeps(&mut self, event: &Event<'_>) -> bool {
         self.filter.keeps_all() || {
-            let is_kept = self.filter.keeps(event.category.as_bytes(), event.name.as_bytes());
+            let is_kept = self.keeps_itself(event);
             self.kept.keeps(event, is_kept)
         }
     }

@@ -28,6 +28,8 @@ const UNMATCHED: &str = "ends without a beginning";
 /// The remark about slices for which there were no lanes.
 const LEFT_OUT: &str = "slices beyond 1000 that overlap, or 500 000 that are open";
 const HEAD_WORDS: usize = 7;
+/// Set in the word of a role if the part is selected.
+const KEPT_BIT: u32 = 8;
 /// Added to the numbers of records that count as the last ones.
 const BEHIND_ALL: u64 = 1 << 62;
 /// In place of the length of a slice's begin: there is none, and this is a part of a flow.
@@ -115,12 +117,19 @@ pub(crate) trait WriteOdd {
     ) -> io::Result<()>;
 }
 
-/// Kinds of what could not be written, with their counts.
-pub(crate) type Skipped = [(&'static str, u64); 4];
+/// What became of the parts.
+pub(crate) struct Written {
+    /// Kinds of what could not be written, with their counts.
+    pub skipped: [(&'static str, u64); 4],
+    /// So many more ends were kept than are selected themselves: an end is kept if its begin was.
+    pub more_ends: i64,
+}
 
 /// A begin without an end so far.
 struct Begun {
     at: u64,
+    /// It is selected, and so is its end.
+    is_kept: bool,
     thread: u64,
     record: u64,
     /// Another record has its end, if it has one.
@@ -138,6 +147,7 @@ impl Begin for Begun {
 struct BegunOperation {
     number: u64,
     bytes: usize,
+    is_kept: bool,
 }
 
 impl Begin for BegunOperation {
@@ -180,8 +190,20 @@ impl OddSlices {
         }
     }
 
-    /// Takes an event, with what is written of it.
-    pub fn push(&mut self, event: &Event<'_>, bytes: &[u8]) {
+    /// Whether an event may be kept though it is not selected itself, as its begin decides.
+    pub fn depends_on_begin(kind: EventKind) -> bool {
+        matches!(
+            kind,
+            EventKind::DurationBegin
+                | EventKind::DurationEnd
+                | EventKind::AsyncBegin { .. }
+                | EventKind::AsyncEnd { .. }
+        )
+    }
+
+    /// Takes an event, with what is written of it, and whether it is selected. One that is not can only be a
+    /// begin or an end.
+    pub fn push(&mut self, event: &Event<'_>, bytes: &[u8], is_kept: bool) {
         let at = event.time.nanos().0;
         let (role, end) = match event.kind {
             EventKind::DurationBegin if event.ending().is_some() => (Role::Open, 0),
@@ -201,15 +223,15 @@ impl OddSlices {
             _ => 0,
         };
         let OperationKey { category, .. } = OperationKey::of(event, id);
-        self.add(role, event.thread, at, [end, token(event.name), category, id], bytes);
+        self.add((role, is_kept), event.thread, at, [end, token(event.name), category, id], bytes);
     }
 
     /// Takes a part of a flow, with what is written of it.
     pub fn push_flow(&mut self, thread: Thread, at: u64, bytes: &[u8]) {
-        self.add(Role::Flow, thread, at, [0; 4], bytes);
+        self.add((Role::Flow, true), thread, at, [0; 4], bytes);
     }
 
-    fn add(&mut self, role: Role, of: Thread, at: u64, rest: [u64; 4], bytes: &[u8]) {
+    fn add(&mut self, (role, is_kept): (Role, bool), of: Thread, at: u64, rest: [u64; 4], bytes: &[u8]) {
         let Some(thread) = self.numbers.number(of, MAX_THREADS) else {
             self.unnumbered += 1;
             return;
@@ -218,7 +240,8 @@ impl OddSlices {
             self.threads.push(of);
         }
         let [end, name, category, id] = rest;
-        let head: [u64; HEAD_WORDS] = [role as u64, thread as u64, at, end, name, category, id];
+        let role = role as u64 | u64::from(is_kept) << KEPT_BIT;
+        let head: [u64; HEAD_WORDS] = [role, thread as u64, at, end, name, category, id];
         self.encoded.clear();
         self.encoded.extend_from_slice(head.map(u64::to_le_bytes).as_flattened());
         self.encoded.extend_from_slice(bytes);
@@ -226,24 +249,25 @@ impl OddSlices {
     }
 
     /// Writes all slices.
-    pub fn finish(self, writer: &mut impl WriteOdd) -> io::Result<Skipped> {
+    pub fn finish(self, writer: &mut impl WriteOdd) -> io::Result<Written> {
         let Self { odd, parts, threads, unnumbered, .. } = self;
         let mut pairs = Pairs::default();
         let mut operations = Operations::default();
         parts.finish(|entry| {
             let (head, bytes) = split(entry)?;
             let [role, number, at, end, name, category, id] = head;
+            let (role, is_kept) = (role & ((1 << KEPT_BIT) - 1), role >> KEPT_BIT & 1 == 1);
             let thread = *threads.get(number as usize).ok_or_else(changed)?;
             match Role::ALL.get(role as usize) {
                 Some(Role::Complete) => pairs.complete(number, at, end, bytes),
-                Some(Role::Begin) => pairs.begin(number, at, bytes),
-                Some(Role::Open) => pairs.open(number, at, bytes),
-                Some(Role::End) => pairs.end(number, at, bytes),
+                Some(Role::Begin) => pairs.begin(number, at, is_kept, bytes),
+                Some(Role::Open) => pairs.open(number, at, is_kept, bytes),
+                Some(Role::End) => pairs.end(number, at, is_kept, bytes),
                 Some(Role::Flow) => pairs.flow(number, at, bytes),
                 Some(Role::Moment) => pairs.moment(number, at, bytes),
                 Some(role) => {
                     let key = OperationKey { process: thread.process, category, id };
-                    operations.part(*role, &key, name, (thread, at), bytes, writer)?;
+                    operations.part((*role, is_kept), &key, name, (thread, at), bytes, writer)?;
                 }
                 None => return Err(changed()),
             }
@@ -255,7 +279,7 @@ impl OddSlices {
             let (ending, lasted_ns) = odd.partings().of(thread.process, at)?;
             Some(writer.ending(ending, lasted_ns))
         });
-        let Pairs { lanes, pairing, .. } = pairs;
+        let Pairs { lanes, pairing, more_ends, unselected, .. } = pairs;
         // Whether what is open on a lane is a slice.
         let mut are_slices: HashMap<Lane, Vec<bool>, RandomState> = HashMap::default();
         let left_out = lanes.finish(|step| {
@@ -275,8 +299,11 @@ impl OddSlices {
             writer.begin(lane, &interval, begin, end)
         })?;
         let too_many = pairing.refused() + refused + operations.pairing.refused();
-        let unmatched = (UNMATCHED, pairing.unmatched());
-        Ok([(TOO_MANY, too_many), (TOO_MANY_THREADS, unnumbered), (LEFT_OUT, left_out), unmatched])
+        let unmatched = (UNMATCHED, pairing.unmatched() - unselected);
+        Ok(Written {
+            skipped: [(TOO_MANY, too_many), (TOO_MANY_THREADS, unnumbered), (LEFT_OUT, left_out), unmatched],
+            more_ends: more_ends + operations.more_ends,
+        })
     }
 }
 
@@ -296,13 +323,24 @@ struct Pairs {
     unended: Unended<u64, Begun>,
     record: u64,
     bytes: Vec<u8>,
+    more_ends: i64,
+    /// Ends for which nothing is open, and which are not selected.
+    unselected: u64,
 }
 
 impl Default for Pairs {
     fn default() -> Self {
         let pairing = Pairing::default().with_bytes(MAX_OPEN_BYTES);
         let unended = Unended::new(MAX_OPEN_BYTES);
-        Self { lanes: Lanes::default(), pairing, unended, record: 0, bytes: Vec::new() }
+        Self {
+            lanes: Lanes::default(),
+            pairing,
+            unended,
+            record: 0,
+            bytes: Vec::new(),
+            more_ends: 0,
+            unselected: 0,
+        }
     }
 }
 
@@ -338,27 +376,35 @@ impl Pairs {
         self.push(thread, &interval, bytes, &[]);
     }
 
-    fn begin(&mut self, thread: u64, at: u64, bytes: &[u8]) {
+    fn begin(&mut self, thread: u64, at: u64, is_kept: bool, bytes: &[u8]) {
         self.record += 1;
-        let begun = Begun { at, thread, record: self.record, is_pair: true, bytes: bytes.to_vec() };
+        let begun = Begun { at, is_kept, thread, record: self.record, is_pair: true, bytes: bytes.to_vec() };
         self.pairing.begin(thread as usize, begun);
     }
 
-    fn open(&mut self, thread: u64, at: u64, bytes: &[u8]) {
+    fn open(&mut self, thread: u64, at: u64, is_kept: bool, bytes: &[u8]) {
         self.record += 1;
         let record = BEHIND_ALL + self.record;
-        let begun = Begun { at, thread, record, is_pair: false, bytes: bytes.to_vec() };
+        let begun = Begun { at, is_kept, thread, record, is_pair: false, bytes: bytes.to_vec() };
         self.unended.begin(thread, at, begun);
     }
 
-    fn end(&mut self, thread: u64, at: u64, bytes: &[u8]) {
+    fn end(&mut self, thread: u64, at: u64, is_kept: bool, bytes: &[u8]) {
         self.record += 1;
-        if let Ended::Begun(begun) = self.pairing.end(thread as usize) {
-            self.pair(thread, begun, at, bytes);
+        match self.pairing.end(thread as usize) {
+            Ended::Nothing => self.unselected += u64::from(!is_kept),
+            ended => {
+                let Some(begun) = ended.begun() else { return };
+                self.more_ends += i64::from(begun.is_kept) - i64::from(is_kept);
+                self.pair(thread, begun, at, bytes);
+            }
         }
     }
 
     fn pair(&mut self, thread: u64, begun: Begun, end: u64, bytes: &[u8]) {
+        if !begun.is_kept {
+            return;
+        }
         let ended = if begun.is_pair { self.record } else { begun.record };
         let interval = Interval { begin: begun.at, end, begun: begun.record, ended };
         self.push(thread, &interval, &begun.bytes, bytes);
@@ -383,18 +429,19 @@ impl Pairs {
 struct Operations {
     pairing: Pairing<BegunOperation>,
     next: u64,
+    more_ends: i64,
 }
 
 impl Default for Operations {
     fn default() -> Self {
-        Self { pairing: Pairing::default().with_bytes(MAX_OPEN_BYTES), next: 0 }
+        Self { pairing: Pairing::default().with_bytes(MAX_OPEN_BYTES), next: 0, more_ends: 0 }
     }
 }
 
 impl Operations {
     fn part(
         &mut self,
-        role: Role,
+        (role, is_kept): (Role, bool),
         key: &OperationKey,
         name: u64,
         (thread, at): (Thread, u64),
@@ -404,8 +451,8 @@ impl Operations {
         match role {
             Role::OperationBegin => {
                 let number = self.next;
-                let begun = BegunOperation { number, bytes: bytes.len() };
-                if !self.pairing.begin_operation(key, name, begun) {
+                let begun = BegunOperation { number, bytes: bytes.len(), is_kept };
+                if !self.pairing.begin_operation(key, name, begun) || !is_kept {
                     return Ok(());
                 }
                 self.next += 1;
@@ -414,12 +461,18 @@ impl Operations {
             Role::OperationEnd => match self.pairing.end_operation(key, name) {
                 Ended::Refused => Ok(()),
                 ended => {
-                    let number = ended.begun().map(|begun| begun.number);
-                    writer.operation_end(number, (thread, key.id), at, bytes)
+                    let begun = ended.begun();
+                    let is_wanted = begun.as_ref().map_or(is_kept, |begun| begun.is_kept);
+                    self.more_ends += i64::from(is_wanted) - i64::from(is_kept);
+                    if !is_wanted {
+                        return Ok(());
+                    }
+                    writer.operation_end(begun.map(|begun| begun.number), (thread, key.id), at, bytes)
                 }
             },
             _ => {
-                let number = self.pairing.operation(key, name).map(|begun| begun.number);
+                let begun = self.pairing.operation(key, name).filter(|begun| begun.is_kept);
+                let number = begun.map(|begun| begun.number);
                 writer.operation_instant(number, thread, at, bytes)
             }
         }

@@ -1,18 +1,21 @@
-//! Finds the tracks whose slices a reader misunderstands that puts records into the order of their times and
-//! knows only stacks.
+//! Finds the threads whose slices a reader misunderstands that puts records into the order of their times and
+//! knows only stacks: Perfetto's processor, of its own format and of Chrome's.
 //!
-//! Such readers are Perfetto's and Chrome's. Of records with one time the first in the file comes first for
-//! them. They see what [`Interval::encloses`] says unless slices overlap, a slice was recorded before a
-//! longer one that begins at the same time, or a slice in one that is recorded behind it and begins where
-//! that ends; unless begins and ends are not in the order of their times, or the archive says why a begin has
-//! no end. Operations are odd if an end has not the name of the innermost open one of its process, category
-//! and id.
+//! Of records with one time, the first in the file comes first for it. It sees what [`Interval::encloses`]
+//! says, except where
 //!
-//! Chrome's format has events that are whole slices. Of records with one time, Perfetto's processor takes
-//! those that last before all others, and a part of a flow belongs for it to the last slice that has begun,
-//! even if that has ended: it ends a whole slice only where the next one begins. In Perfetto's format, that
-//! is
-//! so of instants and of what has a length in microseconds.
+//! * slices overlap,
+//! * a slice was recorded before a longer one that begins at the same time,
+//! * a slice was recorded behind the begin of one that begins at its end,
+//! * begins and ends are not in the order of their times, or
+//! * the archive says why a begin has no end.
+//!
+//! Operations are odd if an end has not the name of the innermost open one of its process, category and id.
+//!
+//! Chrome's format has events that are whole slices. Of records with one time, the processor takes those that
+//! last before all others. It ends a whole slice only where the next one begins, and until then, parts of
+//! flows belong to that. In Perfetto's format, that is so of instants and of slices with a length in
+//! microseconds.
 
 use crate::interval::Interval;
 use crate::partings::Partings;
@@ -183,8 +186,7 @@ struct ThreadState {
 }
 
 /// Whether one of two slices is elsewhere for a reader that takes ends before other records of their time,
-/// and
-/// whole slices that last before begins. The second one ends later, or is recorded later.
+/// and whole slices that last before begins. The second one ends later, or is recorded later.
 const fn is_misplaced(first: &Interval, second: &Interval) -> bool {
     let begin_together = first.begin == second.begin;
     match (second.is_pair(), first.is_instant()) {

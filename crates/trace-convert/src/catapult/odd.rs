@@ -1,16 +1,15 @@
 //! Slices that are written last in Chrome's dialect, on lanes: begins and ends, the outer ones first.
 //!
 //! Of events with one time, Perfetto's processor takes ends first, then complete events that last, then
-//! others
-//! in the order of the file. So slices that last have begins and ends, and those that take no time are
-//! complete
-//! events. A lane is a further thread. Operations that overlap others of their id have ids of their own.
+//! others in the order of the file. So slices that last have begins and ends, and those that take no time
+//! are complete events. A lane is a further thread. Operations that overlap others of their id have ids of
+//! their own.
 //= docs/meaning.md#overlap
 
 use super::event::{named, whole};
 use super::{Exporter, FlowPart};
 use crate::numbers::is_replaced;
-use crate::odd::{Lane, WriteOdd};
+use crate::odd::{Lane, WriteOdd, Written};
 use crate::{THREAD_DUR, THREAD_TS};
 use foldhash::{HashMap, HashSet};
 use std::io::{self, Write};
@@ -113,7 +112,7 @@ struct Slices {
 
 impl<W: Write> Exporter<W> {
     /// Keeps a part of an odd slice.
-    pub(super) fn keep_odd(&mut self, event: &Event<'_>) {
+    pub(super) fn keep_odd(&mut self, event: &Event<'_>, is_kept: bool) {
         if let Some(part) = self.flow_part(event) {
             self.events.tally.rate(event.time.rate);
             self.events.tally.events += 1;
@@ -137,11 +136,11 @@ impl<W: Write> Exporter<W> {
         if let Some(at_end) = &at_end {
             parts.at_end = at_end.as_bytes();
         }
-        odd.push(event, &parts.encode());
+        odd.push(event, &parts.encode(), is_kept);
         let bytes = written.len() - start;
         events.json.take_back(bytes);
         events.tally.rate(event.time.rate);
-        events.tally.events += 1;
+        events.tally.events += u64::from(is_kept);
     }
 
     /// Keeps a part of a flow, with the time, the thread and the arguments of an event.
@@ -158,9 +157,9 @@ impl<W: Write> Exporter<W> {
         events.json.take_back(bytes);
     }
 
-    /// Writes all odd slices.
-    pub(super) fn write_odd(&mut self) -> io::Result<()> {
-        let Some(odd) = self.odd.take() else { return Ok(()) };
+    /// Writes all odd slices. Returns how many more events are kept than were counted.
+    pub(super) fn write_odd(&mut self) -> io::Result<i64> {
+        let Some(odd) = self.odd.take() else { return Ok(0) };
         self.in_order()?;
         let mut writer = Writer {
             exporter: self,
@@ -173,7 +172,7 @@ impl<W: Write> Exporter<W> {
             operations: HashMap::default(),
             open: HashSet::default(),
         };
-        let skipped = odd.finish(&mut writer)?;
+        let Written { skipped, more_ends } = odd.finish(&mut writer)?;
         let misplaced = [(MISPLACED, writer.misplaced), (MISPLACED_FLOWS, writer.misplaced_flows)];
         let mut lanes: Vec<(Lane, Thread)> = writer.lanes.into_iter().collect();
         lanes.sort_unstable_by_key(|(_, thread)| (thread.process, thread.thread));
@@ -187,7 +186,7 @@ impl<W: Write> Exporter<W> {
         for (kind, count) in skipped.into_iter().chain(misplaced).filter(|(_, count)| *count > 0) {
             *self.tally.skipped.entry(kind).or_default() += count;
         }
-        Ok(())
+        Ok(more_ends)
     }
 }
 

@@ -21,8 +21,12 @@ const fn complete(begin: u64, name: &'static str, end: u64) -> Line {
 
 /// Steps of tracks, which are numbered as they are described: `track at name`, or `track at` for an end.
 fn steps(lines: &[Line]) -> (Vec<String>, Summary) {
+    steps_of(lines, Filter::default())
+}
+
+fn steps_of(lines: &[Line], filter: Filter) -> (Vec<String>, Summary) {
     let mut packets = Vec::new();
-    let summary = perfetto::convert(&archive(lines), &mut packets, Filter::default()).unwrap();
+    let summary = perfetto::convert(&archive(lines), &mut packets, filter).unwrap();
     let mut names: HashMap<u64, String> = HashMap::new();
     let mut steps = Vec::new();
     for packet in decoded(&packets).unwrap().packet {
@@ -39,8 +43,12 @@ fn steps(lines: &[Line]) -> (Vec<String>, Summary) {
 }
 
 fn document(lines: &[Line]) -> (Vec<String>, Summary) {
+    document_of(lines, Filter::default())
+}
+
+fn document_of(lines: &[Line], filter: Filter) -> (Vec<String>, Summary) {
     let mut json = Vec::new();
-    let options = Options { dialect: Dialect::Chrome(Container::Array), ..Options::default() };
+    let options = Options { dialect: Dialect::Chrome(Container::Array), filter, ..Options::default() };
     let summary = catapult::convert_in_memory(&archive(lines), &mut json, options).unwrap();
     let events: Vec<serde_json::Value> = serde_json::from_slice(&json).unwrap();
     let without = |event: &serde_json::Value| {
@@ -237,6 +245,36 @@ fn times_beyond_doubles_are_counted() {
     assert_eq!(remarks((1000 << 43) - 1), []);
     let said = "events of more than 101 days on the trace's clock: readers with doubles round their times";
     assert_eq!(remarks(1000 << 43), [(said.to_owned(), 1)]);
+}
+
+/// An end is kept if its begin is, in the order of their times.
+//= docs/catapult.md#filters
+#[test]
+fn late_ends_are_kept_with_their_begins() {
+    let [operation_begin, operation_end] = [EventKind::AsyncBegin { id: 7 }, EventKind::AsyncEnd { id: 7 }];
+    let lines = [
+        (0, "a", BEGIN, &[][..]),
+        (5, "b", BEGIN, &[]),
+        (10, "", END, &[]),
+        (6, "a", END, &[]),
+        (20, "a", END, &[]),
+        (30, "b", END, &[]),
+        (40, "a", operation_begin, &[]),
+        (41, "b", operation_begin, &[]),
+        (60, "a", operation_end, &[]),
+        (50, "b", operation_end, &[]),
+    ];
+    let filter = || Filter::new(&["a".to_owned()], &[]).unwrap();
+    let (found, summary) = steps_of(&lines, filter());
+    assert_eq!(found, ["3 40 a", "3 60", "2 0 a", "2 10"]);
+    // The third end of `a` ends nothing.
+    let skipped = [("ends without a beginning".to_owned(), 1)];
+    assert_eq!((summary.events, &summary.skipped[..]), (5, &skipped[..]));
+    let (events, summary) = document_of(&lines, filter());
+    let (operations, slices): (Vec<_>, Vec<_>) = events.iter().partition(|event| event.contains("id2"));
+    let [begin, end] = [r#"{"name":"a","ph":"B","tid":6,"ts":0.0}"#, r#"{"ph":"E","tid":6,"ts":0.01}"#];
+    assert_eq!((operations.len(), slices), (2, vec![&begin.to_owned(), &end.to_owned()]));
+    assert_eq!((summary.events, &summary.skipped[..]), (5, &skipped[..]));
 }
 
 /// What Perfetto's processor places elsewhere, whatever is written.

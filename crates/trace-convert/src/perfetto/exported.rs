@@ -6,6 +6,7 @@ use super::interned::Interned;
 use super::messages::{TYPE_INSTANT, TYPE_SLICE_BEGIN, TYPE_SLICE_END};
 use super::track_event::{End, Fields, Known, is_number, sample, write};
 use crate::flows::{Begin, Part};
+use crate::odd::OddSlices;
 use crate::output::Output;
 use std::io::Write;
 use trace_format::event::EventKind;
@@ -53,21 +54,23 @@ impl Known for Own<'_> {
 
 impl<W: Write> Exporter<W> {
     pub(super) fn event(&mut self, event: &Event<'_>, record: &Resolved<'_>) {
-        if !self.selection.keeps(event) {
+        let is_instant = matches!(event.kind, EventKind::Instant { .. });
+        let is_odd =
+            self.odd.as_ref().is_some_and(|odd| odd.has(event) || is_instant && odd.has_thread(event.thread));
+        let is_kept = if is_odd { self.selection.keeps_itself(event) } else { self.selection.keeps(event) };
+        let is_undecided = is_odd && OddSlices::depends_on_begin(event.kind);
+        if !(is_kept || is_undecided) {
             return;
         }
         self.pass(event.time.nanos().0);
         if let EventKind::Unknown { .. } = event.kind {
             return self.skip("events of unknown type");
         }
-        self.events += 1;
+        self.events += u64::from(is_kept);
         let names = record.names;
         let mut track = self.thread_track(event.thread, names);
-        if let Some(odd) = &self.odd {
-            let is_instant = matches!(event.kind, EventKind::Instant { .. });
-            if odd.has(event) || is_instant && odd.has_thread(event.thread) {
-                return self.keep_odd(event, names);
-            }
+        if is_odd {
+            return self.keep_odd(event, names, is_kept);
         }
         let mut part = None;
         match event.kind {

@@ -6,7 +6,7 @@
 use super::messages::{TYPE_INSTANT, TYPE_SLICE_BEGIN, TYPE_SLICE_END};
 use super::track_event::Fields;
 use super::{Exporter, GLOBAL};
-use crate::odd::{Lane, OddSlices, WriteOdd};
+use crate::odd::{Lane, OddSlices, WriteOdd, Written};
 use foldhash::HashMap;
 use std::io::{self, Write};
 use trace_format::event::EventKind;
@@ -28,7 +28,7 @@ struct Writer<'a, W> {
 
 impl<W: Write> Exporter<W> {
     /// Keeps a part of an odd slice: its name, category and arguments; of operations with the name in front.
-    pub(super) fn keep_odd(&mut self, event: &Event<'_>, names: &Names) {
+    pub(super) fn keep_odd(&mut self, event: &Event<'_>, names: &Names, is_kept: bool) {
         let phase = match event.kind {
             EventKind::FlowBegin { id } => Some((b's', id)),
             EventKind::FlowStep { id } => Some((b't', id)),
@@ -55,7 +55,7 @@ impl<W: Write> Exporter<W> {
         for (name, value) in event.arguments.iter() {
             fields.spelled_annotation(name, &value);
         }
-        odd.push(event, self.event.bytes());
+        odd.push(event, self.event.bytes(), is_kept);
         self.event.clear();
     }
 
@@ -84,7 +84,8 @@ impl<W: Write> Exporter<W> {
         let Some(odd) = self.odd.take() else { return Ok(()) };
         let odd: OddSlices = *odd;
         let mut writer = Writer { exporter: self, lanes: HashMap::default(), operations: HashMap::default() };
-        let skipped = odd.finish(&mut writer)?;
+        let Written { skipped, more_ends } = odd.finish(&mut writer)?;
+        self.events = self.events.wrapping_add_signed(more_ends);
         let lane_flows = (LANE_FLOWS, std::mem::take(&mut self.lane_flows));
         for (kind, count) in skipped.into_iter().chain([lane_flows]).filter(|(_, count)| *count > 0) {
             *self.skipped.entry(kind).or_default() += count;
