@@ -149,8 +149,8 @@ pub struct OddFinder {
     beside: Vec<Root<()>>,
 }
 
-/// Whether complete records of a clock may be whole slices in Perfetto's format, which has microseconds for
-/// their lengths: those of imported traces. A processor's clock has hardly any.
+/// Whether complete records of a clock are written as whole slices in Perfetto's format, if their lengths are
+/// whole microseconds. Only a clock of nanoseconds, as imported traces have, has many of these.
 #[inline]
 #[must_use]
 pub fn has_whole_slices(time: Time) -> bool {

@@ -33,9 +33,10 @@ pub struct OutOfOrder;
 pub struct Added {
     /// The time in which slices directly in it lasted, in nanoseconds.
     pub inside: u64,
-    /// Whether it overlaps one that ended before it, begins together with a shorter one that was recorded
-    /// before it, begins where one ends that was recorded since, or ends where one begins that was recorded
-    /// before: a reader that takes the order of records for that of the nesting errs.
+    /// Whether a reader errs that takes the order of records for that of the nesting: the slice overlaps one
+    /// that ended before it, or begins together with a shorter one that was recorded before it. Or it begins
+    /// where another one ends whose record comes later, or ends where another one begins whose record came
+    /// before.
     pub is_odd: bool,
 }
 

@@ -19,7 +19,7 @@ pub enum KnownArgument {
 impl KnownArgument {
     pub(crate) const ALL: [Self; 4] = [Self::PollOf, Self::FirstPoll, Self::ParentOperation, Self::End];
 
-    /// Its name.
+    /// The name that the argument has in records.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

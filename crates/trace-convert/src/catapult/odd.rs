@@ -97,7 +97,7 @@ struct Writer<'a, W> {
 struct Open {
     end: u64,
     is_instant: bool,
-    /// Its end's arguments and what stands behind these, as far as there was room.
+    /// The arguments of the end, and the members of the event behind them. Empty if there was no room.
     arguments: Vec<u8>,
     others: Vec<u8>,
 }

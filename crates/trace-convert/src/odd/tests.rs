@@ -185,7 +185,7 @@ fn arguments_stand_where_they_were() {
     );
 }
 
-/// Arguments of ends for which there is no room stand with those of their begins.
+/// If there is no room for the arguments of an end, they are written with the begin.
 #[test]
 fn ends_of_open_slices_are_bounded() {
     let value = ArgumentValue::String(StringRef::Inline(&[b'x'; 30_000]));

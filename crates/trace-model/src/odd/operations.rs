@@ -69,7 +69,7 @@ impl OddFinder {
         }
     }
 
-    /// An end may be that of an operation of another process, which may begin later in the file.
+    /// An end may belong to another process. Its operation may begin later in the file.
     fn end_elsewhere(&mut self, named: Named, key: OperationKey) {
         if self.early.len() < MAX_KNOWN {
             self.early.insert(named);

@@ -3,7 +3,9 @@
 use trace_reader::Time;
 use trace_reader::item::{Scale, Ticks, TicksPerSecond};
 
-/// The same as the roots of a thread, in fewer instructions: in ticks of one clock.
+/// The roots of such a thread, in ticks of one clock: this takes fewer instructions than [`Roots`].
+///
+/// [`Roots`]: crate::roots::Roots
 #[derive(Debug, Default)]
 pub(super) struct Quick {
     /// None before the first slice.

@@ -17,7 +17,7 @@ impl OddFinder {
         self.flow(THREAD, Time { ticks: Ticks(at), rate, scale: Scale::of(rate) });
     }
 
-    /// The same of a clock with so many ticks for each nanosecond, at any one of these.
+    /// A complete record of a clock that has several ticks in each nanosecond.
     fn lasts_by(&mut self, ticks: u64, thread: Thread, begin: u64, end: u64) {
         let rate = TicksPerSecond::new(ticks * 1_000_000_000).unwrap();
         let at = |nanos: u64| Ticks(nanos.saturating_mul(ticks).saturating_add((nanos + begin * 7) % ticks));
