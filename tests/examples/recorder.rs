@@ -1,19 +1,47 @@
-//! Records other programs with the library: `recorder TOOL FILE`. Says "recording" when it does, waits for a
-//! line, and prints how many events the archive has. At the end of its input it ends at once instead.
+//! Records other programs with the library: `recorder TOOL FILE [COMMAND …]`. Runs the command while it does;
+//! without one, it says "recording" and waits for a line, and at the end of its input it ends at once
+//! instead.
+//! Prints how many events the archive has, and `unchanged` behind that if a file stayed as it was; or, with
+//! exit code 1, what has failed. `MAX_SIZE` in its environment limits the archive, in bytes.
 #![forbid(unsafe_code)]
 
-use trace_client::{Client, Config, Tool};
+use std::process::{Command, ExitCode};
+use trace_client::{Client, Config, Error, Tool, problem};
 
-fn main() {
-    let mut arguments = std::env::args().skip(1);
+fn main() -> ExitCode {
+    match record(std::env::args().skip(1)) {
+        Ok(text) => println!("{text}"),
+        Err(error) => {
+            println!("{}", problem(&error));
+            return ExitCode::FAILURE;
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+fn record(mut arguments: impl Iterator<Item = String>) -> Result<String, Error> {
     let tool = arguments.next().expect("the tool");
     let file = arguments.next().expect("the name of a file");
-    let client = Client::open_with(Tool::At(tool.into())).wait().expect("a manager");
-    let recording = client.record(Config::default(), file).wait().expect("a recording");
-    println!("recording");
-    let Some(Ok(_)) = std::io::stdin().lines().next() else {
-        std::process::exit(1);
-    };
-    let report = recording.stop().wait().expect("the archive");
-    println!("{}", report.events());
+    let tool = if tool.contains('/') { Tool::At(tool.into()) } else { Tool::InPath };
+    let client = Client::open_with(tool).wait()?;
+    let mut config = Config::default();
+    if let Ok(bytes) = std::env::var("MAX_SIZE") {
+        config = config.max_size(bytes.parse().expect("a number"));
+    }
+    let recording = client.record(config, file).wait()?;
+    match arguments.next() {
+        Some(command) => {
+            let status = Command::new(command).args(arguments).status().expect("a command");
+            assert!(status.success(), "{status}");
+        }
+        None => {
+            println!("recording");
+            let Some(Ok(_)) = std::io::stdin().lines().next() else {
+                std::process::exit(1);
+            };
+        }
+    }
+    let report = recording.stop().wait()?;
+    let unchanged = if report.is_unchanged { " unchanged" } else { "" };
+    Ok(format!("{}{unchanged}", report.events()))
 }

@@ -47,6 +47,7 @@ pub fn library_dir() -> &'static Path {
             ("libtracereader.a", "libtracereader.a"),
             ("libtraceclient.so", "libtraceclient.so"),
             ("libtraceclient.so.0", "libtraceclient.so"),
+            ("libtraceclient.a", "libtraceclient.a"),
         ];
         for (name, target) in links {
             // By renaming, as other tests may be doing the same.
@@ -116,6 +117,14 @@ fn shared_program(library: &str, compiler_name: &str, sources: &[&str], flags: &
 /// If that fails.
 pub fn static_program(compiler_name: &str, sources: &[&str], flags: &[&str], output: &Path) {
     with_archive("libtrace.a", compiler_name, sources, flags, output);
+}
+
+/// Compiles some sources and links them with the static library that records other programs.
+///
+/// # Panics
+/// If that fails.
+pub fn static_client_program(compiler_name: &str, sources: &[&str], flags: &[&str], output: &Path) {
+    with_archive("libtraceclient.a", compiler_name, sources, flags, output);
 }
 
 /// Compiles some sources and links them with the static library that reads traces.

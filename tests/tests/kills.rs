@@ -2,7 +2,8 @@
 //! and recordings; and of the program, the manager and both, right before and after each of their system
 //! calls, those of the thread that writes the client's file included, and those while it takes over what a
 //! program has recorded by itself; of the client at those of the thread that compresses its file; and of
-//! programs that record themselves, with their children, at random times.
+//! programs that record themselves, with their children, at random times. [`ending`] has those at which an
+//! archive has no end.
 //!
 //! `KILLS` says how many trials there are in all, 60 if nothing is said: each way to kill once. `KILLS_SEED`
 //! is a word that decides when they happen; the gate takes the commit's hash. A failing trial names itself.
@@ -10,6 +11,8 @@
 
 #[path = "kills/any_process.rs"]
 mod any_process;
+#[path = "kills/ending.rs"]
+mod ending;
 #[path = "kills/hand_over.rs"]
 mod hand_over;
 #[path = "kills/own.rs"]

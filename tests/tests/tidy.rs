@@ -63,7 +63,11 @@ const EDGES: [(&str, &[&str]); 28] = [
     ("trace-archive", &["trace-format", "trace-protocol", "trace-reader", "zx-sim"]),
     ("trace-manager", &["trace-archive", "trace-format", "trace-protocol", "trace-reader", "zx-sim"]),
     ("trace-client-c", &["trace-client"]),
-    ("trace-client", &["trace-archive", "trace-format", "trace-protocol", "trace-reader", "zx-sim"]),
+    // With a feature that its users choose, it converts.
+    (
+        "trace-client",
+        &["trace-archive", "trace-convert", "trace-format", "trace-protocol", "trace-reader", "zx-sim"],
+    ),
     (
         "trace-cli",
         &[

@@ -15,6 +15,7 @@
 //! | [`own`] | what a program has recorded by itself |
 //! | [`recovery`] | joins the client's file and the buffers into one archive |
 //! | [`confirm`] | the client's confirmations of what it has written |
+//! | [`output`] | files that appear under their names when they are complete |
 //!
 //! The manager, the `trace` command and recordings inside one process use it. It opens no socket and starts
 //! no thread.
@@ -28,6 +29,7 @@ pub mod losses;
 pub mod manifest;
 pub mod missing;
 pub mod open_scopes;
+pub mod output;
 pub mod own;
 mod problem;
 pub mod program_info;

@@ -12,7 +12,8 @@ use trace_format::argument::{Argument, ArgumentValue, Arguments};
 use trace_format::event::{Event, EventKind, Scope};
 use trace_format::initialization::Initialization;
 use trace_format::kernel_object::{KernelObject, PROCESS_ARGUMENT, TYPE_PROCESS, TYPE_THREAD};
-use trace_format::record::Record;
+use trace_format::metadata::MAGIC_WORD;
+use trace_format::record::{Record, RecordHeader};
 use trace_format::refs::{StringRef, ThreadRef, truncate};
 use trace_format::units::{Koid, ProcessKoid, ProviderId, ThreadKoid, Ticks, TicksPerSecond};
 use trace_protocol::BufferingMode;
@@ -22,6 +23,7 @@ use trace_protocol::controller::TraceConfig;
 pub(crate) const OWN_ID: ProviderId = ProviderId(0);
 const OWN_NAME: &str = "trace_manager";
 const CATEGORY: &str = "trace";
+const END: &str = "recording_end";
 /// Longest text of an argument, in bytes.
 const MAX_TEXT_BYTES: usize = 4000;
 
@@ -129,10 +131,45 @@ pub fn alerts(alerts: &[RaisedAlert], left_out: u64, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends what is known of the session when it ends.
+/// Appends what is known of the session when it ends. Nothing comes after.
 pub fn end(out: &mut Vec<u8>) {
     framing::provider_section(OWN_ID, out);
-    instant("recording_end", &[], out);
+    instant(END, &[], out);
+}
+
+/// Appends the end of an archive that says nothing of its session: two magic number records, which do not
+/// follow each other anywhere else.
+//= docs/protocol.md#end-of-the-archive
+pub fn end_silently(out: &mut Vec<u8>) {
+    framing::magic(out);
+    framing::magic(out);
+}
+
+/// Whether a record is the last one of a session that is described.
+#[must_use]
+pub fn is_end(record: &[u8]) -> bool {
+    let of = |event: &Event<'_>| {
+        event.category == inline(CATEGORY.as_bytes()) && event.name == inline(END.as_bytes())
+    };
+    matches!(Record::decode(record), Ok(Record::Event(event)) if of(&event))
+}
+
+/// No archive has a longer end, in bytes.
+pub const MAX_END_BYTES: usize = 256;
+
+/// Whether these bytes are the last ones of an archive that is complete. They begin at the beginning of a
+/// word, and are all, or [`MAX_END_BYTES`].
+//= docs/protocol.md#end-of-the-archive
+#[must_use]
+pub fn is_ended(last: &[u8]) -> bool {
+    let words = last.as_chunks::<8>().0;
+    let silent = words.iter().rev().take_while(|word| **word == MAGIC_WORD.to_le_bytes()).count() >= 2;
+    let mut behind = (0..words.len()).map(|place| &last[8 * place..]);
+    silent
+        || behind.any(|record| {
+            let header = record.first_chunk().map(|word| RecordHeader(u64::from_le_bytes(*word)));
+            header.is_some_and(|header| header.size().bytes() == record.len()) && is_end(record)
+        })
 }
 
 /// Appends that this archive was recovered.

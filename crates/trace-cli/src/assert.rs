@@ -38,7 +38,8 @@ pub fn run(options: &Assert) -> Result<u8, Failure> {
             refuse_input(file, path)?;
         }
     }
-    let junit = options.junit.as_deref().map(OutputFile::create).transpose().map_err(unreadable)?;
+    let junit = options.junit.as_deref().map(OutputFile::create).transpose();
+    let junit = junit.map_err(|error| unreadable(error.into()))?;
     let read = analysis::read(&options.input, "reading", |archive, disorder| {
         Evaluation::of(archive, disorder, &assertions)
     });
@@ -57,7 +58,7 @@ pub fn run(options: &Assert) -> Result<u8, Failure> {
         let text = junit::document(&name(&options.input), &judged);
         let written = file.file().write_all(text.as_bytes());
         written.map_err(|error| unreadable(Failure::new(format!("cannot write the results: {error}"))))?;
-        file.finish().map_err(unreadable)?;
+        file.finish().map_err(|error| unreadable(error.into()))?;
     }
     let printed = if options.json {
         stdio::print_document(&format!("{:#}\n", machine(&judged)))

@@ -5,25 +5,12 @@
 
 use crate::exit::Failure;
 use std::fs;
-use std::sync::OnceLock;
+use trace_archive::output::caller::set;
+pub use trace_archive::output::caller::{Caller, by_sudo, files, is_callers, of_command};
 use trace_format::shown::Shown;
-use zx_sim::process::FilesAs;
 
 /// Names and numbers of users: passwd(5).
 const USERS: &str = "/etc/passwd";
-/// Set by `sudo` to the user that called it, and to that user's group.
-const USER_VARIABLE: &str = "SUDO_UID";
-const GROUP_VARIABLE: &str = "SUDO_GID";
-
-/// A user who is not root.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Caller {
-    pub uid: u32,
-    gid: u32,
-}
-
-/// The caller of a recording.
-static OF_RECORDING: OnceLock<Option<Caller>> = OnceLock::new();
 
 /// Finds the user of a recording, who may be named. What this process writes from now on is that user's.
 pub fn begin(named: Option<&str>) -> Result<(), Failure> {
@@ -45,21 +32,8 @@ pub fn begin(named: Option<&str>) -> Result<(), Failure> {
             Some(user).filter(|user| user.uid != 0)
         }
     };
-    let _ = OF_RECORDING.set(caller.filter(|_| is_root));
+    set(caller.filter(|_| is_root));
     Ok(())
-}
-
-/// The user whose recordings a command of root's is about.
-pub fn of_command() -> Option<Caller> {
-    OF_RECORDING.get().copied().unwrap_or_else(by_sudo)
-}
-
-/// Who has called `sudo`; none if that was root, and if this is not root.
-fn by_sudo() -> Option<Caller> {
-    let number = |name: &str| std::env::var(name).ok()?.parse().ok();
-    let uid = number(USER_VARIABLE).filter(|uid| *uid != 0)?;
-    let gid = number(GROUP_VARIABLE).unwrap_or(uid);
-    rustix::process::geteuid().is_root().then_some(Caller { uid, gid })
 }
 
 /// A user by name or number; of one without a name the group has the same number.
@@ -72,29 +46,6 @@ fn user(users: &str, named: &str) -> Option<Caller> {
         (name == named || uid == named).then_some(caller)
     });
     all.next().or_else(|| named.parse().ok().map(|uid| Caller { uid, gid: uid }))
-}
-
-/// As whom a file is made: as the user of a recording, and where a link of the user's leads.
-fn of_file(is_linked: bool) -> Option<Caller> {
-    if is_linked { of_command() } else { OF_RECORDING.get().copied().flatten() }
-}
-
-/// Whether something belongs to the caller of a command of root's.
-pub fn is_callers(owner: u32) -> bool {
-    of_command().is_some_and(|caller| caller.uid == owner)
-}
-
-/// While it lives, this thread makes files as the user of a recording. A path to them may have links of the
-/// user's.
-pub fn files(is_linked: bool) -> rustix::io::Result<Option<FilesAs>> {
-    let files = of_file(is_linked).map(|caller| FilesAs::new(caller.uid, caller.gid));
-    files.transpose().map_err(|_| rustix::io::Errno::PERM)
-}
-
-/// Why a file may not have been made.
-pub fn about_files(is_linked: bool) -> Option<String> {
-    let caller = of_file(is_linked)?;
-    Some(format!("it is made as user {}, who called sudo; --user root makes it as root", caller.uid))
 }
 
 #[cfg(test)]

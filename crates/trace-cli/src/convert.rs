@@ -1,6 +1,5 @@
 //! `trace convert`, and the conversion behind `record --output-file x.json`.
 
-pub mod encoder;
 #[cfg(feature = "parquet")]
 mod partition;
 mod profiles;
@@ -8,7 +7,6 @@ mod tables;
 
 use crate::args::format::{Compression, Format, Target, of_name};
 use crate::args::{Container, Convert, Stacks};
-use crate::compressor::Manner;
 use crate::counted::Counted;
 use crate::exit::Failure;
 use crate::input::{self, ImportReport, is_stdin, open};
@@ -16,53 +14,19 @@ use crate::json;
 use crate::output::{OutputFile, refuse_input, remove_on_signal};
 use crate::progress;
 use crate::stdio::{self, Stdout, say};
-use encoder::Encoder;
 use indicatif::ProgressBar;
 use profiles::Profile;
 use serde_json::json;
 use std::error::Error;
 use std::fs::File;
-use std::io::{self, BufReader, Read, Seek, Write};
-use std::num::NonZero;
+use std::io::{self, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
-use trace_convert::catapult::{self, Dialect};
+pub use trace_client::convert::Job;
+use trace_client::convert::{self as archive, jobs, odd_finder};
+use trace_client::destination::Written;
 use trace_convert::tables::Trace;
-use trace_convert::{
-    ConvertError, Filter, Jobs, Odd, OddFinder, Stopped, Summary, folded, perfetto, seekable,
-};
+use trace_convert::{ConvertError, Filter, Stopped, Summary};
 use trace_reader::ReadError;
-use trace_reader::tail::{Tail, TailError};
-
-/// The target of a conversion.
-#[derive(Default)]
-pub struct Job<'a> {
-    /// The format.
-    pub to: Format,
-    /// Its compression.
-    pub compression: Compression,
-    /// The level of zstd; none for the default.
-    pub level: Option<i32>,
-    /// The container of Chrome's events.
-    container: Option<Container>,
-    filter: Filter,
-    system_output: Option<&'a mut dyn Write>,
-    jobs: Jobs,
-    /// What folded stacks begin with.
-    roots: folded::Roots,
-}
-
-impl Job<'_> {
-    /// A job that converts everything, with all processors.
-    pub fn new(to: Format, compression: Compression) -> Self {
-        Self { to, compression, jobs: jobs(None), ..Self::default() }
-    }
-}
-
-/// So many threads, or as many as there are processors.
-fn jobs(threads: Option<u16>) -> Jobs {
-    let processors = || std::thread::available_parallelism().map_or(1, NonZero::get);
-    Jobs::of_threads(threads.map_or_else(processors, usize::from))
-}
 
 /// Converts one trace.
 pub fn run(options: &Convert) -> Result<(), Failure> {
@@ -112,18 +76,18 @@ pub fn run(options: &Convert) -> Result<(), Failure> {
     }
     let compression = if is_stdout { Compression::None } else { of_name(&output).1 };
     let system_output = system.as_mut().map(|file| file.file() as &mut dyn Write);
-    let write = |mut output: Output<'_>| match profile {
+    let write = |mut output: Written<'_>| match profile {
         Some(profile) => profiles::convert(input, profile, compression, filter, output.writer()),
         None => {
             let (to, roots) = (to.unwrap_or_default(), profiles::roots(options));
-            let (container, jobs) = (options.container, jobs(options.jobs));
+            let (container, jobs) = (container(options), jobs(options.jobs));
             let level = None;
             let job = Job { to, compression, level, container, filter, system_output, jobs, roots };
             convert(input, job, output)
         }
     };
     let (converted, path) = if is_stdout {
-        match write(Output::Stream(&mut Stdout)) {
+        match write(Written::Stream(&mut Stdout)) {
             Ok(converted) => (converted, None),
             Err(Problem::Failure(failure)) => return Err(failure),
             // A reader that closes its end early is no failure.
@@ -132,7 +96,7 @@ pub fn run(options: &Convert) -> Result<(), Failure> {
         }
     } else {
         let mut file = OutputFile::create(&output)?;
-        match write(Output::File(file.file())) {
+        match write(Written::File(file.file())) {
             Ok(converted) => (converted, Some(file)),
             Err(problem) => return Err(problem.into_failure(&output)),
         }
@@ -173,6 +137,13 @@ pub fn run(options: &Convert) -> Result<(), Failure> {
     converted.check_input(input)
 }
 
+fn container(options: &Convert) -> archive::Container {
+    match options.container {
+        Some(Container::Array) => archive::Container::Array,
+        Some(Container::Object) | None => archive::Container::Object,
+    }
+}
+
 /// Checks for options of other formats.
 fn check(options: &Convert, to: Option<Format>) -> Result<(), Failure> {
     let refuse = |text: &str| Err(Failure::usage(text.to_owned()));
@@ -210,13 +181,12 @@ pub fn plain_name(path: &Path) -> PathBuf {
 }
 
 /// Converts an archive into another format. A reader that closes its end early is no failure.
-pub fn transform(archive: &Path, job: Job<'_>, output: Output<'_>) -> Result<Option<Summary>, Failure> {
+pub fn transform(archive: &Path, job: Job<'_>, output: Written<'_>) -> Result<Option<Summary>, Failure> {
     match convert(archive, job, output) {
         Ok(converted) => converted.check_input(archive).map(|()| converted.summary),
         Err(Problem::Failure(failure)) => Err(failure),
         Err(Problem::OutputClosed) => Ok(None),
         Err(Problem::Write(error)) => Err(Failure::new(format!("cannot write the trace: {error}"))),
-        Err(problem @ Problem::Odd(_)) => Err(problem.into_failure(archive)),
     }
 }
 
@@ -236,11 +206,10 @@ const fn name_of(format: Format) -> &'static str {
 //= docs/perfetto.md#what-is-served
 pub fn for_viewer(trace: &Path, output: &mut File) -> Result<(), Failure> {
     let job = Job::new(Format::Perfetto, Compression::None);
-    let converted = match convert(trace, job, Output::File(output)) {
+    let converted = match convert(trace, job, Written::File(output)) {
         Ok(converted) => converted,
         Err(Problem::Failure(failure)) => return Err(failure),
         Err(Problem::OutputClosed) => return Ok(()),
-        Err(problem @ Problem::Odd(_)) => return Err(problem.into_failure(trace)),
         Err(Problem::Write(error)) => {
             let place = std::env::temp_dir();
             return Err(Failure::new(format!(
@@ -288,8 +257,6 @@ enum Problem {
     Write(io::Error),
     /// The output has lost its reader.
     OutputClosed,
-    /// A second conversion is needed.
-    Odd(Box<Odd>),
 }
 
 /// Reports what was skipped, and what is wrong with the trace.
@@ -369,43 +336,6 @@ impl Converted {
     }
 }
 
-/// Where a conversion writes.
-pub enum Output<'a> {
-    /// A file that holds nothing else, and can be written anew.
-    File(&'a mut File),
-    /// Anything else.
-    Stream(&'a mut dyn Write),
-}
-
-impl Output<'_> {
-    fn writer(&mut self) -> &mut dyn Write {
-        match self {
-            Self::File(file) => *file,
-            Self::Stream(stream) => *stream,
-        }
-    }
-
-    /// Makes a file empty again.
-    fn begin_again(&mut self) -> io::Result<()> {
-        match self {
-            Self::File(file) => {
-                file.rewind()?;
-                file.set_len(0)
-            }
-            Self::Stream(_) => Err(io::ErrorKind::Unsupported.into()),
-        }
-    }
-}
-
-/// What finds slices that readers of a format would misunderstand in the order of their records.
-fn odd_finder(to: Format) -> Option<OddFinder> {
-    match to {
-        Format::Perfetto => Some(OddFinder::default()),
-        Format::Chrome => Some(catapult::Options::finder()),
-        Format::Fxt | Format::Catapult | Format::Folded => None,
-    }
-}
-
 /// A trace that is read several times.
 struct Input<'a> {
     path: &'a Path,
@@ -439,87 +369,24 @@ impl<'a> Input<'a> {
     }
 }
 
-/// Converts a trace. A file that turns out to need it is written a second time; for a stream, the trace is
-/// looked at before.
-fn convert(input: &Path, mut job: Job<'_>, mut output: Output<'_>) -> Result<Converted, Problem> {
-    let finder = odd_finder(job.to);
-    let mut trace = Input::new(input, finder.is_some())?;
-    let mut odd = None;
-    if let (Output::Stream(_), Some(finder)) = (&output, finder) {
-        let (archive, _, bar) = trace.open()?;
-        odd = Some(Odd::find(archive, finder).map_err(|error| Problem::of_input(input, &error))?);
+/// Converts a trace.
+fn convert(input: &Path, job: Job<'_>, output: Written<'_>) -> Result<Converted, Problem> {
+    let mut trace = Input::new(input, odd_finder(job.to).is_some())?;
+    let mut opened = None;
+    let open = || {
+        let (archive, import, bar) = trace.open()?;
+        if let Some((_, before)) = opened.replace((import, bar)) {
+            before.finish_and_clear();
+        }
+        Ok(archive)
+    };
+    let converted = archive::convert(job, output, open, |error| Problem::of_conversion(input, error));
+    let import = opened.map(|(import, bar)| {
         bar.finish_and_clear();
-    }
-    loop {
-        match convert_once(&mut trace, &mut job, odd.take(), output.writer()) {
-            Err(Problem::Odd(found)) => {
-                odd = Some(*found);
-                output.begin_again().map_err(Problem::of_write)?;
-            }
-            converted => return converted,
-        }
-    }
-}
-
-fn convert_once(
-    trace: &mut Input<'_>,
-    job: &mut Job<'_>,
-    odd: Option<Odd>,
-    output: &mut dyn Write,
-) -> Result<Converted, Problem> {
-    let input = trace.path;
-    let (reader, import, bar) = trace.open()?;
-    let manner =
-        Manner { level: job.level.unwrap_or(seekable::DEFAULT_LEVEL), has_records: job.to == Format::Fxt };
-    let mut encoder = Encoder::new(job.compression, manner, output).map_err(Problem::of_write)?;
-    let container = match job.container {
-        Some(Container::Array) => catapult::Container::Array,
-        Some(Container::Object) | None => catapult::Container::Object,
-    };
-    let dialect = match job.to {
-        Format::Fxt | Format::Perfetto | Format::Folded => None,
-        Format::Catapult => Some(Dialect::Fuchsia),
-        Format::Chrome => Some(Dialect::Chrome(container)),
-    };
-    let mut stopped = None;
-    let mut events = 0;
-    let result = match dialect {
-        None if job.to == Format::Perfetto => {
-            let options = perfetto::Options { filter: job.filter.clone(), jobs: job.jobs, odd };
-            let summary = perfetto::convert_with(reader, &mut encoder, options).map(Some);
-            summary.map_err(|error| Problem::of_conversion(input, error))
-        }
-        None if job.to == Format::Folded => {
-            let summary = folded::convert(reader, &mut encoder, job.roots).map(Some);
-            summary.map_err(|error| Problem::of_conversion(input, error))
-        }
-        Some(dialect) => {
-            let options = catapult::Options {
-                dialect,
-                filter: job.filter.clone(),
-                system_output: job.system_output.as_deref_mut().map(|output| output as &mut dyn Write),
-                jobs: job.jobs,
-                odd,
-            };
-            let summary = catapult::convert_with(reader, &mut encoder, options).map(Some);
-            summary.map_err(|error| Problem::of_conversion(input, error))
-        }
-        None => {
-            // A copy of everything.
-            let copied = Tail::default().copy(reader, &mut encoder);
-            copied
-                .map(|copied| {
-                    events = copied.coverage.iter().map(|coverage| coverage.events).sum();
-                    stopped = copied.stopped;
-                    None
-                })
-                .map_err(|error| Problem::of_copy(input, error))
-        }
-    };
-    bar.finish_and_clear();
-    let summary = result?;
-    encoder.finish().map_err(Problem::of_write)?;
-    Ok(Converted { summary, copied: events, import, stopped })
+        import
+    });
+    let archive::Converted { summary, copied, stopped } = converted?;
+    Ok(Converted { summary, copied, import: import.unwrap_or_default(), stopped })
 }
 
 impl Problem {
@@ -528,7 +395,6 @@ impl Problem {
             Self::Failure(failure) => failure,
             Self::Write(error) => cannot_write(output, &error),
             Self::OutputClosed => cannot_write(output, &io::ErrorKind::BrokenPipe.into()),
-            Self::Odd(_) => Failure::new(format!("{}: the trace has changed meanwhile", output.display())),
         }
     }
 
@@ -546,20 +412,16 @@ impl Problem {
     fn of_conversion(input: &Path, error: ConvertError) -> Self {
         match error {
             ConvertError::Write(error) => Self::of_write(error),
-            ConvertError::Odd(odd) => Self::Odd(odd),
+            ConvertError::Odd(_) => Self::Failure(Failure::new(format!(
+                "{}: the trace has changed meanwhile",
+                input::name(input)
+            ))),
             error => Self::of_input(input, &error),
         }
     }
 
     fn of_input(input: &Path, error: &(dyn Error + 'static)) -> Self {
         Self::Failure(Failure::new(format!("{}: {}", input::name(input), input::problem(error))))
-    }
-
-    fn of_copy(input: &Path, error: TailError) -> Self {
-        match error {
-            TailError::Write(error) => Self::of_write(error),
-            TailError::Read(error) => Self::of_input(input, &error),
-        }
     }
 }
 

@@ -3,8 +3,6 @@
 
 use crate::args::filter::Filter;
 use crate::args::format::{Compression, Format, of_name};
-use crate::compressor::Manner;
-use crate::convert::encoder::Encoder;
 use crate::counted::Counted;
 use crate::exit::Failure;
 use crate::input::{self, ImportReport, again, is_stdin, open};
@@ -16,6 +14,8 @@ use serde_json::json;
 use std::cell::Cell;
 use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
+use trace_client::compressor::Manner;
+use trace_client::convert::Encoder;
 use trace_convert::filtered::{self, Filtered, Options};
 use trace_convert::{ConvertError, seekable};
 use trace_format::shown::Shown;

@@ -14,7 +14,6 @@ mod cgroup;
 mod check;
 mod command;
 mod completion;
-mod compressor;
 mod connection;
 mod convert;
 mod counted;
@@ -78,6 +77,7 @@ fn run() -> ExitCode {
         doctor::self_trace::provide();
         return ExitCode::SUCCESS;
     }
+    trace_archive::output::watch();
     // Exceeding the file size limit is an error like any other.
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
     #[cfg(feature = "query")]

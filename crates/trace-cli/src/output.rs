@@ -1,71 +1,20 @@
-//! Files that commands write: each appears under its name only when it is complete.
-//!
-//! A trace reveals much about the programs in it, so a new file is readable by its owner alone, regardless of
-//! the umask. A file that replaces another gets that one's mode and group. `place` describes how symbolic
-//! links are followed.
-//!
-//! Everything happens relative to the directory that was opened first: a user who may rename directories
-//! meanwhile cannot redirect a file.
+//! Files that commands write, and what a signal leaves of them.
 
-mod folder;
-mod resolve;
-mod unfinished;
-
-pub use folder::Folder;
-pub use unfinished::{Removing, remove_on_signal, remove_on_signal_saying};
-
-use crate::caller;
 use crate::exit::Failure;
-use resolve::{Found, ResolvedPath, is_trusted};
-use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, fchmod, fchown, openat, statat};
-use std::ffi::{OsStr, OsString};
-use std::fmt::Display;
-use std::fs::File;
-use std::hash::{BuildHasher, RandomState};
+use crate::signals;
+use crate::stdio::{self, say};
+use signal_hook::iterator::{Handle, Signals};
 use std::io;
-use std::os::fd::OwnedFd;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use trace_archive::confirm::name_of;
-use trace_client::partial_name;
-use unfinished::Unfinished;
+use std::path::Path;
+use std::thread::JoinHandle;
+use trace_archive::output;
+pub use trace_archive::output::{Folder, OutputError, OutputFile, create_new};
+use trace_archive::problem;
 
-/// The mode of a new file.
-const NEW_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
-/// The bits of a replaced file's mode that the new one gets; set-user-ID programs are not made here.
-const KEPT_MODE: Mode = Mode::RWXU.union(Mode::RWXG).union(Mode::RWXO);
-
-/// Maximum number of files of interrupted recordings beside the same output.
-const MAX_PARTIALS: u32 = 1000;
-
-/// An open directory.
-#[derive(Clone, Debug)]
-struct Directory {
-    descriptor: Arc<OwnedFd>,
-    /// Its path; empty for the current one.
-    path: PathBuf,
-    /// A link of the caller's leads to it, where root writes with the caller's rights.
-    is_linked: bool,
-}
-
-/// A file under a temporary name, removed when this is dropped.
-#[derive(Debug)]
-pub struct TemporaryFile {
-    file: File,
-    directory: Directory,
-    unfinished: Unfinished,
-    path: PathBuf,
-}
-
-/// An output under a temporary name beside its place; removed unless it is finished.
-#[derive(Debug)]
-pub struct OutputFile {
-    file: TemporaryFile,
-    name: OsString,
-    path: PathBuf,
-    /// Whether it may replace a file; if not, the names to try when its name is taken.
-    others: Option<Vec<PathBuf>>,
+impl From<OutputError> for Failure {
+    fn from(error: OutputError) -> Self {
+        Self::new(problem(&error))
+    }
 }
 
 /// Refuses an output that would replace what is read.
@@ -76,236 +25,6 @@ pub fn refuse_input(input: &Path, output: &Path) -> Result<(), Failure> {
             Err(Failure::usage(format!("{name} is both input and output; name another output")))
         }
         _ => Ok(()),
-    }
-}
-
-fn cannot_write(path: &Path, why: impl Display) -> Failure {
-    Failure::new(format!("cannot write {}: {why}", path.display()))
-}
-
-/// Gives a new file this mode, regardless of the umask. Some file systems have no modes: then it is as
-/// private as they make it.
-fn set_mode(file: &File, mode: Mode) {
-    let _ = fchmod(file, mode);
-}
-
-impl TemporaryFile {
-    /// A new file in the directory of another.
-    pub fn beside(path: &Path, suffix: &str) -> Result<Self, Failure> {
-        let place = ResolvedPath::of_file(path).map_err(|why| cannot_write(path, why))?;
-        Self::create(&place.directory, suffix).map_err(|why| place.cannot_create(&why))
-    }
-
-    /// A new file in the system's directory for temporary files.
-    pub fn anywhere(suffix: &str) -> Result<Self, Failure> {
-        Self::beside(&std::env::temp_dir().join("trace"), suffix)
-    }
-
-    fn create(directory: &Directory, suffix: &str) -> io::Result<Self> {
-        loop {
-            // Names only need to be different: an existing file is never opened.
-            let name = format!(".trace-{:016x}{suffix}", RandomState::new().hash_one(std::process::id()));
-            match Self::create_as(directory, name.into()) {
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                made => return made,
-            }
-        }
-    }
-
-    fn create_as(directory: &Directory, name: OsString) -> io::Result<Self> {
-        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let path = directory.path.join(&name);
-        let make = || {
-            let _files = caller::files(directory.is_linked)?;
-            openat(&directory.descriptor, &name, flags, NEW_MODE)
-        };
-        let (unfinished, file) = Unfinished::file(&directory.descriptor, name.clone(), make)?;
-        let file = File::from(file);
-        set_mode(&file, NEW_MODE);
-        Ok(Self { file, directory: directory.clone(), unfinished, path })
-    }
-
-    /// A new file in the directory of another, with a name that shows what it is: `NAME.partial.fxt` beside
-    /// `NAME.fxt`, or `NAME-1.partial.fxt` if that is taken.
-    //= docs/recording.md#while-it-is-recorded
-    pub fn partial_of(path: &Path) -> Result<Self, Failure> {
-        let place = ResolvedPath::of_file(path).map_err(|why| cannot_write(path, why))?;
-        let made = Self::create_partial(&place.directory, &place.name);
-        made.map_err(|why| place.cannot_create(&why))
-    }
-
-    fn create_partial(directory: &Directory, name: &OsStr) -> io::Result<Self> {
-        for number in 0..MAX_PARTIALS {
-            match Self::create_as(directory, partial_name(name, number)) {
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                made => return made,
-            }
-        }
-        Err(io::Error::other(format!(
-            "{MAX_PARTIALS} recordings that were cut off are there already; save them with trace recover, or delete them"
-        )))
-    }
-
-    /// From here on it stays however the program ends, unless it gets its name or is discarded.
-    pub fn keep_unless_finished(&mut self) {
-        self.unfinished.keep_on_drop(true);
-    }
-
-    /// Undoes [`TemporaryFile::keep_unless_finished`].
-    pub fn remove_when_dropped(&mut self) {
-        self.unfinished.keep_on_drop(false);
-    }
-
-    /// Deletes it.
-    pub fn discard(mut self) {
-        self.remove_when_dropped();
-    }
-
-    /// The open file.
-    pub fn file(&mut self) -> &mut File {
-        &mut self.file
-    }
-
-    /// The same, without writing through this.
-    pub fn file_ref(&self) -> &File {
-        &self.file
-    }
-
-    /// Its temporary name.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Gives it a name in its directory, once its contents are on disk. Replaces a file with that name.
-    fn finish(&mut self, name: &OsStr) -> io::Result<()> {
-        let replaced = statat(&self.directory.descriptor, name, AtFlags::SYMLINK_NOFOLLOW);
-        // A file that another user has put there does not decide which users may read this one.
-        if let Ok(replaced) = replaced
-            && FileType::from_raw_mode(replaced.st_mode) == FileType::RegularFile
-            && is_trusted(replaced.st_uid, &self.directory.descriptor)?
-        {
-            let mut mode = Mode::from_raw_mode(replaced.st_mode) & KEPT_MODE;
-            if fchown(&self.file, None, Some(Gid::from_raw(replaced.st_gid))).is_err() {
-                // Permissions of its group are not for another group.
-                mode -= Mode::RWXG;
-            }
-            set_mode(&self.file, mode);
-        }
-        self.file.sync_all()?;
-        let _files = caller::files(self.directory.is_linked)?;
-        self.unfinished.rename(&self.file, name)
-    }
-
-    /// The same, if no file has the name; false if one has.
-    fn finish_new(&mut self, name: &OsStr) -> io::Result<bool> {
-        self.file.sync_all()?;
-        let _files = caller::files(self.directory.is_linked)?;
-        self.unfinished.rename_new(&self.file, name)
-    }
-}
-
-impl OutputFile {
-    /// Makes the temporary file, so that an unusable path is reported before any work is done.
-    pub fn create(path: &Path) -> Result<Self, Failure> {
-        let place = ResolvedPath::of_file(path).map_err(|why| cannot_write(path, why))?;
-        let file = TemporaryFile::create(&place.directory, ".partial");
-        let file = file.map_err(|why| place.cannot_create(&why))?;
-        Ok(Self { file, path: place.path(), name: place.name, others: None })
-    }
-
-    /// An output whose name marks it as partial until it is complete.
-    pub fn create_partial(path: &Path) -> Result<Self, Failure> {
-        let place = ResolvedPath::of_file(path).map_err(|why| cannot_write(path, why))?;
-        let file = TemporaryFile::create_partial(&place.directory, &place.name);
-        let file = file.map_err(|why| place.cannot_create(&why))?;
-        Ok(Self { file, path: place.path(), name: place.name, others: None })
-    }
-
-    /// A new file in an open directory, which replaces none: finishing it fails if its name is taken by then.
-    #[cfg(feature = "query")]
-    pub fn create_in(descriptor: OwnedFd, path: PathBuf, name: OsString) -> Result<Self, Failure> {
-        let place = path.join(&name);
-        let directory = Directory { descriptor: Arc::new(descriptor), path, is_linked: false };
-        let file = TemporaryFile::create(&directory, ".partial").map_err(|why| cannot_write(&place, why))?;
-        Ok(Self { file, path: place, name, others: Some(Vec::new()) })
-    }
-
-    /// The open file.
-    pub fn file(&mut self) -> &mut File {
-        self.file.file()
-    }
-
-    /// The file without its name.
-    pub fn unfinished(&mut self) -> &mut TemporaryFile {
-        &mut self.file
-    }
-
-    /// Abandons the name.
-    pub fn into_unfinished(self) -> TemporaryFile {
-        self.file
-    }
-
-    /// Uses the first unused one of other names in the same directory if a file has its name by the time it
-    /// is complete.
-    pub fn replace_nothing(&mut self, others: Vec<PathBuf>) {
-        self.others = Some(others);
-    }
-
-    /// Whether a nonempty file has the name.
-    pub fn would_replace(&self) -> bool {
-        self.others.is_none() && std::fs::metadata(&self.path).is_ok_and(|found| found.len() > 0)
-    }
-
-    /// Its final path.
-    pub fn place(&self) -> &Path {
-        &self.path
-    }
-
-    /// Gives the file its name, once its contents are on disk. Replaces a file with that name, unless that is
-    /// not allowed.
-    pub fn finish(mut self) -> Result<PathBuf, Failure> {
-        let cannot_write = |why| cannot_write(&self.path, why);
-        let Some(others) = self.others else {
-            self.file.finish(&self.name).map_err(cannot_write)?;
-            return Ok(whereabouts(self.file.file_ref(), self.path));
-        };
-        let names = std::iter::once(self.name).chain(others.into_iter().map(PathBuf::into_os_string));
-        for name in names {
-            if self.file.finish_new(&name).map_err(cannot_write)? {
-                return Ok(whereabouts(self.file.file_ref(), self.path.with_file_name(name)));
-            }
-        }
-        Err(cannot_write(io::ErrorKind::AlreadyExists.into()))
-    }
-}
-
-/// Where an open file is: at a path, unless it was moved, alone or with a directory.
-pub fn whereabouts(file: &File, path: PathBuf) -> PathBuf {
-    let is_there = match (file.metadata(), std::fs::symlink_metadata(&path)) {
-        (Ok(open), Ok(found)) => (open.dev(), open.ino()) == (found.dev(), found.ino()),
-        _ => false,
-    };
-    if is_there { path } else { name_of(file).unwrap_or(path) }
-}
-
-/// Makes a file under its own name, for the manager to write into, and returns its path. None if the name is
-/// taken.
-pub fn create_new(path: &Path) -> Result<Option<(File, PathBuf)>, Failure> {
-    let place = ResolvedPath::of_any(path).map_err(|why| cannot_write(path, why))?;
-    if place.found != Found::Nothing {
-        return Ok(None);
-    }
-    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let made = caller::files(place.directory.is_linked)
-        .and_then(|_files| openat(&place.directory.descriptor, &place.name, flags, NEW_MODE));
-    match made {
-        Ok(file) => {
-            let file = File::from(file);
-            set_mode(&file, NEW_MODE);
-            Ok(Some((file, place.path())))
-        }
-        Err(rustix::io::Errno::EXIST) => Ok(None),
-        Err(error) => Err(place.cannot_create(&error.into())),
     }
 }
 
@@ -324,5 +43,66 @@ impl Problem {
             Self::Failure(failure) => failure,
             Self::Write(error) => Failure::new(format!("cannot write {}: {error}", output.display())),
         }
+    }
+}
+
+/// While it exists, Ctrl-C and similar signals end the program as usual, and leave nothing unfinished behind.
+/// It exists until it is closed.
+#[derive(Debug)]
+#[must_use]
+pub struct Removing {
+    handle: Handle,
+    waiting: JoinHandle<()>,
+}
+
+impl Removing {
+    /// From here on other code handles signals, and has begun to do so already. One that has come before is
+    /// handled now.
+    pub fn close(self) {
+        self.handle.close();
+        let _ = self.waiting.join();
+    }
+}
+
+/// The next signal, or one that had come when the handle was closed.
+fn next(signals: &mut Signals) -> Option<i32> {
+    signals.forever().next().or_else(|| signals.pending().next())
+}
+
+/// Starts removing unfinished files on signals.
+pub fn remove_on_signal() -> Result<Removing, Failure> {
+    remove_on_signal_saying(None)
+}
+
+/// The same, and prints a message then.
+pub fn remove_on_signal_saying(words: Option<String>) -> Result<Removing, Failure> {
+    let failed = |error: io::Error| Failure::new(format!("cannot wait for signals: {error}"));
+    let mut signals = Signals::new(signals::ending()).map_err(failed)?;
+    let handle = signals.handle();
+    let thread = std::thread::Builder::new().name("trace-signals".to_owned());
+    let waiting = thread.spawn(move || {
+        let Some(signal) = next(&mut signals) else { return };
+        words.iter().for_each(|words| say!("trace: {words}"));
+        output::remove_all();
+        // Messages wait for a thread of their own, which would end with the program.
+        stdio::finish();
+        let _ = signal_hook::low_level::emulate_default_handler(signal);
+    });
+    waiting.map(|waiting| Removing { handle, waiting }).map_err(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use signal_hook::consts::SIGUSR1;
+
+    #[test]
+    fn a_signal_before_the_end_of_waiting_is_not_lost() {
+        let mut signals = Signals::new([SIGUSR1]).unwrap();
+        signal_hook::low_level::raise(SIGUSR1).unwrap();
+        // The waiting thread has not had its turn meanwhile.
+        signals.handle().close();
+        assert_eq!(next(&mut signals), Some(SIGUSR1));
+        assert_eq!(next(&mut signals), None);
     }
 }

@@ -3,7 +3,6 @@
 pub mod config;
 pub mod destination;
 mod hangs;
-mod limited;
 mod limits;
 pub mod patience;
 mod recording;
@@ -25,13 +24,15 @@ use crate::verify::{self, Expected};
 use crate::{
     absence, caller, command, convert, kernel, manager_state, measure, own_manager, report, stats, summary,
 };
-use destination::{Destination, Finished};
+use destination::{Destination, Finished, Worth};
 use recording::{ASK_INTERVAL, Happening, Recording};
 use status_line::StatusLine;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
+use trace_archive::problem;
+use trace_client::limited;
 use trace_protocol::controller::{
     ProviderDisposition, ProviderStats, Refusal, SessionRequest, SessionResponse, StartOptions, StopOptions,
     StopResult, TraceConfig,
@@ -41,11 +42,6 @@ use zx_sim::process::end_in_words;
 
 /// How long a manager may exceed its own timeouts.
 const GRACE: Duration = Duration::from_secs(10);
-/// How often the size of a size-limited recording is checked.
-const SIZE_INTERVAL: Duration = Duration::from_millis(20);
-/// How long programs go on recording when the archive has reached its limit: the size is seen at the next
-/// look, and stopping takes its time.
-const STOP_SPAN: Duration = Duration::from_millis(60);
 /// How often the memory of programs is looked at, where it is a condition.
 const MEMORY_INTERVAL: Duration = Duration::from_millis(100);
 /// How long a command may take to end after a SIGTERM or a Ctrl-C.
@@ -66,21 +62,22 @@ pub fn run(options: args::Record) -> Result<u8, Failure> {
     let removing = remove_on_signal()?;
     parent.map(end_with).transpose()?;
     let was_interrupted = note_signals()?;
-    let mut destination = Destination::create_partial(options)?;
+    let mut destination = destination::create_partial(options)?;
+    let is_stdout = options.output_file.as_deref().is_some_and(destination::is_stdout);
     // The kernel forgets this where files are made as another user.
     parent.map(end_with).transpose()?;
-    if destination.is_stdout() && options.trigger.iter().any(|trigger| trigger.is_snapshot()) {
+    if is_stdout && options.trigger.iter().any(|trigger| trigger.is_snapshot()) {
         return Err(Failure::usage(
             "--trigger: snapshots are named after the trace's file, and stdout has no name",
         ));
     }
-    if destination.is_stdout() && options.stats == Some(true) {
+    if is_stdout && options.stats == Some(true) {
         return Err(Failure::usage("--stats: the trace goes to stdout; give it to trace stats -"));
     }
-    if destination.is_stdout() && options.report == Some(true) {
+    if is_stdout && options.report == Some(true) {
         return Err(Failure::usage("--report: the trace goes to stdout; give it to trace report -"));
     }
-    if destination.is_stdout() && is_json {
+    if is_stdout && is_json {
         return Err(Failure::usage("--json: the trace goes to stdout already"));
     }
     (config.confirms, config.wants_untraced, config.file) = (true, true, destination.archive_file());
@@ -106,12 +103,12 @@ pub fn run(options: args::Record) -> Result<u8, Failure> {
     }
     config.wants_known_categories = !expected.is_empty();
     kernel::provide(&mut connection, &config, options)?;
-    let mut worth = Worth::OfEvents;
+    let mut kept = Kept::IfEvents;
     let recording = RequestedRecording { config, expected, settings: &settings, is_json };
-    let recorded = record(&mut connection, recording, &mut destination, removing, &mut worth);
+    let recorded = record(&mut connection, recording, &mut destination, removing, &mut kept);
     let Recorded { stats, expected, status, code, is_cut } = match recorded {
         Ok(recorded) => recorded,
-        Err(failure) if worth.is_kept(&mut destination) => return Err(keep(destination, failure)),
+        Err(failure) if kept.applies(&mut destination) => return Err(keep(destination, failure)),
         Err(failure) => {
             destination.discard();
             // Another recording is in the way, or too many are. A refusal for another reason holds anywhere.
@@ -126,19 +123,20 @@ pub fn run(options: args::Record) -> Result<u8, Failure> {
         }
     };
     // The conversion may take longer than the user wants to wait.
-    let kept = destination.separate_archive().map(|path| {
+    let words = destination.separate_archive().map(|path| {
         format!("interrupted; what was recorded is in {0}: trace convert {0} OUTPUT", path.display())
     });
-    let _removing = remove_on_signal_saying(kept)?;
+    let _removing = remove_on_signal_saying(words)?;
     // What was open and had not ended is no event of a program's, and worth as much.
     let has_events = stats.iter().any(|provider| provider.events_archived.is_some_and(|events| events > 0))
         || destination.has_events();
     let may_be_empty = options.command.is_empty() || options.allow_empty == Some(true);
-    let finished = match has_events {
-        true => destination.finish()?,
-        false if stats.is_empty() && !may_be_empty => destination.finish_without_programs()?,
-        false => destination.finish_without_events()?,
+    let worth = match has_events {
+        true => Worth::Events,
+        false if stats.is_empty() && !may_be_empty => Worth::NoPrograms,
+        false => Worth::NoEvents,
     };
+    let finished = destination::finish(destination, worth)?;
     let command = (!options.command.is_empty()).then(|| absence::Command { words: &options.command, status });
     let absence = absence::of_none(&stats, connection.directory(), command);
     let is_measured = report(&stats, &finished, &expected, absence.as_deref(), &settings, is_json)?;
@@ -186,7 +184,7 @@ fn keep(destination: Destination, failure: Failure) -> Failure {
         }
         Ok(Some(path)) => return add_kept(failure, &path),
         Ok(None) => format!("{} can save what the programs recorded", recover_command()),
-        Err(why) => why.text,
+        Err(error) => problem(&error),
     };
     Failure { text: format!("{}; {what}", failure.text), ..failure }
 }
@@ -200,21 +198,21 @@ pub fn add_kept(failure: Failure, path: &Path) -> Failure {
 
 /// Whether an archive is kept that is not complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Worth {
+enum Kept {
     /// If it has an event: what a program had recorded before, and handed over, is nowhere else.
-    OfEvents,
+    IfEvents,
     /// It is not: no program had recorded anything before.
-    Nothing,
+    No,
     /// It is.
-    All,
+    Yes,
 }
 
-impl Worth {
-    fn is_kept(self, destination: &mut Destination) -> bool {
+impl Kept {
+    fn applies(self, destination: &mut Destination) -> bool {
         match self {
-            Self::OfEvents => destination.has_events(),
-            Self::Nothing => false,
-            Self::All => true,
+            Self::IfEvents => destination.has_events(),
+            Self::No => false,
+            Self::Yes => true,
         }
     }
 }
@@ -223,17 +221,21 @@ impl Worth {
 /// the programs record and the command runs.
 fn record(
     connection: &mut Connection,
-    wanted: RequestedRecording<'_>,
+    wanted: RequestedRecording,
     destination: &mut Destination,
     removing: Removing,
-    worth: &mut Worth,
+    kept: &mut Kept,
 ) -> Result<Recorded, Failure> {
     let RequestedRecording { config, expected, settings, is_json } = wanted;
     let options = &settings.recording;
     let start_timeout = Duration::from_millis(config.start_timeout_milliseconds);
-    let stdout_is_ours = destination.is_stdout() || is_json;
-    let max_bytes = options.max_size.map(|size| size.0);
-    let mut recording = Recording::begin(connection, config, destination.sink()?, max_bytes, expected)?;
+    let is_stdout = options.output_file.as_deref().is_some_and(destination::is_stdout);
+    let stdout_is_ours = is_stdout || is_json;
+    let mut sink = destination.sink()?;
+    if let Some(size) = options.max_size {
+        sink.limit(size.0);
+    }
+    let mut recording = Recording::begin(connection, config, sink, expected)?;
     removing.close();
     // Before it is announced: without a handler, a signal would end this program.
     let mut triggers = Triggers::new(options, &recording)?;
@@ -244,13 +246,13 @@ fn record(
     let mut command = match command {
         Ok(command) => command,
         Err(failure) => {
-            recording.keep();
-            *worth = discard(recording, connection);
+            destination.keep_unless_finished();
+            *kept = discard(recording, connection);
             return Err(failure);
         }
     };
-    *worth = Worth::All;
-    recording.keep();
+    *kept = Kept::Yes;
+    destination.keep_unless_finished();
     recording.watch(command.as_mut())?;
     announce(options, command.is_some());
     let end = wait_for_end(&mut recording, command.is_some(), options, &mut triggers)?;
@@ -419,7 +421,7 @@ enum End {
 }
 
 /// Waits until all providers record, or have timed out.
-fn start(recording: &mut Recording<'_>, timeout: Duration) -> Result<(), Failure> {
+fn start(recording: &mut Recording, timeout: Duration) -> Result<(), Failure> {
     recording.request(SessionRequest::StartTracing(StartOptions::default()))?;
     let deadline = Instant::now() + timeout + GRACE;
     loop {
@@ -448,32 +450,32 @@ fn start(recording: &mut Recording<'_>, timeout: Duration) -> Result<(), Failure
 
 /// Ends a recording that has not begun. Its data is read, so that none of it is left to be recovered; returns
 /// what that is worth.
-fn discard(mut recording: Recording<'_>, connection: &mut Connection) -> Worth {
+fn discard(mut recording: Recording, connection: &mut Connection) -> Kept {
     let stop = SessionRequest::StopTracing(StopOptions { write_results: true });
     let deadline = Instant::now() + GRACE;
     if recording.request(stop).is_err() {
-        return Worth::OfEvents;
+        return Kept::IfEvents;
     }
     let mut stats = loop {
         match recording.next(Some(deadline)) {
             Ok(Happening::Response(SessionResponse::StopTracing(Ok(result)))) => break result.provider_stats,
             Ok(Happening::Response(SessionResponse::StopTracing(Err(_)))) => break Vec::new(),
             Ok(Happening::ManagerGone | Happening::Timeout | Happening::Signal) | Err(_) => {
-                return Worth::OfEvents;
+                return Kept::IfEvents;
             }
             Ok(_) => {}
         }
     };
     if recording.finish(connection, &mut stats).is_err() {
-        return Worth::OfEvents;
+        return Kept::IfEvents;
     }
     let is_handed_over = |stats: &ProviderStats| stats.disposition == ProviderDisposition::HandedOver;
-    if stats.iter().any(is_handed_over) { Worth::OfEvents } else { Worth::Nothing }
+    if stats.iter().any(is_handed_over) { Kept::IfEvents } else { Kept::No }
 }
 
 /// Records until the command has ended, the time is over, the size is reached, or the user stops it.
 fn wait_for_end(
-    recording: &mut Recording<'_>,
+    recording: &mut Recording,
     has_command: bool,
     options: &Options,
     triggers: &mut Triggers,
@@ -488,7 +490,7 @@ fn wait_for_end(
         recording.request(SessionRequest::WatchAlert)?;
     }
     let begun = Instant::now();
-    let interval = options.max_size.map(|_| SIZE_INTERVAL);
+    let interval = options.max_size.map(|_| limited::INTERVAL);
     let interval = interval.or(triggers.is_progress_needed().then_some(MEMORY_INTERVAL));
     let interval = interval.or(line.as_ref().map(|_| status_line::INTERVAL));
     let mut next_look = interval.map(|interval| Instant::now() + interval);
@@ -510,7 +512,9 @@ fn wait_for_end(
             Happening::Response(SessionResponse::Progress(providers)) => {
                 let held = providers.iter().map(|provider| provider.held).fold(0, u64::saturating_add);
                 let all = recording.written().saturating_add(held);
-                if let Some(size) = options.max_size.filter(|size| is_near(size.0, all, begun.elapsed())) {
+                if let Some(size) =
+                    options.max_size.filter(|size| limited::is_near(size.0, all, begun.elapsed()))
+                {
                     break End::MaxSize(size);
                 }
                 if triggers.handle_progress(&providers) {
@@ -542,14 +546,6 @@ fn wait_for_end(
     Ok(end)
 }
 
-/// Whether an archive is as large as it may be when its programs have stopped: what they record until then,
-/// at the pace so far, needs room too, but no more than a quarter of it.
-fn is_near(limit: u64, bytes: u64, elapsed: Duration) -> bool {
-    let pace = u128::from(bytes) * STOP_SPAN.as_nanos() / elapsed.as_nanos().max(1);
-    let reserve = u64::try_from(pace).unwrap_or(u64::MAX).min(limit / 4);
-    bytes.saturating_add(reserve) >= limited::room(limit)
-}
-
 fn say_above(line: Option<&StatusLine>, text: &str) {
     match line {
         Some(line) => line.say(text),
@@ -559,7 +555,7 @@ fn say_above(line: Option<&StatusLine>, text: &str) {
 
 /// Stops, and waits until the data of all providers has come, and all alerts.
 fn stop(
-    recording: &mut Recording<'_>,
+    recording: &mut Recording,
     mut command: Option<&mut RecordedCommand>,
     triggers: &mut Triggers,
 ) -> Result<Option<StopResult>, Failure> {
@@ -621,7 +617,7 @@ fn report_waiting_programs(names: &[String], what: &str) {
 
 /// Asks the command to end, and kills it if it does not, unless it is to be left running.
 fn end_command(
-    recording: &mut Recording<'_>,
+    recording: &mut Recording,
     command: &mut RecordedCommand,
     end: End,
     mut is_asked: bool,

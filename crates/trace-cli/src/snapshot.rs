@@ -4,7 +4,7 @@ use crate::args::running::Snapshot as Options;
 use crate::connection::{self, NOTHING_RECORDED};
 use crate::counted::Counted;
 use crate::exit::Failure;
-use crate::record::destination::Destination;
+use crate::record::destination::{self, Worth};
 use crate::stdio::say;
 use crate::{caller, json, summary};
 use std::time::Duration;
@@ -16,7 +16,7 @@ use trace_reader::tail::Coverage;
 /// Saves a snapshot, perhaps only its end, and reports the time that it covers.
 pub fn run(options: &Options) -> Result<(), Failure> {
     caller::begin(None)?;
-    let mut destination = Destination::create(options.output_file.clone(), "snapshot")?;
+    let mut destination = destination::create(options.output_file.clone(), "snapshot")?;
     let mut connection = connection::find()?.ok_or_else(|| Failure::new(NOTHING_RECORDED))?;
     let mut snapshot = options.program.as_deref().map_or_else(Snapshot::default, Snapshot::of);
     if let Some(last) = options.last {
@@ -33,7 +33,8 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     let stats = taken.providers;
     let is_providers = |coverage: &&Coverage| stats.iter().any(|stats| stats.id == coverage.provider.0);
     let events: u64 = coverage.iter().filter(is_providers).map(|coverage| coverage.events).sum();
-    let finished = if events > 0 { destination.finish()? } else { destination.finish_without_events()? };
+    let worth = if events > 0 { Worth::Events } else { Worth::NoEvents };
+    let finished = destination::finish(destination, worth)?;
     for line in describe(&stats, &coverage) {
         say!("{line}");
     }

@@ -10,12 +10,12 @@ mod terminal;
 
 use crate::exit::Failure;
 use messages::Messages;
-use rustix::event::{PollFd, PollFlags, poll};
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
+use trace_client::pipe::write;
 use trace_format::shown::{Escaper, Shown};
 
 /// How long to wait for one message after each byte that was accepted.
@@ -143,21 +143,6 @@ pub fn closed_is_enough(written: io::Result<()>) -> Result<(), Failure> {
             Err(Failure::new(format!("cannot write to stdout: {error}")))
         }
         _ => Ok(()),
-    }
-}
-
-/// Writes some bytes. Another process that shares the descriptor may have made it non-blocking: then this
-/// blocks in `poll`.
-fn write(output: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
-    loop {
-        match rustix::io::write(output, bytes) {
-            Err(rustix::io::Errno::INTR) => {}
-            Err(rustix::io::Errno::AGAIN) => {
-                // An error shows in the next write.
-                let _ = poll(&mut [PollFd::new(&output, PollFlags::OUT)], None);
-            }
-            written => return Ok(written?),
-        }
     }
 }
 

@@ -16,7 +16,7 @@ use crate::exit::Failure;
 use crate::output::create_new;
 use crate::record::add_kept;
 use crate::record::config::trace_config;
-use crate::record::destination::{Destination, MAX_DEFAULT_NAMES, default_name, has_events};
+use crate::record::destination::{self, MAX_DEFAULT_NAMES, Worth, default_name, has_events};
 use crate::settings::Settings;
 use crate::stdio::{self, print, print_document, say};
 use crate::verify::{self, Expected};
@@ -203,7 +203,7 @@ pub fn stop(options: &Stop) -> Result<(), Failure> {
     // An unusable path is reported before the recording ends.
     let mut destination = None;
     if let Some(path) = &options.output_file {
-        destination = Some(Destination::create(Some(path.clone()), "trace")?);
+        destination = Some(destination::create(Some(path.clone()), "trace")?);
     }
     if let Some(remaining) = status.as_ref().and_then(|status| status.remaining_ns) {
         say!("trace: waiting for its end in {} s", seconds(remaining));
@@ -238,7 +238,7 @@ pub fn stop(options: &Stop) -> Result<(), Failure> {
             |error: io::Error| Failure::new(format!("cannot move {}: {error}", Shown(&task.file)));
         let mut written = written.map_err(unreadable)?;
         io::copy(written.file(), &mut destination.sink()?).map_err(unreadable)?;
-        let finished = destination.finish()?;
+        let finished = destination::finish(destination, Worth::Events)?;
         if let Some(conversion) = &finished.conversion {
             convert::advise(conversion, finished.format);
         }

@@ -19,7 +19,8 @@ pub struct CConfig {
     pub mirror_markers: u8,
     pub is_private: u8,
     pub without_metadata: u8,
-    pub reserved: [u32; 15],
+    pub max_size_mib: u32,
+    pub reserved: [u32; 14],
 }
 
 /// `trace_client_snapshot_t`.

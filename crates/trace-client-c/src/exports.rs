@@ -194,7 +194,7 @@ unsafe fn text_of<'a>(text: *const c_char) -> Option<Cow<'a, str>> {
 /// R2
 unsafe fn config_of(config: &CConfig) -> Result<Config, Error> {
     let refused = |why: &str| Error::Start(why.to_owned().into());
-    if config.reserved != [0; 15] {
+    if config.reserved != [0; 14] {
         return Err(refused("the configuration was not zeroed, or has fields of a later version"));
     }
     // SAFETY: R2
@@ -239,6 +239,9 @@ unsafe fn config_of(config: &CConfig) -> Result<Config, Error> {
     }
     if config.without_metadata != 0 {
         made = made.without_metadata();
+    }
+    if config.max_size_mib != 0 {
+        made = made.max_size(u64::from(config.max_size_mib) << 20);
     }
     Ok(made)
 }
@@ -423,7 +426,8 @@ mod tests {
         mirror_markers: 0,
         is_private: 0,
         without_metadata: 0,
-        reserved: [0; 15],
+        max_size_mib: 0,
+        reserved: [0; 14],
     };
 
     fn config(config: &CConfig) -> Result<Config, String> {
@@ -454,6 +458,7 @@ mod tests {
             (CConfig { mirror_markers: 255, ..NONE }, plain().mirror_markers()),
             (CConfig { is_private: 1, ..NONE }, plain().private()),
             (CConfig { without_metadata: 1, ..NONE }, plain().without_metadata()),
+            (CConfig { max_size_mib: 3, ..NONE }, plain().max_size(3 << 20)),
         ];
         for (number, (given, expected)) in pairs.iter().enumerate() {
             assert_eq!(config(given).as_ref(), Ok(expected), "{number}");
@@ -465,7 +470,7 @@ mod tests {
     #[test]
     fn fields_of_later_versions_and_empty_lists_are_refused() {
         let mut later = NONE;
-        later.reserved[14] = 1;
+        later.reserved[13] = 1;
         assert!(config(&later).unwrap_err().contains("fields of a later version"));
         let nameless = CConfig { programs: c" ,".as_ptr(), ..NONE };
         assert!(config(&nameless).unwrap_err().ends_with("no program is named"));

@@ -16,12 +16,13 @@ pub struct Config {
     pub(crate) config: TraceConfig,
     /// Categories were named, if only none.
     pub(crate) is_list: bool,
+    pub(crate) max_bytes: Option<u64>,
 }
 
 impl Default for Config {
     fn default() -> Self {
         let config = TraceConfig { command_line: command_line(), ..TraceConfig::default() };
-        Self { config, is_list: false }.write_period(WRITE_PERIOD)
+        Self { config, is_list: false, max_bytes: None }.write_period(WRITE_PERIOD)
     }
 }
 
@@ -38,7 +39,7 @@ impl Config {
 
     /// Why nothing can be recorded with this.
     pub(crate) fn check(&self) -> Result<()> {
-        let Self { config: TraceConfig { categories, provider_specs, .. }, is_list } = self;
+        let Self { config: TraceConfig { categories, provider_specs, .. }, is_list, .. } = self;
         if *is_list && categories.is_empty() {
             let why = "no category is named; the default configuration has all";
             return Err(Error::Start(why.to_owned().into()));
@@ -80,6 +81,14 @@ impl Config {
     #[must_use]
     pub fn program(mut self, name: &str) -> Self {
         self.config.programs.push(name.to_owned());
+        self
+    }
+
+    /// The recording ends by itself when its archive has so many bytes, before any compression, and the
+    /// archive is cut there. What is left out counts as dropped.
+    #[must_use]
+    pub fn max_size(mut self, bytes: u64) -> Self {
+        self.max_bytes = Some(bytes.max(1));
         self
     }
 

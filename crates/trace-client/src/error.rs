@@ -113,6 +113,21 @@ pub enum Error {
         /// Why.
         source: io::Error,
     },
+    /// The archive cannot be compressed.
+    #[error("cannot compress the trace")]
+    Compress(#[source] io::Error),
+    /// The archive of a recording that is not complete cannot be read.
+    #[error("cannot read {}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The archive cannot be converted. It stays.
+    #[cfg(feature = "convert")]
+    #[error("cannot convert the trace")]
+    Convert(#[source] trace_convert::ConvertError),
     /// The archive cannot be written.
     #[error("cannot write the trace")]
     Write(#[source] io::Error),

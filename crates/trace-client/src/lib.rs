@@ -22,22 +22,34 @@
 //! | [`pending`] | an answer that comes later |
 //! | [`connection`] | requests to a manager, on the thread that calls |
 //! | [`session`] | a recording as a state machine, for programs with a loop of their own, as `trace` is |
-//! | [`sink`] | where the archive of a session goes |
+//! | [`destination`] | where the archive of a session goes, and the rules for its file |
+//! | [`format`](mod@format) | formats, and the names that select them |
+//! | [`sink`], [`pipe`] | what takes the archive as it arrives |
+//! | [`limited`] | cuts an archive to a size |
+//! | `convert`, `compressor` | with the feature `convert`: other formats, and compression |
 //! | [`snapshot`] | copies of the buffers of a recording, or of their end |
 //! | [`start`] | starts a manager if none runs |
 //!
-//! It writes archives in Fuchsia's trace format; `trace convert` or the crate `trace-convert` make other
-//! formats of them.
+//! It writes archives in Fuchsia's trace format, and with the feature `convert` those of
+//! [`Format`](format::Format), too.
 //= docs/client.md#a-library-that-records
 #![forbid(unsafe_code)]
 
 pub mod client;
+#[cfg(feature = "convert")]
+pub mod compressor;
 mod config;
 pub mod connection;
+#[cfg(feature = "convert")]
+pub mod convert;
+pub mod destination;
 mod error;
-pub mod lending;
+pub mod format;
+mod lending;
+pub mod limited;
 mod output;
 pub mod pending;
+pub mod pipe;
 pub mod recording;
 pub mod session;
 pub mod sink;
@@ -49,11 +61,12 @@ pub use client::Client;
 pub use config::Config;
 pub use connection::{Connection, Providers};
 pub use error::{Error, Result};
-pub use output::{Output, partial_name};
+pub use output::Output;
 pub use pending::Pending;
 pub use recording::{Recording, Report};
 pub use snapshot::Snapshot;
 pub use start::Tool;
+pub use trace_archive::output::partial_name;
 pub use trace_archive::problem;
 pub use trace_protocol::BufferingMode;
 pub use trace_protocol::KnownCategories;

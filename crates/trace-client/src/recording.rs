@@ -3,10 +3,13 @@
 use crate::client::spawn_with;
 use crate::config::Config;
 use crate::connection::Connection;
+use crate::destination::{Content, Destination, Unmade, Worth};
 use crate::error::{Error, Result};
-use crate::output::{OpenOutput, Output};
+use crate::limited;
+use crate::output::{self, Output};
 use crate::pending::{Completer, Pending, pending};
 use crate::session::{Happening, LONGEST_SILENCE, Session};
+use crate::sink::Sink;
 use crate::snapshot::Snapshot;
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -34,8 +37,10 @@ pub struct Report {
     pub providers: Vec<ProviderStats>,
     /// The file, if the archive went into one.
     pub path: Option<PathBuf>,
-    /// The size of the archive in bytes.
+    /// The size of the file, or of what was written, in bytes.
     pub bytes: u64,
+    /// There was no event, and a file with the name stays as it was.
+    pub is_unchanged: bool,
 }
 
 impl Report {
@@ -133,35 +138,46 @@ impl Drop for Recording {
 
 /// Copies the buffers of a recording, or their end.
 pub(crate) fn snapshot(connection: &mut Connection, snapshot: &Snapshot, output: Output) -> Result<Report> {
-    let mut output = output.open()?;
-    let mut counted = Counted { to: output.writer(), bytes: 0 };
-    let taken = match snapshot.last {
-        None => connection.snapshot(snapshot.program.as_deref(), &mut counted),
-        Some(_) => snapshot.take(connection).and_then(|mut taken| {
+    let mut destination = output.open(Content::Copy)?;
+    let mut counted = Counted { to: destination.sink()?, bytes: 0 };
+    let providers = match snapshot.last {
+        None => connection.snapshot(snapshot.program.as_deref(), &mut counted)?,
+        Some(_) => {
+            let mut taken = snapshot.take(connection)?;
             let coverage = taken.write(&mut counted)?;
             for provider in &mut taken.providers {
                 let found = coverage.iter().find(|found| found.provider.0 == provider.id);
                 provider.events_archived = Some(found.map_or(0, |found| found.events));
             }
-            Ok(taken.providers)
-        }),
-    };
-    let bytes = counted.bytes;
-    match taken {
-        Ok(providers) => Ok(Report { providers, path: output.complete()?, bytes }),
-        Err(error) => {
-            output.discard();
-            Err(error)
+            taken.providers
         }
-    }
+    };
+    counted.to.finish().map_err(Error::Write)?;
+    complete(destination, providers, counted.bytes)
 }
 
-struct Counted<'a> {
-    to: &'a mut (dyn std::io::Write + Send),
+/// Gives the file of an archive its name.
+fn complete(mut destination: Destination, providers: Vec<ProviderStats>, written: u64) -> Result<Report> {
+    let mut report = Report { providers, path: None, bytes: written, is_unchanged: false };
+    let has_events = report.events() > 0 || destination.has_events();
+    let worth = if has_events { Worth::Events } else { Worth::NoEvents };
+    let finished = destination.finish(worth, output::convert);
+    let finished = finished.map_err(|Unmade { error, archive }: Unmade<Error>| match archive {
+        Some(path) => Error::Incomplete { path, source: Box::new(error) },
+        None => error,
+    })?;
+    report.is_unchanged = finished.is_unchanged;
+    report.bytes = finished.bytes.unwrap_or(if finished.is_unchanged { 0 } else { written });
+    report.path = finished.path;
+    Ok(report)
+}
+
+struct Counted {
+    to: Sink,
     bytes: u64,
 }
 
-impl std::io::Write for Counted<'_> {
+impl std::io::Write for Counted {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         let written = self.to.write(bytes)?;
         self.bytes += written as u64;
@@ -190,22 +206,22 @@ pub(crate) fn begin(
 
 fn prepare(connection: &mut Connection, config: Config, output: Output) -> Result<(Work, Recording)> {
     config.check()?;
-    let mut config = config.config;
-    let output = output.open()?;
-    let partial = output.partial();
-    (config.confirms, config.file) = (true, output.named());
+    let Config { mut config, max_bytes, .. } = config;
+    let mut destination = output.open(Content::Recording)?;
+    (config.confirms, config.file) = (true, destination.archive_file());
     let start_wait = Duration::from_millis(config.start_timeout_milliseconds).saturating_add(GRACE);
-    let discard = || partial.iter().for_each(|path| drop(std::fs::remove_file(path)));
-    let made = Session::begin(connection, config, output).and_then(|session| {
-        let waker = Arc::new(Waker::new()?);
-        session.watch(&*waker, KEY_COMMANDS)?;
-        Ok((session, waker))
-    });
-    let (session, waker) = made.inspect_err(|_| discard())?;
+    let mut sink = destination.sink()?;
+    if let Some(bytes) = max_bytes {
+        sink.limit(bytes);
+    }
+    let session = Session::begin(connection, config, sink)?;
+    let waker = Arc::new(Waker::new()?);
+    session.watch(&*waker, KEY_COMMANDS)?;
     let (commands, to_do) = channel();
     let recording = Recording { commands: Some(commands), waker: waker.clone() };
     let answers = Answers::default();
-    Ok((Work { session, commands: to_do, waker, partial, start_wait, answers }, recording))
+    let work = Work { session, destination, commands: to_do, waker, start_wait, max_bytes, answers };
+    Ok((work, recording))
 }
 
 /// The requests that were not answered.
@@ -263,11 +279,12 @@ impl<T> Requests<T> {
 
 /// A recording's thread.
 struct Work {
-    session: Session<OpenOutput>,
+    session: Session,
+    destination: Destination,
     commands: Receiver<Command>,
     waker: Arc<Waker>,
-    partial: Option<PathBuf>,
     start_wait: Duration,
+    max_bytes: Option<u64>,
     answers: Answers,
 }
 
@@ -277,6 +294,7 @@ impl Work {
             let error = self.abandon(error);
             return completer.complete(Err(error));
         }
+        self.destination.keep_unless_finished();
         completer.complete(Ok(recording));
         let (stop, ended) = match self.record() {
             Ok(stop) => {
@@ -285,12 +303,12 @@ impl Work {
             }
             Err(error) => (None, Err(error)),
         };
-        let Self { session, commands, partial, answers, .. } = self;
+        let Self { session, destination, commands, answers, .. } = self;
         // Whatever waits for one of these learns that the recording is over, before it is asked to end.
         drop(answers);
         let report = match ended {
-            Ok(providers) => finish(session, providers, partial),
-            Err(error) => Err(incomplete(session, partial, error)),
+            Ok(providers) => finish(session, providers, destination),
+            Err(error) => Err(incomplete(session, destination, error)),
         };
         // What failed before it was to end is reported then. All other requests are too late.
         let stop = stop.or_else(|| {
@@ -324,10 +342,20 @@ impl Work {
 
     /// Records until that is to end; returns what is answered then, if anything waits for it.
     fn record(&mut self) -> Result<Option<Completer<Report>>> {
+        let begun = Instant::now();
+        let mut look = self.max_bytes.map(|_| begun + limited::INTERVAL);
         loop {
-            let deadline =
-                self.answers.flushes.deadline().into_iter().chain(self.answers.progress.deadline());
-            match self.session.next(deadline.min())? {
+            let answers = [self.answers.flushes.deadline(), self.answers.progress.deadline()];
+            let deadline = answers.into_iter().chain([look]).flatten().min();
+            match self.session.next(deadline)? {
+                Happening::Response(SessionResponse::Progress(progress)) => {
+                    let held = progress.iter().map(|provider| provider.held).fold(0, u64::saturating_add);
+                    let all = self.session.written().saturating_add(held);
+                    if self.max_bytes.is_some_and(|limit| limited::is_near(limit, all, begun.elapsed())) {
+                        return Ok(None);
+                    }
+                    self.answers.progress.answer(Ok(progress));
+                }
                 Happening::Ready(_) => {
                     if let Some(end) = self.take_commands()? {
                         return Ok(end);
@@ -338,6 +366,13 @@ impl Work {
                 Happening::Timeout => {
                     self.answers.flushes.give_up(Instant::now());
                     self.answers.progress.give_up(Instant::now());
+                    if look.is_some_and(|look| look <= Instant::now()) {
+                        look = Some(Instant::now() + limited::INTERVAL);
+                        if !self.answers.progress.is_full() {
+                            self.session.request(SessionRequest::GetProgress)?;
+                            self.answers.progress.push(None);
+                        }
+                    }
                 }
                 Happening::OutputEnded => {}
             }
@@ -441,56 +476,57 @@ impl Work {
         self.session.take_failure()
     }
 
-    /// Ends a recording that has not begun.
+    /// Ends a recording that has not begun. What a program had recorded before, and handed over, is nowhere
+    /// else.
     fn abandon(self, error: Error) -> Error {
-        incomplete(self.session, self.partial, error)
+        let Self { session, mut destination, .. } = self;
+        if destination.has_events() {
+            return incomplete(session, destination, error);
+        }
+        drop(session);
+        destination.discard();
+        error
     }
 }
 
 /// Reads the rest of the archive, and gives it its name.
 fn finish(
-    mut session: Session<OpenOutput>,
-    providers: Vec<ProviderStats>,
-    partial: Option<PathBuf>,
+    mut session: Session,
+    mut providers: Vec<ProviderStats>,
+    destination: Destination,
 ) -> Result<Report> {
     session.end();
     session.reset_silence();
     while session.has_output() {
         match session.next(Some(Instant::now() + LONGEST_SILENCE)) {
             Ok(Happening::Timeout) if session.silence() >= GRACE => {
-                return Err(incomplete(session, partial, Error::NoAnswer));
+                return Err(incomplete(session, destination, Error::NoAnswer));
             }
             Ok(_) => {}
-            Err(error) => return Err(incomplete(session, partial, error)),
+            Err(error) => return Err(incomplete(session, destination, error)),
         }
     }
     let bytes = session.written();
     match session.finish() {
-        Ok(output) => Ok(Report { providers, path: output.complete()?, bytes }),
-        Err(error) => Err(keep(partial, bytes, error)),
+        Ok(sink) => {
+            let left_out = sink.left_out(&mut providers);
+            complete(destination, providers, bytes - left_out.bytes.min(bytes))
+        }
+        Err(error) => Err(keep(destination, error)),
     }
 }
 
 /// Keeps what has arrived of a recording that has failed.
-fn incomplete(session: Session<OpenOutput>, partial: Option<PathBuf>, error: Error) -> Error {
-    let written = session.written();
+fn incomplete(session: Session, destination: Destination, error: Error) -> Error {
     // Waits until the manager does not write it any more.
     drop(session);
-    keep(partial, written, error)
+    keep(destination, error)
 }
 
-fn keep(partial: Option<PathBuf>, written: u64, error: Error) -> Error {
-    let Some(path) = partial else {
-        return error;
-    };
-    match std::fs::metadata(&path) {
-        Ok(found) if found.len() > 0 || written > 0 => {}
-        Ok(_) => {
-            let _ = std::fs::remove_file(&path);
-            return error;
-        }
-        // It was deleted meanwhile.
-        Err(_) => return error,
+fn keep(destination: Destination, error: Error) -> Error {
+    match destination.keep() {
+        // It may have been deleted meanwhile.
+        Ok(Some(path)) if path.exists() => Error::Incomplete { path, source: Box::new(error) },
+        Ok(_) | Err(_) => error,
     }
-    Error::Incomplete { path, source: Box::new(error) }
 }

@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 use trace_archive::confirm::Confirmer;
+use trace_archive::session_info::{MAX_END_BYTES, is_ended};
 use trace_protocol::controller::{FileCount, SessionRequest, SessionResponse, TraceConfig};
 use zx_sim::{Event, Signals, Socket, WaitSet};
 
@@ -41,11 +42,11 @@ pub enum Happening {
 }
 
 /// A session whose archive is written into a sink as it arrives.
-pub struct Session<S> {
+pub struct Session {
     channel: Option<SessionChannel>,
     output: Option<Socket>,
     arrival: Arrival,
-    sink: S,
+    sink: Sink,
     /// Bytes of the archive that have arrived.
     written: u64,
     confirmer: Confirmer,
@@ -55,6 +56,8 @@ pub struct Session<S> {
     is_confirmer_full: bool,
     /// The manager has written all of the file.
     is_complete: bool,
+    /// The last bytes that have come through the socket.
+    last: Vec<u8>,
     /// How long this process has waited since the manager last showed a sign of life.
     silence: Duration,
     waits: WaitSet,
@@ -66,12 +69,12 @@ pub struct Session<S> {
     lent: Option<Lent>,
 }
 
-impl<S: Sink> Session<S> {
+impl Session {
     /// Sets up a session. A refusal comes as a response.
     ///
     /// # Errors
     /// The manager is gone, the configuration exceeds a limit, or the process is out of descriptors.
-    pub fn begin(connection: &Connection, config: TraceConfig, mut sink: S) -> Result<Self> {
+    pub fn begin(connection: &Connection, config: TraceConfig, sink: Sink) -> Result<Self> {
         // Limits of this process are not the manager's, and that writes only what is named.
         let is_unlimited = getrlimit(Resource::Fsize).current.is_none();
         let lend = sink.lend().filter(|_| is_unlimited && config.file.is_some());
@@ -95,6 +98,7 @@ impl<S: Sink> Session<S> {
             confirmed: 0,
             is_confirmer_full: false,
             is_complete: false,
+            last: Vec::new(),
             silence: Duration::ZERO,
             waits,
             happened: VecDeque::new(),
@@ -252,7 +256,7 @@ impl<S: Sink> Session<S> {
         if let Some(lent) = self.lent.take() {
             lent.end();
         }
-        if matches!(self.arrival, Arrival::Counts(_)) && !self.is_complete {
+        if !self.is_complete && !is_ended(&self.last) {
             self.failure.get_or_insert(Error::ManagerGone);
         }
         self.close_output();
@@ -272,6 +276,7 @@ impl<S: Sink> Session<S> {
         match self.arrival.take_in(chunk) {
             Arrived::Nothing => {}
             Arrived::More => {
+                note_last(&mut self.last, chunk);
                 let taken = self.sink.check(self.written).and_then(|()| self.sink.take(chunk));
                 self.has_taken(taken, length);
             }
@@ -279,6 +284,7 @@ impl<S: Sink> Session<S> {
                 if let Some(lent) = self.lent.take() {
                     lent.end();
                 }
+                note_last(&mut self.last, &bytes);
                 let taken = self.sink.take(&bytes);
                 self.has_taken(taken, bytes.len());
             }
@@ -329,7 +335,7 @@ impl<S: Sink> Session<S> {
     }
 
     /// The sink.
-    pub fn sink(&mut self) -> &mut S {
+    pub fn sink(&mut self) -> &mut Sink {
         &mut self.sink
     }
 
@@ -357,11 +363,17 @@ impl<S: Sink> Session<S> {
     ///
     /// # Errors
     /// The archive is not complete, or could not be written.
-    pub fn finish(mut self) -> Result<S> {
+    pub fn finish(mut self) -> Result<Sink> {
         if let Some(failure) = self.failure {
             return Err(failure);
         }
         self.sink.check(self.written).and_then(|()| self.sink.finish()).map_err(Error::Write)?;
         Ok(self.sink)
     }
+}
+
+/// Keeps the last bytes of an archive, from the beginning of a word on.
+fn note_last(last: &mut Vec<u8>, bytes: &[u8]) {
+    last.extend_from_slice(&bytes[bytes.len().saturating_sub(MAX_END_BYTES)..]);
+    last.drain(..last.len().saturating_sub(MAX_END_BYTES));
 }

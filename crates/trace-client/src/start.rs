@@ -2,7 +2,7 @@
 
 use crate::connection::connect;
 use crate::error::{Error, Result};
-use rustix::fs::{Access, Mode};
+use rustix::fs::Access;
 use std::fs::File;
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -61,8 +61,6 @@ pub(crate) fn start_manager(directory: &Path, tool: &Tool, is_for_all: bool) -> 
     let runtime = open(directory).map_err(failed)?;
     // Another client's manager may be writing it at this moment.
     let log = runtime.append_to_file(LOG)?;
-    // Regardless of the umask, the next one can write to it.
-    let _ = rustix::fs::fchmod(&log, Mode::RUSR | Mode::WUSR);
     let mut manager = start(&tool, directory, &log, is_for_all)?;
     let deadline = Instant::now() + START_WAIT;
     loop {

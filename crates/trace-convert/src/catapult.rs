@@ -48,11 +48,12 @@ pub enum Dialect {
 }
 
 /// The container of Chrome's events.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Container {
     /// `[…]`.
     Array,
     /// `{"traceEvents":[…]}`.
+    #[default]
     Object,
 }
 

@@ -210,9 +210,11 @@ impl RuntimeDir {
     /// It cannot be made.
     pub fn append_to_file(&self, name: &str) -> Result<std::fs::File> {
         let flags = OFlags::CREATE | OFlags::APPEND | OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        rustix::fs::openat(&self.directory, name, flags, Mode::RUSR | Mode::WUSR)
-            .map(std::fs::File::from)
-            .map_err(|source| Error::io(format!("cannot create {}", self.path.join(name).display()), source))
+        let file = rustix::fs::openat(&self.directory, name, flags, PRIVATE).map_err(|source| {
+            Error::io(format!("cannot create {}", self.path.join(name).display()), source)
+        })?;
+        keep_mode(&file, PRIVATE);
+        Ok(file.into())
     }
 
     /// Removes a file in the directory that was opened, even if its path leads to another one now.
@@ -247,8 +249,8 @@ impl RuntimeDir {
     fn locked(&self, name: &str) -> Result<Option<std::fs::File>> {
         let failed = |source| Error::io(format!("cannot use {}", self.path.join(name).display()), source);
         let flags = OFlags::CREATE | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
-        let file =
-            rustix::fs::openat(&self.directory, name, flags, Mode::RUSR | Mode::WUSR).map_err(failed)?;
+        let file = rustix::fs::openat(&self.directory, name, flags, PRIVATE).map_err(failed)?;
+        keep_mode(&file, PRIVATE);
         match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
             Err(rustix::io::Errno::AGAIN) => return Ok(None),
@@ -341,7 +343,18 @@ pub fn finish_dir(unfinished: &Path) -> Result<PathBuf> {
 pub(crate) fn create_no_follow(directory: impl AsFd, name: &Path) -> rustix::io::Result<std::fs::File> {
     let flags = OFlags::CREATE | OFlags::TRUNC | OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let mode = Mode::RUSR | Mode::WUSR | Mode::RGRP | Mode::ROTH;
-    rustix::fs::openat(directory, name, flags, mode).map(std::fs::File::from)
+    let file = rustix::fs::openat(directory, name, flags, mode)?;
+    keep_mode(&file, mode);
+    Ok(file.into())
+}
+
+/// The mode of a file that is its owner's alone.
+pub const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
+
+/// Gives a file that was just opened a mode regardless of the umask, with which its owner could not even open
+/// it again. Another user's stays as it is.
+pub fn keep_mode(file: &impl AsFd, mode: Mode) {
+    let _ = rustix::fs::fchmod(file, mode);
 }
 
 /// Restores bits of a new directory's mode that the umask has cleared: it may not even be readable. What

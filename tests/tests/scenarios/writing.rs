@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use trace_tests::build::copy_program;
 use trace_tests::scene::Scene;
-use trace_tests::{Archive, Requirement, Sandbox, wait_for};
+use trace_tests::{Archive, Requirement, Sandbox, native, wait_for};
 
 const ALICE: u32 = 4_008;
 const MALLORY: u32 = 4_009;
@@ -30,8 +30,16 @@ struct Shell {
 
 impl Shell {
     fn new(sandbox: Sandbox, uid: u32) -> Self {
-        for name in ["trace", "emit"] {
-            copy_program(name, &sandbox.runtime_dir().with_file_name(name));
+        let programs = sandbox.runtime_dir().with_file_name("");
+        for name in ["trace", "emit", "recorder", "local"] {
+            copy_program(name, &programs.join(name));
+        }
+        if Requirement::Compilers.is_met("writing: the library for C") {
+            let source = native::source("recorder.c");
+            let output = programs.join("recorder-c");
+            native::static_client_program("gcc", &[source.to_str().unwrap()], &native::STRICT, &output);
+        } else {
+            copy_program("recorder", &programs.join("recorder-c"));
         }
         Self { sandbox, uid }
     }
@@ -82,8 +90,8 @@ impl Shell {
 const SPEC: &str = r#"{"measure": [
     { "type": "duration", "event_name": "scope", "event_category": "emit" }]}"#;
 
-/// Every command that writes files, and what it writes.
-const WRITERS: [(&str, &[&str]); 8] = [
+/// Every command and library that writes files, and what it writes.
+const WRITERS: [(&str, &[&str]); 12] = [
     ("trace record -o a.fxt -- emit 1 3", &["a.fxt"]),
     ("trace record --categories emit -o a.json.gz -- emit 1 3", &["a.json.gz"]),
     ("trace convert a.fxt b.fxt.zst", &["b.fxt.zst"]),
@@ -99,6 +107,13 @@ const WRITERS: [(&str, &[&str]); 8] = [
         &["s.fxt", "c.fxt"],
     ),
     ("rm -f s.fxt && trace start -o s.fxt && trace stop -o t.json", &["t.json"]),
+    ("test $(recorder trace l.fxt emit 1 3 | tail -1) = 42", &["l.fxt"]),
+    ("test $(recorder trace l.json.gz emit 1 3 | tail -1) = 42", &["l.json.gz"]),
+    ("test $(recorder-c trace l.fxt.zst emit 1 3 | tail -1) = 42", &["l.fxt.zst"]),
+    (
+        "out=$(printf 'start local oneshot 1\\nevents 3\\nfile %s\\n' o.fxt | env local); echo \"$out\" | grep -q '^3 events' || { echo \"$out\" >&2; false; }",
+        &["o.fxt"],
+    ),
 ];
 
 //= docs/recording.md#files
@@ -187,13 +202,16 @@ fn a_file_that_is_replaced_keeps_its_mode() {
 }
 
 /// Commands that write where a path leads.
-const FOLLOWERS: [&str; 8] = [
+const FOLLOWERS: [&str; 11] = [
     "trace record -o PATH -- emit 1 3",
     "trace record --format catapult -o PATH -- emit 1 3",
     "trace convert --to catapult a.fxt PATH",
     "trace convert --to chrome a.fxt PATH",
     "trace convert --to catapult --system-event-output-file PATH a.fxt b.json",
     "trace measure --spec-file spec.json --benchmark-results-file PATH a.fxt",
+    "out=$(recorder trace PATH emit 1 3) || { echo \"$out\" >&2; false; }",
+    "out=$(recorder-c trace PATH emit 1 3) || { echo \"$out\" >&2; false; }",
+    "out=$(printf 'start local oneshot 1\\nevents 3\\nfile %s\\n' PATH | env local); echo \"$out\" | grep -q '^3 events' || { echo \"$out\" >&2; false; }",
     "trace snapshot -o PATH",
     "trace stop -o PATH",
 ];
@@ -282,7 +300,7 @@ fn links_of_the_user_and_of_a_directorys_owner_are_followed() {
             lchown(directory.join(name), Some(*owner), None).unwrap();
         }
         chown(&directory, Some(*owner), None).unwrap();
-        for follower in &FOLLOWERS[..6] {
+        for follower in &FOLLOWERS[..9] {
             for (path, target) in
                 [("link", "target"), ("second", "target"), ("way/../way/other", "other"), ("new", "new")]
             {

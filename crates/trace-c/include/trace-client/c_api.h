@@ -74,7 +74,10 @@ typedef struct trace_client_config {
   bool is_private;
   // The archive says nothing of the machine, its user and the command line of this process.
   bool without_metadata;
-  uint32_t reserved[15];
+  // The recording ends by itself when its archive has so many MiB, and the archive is cut there. No limit if
+  // it is not set.
+  uint32_t max_size_mib;
+  uint32_t reserved[14];
 } trace_client_config_t;
 
 // What a snapshot has. Set all of it to zero first, as a configuration.
@@ -92,7 +95,7 @@ typedef struct trace_client_report {
   uint64_t events;
   // Records that found no room.
   uint64_t dropped;
-  // The size of the archive.
+  // The size of the file; 0 if there was no event, and a file of that name stayed as it was.
   uint64_t bytes;
   // No program has lost anything, or was not recorded.
   bool is_complete;
@@ -134,7 +137,9 @@ const char* trace_client_get_directory(const trace_client_t* client);
 bool trace_client_list_providers(const trace_client_t* client, trace_client_provider_callback_t callback,
                                  void* context, char* error, size_t error_size);
 
-// Begins a recording into a file, which has another name until it is complete. `config` may be NULL.
+// Begins a recording into a file, which has another name until it is complete. Its name ends in `.fxt`, or in
+// nothing; other formats are for a library that was built with the feature `convert`. The owner of the file
+// alone may read it, and links of other users are not followed. `config` may be NULL.
 // Returns when the programs that run record, or have not answered in time; NULL if it fails: because
 // something else is being recorded, for example.
 trace_client_recording_t* trace_client_record(const trace_client_t* client, const trace_client_config_t* config,

@@ -1,14 +1,14 @@
 //! Formats of profilers, which have a stack or a timeline for each thread: their documents need all of a
 //! trace before its first line, so that it is read several times.
 
-use super::encoder::Encoder;
 use super::{Converted, Problem};
 use crate::args::format::{Compression, Target};
 use crate::args::{Convert, Stacks};
-use crate::compressor::Manner;
 use crate::input;
 use std::io::Write;
 use std::path::Path;
+use trace_client::compressor::Manner;
+use trace_client::convert::Encoder;
 use trace_convert::folded::{Roots, convert_slices};
 use trace_convert::{Filter, firefox, seekable, speedscope};
 

@@ -81,7 +81,8 @@ impl Recording {
             return Err(CallError::Expected { argument, expected: "a name that ends in .fxt".to_owned() });
         }
         let file = jail.new_file(&path).map_err(|error| CallError::Output { path: path.clone(), error })?;
-        let mut output = OutputFile::create_in(file.directory, file.path, file.name)?;
+        let mut output = OutputFile::create_in(file.directory, file.path, file.name)
+            .map_err(crate::exit::Failure::from)?;
         let failed = CallError::Record;
         let tool = std::env::current_exe().map_err(failed)?;
         let mut recorder = Command::new(tool);
@@ -188,7 +189,7 @@ impl Recording {
         if output.file().stream_position().is_ok_and(|written| written == 0) {
             return Err(CallError::RecordingEmpty { printed });
         }
-        output.finish()?;
+        output.finish().map_err(crate::exit::Failure::from)?;
         Ok(printed)
     }
 }

@@ -2,16 +2,13 @@
 //= docs/recording.md#how-a-recording-ends
 
 use super::recording::{SAME_INTERRUPT, SILENCE};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{RecvFlags, recv};
-use std::io::{self, Write};
-use std::os::fd::AsFd;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use trace_client::Error;
 use zx_sim::Socket;
 
-/// What a pipe that is ready takes at least, without a wait (`PIPE_BUF`).
-const CHUNK_BYTES: usize = 4096;
 /// How often to look for signals.
 const LOOK: Duration = Duration::from_millis(50);
 /// Signals that are counted.
@@ -31,57 +28,44 @@ pub fn is_no_reader(error: &Error) -> bool {
 pub struct Patience {
     signals: Socket,
     /// The user has asked to stop before.
-    asked: Option<Instant>,
+    asked: Mutex<Option<Instant>>,
 }
 
 impl Patience {
     /// `signals` has a byte for each signal that was not handled yet.
     pub fn new(signals: Socket) -> Self {
-        Self { signals, asked: None }
+        Self { signals, asked: Mutex::default() }
     }
 
     /// A signal is handled.
-    pub fn note_signal(&mut self, now: Instant) {
-        self.asked.get_or_insert(now);
-    }
-
-    /// Writes all of something, as fast as its reader takes it.
-    pub fn write_all(&self, out: &mut (impl Write + AsFd), bytes: &[u8]) -> io::Result<()> {
-        for chunk in bytes.chunks(CHUNK_BYTES) {
-            self.wait_until(|wait| {
-                let wait = Timespec::try_from(wait).map_err(io::Error::other)?;
-                let is_ready = match poll(&mut [PollFd::new(&*out, PollFlags::OUT)], Some(&wait)) {
-                    Ok(count) => count > 0,
-                    Err(rustix::io::Errno::INTR) => false,
-                    Err(error) => return Err(error.into()),
-                };
-                // A connection is ready when a large part of what it holds was read.
-                Ok((is_ready, 0_u64.wrapping_sub(zx_sim::unread(out))))
-            })?;
-            out.write_all(chunk)?;
-        }
-        Ok(())
-    }
-
-    /// Waits until something is true: it is called again and again with the longest time that it may take.
-    /// It also says how many bytes the reader has taken so far.
-    pub fn wait_until(&self, mut is_true: impl FnMut(Duration) -> io::Result<(bool, u64)>) -> io::Result<()> {
-        let mut wait = Wait { seen: 0, last: self.asked, taken: None };
-        loop {
-            let (is_true, taken) = is_true(LOOK)?;
-            if is_true {
-                return Ok(());
-            }
-            if wait.is_over(Instant::now(), self.signals(), taken) {
-                return Err(io::Error::other(NoReader));
-            }
-        }
+    pub fn note_signal(&self, now: Instant) {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(now);
     }
 
     /// Signals that were not handled yet.
     fn signals(&self) -> usize {
         let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
         recv(&self.signals, &mut [0; MAX_SIGNALS], flags).map_or(0, |(count, _)| count)
+    }
+}
+
+/// Shared with the sink.
+pub struct Shared(pub Arc<Patience>);
+
+impl trace_client::sink::Patience for Shared {
+    fn wait_until(&self, is_true: &mut dyn FnMut(Duration) -> io::Result<(bool, u64)>) -> io::Result<()> {
+        let Self(patience) = self;
+        let last = *patience.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut wait = Wait { seen: 0, last, taken: None };
+        loop {
+            let (is_true, taken) = is_true(LOOK)?;
+            if is_true {
+                return Ok(());
+            }
+            if wait.is_over(Instant::now(), patience.signals(), taken) {
+                return Err(io::Error::other(NoReader));
+            }
+        }
     }
 }
 

@@ -1,9 +1,7 @@
 //! A running recording: everything that can happen during it, one event at a time. Its session takes the
 //! archive; what is here are signals, the command, and limits.
 
-use super::destination::Sink;
-use super::limited::{LeftOut, Limited};
-use super::patience::Patience;
+use super::patience::{Patience, Shared};
 use crate::command::RecordedCommand;
 use crate::connection::{Connection, system};
 use crate::exit::Failure;
@@ -11,13 +9,14 @@ use crate::signals;
 use crate::verify::Expected;
 use signal_hook::consts::{SIGHUP, SIGTERM};
 use std::collections::VecDeque;
-use std::io::{self, Write};
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::io;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use trace_client::lending::Lending;
+use trace_client::limited::LeftOut;
 use trace_client::session::{Happening as SessionHappening, LONGEST_SILENCE, Session};
+use trace_client::sink::Sink;
 use trace_format::shown::Shown;
 use trace_protocol::controller::{ProviderStats, SessionRequest, SessionResponse, TraceConfig, Untraced};
 use zx_sim::{Error, ProcessFd, Socket};
@@ -32,84 +31,6 @@ pub const SAME_INTERRUPT: Duration = Duration::from_millis(100);
 pub const SILENCE: Duration = Duration::from_secs(3);
 /// How often the manager is asked to respond then.
 pub const ASK_INTERVAL: Duration = LONGEST_SILENCE;
-
-/// The sink of an archive, which may have a limit.
-struct LimitedSink<'a> {
-    sink: Sink<'a>,
-    limited: Option<Limited>,
-    /// Bytes without what was dropped, if there is a limit.
-    in_sink: u64,
-    patience: Patience,
-}
-
-impl LimitedSink<'_> {
-    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
-        if !self.sink.has_reader() {
-            return self.sink.write_all(bytes);
-        }
-        match &mut self.sink {
-            Sink::Stdout(stdout) => self.patience.write_all(stdout, bytes),
-            Sink::Connection(connection) => self.patience.write_all(*connection, bytes),
-            Sink::Compressed(sink, compressor, chunk) => {
-                chunk.extend_from_slice(bytes);
-                self.patience.wait_until(|wait| {
-                    Ok((
-                        compressor.push_within(wait, chunk)?,
-                        compressor.written().wrapping_sub(sink.unread()),
-                    ))
-                })
-            }
-            Sink::File(..) => self.sink.write_all(bytes),
-        }
-    }
-}
-
-impl trace_client::sink::Sink for LimitedSink<'_> {
-    fn take(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let Some(limited) = &mut self.limited else {
-            return self.write_all(bytes);
-        };
-        let bytes = limited.take(bytes);
-        self.in_sink += bytes.len() as u64;
-        self.write_all(&bytes)
-    }
-
-    fn lend(&mut self) -> Option<(BorrowedFd<'_>, Lending)> {
-        // What is limited is counted here.
-        if self.limited.is_some() { None } else { self.sink.lend() }
-    }
-
-    fn check(&mut self, written: u64) -> io::Result<()> {
-        self.sink.check(if self.limited.is_some() { self.in_sink } else { written })
-    }
-
-    fn unread(&self) -> u64 {
-        self.sink.unread()
-    }
-
-    fn is_closed(&self) -> bool {
-        self.sink.is_closed()
-    }
-
-    fn take_news(&self) -> io::Result<()> {
-        self.sink.take_news()
-    }
-
-    fn finish(&mut self) -> io::Result<()> {
-        if let Some(limited) = &mut self.limited {
-            let accounts = limited.accounts();
-            self.write_all(&accounts)?;
-        }
-        if self.sink.has_reader()
-            && let Sink::Compressed(sink, compressor, _) = &mut self.sink
-        {
-            self.patience.wait_until(|wait| {
-                Ok((compressor.end_within(wait), compressor.written().wrapping_sub(sink.unread())))
-            })?;
-        }
-        self.sink.finish()
-    }
-}
 
 /// An event of a recording.
 #[derive(Debug)]
@@ -133,8 +54,9 @@ pub enum Happening {
 }
 
 /// A session whose archive is written into a file as it arrives.
-pub struct Recording<'a> {
-    session: Session<LimitedSink<'a>>,
+pub struct Recording {
+    session: Session,
+    patience: Arc<Patience>,
     /// The requested categories, compared with those of programs.
     expected: Expected,
     /// That was done since the command was started.
@@ -152,13 +74,12 @@ pub struct Recording<'a> {
     happened: VecDeque<Happening>,
 }
 
-impl<'a> Recording<'a> {
+impl Recording {
     /// Sets up a session. From here on signals are reported as events.
     pub fn begin(
         connection: &Connection,
         config: TraceConfig,
-        sink: Sink<'a>,
-        max_bytes: Option<u64>,
+        mut sink: Sink,
         expected: Expected,
     ) -> Result<Self, Failure> {
         let failed = |error: Error| system(&error);
@@ -174,17 +95,18 @@ impl<'a> Recording<'a> {
             signal_hook::low_level::pipe::register(signal, writer).map_err(signal_failed)?;
         }
         let news = Socket::pair().map_err(failed)?;
-        let patience = Patience::new(signals.duplicate().map_err(failed)?);
-        let sink = LimitedSink { sink, limited: max_bytes.map(Limited::new), in_sink: 0, patience };
+        let patience = Arc::new(Patience::new(signals.duplicate().map_err(failed)?));
+        sink.set_patience(Box::new(Shared(patience.clone())));
         let mut session = Session::begin(connection, config, sink)?;
         session.watch(&signals, KEY_SIGNAL)?;
         session.watch(&news.0, KEY_NEWS)?;
-        let compressed = session.sink().sink.news().map(Socket::duplicate).transpose().map_err(failed)?;
+        let compressed = session.sink().news().map(Socket::duplicate).transpose().map_err(failed)?;
         if let Some(compressed) = compressed {
             session.watch(&compressed, KEY_COMPRESSED)?;
         }
         Ok(Self {
             session,
+            patience,
             expected,
             was_compared: false,
             unanswered: 0,
@@ -287,7 +209,7 @@ impl<'a> Recording<'a> {
             let now = Instant::now();
             // `timeout` signals the process, and right after that its group.
             let is_same = self.interrupted.is_some_and(|before| now < before + SAME_INTERRUPT);
-            self.session.sink().patience.note_signal(now);
+            self.patience.note_signal(now);
             if self.interrupted.replace(now).is_none() {
                 // Until now the manager had nothing to answer, so its silence means nothing.
                 self.session.reset_silence();
@@ -317,11 +239,6 @@ impl<'a> Recording<'a> {
     /// The requested categories, and those that programs know.
     pub fn take_expected(&mut self) -> Expected {
         std::mem::take(&mut self.expected)
-    }
-
-    /// From here on the written data is kept, even if something fails.
-    pub fn keep(&mut self) {
-        self.session.sink().sink.keep();
     }
 
     /// Why nothing more comes, after [`Happening::ManagerGone`].
@@ -358,12 +275,6 @@ impl<'a> Recording<'a> {
                 self.session.reset_silence();
             }
         }
-        match self.session.finish()?.limited {
-            None => Ok(LeftOut::default()),
-            Some(limited) => {
-                limited.correct(stats);
-                Ok(limited.left_out())
-            }
-        }
+        Ok(self.session.finish()?.left_out(stats))
     }
 }

@@ -72,7 +72,7 @@ impl Trigger {
 }
 
 impl Triggers {
-    pub fn new(options: &Options, recording: &Recording<'_>) -> Result<Self, Failure> {
+    pub fn new(options: &Options, recording: &Recording) -> Result<Self, Failure> {
         let output_file = options.output_file.clone().unwrap_or_else(|| PathBuf::from("trace.fxt"));
         let (wanted, orders) = sync_channel(MAX_WAITING);
         let (say, done) = channel();
@@ -218,7 +218,7 @@ impl Triggers {
 
 impl Watched {
     /// A signal's handler is set, and tells the recording.
-    fn begin(trigger: &Trigger, recording: &Recording<'_>) -> Result<Self, Failure> {
+    fn begin(trigger: &Trigger, recording: &Recording) -> Result<Self, Failure> {
         let has_come = Arc::new(AtomicBool::new(false));
         if let Condition::Signal(signal) = trigger.condition {
             let signal = match signal {
@@ -313,7 +313,7 @@ impl Worker {
         // A connection of its own: this recording's channel has its own requests.
         let mut connection = connection::open()?;
         connection.snapshot(self.program.as_deref(), output.file())?;
-        output.finish()
+        Ok(output.finish()?)
     }
 }
 

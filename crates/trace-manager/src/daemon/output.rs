@@ -143,8 +143,9 @@ impl Output {
 
     /// Queues the end of the archive; nothing comes after.
     pub fn end(&mut self) {
-        if self.has_metadata {
-            session_info::end(&mut self.queue);
+        match self.has_metadata {
+            true => session_info::end(&mut self.queue),
+            false => session_info::end_silently(&mut self.queue),
         }
         self.is_ended = true;
         self.begin_to_end();

@@ -27,11 +27,11 @@ use crate::linux::startup::directory::{BUFFER, KEPT};
 use crate::linux::startup::{self, Directory, Left, Options, Purpose};
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, Write};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
+use trace_archive::output::OutputFile;
 use trace_archive::own;
 use trace_engine::engine;
 use trace_format::shown::Shown;
@@ -279,28 +279,18 @@ fn write(directory: &Path, file: &str, is_quiet: bool, out: &mut impl Write) -> 
 }
 
 /// Has a file written beside its place, and then puts it there.
+//= docs/recording.md#files
 fn replace(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<Limited<'_>>) -> io::Result<Summary>,
 ) -> io::Result<Summary> {
-    // A link is followed, and nothing but a file is replaced.
-    let place = std::fs::canonicalize(path);
-    if place.is_err() && path.is_symlink() {
-        return Err(io::Error::other("it is a link that leads nowhere"));
-    }
-    let path = &place.unwrap_or_else(|_| path.to_owned());
-    if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
-        return Err(io::Error::other("it is not a regular file"));
-    }
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    // As any file of the program's, rather than one that is its user's alone.
-    let mode = std::fs::Permissions::from_mode(0o666);
-    let file = tempfile::Builder::new().prefix(".trace-").permissions(mode).tempfile_in(directory)?;
-    let mut writer = BufWriter::with_capacity(CHUNK_BYTES, Limited::new(file.as_file()));
+    // Its path is known to the caller.
+    let mut output = OutputFile::create(path).map_err(|error| error.source)?;
+    let mut writer = BufWriter::with_capacity(CHUNK_BYTES, Limited::new(output.file()));
     let summary = write(&mut writer)?;
     writer.flush()?;
     drop(writer);
-    file.persist(path)?;
+    output.finish().map_err(|error| error.source)?;
     Ok(summary)
 }
 
@@ -367,6 +357,7 @@ impl<D: FnMut(&[u8], bool)> Write for Chunks<D> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn only_files_are_replaced_and_links_are_followed() {
@@ -385,16 +376,19 @@ mod tests {
         for (link, target) in [("to file", "file"), ("to fifo", "fifo")] {
             std::os::unix::fs::symlink(path(target), path(link)).unwrap();
         }
-        for name in ["fifo", "to fifo", "."] {
+        for name in ["fifo", "to fifo"] {
             assert_eq!(write(&path(name)).unwrap_err(), "it is not a regular file", "{name}");
         }
+        assert_eq!(write(&path(".")).unwrap_err(), "it is a directory");
         std::os::unix::fs::symlink(path("missing"), path("to nothing")).unwrap();
-        assert_eq!(write(&path("to nothing")).unwrap_err(), "it is a link that leads nowhere");
-        assert!(path("to nothing").is_symlink());
-        write(&path("to file")).unwrap();
-        write(&path("new")).unwrap();
-        assert!(path("to file").is_symlink());
-        assert_eq!(["file", "new"].map(|name| std::fs::read(path(name)).unwrap()), [b"new", b"new"]);
+        for name in ["to nothing", "to file", "new"] {
+            write(&path(name)).unwrap();
+        }
+        assert!(path("to file").is_symlink() && path("to nothing").is_symlink());
+        for name in ["file", "new", "missing"] {
+            assert_eq!(std::fs::read(path(name)).unwrap(), b"new", "{name}");
+        }
+        assert_eq!(path("new").metadata().unwrap().permissions().mode() & 0o7777, 0o600);
     }
 
     #[test]

@@ -16,6 +16,7 @@ use trace_protocol::registry::{
 };
 use trace_protocol::{Message, Txid, VersionRange};
 use zx_sim::environment::variable;
+use zx_sim::runtime_dir::{PRIVATE, keep_mode};
 use zx_sim::{Channel, Error, Handle, RuntimeDir, debuglog, ticks};
 
 /// The manager's line to this provider.
@@ -110,7 +111,8 @@ pub(crate) fn leave_note(name: &str) {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW;
     let flags = flags | OFlags::NONBLOCK | OFlags::CLOEXEC;
     for directory in directories().iter().filter(|directory| is_announced(directory)) {
-        if let Ok(file) = rustix::fs::open(directory.join(&note), flags, Mode::RUSR | Mode::WUSR) {
+        if let Ok(file) = rustix::fs::open(directory.join(&note), flags, PRIVATE) {
+            keep_mode(&file, PRIVATE);
             let _ = rustix::io::write(&file, name.as_bytes());
             return;
         }

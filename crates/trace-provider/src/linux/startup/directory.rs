@@ -7,13 +7,14 @@ use crate::linux::unrecorded::Unrecorded;
 use std::fmt::Write as _;
 use std::fs::OpenOptions;
 use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 use trace_engine::{BufferMode, engine};
 use trace_format::buffer::Layout;
 use trace_format::scopes::{self, SCOPES_BYTES};
-use zx_sim::runtime_dir::finish_dir;
+use zx_sim::runtime_dir::{PRIVATE, finish_dir, keep_mode};
 use zx_sim::ticks::{self, Clock};
 use zx_sim::{Backing, Mark, RuntimeDir, Vmo, pid_namespace};
 
@@ -80,7 +81,11 @@ impl Directory {
             }
         };
         let manifest = self.path.join(MANIFEST);
-        let written = std::fs::write(&manifest, self.manifest(name, mode, bytes));
+        let create = OpenOptions::new().write(true).create_new(true).mode(PRIVATE.bits()).open(&manifest);
+        let written = create.and_then(|mut file| {
+            keep_mode(&file, PRIVATE);
+            file.write_all(self.manifest(name, mode, bytes).as_bytes())
+        });
         written.map_err(|error| Unrecorded::File { path: manifest, error })?;
         Ok(vmo)
     }

@@ -1,7 +1,7 @@
 //! Compression of output.
 
-use crate::args::format::Compression;
 use crate::compressor::{Compressor, Manner, Place};
+use crate::format::Compression;
 use crossbeam_channel::{Receiver, unbounded};
 use std::io::{self, Write};
 
@@ -9,14 +9,16 @@ use std::io::{self, Write};
 const CHUNK_BYTES: usize = 256 << 10;
 
 /// Writes through a compressor, or none.
-pub enum Encoder<'a> {
+pub struct Encoder<'a>(Kind<'a>);
+
+enum Kind<'a> {
     Plain(&'a mut dyn Write),
     Gzip(flate2::write::GzEncoder<&'a mut dyn Write>),
     Zstd(Zstd<'a>),
 }
 
 /// Has a second thread compress.
-pub struct Zstd<'a> {
+struct Zstd<'a> {
     compressor: Compressor,
     chunk: Vec<u8>,
     compressed: Receiver<Vec<u8>>,
@@ -44,31 +46,39 @@ impl<'a> Zstd<'a> {
 }
 
 impl<'a> Encoder<'a> {
+    /// Begins to write into an output.
+    ///
+    /// # Errors
+    /// The process is out of threads or descriptors.
     pub fn new(compression: Compression, manner: Manner, output: &'a mut dyn Write) -> io::Result<Self> {
-        Ok(match compression {
-            Compression::None => Self::Plain(output),
+        Ok(Self(match compression {
+            Compression::None => Kind::Plain(output),
             Compression::Gzip => {
-                Self::Gzip(flate2::write::GzEncoder::new(output, flate2::Compression::default()))
+                Kind::Gzip(flate2::write::GzEncoder::new(output, flate2::Compression::default()))
             }
-            Compression::Zstd => Self::Zstd(Zstd::new(manner, output)?),
-        })
+            Compression::Zstd => Kind::Zstd(Zstd::new(manner, output)?),
+        }))
     }
 
+    /// Ends what is compressed.
+    ///
+    /// # Errors
+    /// The output's.
     pub fn finish(self) -> io::Result<()> {
-        match self {
-            Self::Plain(output) => output.flush(),
-            Self::Gzip(encoder) => encoder.finish()?.flush(),
-            Self::Zstd(encoder) => encoder.finish(),
+        match self.0 {
+            Kind::Plain(output) => output.flush(),
+            Kind::Gzip(encoder) => encoder.finish()?.flush(),
+            Kind::Zstd(encoder) => encoder.finish(),
         }
     }
 }
 
 impl Write for Encoder<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Self::Plain(output) => output.write(bytes),
-            Self::Gzip(encoder) => encoder.write(bytes),
-            Self::Zstd(encoder) => {
+        match &mut self.0 {
+            Kind::Plain(output) => output.write(bytes),
+            Kind::Gzip(encoder) => encoder.write(bytes),
+            Kind::Zstd(encoder) => {
                 // What is too long for a chunk comes again.
                 let part = bytes.len().min(CHUNK_BYTES - encoder.chunk.len());
                 encoder.chunk.extend_from_slice(&bytes[..part]);
@@ -81,11 +91,11 @@ impl Write for Encoder<'_> {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        match self {
-            Self::Plain(output) => output.flush(),
-            Self::Gzip(encoder) => encoder.flush(),
+        match &mut self.0 {
+            Kind::Plain(output) => output.flush(),
+            Kind::Gzip(encoder) => encoder.flush(),
             // Only the end of the output is waited for.
-            Self::Zstd(encoder) => encoder.output.flush(),
+            Kind::Zstd(encoder) => encoder.output.flush(),
         }
     }
 }

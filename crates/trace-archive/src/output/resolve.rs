@@ -5,9 +5,7 @@
 //! put links, and would choose what is written. The kernel has the same rule, but for such directories only,
 //! and only while `fs.protected_symlinks` is set.
 
-use super::Directory;
-use crate::caller;
-use crate::exit::Failure;
+use super::{Directory, OutputError, caller, cannot_write};
 use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat, readlinkat};
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -174,13 +172,20 @@ impl ResolvedPath {
         self.directory.path.join(&self.name)
     }
 
-    /// Why a file cannot be made here.
-    pub fn cannot_create(&self, why: &io::Error) -> Failure {
+    /// A file cannot be made here.
+    pub fn cannot_create(&self, source: io::Error) -> OutputError {
         let directory = shown(&self.directory.path).display();
         let as_whom = caller::about_files(self.directory.is_linked)
-            .filter(|_| why.kind() == io::ErrorKind::PermissionDenied);
-        let why = as_whom.map_or_else(|| why.to_string(), |as_whom| format!("{why}; {as_whom}"));
-        super::cannot_write(&self.path(), format!("directory {directory}: {why}"))
+            .filter(|_| source.kind() == io::ErrorKind::PermissionDenied);
+        let why = as_whom.map_or_else(|| source.to_string(), |as_whom| format!("{source}; {as_whom}"));
+        cannot_write(&self.path(), io::Error::new(source.kind(), format!("directory {directory}: {why}")))
+    }
+}
+
+impl ResolveError {
+    /// Why a file at a path cannot be written.
+    pub fn of(self, path: &Path) -> OutputError {
+        cannot_write(path, io::Error::other(self))
     }
 }
 

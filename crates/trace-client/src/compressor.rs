@@ -6,7 +6,7 @@
 
 mod records;
 
-use crate::stdio::Stdout;
+use crate::pipe::Pipe;
 use crossbeam_channel::{
     Receiver, RecvTimeoutError, SendTimeoutError, Sender, TryRecvError, bounded, unbounded,
 };
@@ -14,7 +14,6 @@ use records::WholeRecords;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Write};
-use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
@@ -41,10 +40,8 @@ const MAX_POINTS: usize = 1024;
 pub enum Place {
     /// A file, and how many bytes of it are written.
     File(File, u64),
-    /// Standard output.
-    Stdout(Stdout),
-    /// A connection.
-    Connection(TcpStream),
+    /// Standard output, or a connection.
+    Pipe(Pipe),
     /// The thread that hands over what is to be compressed.
     Back(Sender<Vec<u8>>),
 }
@@ -59,8 +56,7 @@ impl Place {
                 *written += count as u64;
                 Ok(count)
             }
-            Self::Stdout(stdout) => stdout.write(piece),
-            Self::Connection(connection) => connection.write(piece),
+            Self::Pipe(pipe) => pipe.write(piece),
             Self::Back(sender) => {
                 let sent = sender.send(bytes.to_vec());
                 sent.map(|()| bytes.len()).map_err(|_| io::ErrorKind::BrokenPipe.into())

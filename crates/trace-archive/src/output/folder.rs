@@ -2,8 +2,7 @@
 
 use super::resolve::{Found, ResolveError, ResolvedPath};
 use super::unfinished::Unfinished;
-use super::{Directory, TemporaryFile};
-use crate::caller;
+use super::{Directory, TemporaryFile, caller};
 use rustix::fs::{AtFlags, Mode, OFlags, chmodat, mkdirat, openat};
 use std::cell::RefCell;
 use std::ffi::OsString;

@@ -2,6 +2,8 @@
 //! is missing.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
+use trace_archive::session_info::is_end;
 use trace_format::blob::Blob;
 use trace_format::event::Event;
 use trace_format::loss::{LEDGER_BLOB_NAME, LOSS_BLOB_NAME, LossCode, LossRecord};
@@ -21,9 +23,24 @@ const MAX_ACCOUNT_BYTES: u64 = 16 << 10;
 
 const MANAGER_SECTION: Metadata<'_> = Metadata::ProviderSection { id: MANAGER };
 
+/// How often the size of a limited recording is looked at.
+pub const INTERVAL: Duration = Duration::from_millis(20);
+/// How long programs go on recording when the archive has reached its limit: the size is seen at the next
+/// look, and stopping takes its time.
+const STOP_SPAN: Duration = Duration::from_millis(60);
+
+/// Whether an archive is as large as it may be when its programs have stopped: what they record until then,
+/// at the pace so far, needs room too, but no more than a quarter of it.
+#[must_use]
+pub fn is_near(limit: u64, bytes: u64, elapsed: Duration) -> bool {
+    let pace = u128::from(bytes) * STOP_SPAN.as_nanos() / elapsed.as_nanos().max(1);
+    let reserve = u64::try_from(pace).unwrap_or(u64::MAX).min(limit / 4);
+    bytes.saturating_add(reserve) >= room(limit)
+}
+
 /// Passes as many whole records as fit into an archive of a limited size, and counts the rest.
 #[derive(Debug)]
-pub struct Limited {
+pub(crate) struct Limited {
     limit: u64,
     /// Bytes that were passed on.
     written: u64,
@@ -81,7 +98,7 @@ impl Sink for Bytes<'_> {
 }
 
 /// Bytes of an archive of a limited size beside the loss records.
-pub fn room(limit: u64) -> u64 {
+fn room(limit: u64) -> u64 {
     limit - MAX_ACCOUNT_BYTES.min(limit / 8)
 }
 
@@ -286,14 +303,6 @@ impl Limited {
             stats.losses.push(Lost { reason: LossCode::LEFT_OUT.0, records: missing.records });
         }
     }
-}
-
-/// Whether a record is the last one of a recording.
-fn is_end(record: &[u8]) -> bool {
-    let of = |event: &Event<'_>| {
-        event.category == StringRef::inline("trace") && event.name == StringRef::inline("recording_end")
-    };
-    matches!(Record::decode(record), Ok(Record::Event(event)) if of(&event))
 }
 
 fn is_named(blob: &Blob<'_>, name: &str) -> bool {

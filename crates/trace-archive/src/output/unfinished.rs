@@ -1,24 +1,39 @@
-//! Files and directories that are removed when a signal ends the program before they are complete.
+//! Files and directories that are removed if they do not become complete. A command that has called [`watch`]
+//! can remove all of them at once, when a signal ends it; a library in another program takes no lock for
+//! them.
 
-use crate::exit::Failure;
-use crate::signals;
-use crate::stdio::{self, say};
+use crate::confirm::name_of;
 use rustix::fs::{AtFlags, RenameFlags, Stat, fstat, renameat, renameat_with, statat, unlinkat};
 use rustix::io::Errno;
-use signal_hook::iterator::{Handle, Signals};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
-use trace_archive::confirm::name_of;
 
 /// In the order in which they were made: a directory before its contents.
 static ALL: Mutex<Vec<Arc<Entry>>> = Mutex::new(Vec::new());
 
-fn all() -> MutexGuard<'static, Vec<Arc<Entry>>> {
-    ALL.lock().unwrap_or_else(PoisonError::into_inner)
+static IS_WATCHED: AtomicBool = AtomicBool::new(false);
+
+/// All that is unfinished, if that is watched. Nothing is made, renamed or removed while this is locked.
+fn all() -> Option<MutexGuard<'static, Vec<Arc<Entry>>>> {
+    let lock = || ALL.lock().unwrap_or_else(PoisonError::into_inner);
+    IS_WATCHED.load(Ordering::Relaxed).then(lock)
+}
+
+/// From now on it is known what is unfinished.
+pub fn watch() {
+    IS_WATCHED.store(true, Ordering::Relaxed);
+}
+
+/// Removes all that is unfinished, before this process ends: nothing is created from here on.
+pub fn remove_all() {
+    if let Some(mut all) = all() {
+        all.drain(..).rev().for_each(|entry| entry.remove());
+        std::mem::forget(all);
+    }
 }
 
 #[derive(Debug)]
@@ -70,7 +85,7 @@ impl Unfinished {
         let mut all = all();
         let made = make()?;
         let entry = Arc::new(Entry { directory: directory.clone(), name, flags });
-        all.push(entry.clone());
+        all.iter_mut().for_each(|all| all.push(entry.clone()));
         Ok((Self { entry: Some(entry), is_kept: false }, made))
     }
 
@@ -129,7 +144,7 @@ impl Unfinished {
     /// Sets whether it stays if it is dropped, or a signal ends the program.
     pub fn keep_on_drop(&mut self, is_kept: bool) {
         let mut all = all();
-        if let Some(entry) = &self.entry {
+        if let (Some(entry), Some(all)) = (&self.entry, &mut all) {
             all.retain(|other| !Arc::ptr_eq(other, entry));
             if !is_kept {
                 all.push(entry.clone());
@@ -138,9 +153,9 @@ impl Unfinished {
         self.is_kept = is_kept;
     }
 
-    fn take_from(&mut self, all: &mut Vec<Arc<Entry>>) -> Option<Arc<Entry>> {
+    fn take_from(&mut self, all: &mut Option<MutexGuard<'_, Vec<Arc<Entry>>>>) -> Option<Arc<Entry>> {
         let own = self.entry.take()?;
-        all.retain(|entry| !Arc::ptr_eq(entry, &own));
+        all.iter_mut().for_each(|all| all.retain(|entry| !Arc::ptr_eq(entry, &own)));
         Some(own)
     }
 }
@@ -151,68 +166,5 @@ impl Drop for Unfinished {
             let own = self.take_from(&mut all());
             own.iter().for_each(|entry| entry.remove());
         }
-    }
-}
-
-/// While it exists, Ctrl-C and similar signals end the program as usual, and leave nothing unfinished behind.
-/// It exists until it is closed.
-#[derive(Debug)]
-#[must_use]
-pub struct Removing {
-    handle: Handle,
-    waiting: JoinHandle<()>,
-}
-
-impl Removing {
-    /// From here on other code handles signals, and has begun to do so already. One that has come before is
-    /// handled now.
-    pub fn close(self) {
-        self.handle.close();
-        let _ = self.waiting.join();
-    }
-}
-
-/// The next signal, or one that had come when the handle was closed.
-fn next(signals: &mut Signals) -> Option<i32> {
-    signals.forever().next().or_else(|| signals.pending().next())
-}
-
-/// Starts removing unfinished files on signals.
-pub fn remove_on_signal() -> Result<Removing, Failure> {
-    remove_on_signal_saying(None)
-}
-
-/// The same, and prints a message then.
-pub fn remove_on_signal_saying(words: Option<String>) -> Result<Removing, Failure> {
-    let failed = |error: io::Error| Failure::new(format!("cannot wait for signals: {error}"));
-    let mut signals = Signals::new(signals::ending()).map_err(failed)?;
-    let handle = signals.handle();
-    let thread = std::thread::Builder::new().name("trace-signals".to_owned());
-    let waiting = thread.spawn(move || {
-        let Some(signal) = next(&mut signals) else { return };
-        words.iter().for_each(|words| say!("trace: {words}"));
-        // Nothing is created any more from here on.
-        let mut all = all();
-        all.drain(..).rev().for_each(|entry| entry.remove());
-        // Messages wait for a thread of their own, which would end with the program.
-        stdio::finish();
-        let _ = signal_hook::low_level::emulate_default_handler(signal);
-    });
-    waiting.map(|waiting| Removing { handle, waiting }).map_err(failed)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use signal_hook::consts::SIGUSR1;
-
-    #[test]
-    fn a_signal_before_the_end_of_waiting_is_not_lost() {
-        let mut signals = Signals::new([SIGUSR1]).unwrap();
-        signal_hook::low_level::raise(SIGUSR1).unwrap();
-        // The waiting thread has not had its turn meanwhile.
-        signals.handle().close();
-        assert_eq!(next(&mut signals), Some(SIGUSR1));
-        assert_eq!(next(&mut signals), None);
     }
 }
