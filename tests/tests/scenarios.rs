@@ -25,6 +25,7 @@ mod scenarios {
     mod cut_off;
     mod descriptors;
     mod doctoring;
+    mod doors;
     mod dying;
     mod ends;
     mod exact;

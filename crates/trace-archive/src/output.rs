@@ -21,7 +21,7 @@ use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, fchmod, fchown, openat, s
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -30,6 +30,7 @@ use std::sync::Arc;
 use trace_protocol::controller::ArchiveFile;
 use trace_protocol::limits::MAX_PATH_BYTES;
 use unfinished::Unfinished;
+use zx_sim::file_size_limit;
 
 /// The mode of a new file.
 const NEW_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
@@ -307,6 +308,47 @@ impl OutputFile {
             }
         }
         Err(cannot_write(io::ErrorKind::AlreadyExists.into()))
+    }
+}
+
+/// A file that does not grow beyond what this process may write (`ulimit -f`): the kernel would end a program
+/// that tries to (SIGXFSZ). What is written goes to its end.
+#[derive(Debug)]
+pub struct Bounded<F> {
+    file: F,
+    written: u64,
+}
+
+impl<F: Write> Bounded<F> {
+    /// An empty file.
+    pub fn new(file: F) -> Self {
+        Self { file, written: 0 }
+    }
+
+    /// The file.
+    pub fn file(&self) -> &F {
+        &self.file
+    }
+
+    /// Bytes that were written.
+    pub fn written(&self) -> u64 {
+        self.written
+    }
+}
+
+impl<F: Write> Write for Bounded<F> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let room = usize::try_from(file_size_limit().saturating_sub(self.written)).unwrap_or(usize::MAX);
+        if room == 0 && !bytes.is_empty() {
+            return Err(rustix::io::Errno::FBIG.into());
+        }
+        let count = self.file.write(&bytes[..bytes.len().min(room)])?;
+        self.written += count as u64;
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
     }
 }
 

@@ -19,6 +19,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use trace_archive::confirm::check_file;
+use trace_archive::output::Bounded;
 use trace_convert::seekable::Writer;
 use zx_sim::Socket;
 
@@ -38,8 +39,8 @@ const MAX_POINTS: usize = 1024;
 /// What the thread writes into.
 #[derive(Debug)]
 pub enum Place {
-    /// A file, and how many bytes of it are written.
-    File(File, u64),
+    /// A file.
+    File(Bounded<File>),
     /// Standard output, or a connection.
     Pipe(Pipe),
     /// The thread that hands over what is to be compressed.
@@ -50,11 +51,9 @@ impl Place {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let piece = &bytes[..bytes.len().min(PIECE_BYTES)];
         match self {
-            Self::File(file, written) => {
-                check_file(file, *written)?;
-                let count = file.write(bytes)?;
-                *written += count as u64;
-                Ok(count)
+            Self::File(file) => {
+                check_file(file.file(), file.written())?;
+                file.write(bytes)
             }
             Self::Pipe(pipe) => pipe.write(piece),
             Self::Back(sender) => {
@@ -162,7 +161,7 @@ impl Compressor {
         let (emptied, reusable) = unbounded();
         let (ours, theirs) = Socket::pair().map_err(io::Error::other)?;
         let shared = Arc::new(Shared::default());
-        let is_file = matches!(place, Place::File(..));
+        let is_file = matches!(place, Place::File(_));
         let mut thread = Thread {
             writer: Writer::new(Counted(place, shared.clone()), manner.level)?,
             records: manner.has_records.then(WholeRecords::default),
@@ -370,7 +369,8 @@ impl Thread {
     /// Has a file end where it can be read to.
     fn cut(&mut self) {
         let readable = self.noted.0;
-        if let Counted(Place::File(file, _), _) = self.writer.output()
+        if let Counted(Place::File(file), _) = self.writer.output()
+            && let file = file.file()
             && file.metadata().is_ok_and(|metadata| metadata.len() > readable)
         {
             let _ = file.set_len(readable);

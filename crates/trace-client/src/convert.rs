@@ -9,6 +9,7 @@ use crate::format::{Compression, Format};
 pub use encoder::Encoder;
 use std::io::{Read, Seek, Write};
 use std::num::NonZero;
+use trace_archive::output::Bounded;
 pub use trace_convert::catapult::Container;
 use trace_convert::catapult::{self, Dialect};
 use trace_convert::{ConvertError, Filter, Jobs, Odd, OddFinder, Summary, folded, perfetto, seekable};
@@ -98,7 +99,12 @@ pub fn convert<R: Read, E>(
         odd = Some(Odd::find(open()?, finder).map_err(|error| failed(error.into()))?);
     }
     loop {
-        let converted = convert_once(&mut open()?, &mut job, odd.take(), output.writer());
+        let converted = match &mut output {
+            Written::File(file) => {
+                convert_once(&mut open()?, &mut job, odd.take(), &mut Bounded::new(&mut **file))
+            }
+            Written::Stream(stream) => convert_once(&mut open()?, &mut job, odd.take(), stream),
+        };
         match (converted, &mut output) {
             (Err(ConvertError::Odd(found)), Written::File(file)) => {
                 odd = Some(*found);

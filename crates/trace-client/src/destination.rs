@@ -13,7 +13,7 @@ use crate::sink::{Out, Sink};
 use std::fs::File;
 use std::io::{self, Seek, Write};
 use std::path::{Path, PathBuf};
-use trace_archive::output::{OutputError, OutputFile, TemporaryFile, whereabouts};
+use trace_archive::output::{Bounded, OutputError, OutputFile, TemporaryFile, whereabouts};
 use trace_protocol::controller::ArchiveFile;
 use trace_reader::recordings::MANAGER;
 use trace_reader::{FileKind, Item, Plain, Reader};
@@ -178,7 +178,8 @@ impl Destination {
     /// # Errors
     /// The process is out of descriptors or threads.
     pub fn sink(&mut self) -> Result<Sink> {
-        let cloned = |file: &TemporaryFile| file.file_ref().try_clone().map(Out::File);
+        let cloned =
+            |file: &TemporaryFile| file.file_ref().try_clone().map(|file| Out::File(Bounded::new(file)));
         let out = match (&self.archive, &mut self.target) {
             (Some(archive), _) => {
                 return Ok(Sink::new(cloned(archive).map_err(Error::Write)?, None));

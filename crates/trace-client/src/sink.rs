@@ -11,6 +11,7 @@ use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 use trace_archive::confirm::check_file;
+use trace_archive::output::Bounded;
 use trace_protocol::controller::ProviderStats;
 use zx_sim::Socket;
 
@@ -39,7 +40,7 @@ pub struct Sink {
 }
 
 pub(crate) enum Out {
-    File(File),
+    File(Bounded<File>),
     Pipe(Pipe),
     /// What it has taken counts as written.
     Writer(Box<dyn Write + Send>),
@@ -57,7 +58,7 @@ impl Sink {
     #[cfg(feature = "convert")]
     pub(crate) fn compressed(out: Out, level: i32) -> io::Result<Self> {
         let (place, pipe) = match out {
-            Out::File(file) => (Place::File(file, 0), None),
+            Out::File(file) => (Place::File(file), None),
             Out::Pipe(pipe) => (Place::Pipe(pipe.try_clone()?), Some(pipe)),
             Out::Writer(_) | Out::Compressed(..) => return Err(io::ErrorKind::Unsupported.into()),
         };
@@ -109,7 +110,7 @@ impl Sink {
     /// The file, if the manager may write it, which is faster.
     pub(crate) fn lend(&self) -> Option<(BorrowedFd<'_>, Lending)> {
         match (&self.out, &self.lending) {
-            (Out::File(file), Some(lending)) => Some((file.as_fd(), lending.clone())),
+            (Out::File(file), Some(lending)) => Some((file.file().as_fd(), lending.clone())),
             _ => None,
         }
     }
@@ -118,7 +119,9 @@ impl Sink {
     /// shorter. `written` is the number of bytes that have arrived.
     pub(crate) fn check(&self, written: u64) -> io::Result<()> {
         match &self.out {
-            Out::File(file) => check_file(file, if self.limited.is_some() { self.in_sink } else { written }),
+            Out::File(file) => {
+                check_file(file.file(), if self.limited.is_some() { self.in_sink } else { written })
+            }
             // The thread checks it.
             _ => Ok(()),
         }

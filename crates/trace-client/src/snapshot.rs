@@ -5,6 +5,7 @@ use crate::error::{Error, Result};
 use std::fs::File;
 use std::io::{Seek, Write};
 use std::time::Duration;
+use trace_archive::output::Bounded;
 use trace_protocol::controller::ProviderStats;
 use trace_reader::item::ProviderId;
 use trace_reader::tail::{Copied, Coverage, Tail, TailError};
@@ -38,7 +39,7 @@ impl Snapshot {
     pub fn take(&self, connection: &mut Connection) -> Result<Taken> {
         let mut whole = tempfile::tempfile().map_err(Error::Snapshot)?;
         let now = zx_sim::ticks::now();
-        let providers = connection.snapshot(self.program.as_deref(), &mut whole)?;
+        let providers = connection.snapshot(self.program.as_deref(), &mut Bounded::new(&whole))?;
         whole.rewind().map_err(Error::Snapshot)?;
         Ok(Taken { whole, now, last: self.last, providers })
     }

@@ -34,7 +34,7 @@ fn contents(file: &File) -> Vec<u8> {
 }
 
 fn start(file: &File) -> Compressor {
-    Compressor::start(Place::File(file.try_clone().unwrap(), 0), LIVE, true).unwrap()
+    Compressor::start(Place::File(Bounded::new(file.try_clone().unwrap())), LIVE, true).unwrap()
 }
 
 fn wait_until_written(compressor: &Compressor) {

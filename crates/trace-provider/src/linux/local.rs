@@ -31,13 +31,13 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-use trace_archive::output::OutputFile;
+use trace_archive::output::{Bounded, OutputFile};
 use trace_archive::own;
 use trace_engine::engine;
 use trace_format::shown::Shown;
 use trace_protocol::controller::ProviderStats;
 use trace_reader::tail::Tail;
-use zx_sim::{debuglog, file_size_limit, ticks};
+use zx_sim::{debuglog, ticks};
 
 /// Largest piece of an archive that [`flush`] delivers.
 const CHUNK_BYTES: usize = 64 << 10;
@@ -164,7 +164,7 @@ pub fn snapshot_to_file(path: &Path, last: Option<Duration>) -> io::Result<Summa
     let directory = directory.ok_or_else(|| io::Error::other("there is no local recording"))?;
     let now = ticks::now();
     let mut whole = tempfile::tempfile()?;
-    let stats = own::write(&directory, BUFFER, false, &mut Limited::new(&whole)).map_err(io::Error::other)?;
+    let stats = own::write(&directory, BUFFER, false, &mut Bounded::new(&whole)).map_err(io::Error::other)?;
     whole.rewind()?;
     let mut tail = Tail { now, last, ..Tail::default() };
     tail.note_begins(&whole).map_err(io::Error::other)?;
@@ -282,47 +282,16 @@ fn write(directory: &Path, file: &str, is_quiet: bool, out: &mut impl Write) -> 
 //= docs/recording.md#files
 fn replace(
     path: &Path,
-    write: impl FnOnce(&mut BufWriter<Limited<'_>>) -> io::Result<Summary>,
+    write: impl FnOnce(&mut BufWriter<Bounded<&mut File>>) -> io::Result<Summary>,
 ) -> io::Result<Summary> {
     // Its path is known to the caller.
     let mut output = OutputFile::create(path).map_err(|error| error.source)?;
-    let mut writer = BufWriter::with_capacity(CHUNK_BYTES, Limited::new(output.file()));
+    let mut writer = BufWriter::with_capacity(CHUNK_BYTES, Bounded::new(output.file()));
     let summary = write(&mut writer)?;
     writer.flush()?;
     drop(writer);
     output.finish().map_err(|error| error.source)?;
     Ok(summary)
-}
-
-/// A new file, which does not grow beyond what the process may write: the kernel would end the program
-/// (SIGXFSZ).
-struct Limited<'a> {
-    file: &'a File,
-    room: u64,
-}
-
-impl<'a> Limited<'a> {
-    fn new(file: &'a File) -> Self {
-        Self { file, room: file_size_limit() }
-    }
-}
-
-impl Write for Limited<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if bytes.len() as u64 > self.room {
-            return Err(io::Error::new(
-                io::ErrorKind::FileTooLarge,
-                "it is larger than files may be (ulimit -f)",
-            ));
-        }
-        let count = self.file.write(bytes)?;
-        self.room -= count as u64;
-        Ok(count)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
-    }
 }
 
 /// Cuts an archive into pieces.
