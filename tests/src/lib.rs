@@ -10,6 +10,7 @@ pub mod client;
 pub mod compiled;
 pub mod corpus;
 pub mod deep;
+pub mod hosts;
 pub mod kernel;
 pub mod native;
 pub mod observer;

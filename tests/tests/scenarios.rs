@@ -35,6 +35,7 @@ mod scenarios {
     mod full;
     mod handing_over;
     mod hostile;
+    mod hosts;
     mod imported;
     mod joining;
     mod killing;

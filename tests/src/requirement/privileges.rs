@@ -110,6 +110,14 @@ impl MemoryGroup {
     /// # Errors
     /// Why it cannot be made.
     pub fn new(name: &str) -> Result<Self, String> {
+        Self::of("512M", name)
+    }
+
+    /// One with a limit.
+    ///
+    /// # Errors
+    /// Why it cannot be made.
+    pub fn of(limit_bytes: &str, name: &str) -> Result<Self, String> {
         let (base, limit) =
             [("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")]
                 .into_iter()
@@ -118,7 +126,7 @@ impl MemoryGroup {
         let group = Self(Path::new(base).join(format!("trace-test-{name}-{}", std::process::id())));
         std::fs::create_dir(&group.0).map_err(|error| format!("{}: {error}", group.0.display()))?;
         let file = group.0.join(limit);
-        std::fs::write(&file, "512M").map_err(|error| format!("{}: {error}", file.display()))?;
+        std::fs::write(&file, limit_bytes).map_err(|error| format!("{}: {error}", file.display()))?;
         Ok(group)
     }
 
