@@ -101,7 +101,7 @@ const NOT_SHIPPED: [&str; 9] = [
 ];
 
 /// The only files with unsafe code.
-const UNSAFE: [&str; 53] = [
+const UNSAFE: [&str; 56] = [
     "crates/trace-c/src/abi.rs",
     "crates/trace-c/src/chromium.rs",
     "crates/trace-c/src/context.rs",
@@ -147,9 +147,12 @@ const UNSAFE: [&str; 53] = [
     "crates/trace-provider/examples/tokio_loop.rs",
     "crates/trace-provider/src/linux/buffer.rs",
     "crates/trace-provider/src/linux/fork.rs",
-    "crates/trace-provider/src/linux/thread.rs",
     "crates/trace-reader-c/src/exports.rs",
-    "crates/zx-sim/src/apart.rs",
+    "crates/zx-sim/src/guest/apart.rs",
+    "crates/zx-sim/src/guest/children.rs",
+    "crates/zx-sim/src/guest/detached.rs",
+    "crates/zx-sim/src/guest/quiet.rs",
+    "crates/zx-sim/src/guest/thread.rs",
     "crates/zx-sim/src/liveness.rs",
     "crates/zx-sim/src/sys.rs",
     "crates/zx-sim/src/ticks.rs",

@@ -340,7 +340,7 @@ impl<F: Write> Write for Bounded<F> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let room = usize::try_from(file_size_limit().saturating_sub(self.written)).unwrap_or(usize::MAX);
         if room == 0 && !bytes.is_empty() {
-            return Err(rustix::io::Errno::FBIG.into());
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, "File too large (ulimit -f)"));
         }
         let count = self.file.write(&bytes[..bytes.len().min(room)])?;
         self.written += count as u64;

@@ -16,7 +16,7 @@ use std::ffi::{CString, OsStr};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use trace_client::{
     Alert, BufferingMode, Client, Config, Error, MemoryDumpLevel, Pending, Recording, Report, Snapshot, Tool,
@@ -91,10 +91,6 @@ unsafe fn path_of(text: *const c_char) -> PathBuf {
 fn c_string(bytes: &[u8]) -> CString {
     let bytes: Vec<u8> = bytes.iter().copied().filter(|byte| *byte != 0).collect();
     CString::new(bytes).unwrap_or_default()
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Connects to a manager, or starts one.
@@ -330,7 +326,8 @@ unsafe extern "C" fn trace_client_wait_for_alert(
 ) -> c_int {
     // SAFETY: R1
     let recording = unsafe { &*recording };
-    let asked = lock(&recording.alerts).pop();
+    // Another thread that has them, or had them when this process was forked, is not waited for.
+    let asked = recording.alerts.try_lock().ok().and_then(|mut alerts| alerts.pop());
     let mut asked = asked.unwrap_or_else(|| recording.recording.alert());
     let wait = u64::try_from(timeout_ms).ok().map(Duration::from_millis);
     let answer = match wait.and_then(|wait| Instant::now().checked_add(wait)) {
@@ -338,8 +335,10 @@ unsafe extern "C" fn trace_client_wait_for_alert(
         Some(deadline) => match asked.wait_until(deadline) {
             Some(answer) => Some(answer),
             None => {
-                // The next call gets it.
-                lock(&recording.alerts).push(asked);
+                // The next call gets it; so it does of one that is dropped.
+                if let Ok(mut alerts) = recording.alerts.try_lock() {
+                    alerts.push(asked);
+                }
                 None
             }
         },

@@ -4,11 +4,11 @@ use crate::config::Config;
 use crate::connection::{Connection, Providers};
 use crate::error::{Error, Result};
 use crate::output::Output;
-use crate::pending::{Completer, Pending, pending};
+use crate::pending::{Pending, of_parent, pending};
 use crate::recording::{self, Recording, Report};
 use crate::snapshot::Snapshot;
 use crate::start::Tool;
-use crate::thread::spawn;
+use crate::thread::spawn_with;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Sender, channel};
 use trace_protocol::KnownCategories;
@@ -22,8 +22,11 @@ type Job = Box<dyn FnOnce(&mut Connection) + Send>;
 /// between threads. A recording goes on when it is dropped.
 #[derive(Debug)]
 pub struct Client {
-    jobs: Sender<Job>,
+    /// None while it is dropped.
+    jobs: Option<Sender<Job>>,
     directory: PathBuf,
+    /// The process that has the thread: a forked child has not.
+    process: u32,
 }
 
 impl Client {
@@ -64,13 +67,14 @@ impl Client {
 
     fn over(connect: impl FnOnce() -> Result<Connection> + Send + 'static) -> Pending<Self> {
         let (completer, client) = pending();
-        spawn_with("trace-client", completer, move |completer| {
+        spawn_with("trace-client", Vec::new(), completer, move |completer, _| {
             let mut connection = match connect() {
                 Ok(connection) => connection,
                 Err(error) => return completer.complete(Err(error)),
             };
             let (jobs, to_do) = channel::<Job>();
-            completer.complete(Ok(Self { jobs, directory: connection.directory().to_owned() }));
+            let directory = connection.directory().to_owned();
+            completer.complete(Ok(Self { jobs: Some(jobs), directory, process: std::process::id() }));
             to_do.into_iter().for_each(|job| job(&mut connection));
         });
         client
@@ -95,9 +99,19 @@ impl Client {
         work: impl FnOnce(&mut Connection) -> Result<T> + Send + 'static,
     ) -> Pending<T> {
         let (completer, answer) = pending();
-        // The thread takes jobs as long as this exists.
-        let _ = self.jobs.send(Box::new(move |connection| completer.complete(work(connection))));
+        self.send(Box::new(move |connection| completer.complete(work(connection))));
         answer
+    }
+
+    fn send(&self, job: Job) {
+        // The thread takes jobs as long as this exists.
+        if let Some(jobs) = self.jobs.as_ref().filter(|_| self.is_own()) {
+            let _ = jobs.send(job);
+        }
+    }
+
+    fn is_own(&self) -> bool {
+        self.process == std::process::id()
     }
 
     /// The programs that can be recorded. A manager that was just started is given up to 500 ms to learn of
@@ -124,10 +138,18 @@ impl Client {
     /// [`Error::Start`] if something else is being recorded, [`Error::Output`] if the file cannot be made,
     /// and as of [`Connection::ask`].
     pub fn record(&self, config: Config, output: impl Into<Output>) -> Pending<Recording> {
-        let (completer, recording) = pending();
-        let output = output.into();
-        let begin = |connection: &mut Connection| recording::begin(connection, config, output, completer);
-        let _ = self.jobs.send(Box::new(begin));
+        if !self.is_own() {
+            return of_parent();
+        }
+        let (turn, its_turn) = channel::<Sender<()>>();
+        let recording = recording::begin(self.directory.clone(), config, output.into(), its_turn);
+        // Behind what was asked for before, and ahead of what follows.
+        self.send(Box::new(move |_| {
+            let (begun, has_begun) = channel();
+            if turn.send(begun).is_ok() {
+                let _ = has_begun.recv();
+            }
+        }));
         recording
     }
 
@@ -150,23 +172,11 @@ impl Client {
     }
 }
 
-/// Runs a function that answers on a thread of its own.
-pub(crate) fn spawn_with<T: Send + 'static>(
-    name: &str,
-    completer: Completer<T>,
-    run: impl FnOnce(Completer<T>) + Send + 'static,
-) {
-    // What failed is known on this side only.
-    let slot = std::sync::Arc::new(parking_lot::Mutex::new(Some(completer)));
-    let theirs = slot.clone();
-    let spawned = spawn(name, move || {
-        if let Some(completer) = theirs.lock().take() {
-            run(completer);
+impl Drop for Client {
+    fn drop(&mut self) {
+        if !self.is_own() {
+            // A thread of the parent's may have had it locked.
+            std::mem::forget(self.jobs.take());
         }
-    });
-    if let Err(error) = spawned
-        && let Some(completer) = slot.lock().take()
-    {
-        completer.complete(Err(error));
     }
 }

@@ -3,6 +3,7 @@
 use crate::destination::{Content, Conversion, Destination, Manner};
 use crate::error::{Error, Result};
 use crate::format::{Compression, Format, of_name, unknown_ending};
+use crate::thread::writer_beside;
 use std::fmt;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -25,7 +26,8 @@ impl Output {
 
     pub(crate) fn open(self, content: Content) -> Result<Destination> {
         match self.0 {
-            Target::Writer(writer) => Ok(Destination::writer(writer)),
+            // It is opened on a thread that has not the program's descriptors.
+            Target::Writer(writer) => Ok(Destination::writer(writer_beside(writer))),
             Target::File(path) => {
                 let refused = |why: String| {
                     let source = io::Error::new(io::ErrorKind::InvalidInput, why);

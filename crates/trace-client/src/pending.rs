@@ -1,6 +1,7 @@
 //! Answers that come later.
 
 use crate::error::{Error, Result};
+use crate::thread::run_beside;
 use parking_lot::{Condvar, Mutex};
 use std::fmt;
 use std::future::Future;
@@ -16,6 +17,8 @@ use std::time::Instant;
 pub struct Pending<T>(Arc<Slot<T>>);
 
 struct Slot<T> {
+    /// A forked child has no thread that answers, and may find the lock taken.
+    process: u32,
     state: Mutex<State<T>>,
     ready: Condvar,
 }
@@ -35,16 +38,32 @@ pub(crate) struct Completer<T>(Arc<Slot<T>>);
 /// An answer, and where it goes.
 pub(crate) fn pending<T>() -> (Completer<T>, Pending<T>) {
     let state = State { answer: None, waker: None, is_answered: false, is_abandoned: false };
-    let slot = Arc::new(Slot { state: Mutex::new(state), ready: Condvar::new() });
+    let process = std::process::id();
+    let slot = Arc::new(Slot { process, state: Mutex::new(state), ready: Condvar::new() });
     (Completer(slot.clone()), Pending(slot))
 }
 
-impl<T> Completer<T> {
+/// Nothing will be done: the request is of a forked child, and the thread of its parent.
+pub(crate) fn of_parent<T>() -> Pending<T> {
+    pending().1
+}
+
+impl<T> Slot<T> {
+    fn is_own(&self) -> bool {
+        self.process == std::process::id()
+    }
+}
+
+impl<T: Send + 'static> Completer<T> {
     /// Delivers the answer.
     pub fn complete(self, answer: Result<T>) {
-        let _ = self.deliver(answer);
+        if let Err(unwanted) = self.deliver(answer) {
+            run_beside(move || drop(unwanted));
+        }
     }
+}
 
+impl<T> Completer<T> {
     /// Delivers a value, if anything waits for it; else returns it.
     pub fn offer(self, value: T) -> Option<T> {
         self.deliver(Ok(value)).err().and_then(Result::ok)
@@ -62,7 +81,7 @@ impl<T> Completer<T> {
         drop(state);
         self.0.ready.notify_all();
         if let Some(waker) = waker {
-            waker.wake();
+            run_beside(|| waker.wake());
         }
         Ok(())
     }
@@ -76,6 +95,9 @@ impl<T> Drop for Completer<T> {
 
 impl<T> Drop for Pending<T> {
     fn drop(&mut self) {
+        if !self.0.is_own() {
+            return;
+        }
         self.0.state.lock().is_abandoned = true;
     }
 }
@@ -86,6 +108,9 @@ impl<T> Pending<T> {
     /// # Errors
     /// What was asked for is not possible.
     pub fn wait(self) -> Result<T> {
+        if !self.0.is_own() {
+            return Err(Error::Over);
+        }
         let mut state = self.0.state.lock();
         loop {
             match state.answer.take() {
@@ -99,6 +124,9 @@ impl<T> Pending<T> {
 
     /// The same until a deadline; none if the answer is not there by then.
     pub fn wait_until(&mut self, deadline: Instant) -> Option<Result<T>> {
+        if !self.0.is_own() {
+            return Some(Err(Error::Over));
+        }
         let mut state = self.0.state.lock();
         loop {
             if let Some(answer) = state.answer.take() {
@@ -115,6 +143,9 @@ impl<T> Future for Pending<T> {
     type Output = Result<T>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<T>> {
+        if !self.0.is_own() {
+            return Poll::Ready(Err(Error::Over));
+        }
         let mut state = self.0.state.lock();
         match state.answer.take() {
             Some(answer) => Poll::Ready(answer),

@@ -1,25 +1,26 @@
 //! A recording, on a thread of its own.
 
-use crate::client::spawn_with;
 use crate::config::Config;
 use crate::connection::Connection;
 use crate::destination::{Content, Destination, Unmade, Worth};
 use crate::error::{Error, Result};
 use crate::limited;
 use crate::output::{self, Output};
-use crate::pending::{Completer, Pending, pending};
+use crate::pending::{Completer, Pending, of_parent, pending};
 use crate::session::{Happening, LONGEST_SILENCE, Session};
 use crate::sink::Sink;
 use crate::snapshot::Snapshot;
+use crate::thread::{run_beside, spawn_with};
 use std::collections::VecDeque;
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::time::{Duration, Instant};
 use trace_protocol::controller::{
     Alert, ProviderProgress, ProviderStats, SessionRequest, SessionResponse, StartOptions, StopOptions,
 };
-use zx_sim::Waker;
+use zx_sim::guest::ClosedInChildren;
+use zx_sim::{WakeReceiver, WakeSender, wake_pair};
 
 /// How long a manager may exceed its own timeouts, and be silent at the end.
 const GRACE: Duration = Duration::from_secs(10);
@@ -27,6 +28,8 @@ const GRACE: Duration = Duration::from_secs(10);
 const ANSWER_WAIT: Duration = Duration::from_secs(5);
 /// Requests of one kind that wait for the manager at once.
 const MAX_UNANSWERED: usize = 16;
+/// Where the program has closed what wakes the thread, it looks this often whether there are commands.
+const COMMANDS_INTERVAL: Duration = Duration::from_millis(50);
 const KEY_COMMANDS: u64 = 0;
 
 /// What was recorded.
@@ -81,7 +84,11 @@ enum Command {
 #[derive(Debug)]
 pub struct Recording {
     commands: Option<Sender<Command>>,
-    waker: Arc<Waker>,
+    /// Before what it names, so that it is dropped first.
+    _closed_in_children: ClosedInChildren,
+    waker: WakeSender,
+    /// The process that has the thread: a forked child has not.
+    process: u32,
 }
 
 impl Recording {
@@ -119,6 +126,9 @@ impl Recording {
     }
 
     fn request<T>(&self, command: impl FnOnce(Completer<T>) -> Command) -> Pending<T> {
+        if !self.is_own() {
+            return of_parent();
+        }
         let (completer, answer) = pending();
         if let Some(commands) = &self.commands {
             // A recording that is over drops it, which answers it.
@@ -129,10 +139,22 @@ impl Recording {
     }
 }
 
+impl Recording {
+    fn is_own(&self) -> bool {
+        self.process == std::process::id()
+    }
+}
+
 impl Drop for Recording {
     fn drop(&mut self) {
-        self.commands = None;
-        self.waker.wake();
+        let commands = self.commands.take();
+        if self.is_own() {
+            drop(commands);
+            self.waker.wake();
+        } else {
+            // A thread of the parent's may have had it locked.
+            std::mem::forget(commands);
+        }
     }
 }
 
@@ -189,23 +211,53 @@ impl std::io::Write for Counted {
     }
 }
 
-/// Sets a session up, and starts it on a thread of its own.
+/// Sets a session up, and starts it, on a thread of its own: when it is its turn. The other end learns when
+/// the manager knows of it.
 pub(crate) fn begin(
-    connection: &mut Connection,
+    directory: PathBuf,
     config: Config,
     output: Output,
-    completer: Completer<Recording>,
-) {
-    match prepare(connection, config, output) {
-        Ok((work, recording)) => {
-            spawn_with("trace-recording", completer, move |completer| work.run(recording, completer));
+    its_turn: Receiver<Sender<()>>,
+) -> Pending<Recording> {
+    let (completer, answer) = pending();
+    let made = config.check().and_then(|()| Ok(wake_pair()?));
+    let (waker, wakes) = match made {
+        Ok(pair) => pair,
+        Err(error) => {
+            completer.complete(Err(error));
+            return answer;
         }
-        Err(error) => completer.complete(Err(error)),
-    }
+    };
+    let (commands, to_do) = channel();
+    let recording = Recording {
+        commands: Some(commands),
+        _closed_in_children: ClosedInChildren::new(&waker),
+        waker,
+        process: std::process::id(),
+    };
+    spawn_with("trace-recording", vec![wakes.into_fd()], completer, move |completer, kept| {
+        let turn = its_turn.recv();
+        match prepare(&directory, config, output, kept, to_do) {
+            Ok(work) => {
+                drop(turn);
+                work.run(recording, completer);
+            }
+            Err(error) => {
+                run_beside(move || drop(recording));
+                completer.complete(Err(error));
+            }
+        }
+    });
+    answer
 }
 
-fn prepare(connection: &mut Connection, config: Config, output: Output) -> Result<(Work, Recording)> {
-    config.check()?;
+fn prepare(
+    directory: &Path,
+    config: Config,
+    output: Output,
+    kept: Vec<OwnedFd>,
+    commands: Receiver<Command>,
+) -> Result<Work> {
     let Config { mut config, max_bytes, .. } = config;
     let mut destination = output.open(Content::Recording)?;
     (config.confirms, config.file) = (true, destination.archive_file());
@@ -214,14 +266,12 @@ fn prepare(connection: &mut Connection, config: Config, output: Output) -> Resul
     if let Some(bytes) = max_bytes {
         sink.limit(bytes);
     }
-    let session = Session::begin(connection, config, sink)?;
-    let waker = Arc::new(Waker::new()?);
-    session.watch(&*waker, KEY_COMMANDS)?;
-    let (commands, to_do) = channel();
-    let recording = Recording { commands: Some(commands), waker: waker.clone() };
+    let connection = Connection::find_in(directory)?.ok_or(Error::Closed)?;
+    let session = Session::begin(&connection, config, sink)?;
+    let wakes = kept.into_iter().next().map(WakeReceiver::from_fd);
+    wakes.iter().try_for_each(|wakes| session.watch(wakes, KEY_COMMANDS))?;
     let answers = Answers::default();
-    let work = Work { session, destination, commands: to_do, waker, start_wait, max_bytes, answers };
-    Ok((work, recording))
+    Ok(Work { session, destination, commands, wakes, start_wait, max_bytes, answers })
 }
 
 /// The requests that were not answered.
@@ -246,7 +296,7 @@ impl<T> Default for Requests<T> {
     }
 }
 
-impl<T> Requests<T> {
+impl<T: Send + 'static> Requests<T> {
     fn push(&mut self, completer: Option<Completer<T>>) {
         self.0.push_back((Instant::now() + ANSWER_WAIT, completer));
     }
@@ -282,7 +332,8 @@ struct Work {
     session: Session,
     destination: Destination,
     commands: Receiver<Command>,
-    waker: Arc<Waker>,
+    /// None when the program has closed the other end.
+    wakes: Option<WakeReceiver>,
     start_wait: Duration,
     max_bytes: Option<u64>,
     answers: Answers,
@@ -335,9 +386,18 @@ impl Work {
                 Happening::Response(SessionResponse::Refused(refusal)) => return Err(Error::Start(refusal)),
                 Happening::ManagerGone => return Err(self.take_failure()),
                 Happening::Timeout => return Err(Error::NoAnswer),
-                Happening::Response(_) | Happening::OutputEnded | Happening::Ready(_) => {}
+                Happening::Ready(_) => self.reset_wakes()?,
+                Happening::Response(_) | Happening::OutputEnded => {}
             }
         }
+    }
+
+    /// Takes in that there are commands, or that no wakes come any more.
+    fn reset_wakes(&mut self) -> Result<()> {
+        if let Some(wakes) = self.wakes.take_if(|wakes| !wakes.reset()) {
+            self.session.unwatch(&wakes)?;
+        }
+        Ok(())
     }
 
     /// Records until that is to end; returns what is answered then, if anything waits for it.
@@ -346,7 +406,8 @@ impl Work {
         let mut look = self.max_bytes.map(|_| begun + limited::INTERVAL);
         loop {
             let answers = [self.answers.flushes.deadline(), self.answers.progress.deadline()];
-            let deadline = answers.into_iter().chain([look]).flatten().min();
+            let commands = self.wakes.is_none().then(|| Instant::now() + COMMANDS_INTERVAL);
+            let deadline = answers.into_iter().chain([look, commands]).flatten().min();
             match self.session.next(deadline)? {
                 Happening::Response(SessionResponse::Progress(progress)) => {
                     let held = progress.iter().map(|provider| provider.held).fold(0, u64::saturating_add);
@@ -366,6 +427,9 @@ impl Work {
                 Happening::Timeout => {
                     self.answers.flushes.give_up(Instant::now());
                     self.answers.progress.give_up(Instant::now());
+                    if let Some(end) = self.take_commands()? {
+                        return Ok(end);
+                    }
                     if look.is_some_and(|look| look <= Instant::now()) {
                         look = Some(Instant::now() + limited::INTERVAL);
                         if !self.answers.progress.is_full() {
@@ -381,7 +445,7 @@ impl Work {
 
     /// Takes what was asked for; not none if the recording is to end.
     fn take_commands(&mut self) -> Result<Option<Option<Completer<Report>>>> {
-        self.waker.reset();
+        self.reset_wakes()?;
         loop {
             match self.commands.try_recv() {
                 Ok(Command::Stop(completer)) => return Ok(Some(Some(completer))),
@@ -450,7 +514,9 @@ impl Work {
         self.session.request(SessionRequest::StopTracing(StopOptions { write_results: true }))?;
         self.session.reset_silence();
         // Nothing can be asked for any more.
-        self.session.unwatch(&*self.waker)?;
+        if let Some(wakes) = self.wakes.take() {
+            self.session.unwatch(&wakes)?;
+        }
         loop {
             match self.session.next(Some(Instant::now() + LONGEST_SILENCE))? {
                 Happening::Response(SessionResponse::StopTracing(Ok(result))) => {

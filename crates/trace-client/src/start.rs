@@ -3,14 +3,12 @@
 use crate::connection::connect;
 use crate::error::{Error, Result};
 use rustix::fs::Access;
+use std::ffi::OsString;
 use std::fs::File;
-use std::io;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use trace_protocol::names::RUNTIME_VARIABLE;
-use zx_sim::process::without_descriptors;
+use zx_sim::guest::detached::{Detached, Program};
 use zx_sim::{Channel, RuntimeDir};
 
 /// The messages of a manager that was started on demand.
@@ -38,18 +36,22 @@ pub enum Tool {
 impl Tool {
     fn path(&self) -> Result<PathBuf> {
         match self {
-            Self::InPath => find_in_path().ok_or(Error::NoTool),
-            Self::At(path) => Ok(path.clone()),
+            Self::InPath => find_in_path(Path::new(TOOL)).ok_or(Error::NoTool),
+            // A name alone is looked for, too.
+            Self::At(path) => {
+                let found = path.parent().filter(|parent| parent.as_os_str().is_empty());
+                Ok(found.and_then(|_| find_in_path(path)).unwrap_or_else(|| path.clone()))
+            }
             Self::ThisProgram => std::env::current_exe().map_err(Error::CannotStart),
         }
     }
 }
 
-fn find_in_path() -> Option<PathBuf> {
+fn find_in_path(name: &Path) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     // An empty entry is the current directory, where anything may be.
     let directories = std::env::split_paths(&path).filter(|directory| directory.is_absolute());
-    let mut files = directories.map(|directory| directory.join(TOOL));
+    let mut files = directories.map(|directory| directory.join(name));
     files.find(|file| file.is_file() && rustix::fs::access(file, Access::EXEC_OK).is_ok())
 }
 
@@ -65,7 +67,6 @@ pub(crate) fn start_manager(directory: &Path, tool: &Tool, is_for_all: bool) -> 
     let deadline = Instant::now() + START_WAIT;
     loop {
         if let Some(channel) = connect(directory, None)? {
-            reap(manager);
             return Ok(channel);
         }
         match manager.try_wait() {
@@ -74,44 +75,35 @@ pub(crate) fn start_manager(directory: &Path, tool: &Tool, is_for_all: bool) -> 
             Ok(Some(status)) if status.code() == Some(ALREADY_RUNNING.into()) => {
                 manager = start(&tool, directory, &log, is_for_all)?;
             }
-            Ok(Some(_)) | Err(_) => {
+            Err(error) => return Err(Error::CannotStart(error)),
+            Ok(Some(_)) => {
                 let text = std::fs::read_to_string(directory.join(LOG)).unwrap_or_default();
                 let why = text.lines().last().unwrap_or("it reported no reason").to_owned();
                 return Err(Error::DidNotStart(why));
             }
         }
         if Instant::now() >= deadline {
-            let _ = manager.kill();
-            reap(manager);
+            manager.kill();
             return Err(Error::StartTimeout(START_WAIT));
         }
         std::thread::sleep(RETRY_INTERVAL);
     }
 }
 
-fn start(tool: &Path, directory: &Path, log: &File, is_for_all: bool) -> Result<Child> {
-    let log: File = log.try_clone().map_err(Error::CannotStart)?;
-    let mut manager = Command::new(tool);
-    manager
-        .arg0("trace-manager")
-        .args(["manager", "--on-demand"])
-        .env(RUNTIME_VARIABLE, directory)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(log);
+fn start(tool: &Path, directory: &Path, log: &File, is_for_all: bool) -> Result<Detached> {
+    let messages = log.try_clone().map_err(Error::CannotStart)?.into();
+    let mut arguments = vec!["trace-manager", "manager", "--on-demand"];
+    let mut environment: Vec<(OsString, OsString)> = std::env::vars_os().collect();
+    environment.retain(|(name, _)| name != RUNTIME_VARIABLE);
     if is_for_all {
         // Where it has the buffers is a directory of root's own.
-        manager.arg("--all-users").env_remove(RUNTIME_VARIABLE);
+        arguments.push("--all-users");
+    } else {
+        environment.push((RUNTIME_VARIABLE.into(), directory.into()));
     }
-    without_descriptors(&mut manager);
-    manager.spawn().map_err(|error: io::Error| Error::CannotStart(error))
-}
-
-/// Waits for its end, which may come long before this process's, so that it does not stay as a zombie.
-fn reap(mut manager: Child) {
-    let reaping = std::thread::Builder::new().name("trace-reaper".to_owned());
-    // Without a thread it stays until this process ends.
-    let _ = reaping.spawn(move || manager.wait());
+    let arguments = arguments.into_iter().map(OsString::from).collect();
+    let program = Program { path: tool.into(), arguments, environment, messages };
+    Detached::start(program).map_err(Error::CannotStart)
 }
 
 #[cfg(test)]

@@ -19,7 +19,6 @@ mod provider;
 mod queue;
 mod session;
 pub mod startup;
-mod thread;
 mod unrecorded;
 mod watch;
 

@@ -4,6 +4,7 @@
 //! Standard error may be closed, full, a terminal that has gone, or a pipe without a reader. Then the line is
 //! lost, and nothing else happens: no thread waits, panics, or gets a signal.
 
+use crate::guest::Quiet;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::{Errno, ReadWriteFlags, pwritev2};
@@ -22,7 +23,7 @@ pub fn write(text: &str) -> bool {
 }
 
 /// As [`write`], but to the process's current standard error, from a thread that may have [descriptors of its
-/// own](crate::apart).
+/// own](crate::guest::apart).
 pub fn write_for_process(text: &str) -> bool {
     stderr_of_process().is_some_and(|output| write_to(&output, text))
 }
@@ -55,10 +56,10 @@ fn write_to(output: &impl AsFd, text: &str) -> bool {
 fn put(output: &impl AsFd, bytes: &[u8]) -> Result<usize, Errno> {
     let mut polled = [PollFd::new(output, PollFlags::OUT)];
     poll(&mut polled, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }))?;
-    // Not to a pipe without a reader: the write would raise a signal.
     if polled[0].revents() != PollFlags::OUT {
         return Err(Errno::AGAIN);
     }
+    let _quiet = Quiet::new();
     match send(output, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
         Err(Errno::NOTSOCK) => {}
         sent => return sent,
@@ -118,7 +119,7 @@ mod tests {
 
     #[test]
     fn a_closed_reader_ends_no_process() {
-        let _alone = crate::apart::COPIES.lock();
+        let _alone = crate::guest::apart::COPIES.lock();
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
         assert!(!write_to(&writer, "lost"));

@@ -1,6 +1,6 @@
 //! A descriptor of unknown kind, as it comes out of a message.
 
-use crate::apart;
+use crate::guest::apart;
 use crate::sys::{self, Received};
 use rustix::fs::{AtFlags, FileType, OFlags, SealFlags, StatxFlags};
 use rustix::io::Errno;
@@ -192,6 +192,7 @@ pub(crate) fn receive_handles(
 
 /// Closes descriptors whose closing may take long.
 mod closer {
+    use crate::guest::thread::without_signals;
     use std::os::fd::OwnedFd;
     use std::sync::atomic::{AtomicU32, Ordering};
     use std::sync::{Condvar, Mutex, PoisonError};
@@ -239,7 +240,7 @@ mod closer {
 
     fn spawn(body: Box<dyn FnOnce() + Send>) -> bool {
         let thread = std::thread::Builder::new().name("zx-closer".to_owned()).stack_size(STACK_BYTES);
-        thread.spawn(body).is_ok()
+        without_signals(|| thread.spawn(body)).is_ok()
     }
 
     fn run() {

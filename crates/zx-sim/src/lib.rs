@@ -12,7 +12,7 @@
 //! | [`wait`] | signals with a deadline | `epoll` |
 //! | [`debuglog`] | lines for people | standard error, which is never waited for |
 //! | [`wake`] | waking a thread that has descriptors of its own | a `SOCK_STREAM` pair |
-//! | [`apart`], [`identity`] | descriptors beside a program's | a thread's own table; device and inode |
+//! | [`guest`] | what a library keeps apart from its program | tables, identities, masks |
 //! | [`process`] | koids, names, death | pid, tid, `pidfd` |
 //! | [`pid_namespace`] | koids in another namespace | `nsfs` |
 //! | [`environment`] | what the program's caller says | variables, but none in a set-uid program |
@@ -23,14 +23,13 @@
 
 mod activation;
 mod ahead;
-pub mod apart;
 pub mod channel;
 pub mod debuglog;
 pub mod environment;
 mod error;
 pub mod fifo;
+pub mod guest;
 pub mod handle;
-pub mod identity;
 pub mod liveness;
 pub mod pid_namespace;
 pub mod process;
@@ -50,8 +49,8 @@ pub use ahead::Ahead;
 pub use channel::{Channel, Listener, Message, Peer};
 pub use error::{Error, Result, Unsafe};
 pub use fifo::Fifo;
+pub use guest::{Guarded, Identity};
 pub use handle::{Handle, distrust_peers};
-pub use identity::{Guarded, Identity};
 pub use liveness::Mark;
 pub use pid_namespace::{PidNamespace, ThreadNumbers};
 pub use process::{ProcessFd, process_koid, process_name, thread_koid, thread_name};

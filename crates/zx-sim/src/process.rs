@@ -52,12 +52,6 @@ pub fn start_time(pid: u64) -> Option<u64> {
     fields.split(' ').nth(19)?.parse().ok()
 }
 
-/// Has a command start without this process's descriptors beyond the standard ones: a program that runs for
-/// long would keep pipes and locks of others open.
-pub fn without_descriptors(command: &mut std::process::Command) {
-    sys::without_descriptors(command);
-}
-
 /// Takes this thread's processor and disk time back from the classes that get what others leave (`chrt`,
 /// `ionice`), as far as it may. To leave the former takes a limit of niceness that users rarely have.
 pub fn schedule_as_usual() {

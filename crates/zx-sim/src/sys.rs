@@ -27,20 +27,6 @@ pub(crate) fn unread_by_peer(socket: &impl AsFd) -> Result<usize> {
     Ok(usize::try_from(bytes).unwrap_or(0))
 }
 
-/// Has a command's process close its descriptors from 3 on when it is executed. Before Linux 5.11 they stay.
-pub(crate) fn without_descriptors(command: &mut std::process::Command) {
-    use std::os::unix::process::CommandExt;
-
-    let close = || {
-        // SAFETY: only numbers are passed (S1); it closes nothing, but marks descriptors of the child alone.
-        unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC) };
-        Ok(())
-    };
-    // SAFETY: in the child, between `fork` and `exec`, the closure makes one system call and allocates
-    // nothing.
-    unsafe { command.pre_exec(close) };
-}
-
 /// Has the usual scheduler and the usual class of disk accesses serve this thread, if it may.
 pub(crate) fn schedule_as_usual() {
     /// `IOPRIO_WHO_PROCESS` of `linux/ioprio.h`, and no class: that follows the niceness.

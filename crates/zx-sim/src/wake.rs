@@ -6,7 +6,7 @@
 
 use crate::channel::pair;
 use crate::error::Result;
-use crate::identity::{Guarded, Identity};
+use crate::guest::{Guarded, Identity, beyond_standard};
 use rustix::net::{RecvFlags, SendFlags, SocketType};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -27,14 +27,6 @@ pub fn wake_pair() -> Result<(WakeSender, WakeReceiver)> {
     let (sender, receiver) = (beyond_standard(sender)?, beyond_standard(receiver)?);
     let sender = Guarded::new(sender).ok_or(crate::Error::PeerClosed)?;
     Ok((WakeSender(sender), WakeReceiver(receiver)))
-}
-
-/// Not in the place of standard input, output or error, if the program has closed them: it opens others
-/// there.
-fn beyond_standard(descriptor: OwnedFd) -> Result<OwnedFd> {
-    const FIRST_ORDINARY: i32 = 3;
-    rustix::io::fcntl_dupfd_cloexec(&descriptor, FIRST_ORDINARY)
-        .map_err(|source| crate::Error::io("cannot make a socket pair", source))
 }
 
 impl WakeSender {

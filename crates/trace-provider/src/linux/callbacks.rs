@@ -5,7 +5,6 @@
 
 use crate::linux::lock::Mutex;
 use crate::linux::queue::{Sender, queue};
-use crate::linux::thread;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -76,7 +75,7 @@ pub(crate) fn prepare() {
             drop(catch_unwind(AssertUnwindSafe(job)));
         }
     });
-    let thread = thread::spawn_blocked("trace-callbacks", run);
+    let thread = zx_sim::guest::thread::spawn_blocked("trace-callbacks", run).ok();
     // Of a parent, whose thread may have held the queue when it forked.
     core::mem::forget(runner.take());
     *runner = thread.map(|_| Runner { pid, jobs });

@@ -4,7 +4,6 @@
 mod commands;
 mod requests;
 
-use crate::linux::fork::ClosedInChildren;
 use crate::linux::manager::{self, Found, Line};
 use crate::linux::queue::Sender;
 use crate::linux::session::Session;
@@ -20,6 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use trace_engine::engine;
 use trace_format::shown::Shown;
+use zx_sim::guest::ClosedInChildren;
 use zx_sim::{Channel, PidNamespace, Signals, WaitSet, WakeReceiver, debuglog};
 
 /// What the application may be waiting for.

@@ -1,7 +1,6 @@
 //! Finds a manager and registers with it.
 
 use crate::linux::dispatcher::Progress;
-use crate::linux::fork;
 use rustix::fs::{Mode, OFlags};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -229,7 +228,7 @@ fn registration(provider: Handle, name: &str) -> Registration<Handle> {
         tick_source: ticks::source_name().to_owned(),
         dumps_memory: true,
         answers_dumps: true,
-        parent: fork::parent(),
+        parent: zx_sim::guest::children::parent(),
         records_alerts: true,
         numbers_threads: true,
         command_line: command_line(),

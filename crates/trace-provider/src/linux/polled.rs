@@ -4,7 +4,7 @@ use crate::linux::config::{self, Category};
 use crate::linux::dispatcher::{Command, Commands, Dispatcher, Progress, Turn};
 #[cfg(feature = "local")]
 use crate::linux::echo;
-use crate::linux::fork::{self, ClosedInChildren};
+use crate::linux::fork;
 use crate::linux::memory_dump::{self, MemoryDump};
 use crate::linux::provider::{self, FIRST_SIGN_WAIT, START_WAIT};
 use crate::linux::queue::{Receiver, queue};
@@ -15,6 +15,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use trace_engine::engine;
+use zx_sim::guest::ClosedInChildren;
 use zx_sim::{Signals, WakeSender};
 
 /// Turns of one [`PolledProvider::dispatch`], so that other tasks of the loop get theirs.

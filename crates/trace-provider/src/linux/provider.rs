@@ -4,12 +4,11 @@ use crate::linux::config::{self, Category, Config};
 use crate::linux::dispatcher::{Command, Commands, Dispatcher, Progress};
 #[cfg(feature = "local")]
 use crate::linux::echo;
-use crate::linux::fork::ClosedInChildren;
 use crate::linux::lock::Mutex;
 use crate::linux::memory_dump::{self, MemoryDump};
 use crate::linux::queue::{Missing, Receiver, Sender, queue};
-use crate::linux::unrecorded::Unrecorded;
-use crate::linux::{callbacks, fork, manager, startup, thread};
+use crate::linux::{callbacks, fork, manager, startup};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -17,7 +16,8 @@ use trace_engine::engine;
 use trace_format::refs::truncate;
 use trace_format::shown::Shown;
 use trace_protocol::names::RECORD_VARIABLE;
-use zx_sim::{Channel, WakeSender, debuglog};
+use zx_sim::guest::{ClosedInChildren, thread};
+use zx_sim::{Channel, Handle, WakeReceiver, WakeSender, debuglog};
 
 /// How long a program that starts while a recording is announced waits for the first response of a manager
 /// whose process is stopped.
@@ -238,20 +238,26 @@ impl Running {
         is_answer_wanted: bool,
         inherited: Option<Channel>,
         progress: Sender<Progress>,
-    ) -> Result<Self, Unrecorded> {
+    ) -> zx_sim::Result<Self> {
         let (waker, wakes) = zx_sim::wake_pair()?;
         let closed_in_children = ClosedInChildren::new(&waker);
         let waker = Arc::new(waker);
         let (commands, received) = Commands::new(&waker);
         let (end, is_ended) = queue();
         let way = (commands.clone(), received);
-        let thread = thread::spawn_apart("trace-dispatch", wakes, inherited, move |wakes, inherited| {
+        let inherited = inherited.map(|inherited| inherited.into_handle().into_fd());
+        let kept = [wakes.into_fd()].into_iter().chain(inherited).collect();
+        let run = move |kept: Vec<OwnedFd>| {
+            let mut kept = kept.into_iter();
+            let Some(wakes) = kept.next().map(WakeReceiver::from_fd) else { return };
+            let inherited = kept.next().and_then(|other| Channel::from_handle(Handle::new(other)).ok());
             let dispatcher = Dispatcher::new(name, is_answer_wanted, progress, way, wakes, inherited, false);
             if let Some(dispatcher) = dispatcher {
                 dispatcher.run();
             }
             drop(end);
-        })?;
+        };
+        let thread = thread::spawn_apart("trace-dispatch", kept, Box::new(run))?;
         let thread = Mutex::new(Some((thread, is_ended)));
         Ok(Self { commands, thread, _closed_in_children: closed_in_children, _waker: waker })
     }

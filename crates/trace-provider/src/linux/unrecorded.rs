@@ -19,12 +19,6 @@ pub(crate) enum Unrecorded {
     Already { by: &'static str },
     /// There is no buffer in which to start.
     NoBuffer,
-    /// The program has closed descriptors of its provider.
-    Closed,
-    /// The process can have no more threads.
-    NoThreads,
-    /// The provider's thread has ended before it had descriptors of its own.
-    ThreadEnded,
     /// A buffer of the program's own is no stream.
     Streaming,
     /// A buffer of the program's own has too many or too few mebibytes.
@@ -57,9 +51,6 @@ impl fmt::Display for Unrecorded {
             Self::Unmappable(error) => write!(f, "cannot map the buffer: {error}"),
             Self::Already { by } => write!(f, "this process is recorded already{by}"),
             Self::NoBuffer => f.write_str("it has no buffer"),
-            Self::Closed => f.write_str("its descriptors were closed"),
-            Self::NoThreads => f.write_str("the process can have no more threads"),
-            Self::ThreadEnded => f.write_str("its thread has ended"),
             Self::Streaming => f.write_str("a buffer of its own is oneshot or circular"),
             Self::Mebibytes { found, limit } => write!(f, "a buffer of {found} MiB, expected 1 to {limit}"),
             Self::Option { name, problem } => write!(f, "{name} {problem}"),

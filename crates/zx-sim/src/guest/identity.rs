@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn what_took_the_number_is_neither_used_nor_closed() {
-        let _alone = crate::apart::COPIES.lock();
+        let _alone = crate::guest::apart::COPIES.lock();
         let (channel, peer) = Channel::pair().unwrap();
         let guarded = Guarded::new(channel).unwrap();
         assert!(guarded.get().is_some());
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn what_has_its_number_still_is_closed_with_it() {
-        let _alone = crate::apart::COPIES.lock();
+        let _alone = crate::guest::apart::COPIES.lock();
         let (channel, peer) = Channel::pair().unwrap();
         let guarded = Guarded::new(channel).unwrap();
         drop(guarded);

@@ -9,15 +9,12 @@
 #![allow(unsafe_code)]
 
 use crate::error::{Error, Result};
+use crate::guest::{FIRST_ORDINARY, beyond_standard};
 use rustix::event::epoll;
-use rustix::io::fcntl_dupfd_cloexec;
 
 use std::cell::Cell;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-
-/// Standard input, output and error have the numbers below.
-const FIRST_ORDINARY: RawFd = 3;
 
 std::thread_local! {
     static IS_APART: Cell<bool> = const { Cell::new(false) };
@@ -43,17 +40,7 @@ pub(crate) fn is_apart() -> bool {
 /// The calling thread uses no descriptor that was opened before this call but those returned, and no other
 /// thread uses a descriptor that the calling thread opens later. Those in `kept` are open and different, and
 /// no other thread closes them before this has returned.
-pub unsafe fn separate<const N: usize>(kept: [RawFd; N]) -> Result<[OwnedFd; N]> {
-    // SAFETY: the caller's promise.
-    let kept = unsafe { separate_all(&kept) }?;
-    Ok(kept.try_into().expect("as many as there were"))
-}
-
-/// As [`separate`].
-///
-/// # Safety
-/// The promise of [`separate`].
-unsafe fn separate_all(kept: &[RawFd]) -> Result<Vec<OwnedFd>> {
+pub(crate) unsafe fn separate_all(kept: &[RawFd]) -> Result<Vec<OwnedFd>> {
     let failed = |source| Error::io("cannot give a thread descriptors of its own", source);
     if close_range_but(kept).is_err() {
         // SAFETY: a number (A1).
@@ -66,11 +53,7 @@ unsafe fn separate_all(kept: &[RawFd]) -> Result<Vec<OwnedFd>> {
     // SAFETY: the table is this thread's alone, and the caller guarantees that no other object owns the
     // numbers.
     let kept = kept.iter().map(|kept| unsafe { OwnedFd::from_raw_fd(*kept) }).collect::<Vec<_>>();
-    let ordinary = |kept: OwnedFd| match kept.as_raw_fd() {
-        FIRST_ORDINARY.. => Ok(kept),
-        _ => fcntl_dupfd_cloexec(&kept, FIRST_ORDINARY).map_err(|source| failed(source.into())),
-    };
-    let kept = kept.into_iter().map(ordinary).collect::<Result<Vec<_>>>()?;
+    let kept = kept.into_iter().map(beyond_standard).collect::<Result<Vec<_>>>()?;
     loop {
         // It can neither be read nor written, and a filter that permits the thread to wait permits it, too.
         let nowhere = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(|source| failed(source.into()))?;
@@ -128,12 +111,19 @@ mod tests {
     use std::fs::File;
     use std::sync::mpsc::channel;
 
+    /// # Safety
+    /// As for [`separate_all`].
+    unsafe fn separate<const N: usize>(kept: [RawFd; N]) -> Result<[OwnedFd; N]> {
+        // SAFETY: the caller's promise.
+        unsafe { separate_all(&kept) }.map(|kept| kept.try_into().expect("as many as there were"))
+    }
+
     fn numbers() -> BTreeSet<RawFd> {
         let entries = std::fs::read_dir("/proc/thread-self/fd").unwrap();
         let all = entries.map(|entry| entry.unwrap().file_name().to_str().unwrap().parse().unwrap());
         // That of the directory was the last to be opened, and is closed by now.
         let mut all: BTreeSet<RawFd> = all.collect();
-        all.retain(|number| crate::identity::is_open(*number));
+        all.retain(|number| crate::guest::identity::is_open(*number));
         all
     }
 
@@ -177,7 +167,7 @@ mod tests {
 
     #[test]
     fn it_does_so_without_close_range() {
-        /// As [`separate`], from the point on where `close_range` has failed.
+        /// As [`separate_all`], from the point on where `close_range` has failed.
         unsafe fn separate_slowly(kept: [RawFd; 2]) -> Result<[OwnedFd; 2]> {
             // SAFETY: a number; the rest as the caller has promised.
             unsafe {
@@ -197,7 +187,7 @@ mod tests {
         let open = || File::open("/proc/self/exe").unwrap();
         let closed = |number| {
             let end = std::time::Instant::now() + std::time::Duration::from_secs(60);
-            while crate::identity::is_open(number) {
+            while crate::guest::identity::is_open(number) {
                 assert!(std::time::Instant::now() < end, "{number} stays open");
                 std::thread::yield_now();
             }
@@ -213,7 +203,7 @@ mod tests {
                 closed(number);
             });
             thread.join().unwrap();
-            assert!(crate::identity::is_open(number), "that of the others stays open");
+            assert!(crate::guest::identity::is_open(number), "that of the others stays open");
             drop(crate::Handle::new(file.into()));
             closed(number);
         }

@@ -1,0 +1,110 @@
+//! Threads of a library in a program that has others.
+//!
+//! Invariants:
+//!
+//! * **S1** Signal sets are initialized by the C library before they are read.
+//! * **S2** A thread that has left the program's table uses nothing that was opened in it, and runs no code
+//!   of the program.
+#![allow(unsafe_code)]
+
+use crate::error::{Error, Result};
+use crate::guest::apart::separate_all;
+use crate::guest::identity::Guarded;
+use core::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::{Builder, JoinHandle};
+
+/// Bytes of a thread's stack. Said here, as it would else be read from the environment.
+const STACK_BYTES: usize = 2 << 20;
+
+/// Calls a function while the calling thread takes no signals.
+pub(crate) fn without_signals<R>(call: impl FnOnce() -> R) -> R {
+    let mut all = MaybeUninit::uninit();
+    let mut before = MaybeUninit::uninit();
+    // SAFETY: `sigfillset` initializes `all`; `pthread_sigmask` reads it and initializes `before` (S1).
+    unsafe {
+        libc::sigfillset(all.as_mut_ptr());
+        libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
+    }
+    let result = call();
+    // SAFETY: `before` was initialized above (S1).
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), core::ptr::null_mut()) };
+    result
+}
+
+/// Spawns a named thread that never runs the program's signal handlers.
+///
+/// # Errors
+/// The process can have no more threads.
+pub fn spawn_blocked(name: &str, body: Box<dyn FnOnce() + Send>) -> Result<JoinHandle<()>> {
+    let thread = Builder::new().name(name.to_owned()).stack_size(STACK_BYTES);
+    // The new thread inherits the mask.
+    let spawned = without_signals(|| thread.spawn(body));
+    spawned.map_err(|source| Error::io("the process can have no more threads", source))
+}
+
+/// Spawns a thread as [`spawn_blocked`], with a table of descriptors of its own that has nothing but these,
+/// which the program's table has no longer. Waits until it has. It runs none of the program's code.
+///
+/// # Errors
+/// The process can have no more threads, or the system permits no table of its own.
+pub fn spawn_apart(
+    name: &str,
+    kept: Vec<OwnedFd>,
+    body: Box<dyn FnOnce(Vec<OwnedFd>) + Send>,
+) -> Result<JoinHandle<()>> {
+    let closed = || Error::io("its descriptors were closed", rustix::io::Errno::BADF);
+    let kept: Option<Vec<_>> = kept.into_iter().map(Guarded::new).collect();
+    let kept = kept.ok_or_else(closed)?;
+    let numbers: Vec<_> = kept.iter().map(|kept| kept.as_fd().as_raw_fd()).collect();
+    let done = Arc::new((Mutex::new(None), Condvar::new()));
+    let place = Arc::clone(&done);
+    let separated = Box::new(move || {
+        // SAFETY: the thread has nothing but these descriptors, which are open in the program's table until
+        // it has reported that it is done (S2).
+        let separated = unsafe { separate_all(&numbers) };
+        let (own, result) = separated.map_or_else(|error| (None, Err(error)), |own| (Some(own), Ok(())));
+        *place.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+        place.1.notify_one();
+        if let Some(own) = own {
+            body(own);
+        }
+    });
+    let thread = spawn_blocked(name, separated)?;
+    let mut result = done.0.lock().unwrap_or_else(PoisonError::into_inner);
+    loop {
+        match result.take() {
+            Some(result) => return result.map(|()| thread),
+            None => result = done.1.wait(result).unwrap_or_else(PoisonError::into_inner),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_takes_no_signals_and_shares_no_descriptors() {
+        let _alone = crate::guest::apart::COPIES.lock();
+        let (reader, writer) = std::io::pipe().unwrap();
+        let status = || std::fs::read_to_string("/proc/thread-self/status").unwrap();
+        let before = status();
+        let body = Box::new(move |own: Vec<OwnedFd>| {
+            // All but those of the C library.
+            let text = status();
+            assert!(
+                text.contains("SigBlk:\tfffffffe7ffbfeff") || text.contains("SigBlk:\tffffffff"),
+                "{text}"
+            );
+            let [own] = <[_; 1]>::try_from(own).unwrap();
+            std::io::Write::write_all(&mut std::fs::File::from(own), b"here").unwrap();
+        });
+        let thread = spawn_apart("apart", vec![writer.into()], body).unwrap();
+        assert_eq!(std::io::read_to_string(reader).unwrap(), "here");
+        thread.join().unwrap();
+        let mask = |text: &str| text.lines().find(|line| line.starts_with("SigBlk")).map(str::to_owned);
+        assert_eq!(mask(&status()), mask(&before));
+    }
+}
