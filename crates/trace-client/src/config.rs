@@ -1,6 +1,7 @@
 //! What is recorded, and how.
 
 use crate::error::{Error, Result};
+use std::ops::Range;
 use std::time::Duration;
 use trace_protocol::BufferingMode;
 use trace_protocol::controller::{ProviderSpec, TraceConfig};
@@ -8,7 +9,7 @@ use trace_protocol::limits::MAX_COMMAND_LINE_BYTES;
 use trace_protocol::memory::{MemoryDumpLevel, MemoryDumps};
 
 /// How often a quiet stream is written.
-const WRITE_PERIOD: Duration = Duration::from_secs(1);
+pub const WRITE_PERIOD: Duration = Duration::from_secs(1);
 
 /// What is recorded, and how. The default is all categories, in buffers of 4 MiB which are read at the end.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,7 +22,7 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Self {
-        let config = TraceConfig { command_line: command_line(), ..TraceConfig::default() };
+        let config = TraceConfig { command_line: command_line(0..0), ..TraceConfig::default() };
         Self { config, is_list: false, max_bytes: None }.write_period(WRITE_PERIOD)
     }
 }
@@ -153,18 +154,22 @@ impl Config {
     }
 }
 
-fn milliseconds(duration: Duration) -> u64 {
+/// A time as messages have it.
+#[must_use]
+pub fn milliseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// This process's own command line, cut to the limit of a message.
-fn command_line() -> Vec<String> {
+/// This process's own command line, without some of its words, cut to the limit of a message.
+#[must_use]
+pub fn command_line(left_out: Range<usize>) -> Vec<String> {
     let mut left = MAX_COMMAND_LINE_BYTES;
-    let arguments = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
-    arguments
-        .take_while(|argument| {
-            let fits = argument.len() <= left;
-            left = left.saturating_sub(argument.len());
+    let words = (0..).zip(std::env::args_os()).filter(|(number, _)| !left_out.contains(number));
+    words
+        .map(|(_, word)| word.to_string_lossy().into_owned())
+        .take_while(|word| {
+            let fits = word.len() <= left;
+            left = left.saturating_sub(word.len());
             fits
         })
         .collect()

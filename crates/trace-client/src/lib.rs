@@ -19,6 +19,7 @@
 //! |---|---|
 //! | [`client`] | connects, lists, records, takes snapshots |
 //! | [`recording`] | a recording: progress, alerts, flush, stop |
+//! | [`config`] | what is recorded, and how |
 //! | [`pending`] | an answer that comes later |
 //! | [`connection`] | requests to a manager, on the thread that calls |
 //! | [`session`] | a recording as a state machine, for programs with a loop of their own, as `trace` is |
@@ -38,7 +39,7 @@
 pub mod client;
 #[cfg(feature = "convert")]
 pub mod compressor;
-mod config;
+pub mod config;
 pub mod connection;
 #[cfg(feature = "convert")]
 pub mod convert;

@@ -6,13 +6,11 @@ use crate::exit::Failure;
 use crate::kernel;
 use crate::settings::Settings;
 use crate::stdio::say;
+use trace_client::config::{WRITE_PERIOD, command_line, milliseconds};
 use trace_format::shown::Shown;
 use trace_protocol::controller::{EventCosts, TraceConfig};
 use trace_protocol::limits::{MAX_PROVIDER_NAME_BYTES, MAX_PROVIDERS};
 use trace_protocol::memory::{MemoryDumpLevel, MemoryDumps};
-
-/// How often a quiet stream is written, in milliseconds.
-const WRITE_PERIOD: u64 = 1000;
 
 /// The configuration for the manager.
 pub fn trace_config(settings: &Settings) -> Result<TraceConfig, Failure> {
@@ -23,9 +21,8 @@ pub fn trace_config(settings: &Settings) -> Result<TraceConfig, Failure> {
         say!("trace: categories: {}", plan.session.join(", "));
     }
     let default = TraceConfig::default();
-    let milliseconds = |span: Option<args::values::Span>, default: u64| {
-        span.map_or(default, |span| u64::try_from(span.0.as_millis()).unwrap_or(u64::MAX))
-    };
+    let time =
+        |span: Option<args::values::Span>, default: u64| span.map_or(default, |span| milliseconds(span.0));
     let privacy = options.privacy == Some(true);
     if privacy && options.profile.is_some() {
         return Err(Failure::usage(
@@ -39,14 +36,14 @@ pub fn trace_config(settings: &Settings) -> Result<TraceConfig, Failure> {
         programs: options.program.clone(),
         buffer_size_megabytes_hint: options.buffer_size.map_or(4, |size| size.0),
         buffering_mode: options.meant_buffering_mode().into(),
-        start_timeout_milliseconds: milliseconds(options.start_timeout, 5000),
-        stop_timeout_milliseconds: milliseconds(options.stop_timeout, 5000),
+        start_timeout_milliseconds: time(options.start_timeout, default.start_timeout_milliseconds),
+        stop_timeout_milliseconds: time(options.stop_timeout, default.stop_timeout_milliseconds),
         metadata: has_metadata,
-        command_line: if privacy { Vec::new() } else { command_line() },
+        command_line: if privacy { Vec::new() } else { own_command_line() },
         privacy,
         event_costs: has_metadata.then(event_costs).flatten(),
         memory_dumps: memory_dumps(options),
-        write_period_milliseconds: Some(milliseconds(options.write_period, WRITE_PERIOD).max(1)),
+        write_period_milliseconds: Some(time(options.write_period, milliseconds(WRITE_PERIOD)).max(1)),
         thread_time: options.thread_time == Some(true),
         mirror_markers: options.mirror_markers == Some(true),
         keep_ended_bytes: options.keep_ended.map_or(default.keep_ended_bytes, |size| size.0),
@@ -92,29 +89,17 @@ fn event_costs() -> Option<EventCosts> {
 
 /// The periodic memory dumps.
 fn memory_dumps(options: &Options) -> Option<MemoryDumps> {
-    let interval = options.memory_dump_interval?.0.as_millis();
+    let interval = options.memory_dump_interval?.0;
     let is_detailed = options.detailed_memory_dumps == Some(true);
     Some(MemoryDumps {
-        interval_milliseconds: u64::try_from(interval).unwrap_or(u64::MAX).max(1),
+        interval_milliseconds: milliseconds(interval).max(1),
         level: if is_detailed { MemoryDumpLevel::Detailed } else { MemoryDumpLevel::Light },
     })
 }
 
-/// This process's own command line, cut to the limit of a message.
-fn command_line() -> Vec<String> {
-    let mut left = trace_protocol::limits::MAX_COMMAND_LINE_BYTES;
-    let mut arguments: Vec<String> =
-        std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect();
-    // Commands of this program add it for themselves, before all others.
-    if arguments.get(2).is_some_and(|argument| argument == "--parent") {
-        arguments.drain(2..4.min(arguments.len()));
-    }
-    arguments
-        .into_iter()
-        .take_while(|argument| {
-            let fits = argument.len() <= left;
-            left = left.saturating_sub(argument.len());
-            fits
-        })
-        .collect()
+/// This process's own command line. Commands of this program add a word and a number for themselves, before
+/// all others.
+fn own_command_line() -> Vec<String> {
+    let is_of_another = std::env::args_os().nth(2).is_some_and(|word| word == "--parent");
+    command_line(if is_of_another { 2..4 } else { 0..0 })
 }
