@@ -8,6 +8,7 @@ mod native {
     mod dying;
     mod headers;
     mod hosting;
+    mod hosts;
     mod installed;
     mod kinds;
     mod known;

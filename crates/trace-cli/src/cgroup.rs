@@ -29,33 +29,6 @@ impl Limits {
     }
 }
 
-/// Mebibytes of memory that the group of this process may still use.
-pub fn room() -> Option<u64> {
-    let group = Group::of(std::process::id(), "memory")?;
-    let rooms = group.directories.iter().filter_map(|directory| {
-        let most = memory(directory, group.is_first_version)?;
-        let used = number(
-            directory,
-            if group.is_first_version { "memory.usage_in_bytes" } else { "memory.current" },
-        )?;
-        Some(most.saturating_sub(used.saturating_sub(of_files(directory))) >> 20)
-    });
-    rooms.min()
-}
-
-/// Copies of files on disks, which give way: their lines have another name in the first version.
-fn of_files(directory: &Path) -> u64 {
-    const LINES: [[&str; 2]; 2] =
-        [["total_active_file", "total_inactive_file"], ["active_file", "inactive_file"]];
-    let text = fs::read_to_string(directory.join("memory.stat")).unwrap_or_default();
-    let value = |name: &str| -> Option<u64> {
-        let mut lines = text.lines().filter_map(|line| line.split_once(' '));
-        lines.find(|(found, _)| *found == name)?.1.parse().ok()
-    };
-    let sum = |names: [&str; 2]| Some(value(names[0])?.saturating_add(value(names[1])?));
-    LINES.into_iter().find_map(sum).unwrap_or(0)
-}
-
 fn memory(directory: &Path, is_first_version: bool) -> Option<u64> {
     /// What the first version has for none.
     const NO_LIMIT: u64 = 1 << 62;
@@ -160,12 +133,5 @@ mod tests {
             write("cpu.cfs_quota_us", text);
             assert_eq!(processors(place, true), limit);
         }
-        write("memory.stat", "cache 9\nactive_file 3\ninactive_file 4\n");
-        assert_eq!(of_files(place), 7);
-        write(
-            "memory.stat",
-            "active_file 3\ninactive_file 4\ntotal_active_file 30\ntotal_inactive_file 40\n",
-        );
-        assert_eq!(of_files(place), 70);
     }
 }

@@ -1,8 +1,8 @@
 //! Connections to managers, and advice where there is none.
 
+use crate::caller;
 use crate::exit::{Failure, INTERRUPTED};
 use crate::record::patience::is_no_reader;
-use crate::{caller, cgroup};
 use rustix::fs::Access;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -41,7 +41,7 @@ pub fn free_mebibytes(directory: &Path) -> Option<u64> {
 pub fn room() -> Option<u64> {
     let directory = USED.get().filter(|used| !is_roots(used))?;
     let free = free_mebibytes(directory)?;
-    let group = cgroup::room().filter(|_| is_in_memory(directory));
+    let group = zx_sim::memory_room().filter(|_| is_in_memory(directory)).map(|bytes| bytes >> 20);
     Some(group.map_or(free, |room| free.min(room)))
 }
 

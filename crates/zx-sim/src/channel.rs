@@ -2,6 +2,7 @@
 
 use crate::activation;
 use crate::error::{Error, Result};
+use crate::guest::beyond_standard;
 use crate::handle::{Handle, receive_handles};
 use crate::sys;
 use rustix::fs::{Mode, OFlags};
@@ -50,8 +51,9 @@ pub struct Peer {
 
 pub(crate) fn pair(kind: SocketType) -> Result<(OwnedFd, OwnedFd)> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    rustix::net::socketpair(AddressFamily::UNIX, kind, flags, None)
-        .map_err(|source| Error::io("cannot make a socket pair", source))
+    let (a, b) = rustix::net::socketpair(AddressFamily::UNIX, kind, flags, None)
+        .map_err(|source| Error::io("cannot make a socket pair", source))?;
+    Ok((beyond_standard(a)?, beyond_standard(b)?))
 }
 
 /// Receives, and again if the other end closed before it read everything: the kernel then reports that once,
@@ -322,6 +324,7 @@ fn seqpacket() -> Result<OwnedFd> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)
         .map_err(|source| Error::io("cannot make a socket", source))
+        .and_then(beyond_standard)
 }
 
 /// The socket address of a path. A long one goes through the opened directory, which has to stay open until

@@ -5,6 +5,7 @@
 //! lost, and nothing else happens: no thread waits, panics, or gets a signal.
 
 use crate::guest::Quiet;
+use crate::guest::apart::is_apart;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::{Errno, ReadWriteFlags, pwritev2};
@@ -25,7 +26,10 @@ pub fn write(text: &str) -> bool {
 /// As [`write`], but to the process's current standard error, from a thread that may have [descriptors of its
 /// own](crate::guest::apart).
 pub fn write_for_process(text: &str) -> bool {
-    stderr_of_process().is_some_and(|output| write_to(&output, text))
+    match is_apart() {
+        true => stderr_of_process().is_some_and(|output| write_to(&output, text)),
+        false => write(text),
+    }
 }
 
 fn stderr_of_process() -> Option<File> {

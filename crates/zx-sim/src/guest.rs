@@ -8,11 +8,13 @@
 //! | [`children`] | forked children, which close what is their parent's |
 //! | [`quiet`] | signals that writing raises |
 //! | [`detached`] | processes, which are no children of the program's |
+//! | [`loaded`] | its code, which stays where the program unloads a plugin |
 
 pub mod apart;
 pub mod children;
 pub mod detached;
 pub mod identity;
+pub mod loaded;
 pub mod quiet;
 pub mod thread;
 
@@ -33,9 +35,12 @@ pub(crate) const FIRST_ORDINARY: RawFd = 3;
 /// # Errors
 /// The process is out of descriptors.
 pub fn beyond_standard(descriptor: OwnedFd) -> Result<OwnedFd> {
-    match descriptor.as_raw_fd() {
-        FIRST_ORDINARY.. => Ok(descriptor),
-        _ => fcntl_dupfd_cloexec(&descriptor, FIRST_ORDINARY)
-            .map_err(|source| Error::io("cannot duplicate a descriptor", source)),
-    }
+    if descriptor.as_raw_fd() >= FIRST_ORDINARY { Ok(descriptor) } else { moved(&descriptor) }
+}
+
+#[cold]
+#[inline(never)]
+fn moved(descriptor: &OwnedFd) -> Result<OwnedFd> {
+    fcntl_dupfd_cloexec(descriptor, FIRST_ORDINARY)
+        .map_err(|source| Error::io("cannot duplicate a descriptor", source))
 }

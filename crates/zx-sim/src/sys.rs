@@ -9,6 +9,7 @@
 
 use crate::channel::Peer;
 use crate::error::{Error, Result};
+use crate::guest::beyond_standard;
 use rustix::ioctl::{Ioctl, IoctlOutput, Opcode, ioctl, opcode};
 use rustix::net::RecvFlags;
 use std::ffi::c_void;
@@ -219,7 +220,7 @@ pub(crate) fn receive(
         let error = io::Error::last_os_error();
         return Err(rustix::io::Errno::from_io_error(&error).unwrap_or(rustix::io::Errno::IO));
     };
-    let (mut handles, mut sender) = (Vec::new(), None);
+    let (mut handles, mut sender, mut is_cut) = (Vec::new(), None, message.msg_flags & libc::MSG_CTRUNC != 0);
     // SAFETY: the kernel has filled the message's control part; each header lies in it, with as much data as
     // it says; descriptors in it are new ones of this process.
     unsafe {
@@ -230,7 +231,12 @@ pub(crate) fn receive(
             let descriptor = |number| OwnedFd::from_raw_fd(data.cast::<i32>().add(number).read_unaligned());
             match (found.cmsg_level, found.cmsg_type) {
                 (libc::SOL_SOCKET, libc::SCM_RIGHTS) => {
-                    handles.extend((0..(length / size_of::<i32>()).min(MAX_HANDLES)).map(descriptor));
+                    for number in 0..(length / size_of::<i32>()).min(MAX_HANDLES) {
+                        match beyond_standard(descriptor(number)) {
+                            Ok(descriptor) => handles.push(descriptor),
+                            Err(_) => is_cut = true,
+                        }
+                    }
                 }
                 // An error of the kernel's is no descriptor.
                 (libc::SOL_SOCKET, SCM_PIDFD)
@@ -247,7 +253,7 @@ pub(crate) fn receive(
             header = libc::CMSG_NXTHDR(&raw const message, header);
         }
     }
-    Ok(Received { length, handles, sender, is_cut: message.msg_flags & libc::MSG_CTRUNC != 0 })
+    Ok(Received { length, handles, sender, is_cut })
 }
 
 /// The largest file that this process may write, in bytes.

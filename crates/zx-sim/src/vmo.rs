@@ -6,6 +6,7 @@
 //! shrinks the file; only the writing side maps it.
 
 use crate::error::{Error, Result};
+use crate::guest::beyond_standard;
 use crate::handle::Handle;
 use crate::liveness;
 use crate::runtime_dir::{PRIVATE, keep_mode};
@@ -376,6 +377,7 @@ impl Vmo {
         let file =
             self.reopened(OpenOptions::new().read(true).write(true)).or_else(|_| self.file.try_clone());
         let file = file.map_err(|source| Error::io("cannot open a vmo again", source))?;
+        let file = File::from(beyond_standard(file.into())?);
         liveness::mark(&file)?;
         Ok(Self { file, path: self.path.clone() })
     }

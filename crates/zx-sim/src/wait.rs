@@ -1,6 +1,7 @@
 //! Waiting for any number of objects, with a deadline.
 
 use crate::error::{Error, Result};
+use crate::guest::beyond_standard;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use std::mem::MaybeUninit;
@@ -44,8 +45,9 @@ impl WaitSet {
     /// The process is out of descriptors.
     pub fn new() -> Result<Self> {
         epoll::create(CreateFlags::CLOEXEC)
-            .map(Self)
             .map_err(|source| Error::io("cannot make a wait set", source))
+            .and_then(beyond_standard)
+            .map(Self)
     }
 
     /// Adds an object. It leaves by itself when its last handle is closed.

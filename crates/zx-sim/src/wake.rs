@@ -6,7 +6,7 @@
 
 use crate::channel::pair;
 use crate::error::Result;
-use crate::guest::{Guarded, Identity, beyond_standard};
+use crate::guest::{Guarded, Identity};
 use rustix::net::{RecvFlags, SendFlags, SocketType};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -24,7 +24,6 @@ pub struct WakeReceiver(OwnedFd);
 /// The process is out of descriptors.
 pub fn wake_pair() -> Result<(WakeSender, WakeReceiver)> {
     let (sender, receiver) = pair(SocketType::STREAM)?;
-    let (sender, receiver) = (beyond_standard(sender)?, beyond_standard(receiver)?);
     let sender = Guarded::new(sender).ok_or(crate::Error::PeerClosed)?;
     Ok((WakeSender(sender), WakeReceiver(receiver)))
 }

@@ -1,7 +1,7 @@
 //! Hosts with little of something.
 
-use crate::begun::Host;
-use trace_provider::{Scope, instant};
+use crate::begun::{Guest, Host};
+use trace_provider::{Scope, TraceProvider, instant};
 
 type Resource = libc::__rlimit_resource_t;
 
@@ -46,6 +46,10 @@ pub fn smaller_files(host: &mut Host) {
     host.record("before");
     limit(libc::RLIMIT_FSIZE, 512);
     host.record("after");
+    if matches!(host.guest, Some(Guest::Startup)) {
+        // It notes the provider's name beside the buffer.
+        drop(TraceProvider::new("hosts"));
+    }
     let ended = host.try_end();
     lift();
     say(host, ended);
@@ -86,8 +90,8 @@ pub fn little_memory(host: &mut Host) {
     let group = std::env::var_os("HOSTS_GROUP").expect("a group");
     std::fs::write(group, std::process::id().to_string()).expect("a process joins");
     let begun = host.try_begin(64);
-    host.record("before");
     if !host.is_client() {
+        host.record("before");
         (0..1_500_000_u64).for_each(|n| instant!("hosts", "many", Scope::Thread, "n" => n));
     }
     let ended = host.try_end();

@@ -3,11 +3,11 @@
 //! What is here in Rust is in `tests/tests/native/hosts.rs` in C.
 //= docs/internals/providers.md#guests-in-a-process
 
-use trace_tests::hosts::{WAYS, check};
+use trace_tests::hosts::{Host, WAYS, check};
 use trace_tests::{Requirement, build};
 
 fn each_way(hostility: &str) {
-    check(build::program("hosts"), &WAYS, hostility);
+    check(&Host { program: build::program("hosts"), environment: &[] }, &WAYS, hostility);
 }
 
 #[test]

@@ -24,6 +24,7 @@ use trace_engine::ffi::is_category_wanted;
 use trace_format::refs::truncate;
 use zx_sim::Guarded;
 use zx_sim::environment::variable;
+use zx_sim::guest::beyond_standard;
 
 /// Where it is, first the usual place.
 const PLACES: [&str; 2] = ["/sys/kernel/tracing/trace_marker", "/sys/kernel/debug/tracing/trace_marker"];
@@ -34,7 +35,8 @@ const MAX_LINE_BYTES: usize = 1024;
 fn marker() -> Option<&'static File> {
     static MARKER: OnceLock<Option<Guarded<File>>> = OnceLock::new();
     let open = || PLACES.iter().find_map(|place| File::options().write(true).open(place).ok());
-    MARKER.get_or_init(|| open().and_then(Guarded::new)).as_ref()?.get()
+    let ordinary = |file: File| beyond_standard(file.into()).ok().map(File::from);
+    MARKER.get_or_init(|| open().and_then(ordinary).and_then(Guarded::new)).as_ref()?.get()
 }
 
 /// The category of markers.

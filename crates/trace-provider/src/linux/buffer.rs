@@ -4,9 +4,19 @@
 //! is given away with the region.
 #![allow(unsafe_code)]
 
+use crate::linux::unrecorded::Unrecorded;
 use trace_engine::Region;
 use trace_engine::trace_format::scopes::SCOPES_BYTES;
 use zx_sim::{Guarded, Vmo, map_over};
+
+/// Whether this process's control group has room for so many bytes, which events fill sooner or later: the
+/// kernel ends a process whose group has none.
+pub(crate) fn check_room(needed: u64) -> Result<(), Unrecorded> {
+    match zx_sim::memory_room() {
+        Some(room) if room < needed => Err(Unrecorded::Memory { needed, room }),
+        _ => Ok(()),
+    }
+}
 
 /// The buffer as the engine's region, which unmaps it in the end; the last bytes are for open scopes. Of a
 /// buffer that has its memory all pages are present. As long as it is the engine's, the file is marked as in

@@ -144,7 +144,7 @@ struct Search {
 
 /// Serving the requests of a manager. Guards stand before what they guard, so that they are dropped first.
 struct Following {
-    _guards: Vec<ClosedInChildren>,
+    guards: Vec<ClosedInChildren>,
     session_guards: Vec<ClosedInChildren>,
     session: Option<Session>,
     line: Line,
@@ -377,13 +377,8 @@ impl Dispatcher {
         let is_complete =
             objects.into_iter().all(|(object, key)| self.waits.add(object, key, signals).is_ok());
         let guards = self.guards(line.answer.iter().chain([&line.channel]).map(AsFd::as_fd));
-        let following = Following {
-            _guards: guards,
-            session_guards: Vec::new(),
-            session: None,
-            line,
-            since: Instant::now(),
-        };
+        let following =
+            Following { guards, session_guards: Vec::new(), session: None, line, since: Instant::now() };
         match is_complete {
             true => Step::Next(Phase::Following(following)),
             false => self.lose(following),
@@ -405,6 +400,9 @@ impl Dispatcher {
         }
         if keys.contains(&KEY_CHANNEL) && self.serve(&line.channel, session).is_none() {
             return self.lose(following);
+        }
+        if line.answer.is_none() && following.guards.len() > 1 {
+            following.guards.remove(0);
         }
         following.session_guards.clear();
         following.session_guards = self.guards(following.session.iter().flat_map(Session::descriptors));
@@ -432,6 +430,27 @@ impl Dispatcher {
         let Following { line, .. } = &following;
         for object in line.answer.iter().chain([&line.channel]) {
             let _ = self.waits.remove(object);
+        }
+    }
+
+    /// Whether all descriptors that have an identity are still its own, in the program's table.
+    pub fn is_whole(&self) -> bool {
+        match &self.phase {
+            Phase::Following(following) => {
+                following.guards.iter().chain(&following.session_guards).all(ClosedInChildren::is_open)
+            }
+            Phase::Pausing(_) | Phase::Looking(_) => true,
+        }
+    }
+
+    /// The program has closed descriptors: none is used or closed any more, as it may have become the
+    /// program's.
+    pub fn abandon(&mut self) {
+        self.report("its descriptors were closed");
+        let phase = std::mem::replace(&mut self.phase, Phase::Pausing(Instant::now()));
+        if let Phase::Following(Following { session, line, .. }) = phase {
+            session.into_iter().for_each(Session::abandon);
+            std::mem::forget(line);
         }
     }
 

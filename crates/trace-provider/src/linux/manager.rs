@@ -15,6 +15,7 @@ use trace_protocol::registry::{
 };
 use trace_protocol::{Message, Txid, VersionRange};
 use zx_sim::environment::variable;
+use zx_sim::guest::Quiet;
 use zx_sim::runtime_dir::{PRIVATE, keep_mode};
 use zx_sim::{Channel, Error, Handle, RuntimeDir, debuglog, ticks};
 
@@ -109,6 +110,7 @@ pub(crate) fn leave_note(name: &str) {
     // An existing note is of an earlier process with this pid.
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW;
     let flags = flags | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let _quiet = Quiet::new();
     for directory in directories().iter().filter(|directory| is_announced(directory)) {
         if let Ok(file) = rustix::fs::open(directory.join(&note), flags, PRIVATE) {
             keep_mode(&file, PRIVATE);

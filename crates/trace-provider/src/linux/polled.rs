@@ -15,7 +15,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use trace_engine::engine;
-use zx_sim::guest::ClosedInChildren;
+use zx_sim::guest::{ClosedInChildren, beyond_standard};
 use zx_sim::{Signals, WakeSender};
 
 /// Turns of one [`PolledProvider::dispatch`], so that other tasks of the loop get theirs.
@@ -28,7 +28,7 @@ const KEY_TIMER: u64 = u64::MAX;
 /// Wait until [`as_fd`](AsFd::as_fd) is readable, together with everything else that the loop waits for, and
 /// call [`PolledProvider::dispatch`] then. While the loop does not run, a recording neither starts nor ends
 /// in this program, and a streaming recording drops events once the buffer is full. Its descriptors are in
-/// the program's descriptor table, and the program must not close them; those of a
+/// the program's descriptor table, and if the program closes them, it runs on untraced; those of a
 /// [`TraceProvider`](crate::TraceProvider) are not. A forked child is recorded as with a `TraceProvider`, by
 /// a thread of its own.
 ///
@@ -60,8 +60,10 @@ struct Running {
     commands: Commands,
     timer: OwnedFd,
     /// Before what it names, so that it is dropped first.
-    _closed_in_children: ClosedInChildren,
+    closed_in_children: [ClosedInChildren; 2],
     _waker: Arc<WakeSender>,
+    /// The program has closed its descriptors.
+    is_lost: bool,
 }
 
 impl PolledProvider {
@@ -88,7 +90,7 @@ impl PolledProvider {
         }
         let failed = |error: zx_sim::Error| io::Error::other(error.to_string());
         let (waker, wakes) = zx_sim::wake_pair().map_err(failed)?;
-        let closed_in_children = ClosedInChildren::new(&waker);
+        let closed_in_children = [ClosedInChildren::new(&waker), ClosedInChildren::new(&wakes)];
         let waker = Arc::new(waker);
         let (commands, received) = Commands::new(&waker);
         let (sender, progress) = queue();
@@ -97,9 +99,10 @@ impl PolledProvider {
         let dispatcher = dispatcher.ok_or_else(|| io::Error::other("the process has no descriptors left"))?;
         let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
         let timer = rustix::time::timerfd_create(TimerfdClockId::Monotonic, flags)?;
+        let timer = beyond_standard(timer).map_err(failed)?;
         dispatcher.waits().add(&timer, KEY_TIMER, Signals::READABLE).map_err(failed)?;
-        let mut running =
-            Running { dispatcher, commands, timer, _closed_in_children: closed_in_children, _waker: waker };
+        let is_lost = false;
+        let mut running = Running { dispatcher, commands, timer, closed_in_children, _waker: waker, is_lost };
         running.dispatch();
         if let Some(first_wait) = first_wait {
             running.wait_for_start(&name, &progress, first_wait);
@@ -138,6 +141,14 @@ impl PolledProvider {
 
 impl Running {
     fn dispatch(&mut self) {
+        let is_whole = self.closed_in_children.iter().all(ClosedInChildren::is_open);
+        if self.is_lost || !is_whole || !self.dispatcher.is_whole() {
+            if !self.is_lost {
+                self.dispatcher.abandon();
+            }
+            self.is_lost = true;
+            return;
+        }
         self.set_timer(None);
         let Self { dispatcher, .. } = self;
         let next = callbacks::run_here(|| {
@@ -189,6 +200,9 @@ impl Running {
                 }
                 deadline = begin + START_WAIT;
             }
+            if self.is_lost {
+                return;
+            }
             let _ = zx_sim::wait_one(self.dispatcher.waits(), Signals::READABLE, Some(deadline));
             self.dispatch();
         }
@@ -224,9 +238,12 @@ impl Drop for PolledProvider {
         if self.pid == std::process::id() {
             running.commands.end();
             running.dispatch();
-        } else {
-            // Of a forked child's parent: its descriptors are closed here, and the engine is the child's own.
-            std::mem::forget(running);
+            if !running.is_lost {
+                return;
+            }
         }
+        // Of a forked child's parent: its descriptors are closed here, and the engine is the child's own. Or
+        // the program has closed them.
+        std::mem::forget(running);
     }
 }

@@ -93,6 +93,8 @@ impl Session {
         let mode = BufferMode::from(config.buffering_mode);
         let fifo = Fifo::from_handle(config.fifo, PACKET_BYTES, FIFO_DEPTH)?;
         let vmo = Vmo::from_handle(config.buffer).map_err(Unrecorded::Unmappable)?;
+        let missing = vmo.size().and_then(|size| Ok(size.saturating_sub(vmo.backed_bytes()?)));
+        buffer::check_room(missing.map_err(Unrecorded::Unmappable)?)?;
         let (takes_startup, takes_scopes) = (config.takes_startup, config.takes_scopes);
         let scope_bytes = config.scope_bytes;
         let process = config.process_koid.unwrap_or_else(zx_sim::process_koid);
@@ -376,6 +378,21 @@ fn set_config(mode: BufferMode, config: &Config) {
 const LAST_WAIT: Duration = Duration::from_millis(500);
 
 impl Session {
+    /// Ends without using or closing a descriptor: the program has closed them.
+    pub fn abandon(self) {
+        self.end_recording();
+        core::mem::forget(self);
+    }
+
+    fn end_recording(&self) {
+        // Without one, the program goes on to record into its own buffer.
+        if let Some(engine) = &self.engine {
+            let _ = engine.terminate(Instant::now() + STOP_WAIT);
+            config::set_config(None);
+            atrace::want(false);
+        }
+    }
+
     /// Sends the rest, as far as the manager takes it in time.
     fn send_last(&mut self) {
         let deadline = Instant::now() + LAST_WAIT;
@@ -392,12 +409,7 @@ impl Drop for Session {
         self.stop();
         self.send_last();
         self.left.iter().for_each(Directory::delete_if_empty);
-        // Without one, the program goes on to record into its own buffer.
-        if let Some(engine) = &self.engine {
-            let _ = engine.terminate(Instant::now() + STOP_WAIT);
-            config::set_config(None);
-            atrace::want(false);
-        }
+        self.end_recording();
     }
 }
 

@@ -30,6 +30,7 @@ use std::ffi::OsString;
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 pub use trace_engine::BufferMode;
 use trace_engine::engine::{self, Engine};
@@ -89,6 +90,8 @@ pub(crate) enum Purpose {
 }
 
 static RECORDING: Mutex<Option<Recording>> = Mutex::new(None);
+/// There has been one: a library that is unloaded before may leave nothing behind, such as handlers of forks.
+static HAS_BEGUN: AtomicBool = AtomicBool::new(false);
 /// The process that has looked at its environment: its [generation](engine::generation).
 static LOOKED: Mutex<u32> = Mutex::new(0);
 
@@ -232,6 +235,8 @@ fn take() -> Option<Recording> {
 pub(crate) fn begin_as(name: Option<&str>, options: &Options, purpose: Purpose) -> Result<(), Unrecorded> {
     // Its parent's provider is to be this child's, too, whatever it records first.
     engine::join_if_new_child();
+    zx_sim::guest::loaded::stay();
+    HAS_BEGUN.store(true, Ordering::Relaxed);
     liveness::prepare();
     // A child would have the lock's descriptor, or its page, or the buffer.
     engine::without_forks(|| begin_without_forks(name, options, purpose))
@@ -387,6 +392,9 @@ pub(crate) fn drop_scopes(buffer: &Vmo) -> bool {
 /// cannot be written stays for `trace recover`, and the reason is printed on stderr. Needs the feature
 /// `local`.
 pub fn save() {
+    if !HAS_BEGUN.load(Ordering::Relaxed) {
+        return;
+    }
     let is_over = |recording: &mut Option<Recording>| {
         recording.as_ref().is_some_and(|recording| {
             let Recording { directory, mode, purpose, .. } = recording;

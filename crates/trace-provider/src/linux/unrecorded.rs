@@ -23,6 +23,8 @@ pub(crate) enum Unrecorded {
     Streaming,
     /// A buffer of the program's own has too many or too few mebibytes.
     Mebibytes { found: u64, limit: u64 },
+    /// The control group of the process has no room for the buffer: both in bytes.
+    Memory { needed: u64, room: u64 },
     /// What is asked for has a value that is not possible.
     Option { name: &'static str, problem: String },
     /// There is no directory in which a program can record itself.
@@ -53,6 +55,10 @@ impl fmt::Display for Unrecorded {
             Self::NoBuffer => f.write_str("it has no buffer"),
             Self::Streaming => f.write_str("a buffer of its own is oneshot or circular"),
             Self::Mebibytes { found, limit } => write!(f, "a buffer of {found} MiB, expected 1 to {limit}"),
+            Self::Memory { needed, room } => {
+                let (needed, room) = (needed.div_ceil(1 << 20), room >> 20);
+                write!(f, "the buffer takes {needed} MiB of memory, its control group has room for {room}")
+            }
             Self::Option { name, problem } => write!(f, "{name} {problem}"),
             Self::NoDirectory => f.write_str("there is no runtime directory"),
             Self::File { path, error } => write!(f, "cannot write {}: {error}", path.display()),

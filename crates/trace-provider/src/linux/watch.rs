@@ -8,6 +8,7 @@
 use rustix::fs::inotify;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use zx_sim::guest::beyond_standard;
 
 /// Becomes readable when something changes where a manager's socket may appear.
 #[derive(Debug)]
@@ -22,7 +23,8 @@ impl Watch {
     /// a while.
     pub fn new() -> Option<Self> {
         let flags = inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK;
-        Some(Self { inotify: inotify::init(flags).ok()?, watched: Vec::new() })
+        let inotify = beyond_standard(inotify::init(flags).ok()?).ok()?;
+        Some(Self { inotify, watched: Vec::new() })
     }
 
     /// Forgets what has happened so far, and watches the directories, or the nearest parent of one that does

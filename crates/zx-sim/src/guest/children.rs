@@ -52,6 +52,15 @@ impl ClosedInChildren {
         Self::of(object.as_fd())
     }
 
+    /// Whether it still stands for what it did.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.0.is_none_or(|place| {
+            let (device, inode) = (place.device.load(Ordering::Relaxed), place.inode.load(Ordering::Relaxed));
+            is_it(place.behind.load(Ordering::Acquire) - 1, device, inode)
+        })
+    }
+
     #[inline(never)]
     fn of(object: BorrowedFd<'_>) -> Self {
         let Some(identity) = Identity::of(&object) else {
@@ -107,12 +116,16 @@ extern "C" fn after_fork_in_child() {
 
 /// Closes a descriptor, unless the program has given its number to something else.
 fn close_if_it_is(number: i32, device: u64, inode: u64) {
+    if is_it(number, device, inode) {
+        // SAFETY: a descriptor of the parent's library, whose thread does not exist here (F1).
+        unsafe { libc::close(number) };
+    }
+}
+
+fn is_it(number: i32, device: u64, inode: u64) -> bool {
     // SAFETY: a structure of numbers, for which zeros are values.
     let mut stat: libc::stat = unsafe { core::mem::zeroed() };
     // SAFETY: the call fills the structure (F1).
     let is_open = unsafe { libc::fstat(number, &raw mut stat) } == 0;
-    if is_open && (stat.st_dev, stat.st_ino) == (device, inode) {
-        // SAFETY: a descriptor of the parent's library, whose thread does not exist here (F1).
-        unsafe { libc::close(number) };
-    }
+    is_open && (stat.st_dev, stat.st_ino) == (device, inode)
 }

@@ -10,6 +10,7 @@
 use crate::error::{Error, Result};
 use crate::guest::apart::separate_all;
 use crate::guest::identity::Guarded;
+use crate::guest::loaded;
 use core::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -33,11 +34,12 @@ pub(crate) fn without_signals<R>(call: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Spawns a named thread that never runs the program's signal handlers.
+/// Spawns a named thread that never runs the program's signal handlers. Its code stays loaded.
 ///
 /// # Errors
 /// The process can have no more threads.
 pub fn spawn_blocked(name: &str, body: Box<dyn FnOnce() + Send>) -> Result<JoinHandle<()>> {
+    loaded::stay();
     let thread = Builder::new().name(name.to_owned()).stack_size(STACK_BYTES);
     // The new thread inherits the mask.
     let spawned = without_signals(|| thread.spawn(body));

@@ -1,9 +1,9 @@
 //! The directory of a recording that no manager runs: of the form that a manager's recordings have, so that
 //! `trace recover` finds it.
 
-use crate::linux::manager;
 use crate::linux::startup::room;
 use crate::linux::unrecorded::Unrecorded;
+use crate::linux::{buffer, manager};
 use std::fmt::Write as _;
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -14,6 +14,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use trace_engine::{BufferMode, engine};
 use trace_format::buffer::Layout;
 use trace_format::scopes::{self, SCOPES_BYTES};
+use zx_sim::guest::Quiet;
 use zx_sim::runtime_dir::{PRIVATE, finish_dir, keep_mode};
 use zx_sim::ticks::{self, Clock};
 use zx_sim::{Backing, Mark, RuntimeDir, Vmo, pid_namespace};
@@ -45,6 +46,7 @@ impl Directory {
     pub fn create(name: &str, mode: BufferMode, bytes: u64) -> Result<(Self, Vmo), Unrecorded> {
         // Before any file is written: a limit ends the program.
         Vmo::check_file_size(bytes + SCOPES_BYTES)?;
+        buffer::check_room(bytes + SCOPES_BYTES)?;
         let runtime = runtime_directory()?;
         let clock = Clock::agreed(runtime.path(), &manager::directories())?;
         room::make(&runtime);
@@ -121,6 +123,7 @@ impl Directory {
 
     /// Notes the name of the program's provider, which was not known when it began.
     pub fn name_provider(&self, name: &str) {
+        let _quiet = Quiet::new();
         let line = format!("{{\"named\":{{\"provider\":1,\"name\":{}}}}}\n", quoted(name));
         let manifest = OpenOptions::new().append(true).open(self.path.join(MANIFEST));
         // If that fails, the recording keeps the name of the process.
