@@ -37,7 +37,7 @@ fn a_c_program_records_others() {
              recording stubborn: 1, 0 dropped\n\
              flush: 1\n\
              snapshot: 0\n\
-             cannot write /no/such/directory/a.fxt: No such file or directory (os error 2)\n\
+             cannot write /no/such/directory/a.fxt: directory /no: No such file or directory (os error 2)\n\
              ended: 0\n\
              events: 2, dropped: 0, bytes: {bytes}, complete: 1\n\
              snapshot: 1, events: 503\n\
