@@ -18,4 +18,7 @@ int GuestEnd(struct guest* guest, char* error, unsigned long size);
 // What a forked child can do with what its parent has: nothing, without waiting. 0 if it is so.
 int GuestEndInChild(struct guest* guest);
 
+// Has a library print a message.
+void GuestSay(void);
+
 #endif

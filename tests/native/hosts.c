@@ -206,6 +206,35 @@ static void Sigwait(void) {
   End();
 }
 
+static void Blocks(void) {
+  sigset_t set;
+  sigfillset(&set);
+  pthread_sigmask(SIG_SETMASK, &set, NULL);
+  Begin();
+  Record("before");
+  Record("after");
+  End();
+}
+
+// Standard error is a pipe without a reader, and a file as long as it may be.
+static void Pipe(void) {
+  char path[512];
+  int ends[2], number;
+  Check(pipe(ends) == 0 && dup2(ends[1], 2) == 2, "a pipe", 0);
+  close(ends[0]);
+  Begin();
+  Record("before");
+  for (number = 0; number < kEvents; ++number) GuestSay();
+  snprintf(path, sizeof(path), "%s/stderr", directory);
+  const int file = open(path, O_CREAT | O_RDWR | O_APPEND, 0600);
+  Check(write(file, path, 100) == 100 && dup2(file, 2) == 2, "a file", file);
+  Limit(RLIMIT_FSIZE, 100);
+  for (number = 0; number < kEvents; ++number) GuestSay();
+  Limit(RLIMIT_FSIZE, RLIM_INFINITY);
+  Record("after");
+  End();
+}
+
 static void NoChildren(void) {
   int status = 0;
   Check(waitpid(-1, &status, 0) == -1, "a child that is not the host's", status);
@@ -350,6 +379,23 @@ static void FewNumbers(void) {
   Say(is_well);
 }
 
+static void LittleSpace(void) {
+  unsigned long pages = 0;
+  const int is_client = strcmp(way, "client") == 0;
+  FILE* size = fopen("/proc/self/statm", "r");
+  Check(fscanf(size, "%lu", &pages) == 1, "its size", 0);
+  fclose(size);
+  const unsigned long bytes = pages * 4096 + (32ul << 20);
+  if (!is_client) Limit(RLIMIT_AS, bytes);
+  int is_well = TryBegin(64);
+  Record("before");
+  Record("after");
+  Limit(RLIMIT_AS, bytes);
+  is_well = is_well && TryEnd();
+  Limit(RLIMIT_AS, RLIM_INFINITY);
+  Say(is_well);
+}
+
 static void LittleMemory(void) {
   FILE* group = fopen(getenv("HOSTS_GROUP"), "w");
   fprintf(group, "%d", getpid());
@@ -409,7 +455,10 @@ static const struct {
     {"sigwait", Sigwait},     {"forks", Forks},              {"threads", Threads},
     {"spawns", Spawns},       {"waits", Waits},              {"ignores", Ignores},
     {"small files", SmallFiles}, {"smaller files", SmallerFiles}, {"few numbers", FewNumbers},
+    {"little space", LittleSpace},
     {"little memory", LittleMemory},
+    {"blocks", Blocks},
+    {"pipe", Pipe},
 };
 
 int main(int argc, char** argv) {

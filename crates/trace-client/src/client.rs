@@ -53,7 +53,9 @@ impl Client {
     /// # Errors
     /// As of [`Connection::open_in`].
     pub fn open_in(directory: impl Into<PathBuf>, tool: Tool) -> Pending<Self> {
+        // The program may change its directory meanwhile.
         let directory = directory.into();
+        let directory = std::path::absolute(&directory).unwrap_or(directory);
         Self::over(move || Connection::open_in(&directory, &tool))
     }
 

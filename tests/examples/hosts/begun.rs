@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
-use trace_client::{Client, Config, Recording, Tool};
+use trace_client::{Alert, Client, Config, Pending, Recording, Tool};
 use trace_provider::{PolledProvider, Scope, TraceProvider, instant, local, startup};
 
 /// Events of each name.
@@ -26,6 +26,8 @@ pub struct Host {
     /// Events that a client has to find.
     expected: u64,
     program: String,
+    /// What a client has asked for, and a child must not wait for.
+    alert: Option<Pending<Alert>>,
 }
 
 /// Records its events.
@@ -48,7 +50,7 @@ pub fn emit(name: &str) {
 
 impl Host {
     pub fn new(way: &str, directory: PathBuf) -> Self {
-        Self { way: way.to_owned(), directory, guest: None, expected: 0, program: own_path() }
+        Self { way: way.to_owned(), directory, guest: None, expected: 0, program: own_path(), alert: None }
     }
 
     pub fn is_client(&self) -> bool {
@@ -73,6 +75,7 @@ impl Host {
                 let client = Client::open_in(runtime, tool).wait().map_err(text)?;
                 let config = Config::of("hosts").buffer_size_mib(u32::try_from(mebibytes).expect("a few"));
                 let recording = client.record(config, self.file()).wait().map_err(text)?;
+                self.alert = Some(recording.alert());
                 Guest::Client(client, recording)
             }
             "local" => {
@@ -136,6 +139,7 @@ impl Host {
     pub fn end_in_child(&mut self) {
         match self.guest.take() {
             Some(Guest::Client(client, recording)) => {
+                assert!(self.alert.take().is_none_or(|alert| alert.wait().is_err()), "of the parent");
                 assert!(recording.progress().wait().is_err(), "of the parent");
                 assert!(client.providers().wait().is_err(), "of the parent");
                 drop(client);

@@ -20,6 +20,17 @@ fn linked(name: &str, sources: &[&str], flags: &[&str], sandbox: &Sandbox) -> Pa
     output
 }
 
+/// With a copy of the library for programs that are recorded.
+fn linked_statically(name: &str, sources: &[&str], flags: &[&str], sandbox: &Sandbox) -> PathBuf {
+    let output = sandbox.file(name);
+    let directory = native::library_dir().display();
+    let clients =
+        format!("-Wl,--no-as-needed,-L{directory},-ltraceclient,--disable-new-dtags,-rpath,{directory}");
+    let flags = [flags, &["-D_GNU_SOURCE", "-pthread", &clients]].concat();
+    native::static_program("gcc", sources, &flags, &output);
+    output
+}
+
 fn each_way(test: &str, ways: &[&str], hostilities: &[&str]) {
     if !Requirement::Compilers.is_met(test) {
         return;
@@ -32,7 +43,7 @@ fn each_way(test: &str, ways: &[&str], hostilities: &[&str]) {
 
 #[test]
 fn a_c_hosts_descriptors_and_signals_are_its_own() {
-    let hostilities = ["close", "standard", "handles", "sigwait"];
+    let hostilities = ["close", "standard", "handles", "sigwait", "blocks", "pipe"];
     each_way("a_c_hosts_descriptors_and_signals_are_its_own", &WAYS, &hostilities);
 }
 
@@ -46,6 +57,7 @@ fn a_c_hosts_children_are_its_own() {
 fn a_c_host_may_be_limited() {
     let hostilities = ["small files", "smaller files", "few numbers"];
     each_way("a_c_host_may_be_limited", &WAYS, &hostilities);
+    each_way("a_c_host_may_be_limited", &["provider", "client", "local"], &["little space"]);
     if Requirement::MemoryGroups.is_met("a_c_host_may_be_limited") {
         each_way("a_c_host_may_be_limited", &["provider", "client", "local"], &["little memory"]);
     }
@@ -65,12 +77,17 @@ fn a_host_may_unload_its_guest() {
     }
     let sandbox = Sandbox::new();
     let emit = linked("hosts", &["hosts.c", "guest.c"], &[], &sandbox);
-    let plugin = linked("guest.so", &["guest.c"], &["-shared", "-fPIC"], &sandbox);
+    let plugins = [
+        linked("guest.so", &["guest.c"], &["-shared", "-fPIC"], &sandbox),
+        linked_statically("copy.so", &["guest.c"], &["-shared", "-fPIC"], &sandbox),
+    ];
     let program = &sandbox.file("unloading");
     let source = native::source("unloading.c");
     let flags = ["-D_GNU_SOURCE", "-pthread", "-o"];
     let arguments = [&flags[..], &[program.to_str().unwrap(), source.to_str().unwrap(), "-ldl"]].concat();
     native::check("unloading.c", &native::compiler("gcc", &arguments));
-    let host = Host { program, environment: &[("HOSTS_EMIT", &emit), ("HOSTS_PLUGIN", &plugin)] };
-    check(&host, &WAYS, "unloads");
+    for plugin in plugins {
+        let host = Host { program, environment: &[("HOSTS_EMIT", &emit), ("HOSTS_PLUGIN", &plugin)] };
+        check(&host, &WAYS, "unloads");
+    }
 }

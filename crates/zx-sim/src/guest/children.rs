@@ -9,8 +9,7 @@
 
 use crate::guest::identity::Identity;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
-use std::sync::Once;
-use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 
 const FREE: i32 = 0;
 /// An entry that a thread fills.
@@ -90,11 +89,13 @@ impl Drop for ClosedInChildren {
 
 /// From now on each forked child knows its parent, and closes what is not its own.
 pub fn install() {
-    static INSTALL: Once = Once::new();
-    INSTALL.call_once(|| {
+    // No lock, which a child could find taken: to have two of them does no harm.
+    static IS_INSTALLED: AtomicBool = AtomicBool::new(false);
+    if !IS_INSTALLED.load(Ordering::Relaxed) {
         // SAFETY: the handler does what F1 says, and never goes away.
         unsafe { libc::pthread_atfork(None, None, Some(after_fork_in_child)) };
-    });
+        IS_INSTALLED.store(true, Ordering::Relaxed);
+    }
 }
 
 extern "C" fn after_fork_in_child() {
