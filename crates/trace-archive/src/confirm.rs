@@ -24,7 +24,8 @@ pub fn check_file(file: &File, written: u64) -> io::Result<()> {
 /// The current name of an open file, as far as this process can see it.
 #[must_use]
 pub fn name_of(file: &File) -> Option<PathBuf> {
-    std::fs::read_link(format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(file))).ok()
+    // A thread may have descriptors of its own.
+    std::fs::read_link(format!("/proc/thread-self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(file))).ok()
 }
 
 /// Confirms how far the file is written, in the other direction of the socket that the archive comes through.

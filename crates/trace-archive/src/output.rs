@@ -223,6 +223,15 @@ impl TemporaryFile {
             }
             set_mode(&self.file, mode);
         }
+        let named = self.give_name(name);
+        if named.is_err() {
+            // It stays, and replaces nothing.
+            set_mode(&self.file, NEW_MODE);
+        }
+        named
+    }
+
+    fn give_name(&mut self, name: &OsStr) -> io::Result<()> {
         self.file.sync_all()?;
         let _files = caller::files(self.directory.is_linked)?;
         self.unfinished.rename(&self.file, name)
@@ -349,6 +358,25 @@ impl<F: Write> Write for Bounded<F> {
 
     fn flush(&mut self) -> io::Result<()> {
         self.file.flush()
+    }
+}
+
+/// Opens a file for reading by its name, if it is the one that is open already: another user may have put
+/// something else in its place, which would be taken for it.
+///
+/// # Errors
+/// It is another one, or cannot be opened.
+pub fn open_same(path: &Path, file: &File) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let identity = |file: &File| file.metadata().map(|found| (found.dev(), found.ino()));
+    let opened = rustix::fs::open(path, flags, Mode::empty()).map(File::from);
+    match opened {
+        Ok(opened) if identity(&opened)? == identity(file)? => Ok(opened),
+        Ok(_) | Err(rustix::io::Errno::LOOP | rustix::io::Errno::NOENT | rustix::io::Errno::NXIO) => {
+            let now = name_of(file).unwrap_or_default();
+            Err(io::Error::other(format!("it has been moved; it is now {}", now.display())))
+        }
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -10,11 +10,12 @@ use std::fs::File;
 use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use trace_analysis::check::{Finding, Problem, TRUNCATED, UNDECODABLE};
+use trace_archive::output::open_same;
 use trace_convert::import::{ImportError, ftrace, json, perfetto};
 use trace_convert::tables::Trace;
 use trace_convert::{ConvertError, Summary};
@@ -58,13 +59,29 @@ pub fn name(path: &Path) -> String {
     if is_stdin(path) { "stdin".to_owned() } else { path.display().to_string() }
 }
 
+/// Files of this process's own, which are read by name again.
+static OWN: Mutex<Vec<(PathBuf, File)>> = Mutex::new(Vec::new());
+
+/// From now on it is an error to open another file of this name: it would be taken for this one.
+pub fn must_be(path: &Path, file: &File) {
+    if let Ok(file) = file.try_clone() {
+        OWN.lock().unwrap_or_else(PoisonError::into_inner).push((path.to_owned(), file));
+    }
+}
+
 /// Opens an input.
 pub fn open(path: &Path) -> Result<File, Failure> {
     let failed = |error: io::Error| Failure::new(format!("cannot read {}: {error}", name(path)));
     if is_stdin(path) {
         return io::stdin().as_fd().try_clone_to_owned().map(File::from).map_err(failed);
     }
-    let file = File::open(path).map_err(failed)?;
+    let own = OWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let file = match own.iter().rfind(|(own, _)| own == path) {
+        Some((_, file)) => open_same(path, file),
+        None => File::open(path),
+    };
+    drop(own);
+    let file = file.map_err(failed)?;
     if file.metadata().map_err(failed)?.is_dir() {
         return Err(Failure::new(format!("cannot read {}: it is a directory", path.display())));
     }

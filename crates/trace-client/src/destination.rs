@@ -69,8 +69,10 @@ enum Target {
 
 /// A conversion that a destination needs.
 pub struct Conversion<'a> {
-    /// The archive.
+    /// The archive's name, which may be another file's by now.
     pub archive: &'a Path,
+    /// The archive.
+    pub file: &'a File,
     /// What it becomes.
     pub manner: Manner,
     /// Where that goes.
@@ -111,22 +113,25 @@ pub struct Unmade<E> {
     pub archive: Option<PathBuf>,
 }
 
-/// A file with an archive, perhaps one that is deleted when this is dropped.
-pub enum Archive {
-    /// The result itself.
-    Result(PathBuf),
-    /// The archive that the result was converted from.
-    Temporary(TemporaryFile),
+/// A file with an archive: the result itself, or what that was converted from, which is deleted when this is
+/// dropped.
+pub struct Archive {
+    path: PathBuf,
+    file: File,
+    _temporary: Option<TemporaryFile>,
 }
 
 impl Archive {
-    /// Its path.
+    /// Its path, which may be another file's by now.
     #[must_use]
     pub fn path(&self) -> &Path {
-        match self {
-            Self::Result(path) => path,
-            Self::Temporary(file) => file.path(),
-        }
+        &self.path
+    }
+
+    /// The open file.
+    #[must_use]
+    pub fn file(&self) -> &File {
+        &self.file
     }
 }
 
@@ -212,6 +217,15 @@ impl Destination {
         }
     }
 
+    /// The name of the result, if that is a file.
+    #[must_use]
+    pub fn place(&self) -> Option<&Path> {
+        match &self.target {
+            Target::File(file) => Some(file.place()),
+            Target::Pipe(..) | Target::Writer(_) => None,
+        }
+    }
+
     /// The archive, if it is converted into another format.
     #[must_use]
     pub fn separate_archive(&self) -> Option<&Path> {
@@ -249,7 +263,8 @@ impl Destination {
             return Ok(None);
         };
         archive.keep_unless_finished();
-        let path = archive.path().to_owned();
+        // It may have been moved, and another file may have its name.
+        let path = whereabouts(archive.file_ref(), archive.path().to_owned());
         if self.lending.is_lent() {
             // The manager may be writing it yet. Readers leave out an incomplete record at the end.
             return Ok(Some(path));
@@ -325,10 +340,19 @@ impl Destination {
                 Target::Pipe(pipe, _) => Written::Stream(pipe),
                 Target::Writer(_) => Written::Stream(&mut io::sink()),
             };
-            conversion = convert(Conversion { archive: archive.path(), manner, output })?;
+            let (archive, file) = (archive.path(), archive.file_ref());
+            conversion = convert(Conversion { archive, file, manner, output })?;
+            // A result that has nothing in it would replace one that has.
+            if let Target::File(file) = &mut target
+                && file.file().metadata().is_ok_and(|found| found.len() == 0)
+            {
+                return Err(Error::NothingConverted.into());
+            }
         }
+        let mut open = None;
         let (place, path) = match target {
-            Target::File(file) => {
+            Target::File(mut file) => {
+                open = file.file().try_clone().ok();
                 let path = file.finish().map_err(Error::from)?;
                 (path.display().to_string(), Some(path))
             }
@@ -337,13 +361,15 @@ impl Destination {
         };
         let bytes = path.as_ref().and_then(|path| std::fs::metadata(path).ok());
         let bytes = bytes.map(|metadata| metadata.len());
-        let result = path.clone().map(Archive::Result);
+        let result = path.clone().zip(open).map(|(path, file)| Archive { path, file, _temporary: None });
         let format = manner.format;
         let mut finished =
             Finished { place, is_unchanged: false, path, bytes, format, conversion, archive: result };
         if let Some(mut archive) = archive {
             archive.remove_when_dropped();
-            finished.archive = Some(Archive::Temporary(archive));
+            let file = archive.file_ref().try_clone();
+            let made = |file| Archive { path: archive.path().to_owned(), file, _temporary: Some(archive) };
+            finished.archive = file.ok().map(made);
         }
         Ok(finished)
     }

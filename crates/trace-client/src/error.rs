@@ -124,6 +124,9 @@ pub enum Error {
         /// Why.
         source: io::Error,
     },
+    /// The format has nothing for what was recorded. The archive stays.
+    #[error("nothing of what was recorded can be expressed in this format")]
+    NothingConverted,
     /// The archive cannot be converted. It stays.
     #[cfg(feature = "convert")]
     #[error("cannot convert the trace")]

@@ -36,6 +36,7 @@
 //= docs/client.md#a-library-that-records
 #![forbid(unsafe_code)]
 
+mod answers;
 pub mod client;
 #[cfg(feature = "convert")]
 pub mod compressor;

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::time::Duration;
-use trace_archive::session_info::is_end;
+use trace_archive::session_info::{self, is_end};
 use trace_format::blob::Blob;
 use trace_format::event::Event;
 use trace_format::loss::{LEDGER_BLOB_NAME, LOSS_BLOB_NAME, LossCode, LossRecord};
@@ -57,6 +57,8 @@ pub(crate) struct Limited {
     programs: Vec<u8>,
     /// What the manager says at the end of the recording, if it came behind the limit.
     end: Vec<u8>,
+    /// The last records, if they are magic numbers: two are the end of an archive that says nothing else.
+    magics: u32,
 }
 
 /// What was dropped.
@@ -75,6 +77,7 @@ struct Missing {
     /// The archive has its name.
     is_introduced: bool,
     records: u64,
+    bytes: u64,
     events: u64,
     /// Times of the first and the last of these events.
     times: Option<(Ticks, Ticks)>,
@@ -116,6 +119,7 @@ impl Limited {
             left_out: LeftOut::default(),
             programs: Vec::new(),
             end: Vec::new(),
+            magics: 0,
         }
     }
 
@@ -163,6 +167,7 @@ impl Limited {
 
     fn record(&mut self, record: &[u8], out: &mut Vec<u8>) {
         let is_kept = self.has_room(record.len() as u64);
+        self.magics = if *record == MAGIC_WORD.to_le_bytes() { self.magics + 1 } else { 0 };
         let is_metadata = RecordHeader(u64::from_le_bytes(*record.first_chunk().unwrap_or(&[0; WORD])))
             .record_type_bits()
             == RecordType::Metadata as u8;
@@ -209,6 +214,7 @@ impl Limited {
                 self.left_out.records += 1;
                 let missing = self.providers.entry(self.provider).or_default();
                 missing.records += 1;
+                missing.bytes += if is_kept { 0 } else { record.len() as u64 };
                 if let Ok(Record::Event(Event { timestamp, .. })) = decoded {
                     missing.events += 1;
                     let (first, last) = missing.times.unwrap_or((timestamp, timestamp));
@@ -268,7 +274,11 @@ impl Limited {
                 out.extend(account);
             }
         }
-        let (programs, end) = (std::mem::take(&mut self.programs), std::mem::take(&mut self.end));
+        let (programs, mut end) = (std::mem::take(&mut self.programs), std::mem::take(&mut self.end));
+        let is_silent = self.is_cut && self.magics >= 2;
+        if is_silent {
+            session_info::end_silently(&mut end);
+        }
         let of_manager = [&programs[..], &end].concat();
         // Without the end, the archive would look cut off. There is room for it.
         for records in [of_manager, end] {
@@ -298,6 +308,7 @@ impl Limited {
                 continue;
             };
             let less = |count: u64| count.saturating_sub(missing.events);
+            stats.bytes_archived = stats.bytes_archived.map(|bytes| bytes.saturating_sub(missing.bytes));
             stats.events_archived = stats.events_archived.map(less);
             stats.records_dropped = Some(stats.records_dropped.unwrap_or(0).saturating_add(missing.records));
             stats.losses.push(Lost { reason: LossCode::LEFT_OUT.0, records: missing.records });
@@ -384,6 +395,21 @@ mod tests {
         let mut limited = Limited::new(20_000);
         assert_eq!(limited.take(&bytes), bytes);
         assert!(limited.accounts().is_empty());
+    }
+
+    /// One that says nothing of its session has its end, too.
+    //= docs/protocol.md#end-of-the-archive
+    #[test]
+    fn the_end_of_a_silent_archive_is_kept_behind_the_limit() {
+        let (mut bytes, _) = archive(100);
+        session_info::end_silently(&mut bytes);
+        for limit in [2000, 20_000] {
+            let mut limited = Limited::new(limit);
+            let mut written = limited.take(&bytes);
+            written.extend(limited.accounts());
+            assert!(written.len() as u64 <= limit);
+            assert!(session_info::is_ended(&written), "{limit}");
+        }
     }
 
     /// Programs that were not recorded are in the archive, however small it is to be.

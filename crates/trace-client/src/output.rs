@@ -56,11 +56,12 @@ impl Output {
 #[cfg(feature = "convert")]
 pub(crate) fn convert(conversion: Conversion<'_>) -> Result<Option<()>> {
     use crate::convert::{Job, convert};
+    use trace_archive::output::open_same;
     use trace_convert::ConvertError;
 
-    let Conversion { archive, manner, output } = conversion;
+    let Conversion { archive, file, manner, output } = conversion;
     let unreadable = |source| Error::Unreadable { path: archive.to_owned(), source };
-    let open = || std::fs::File::open(archive).map(io::BufReader::new).map_err(unreadable);
+    let open = || open_same(archive, file).map(io::BufReader::new).map_err(unreadable);
     let job = Job { level: manner.level, ..Job::new(manner.format, manner.compression) };
     let converted = convert(job, output, open, Error::Convert)?;
     converted.stopped.map_or(Ok(None), |error| Err(Error::Convert(ConvertError::Read(error))))

@@ -1,5 +1,6 @@
 //! A recording, on a thread of its own.
 
+use crate::answers::Answers;
 use crate::config::Config;
 use crate::connection::Connection;
 use crate::destination::{Content, Destination, Unmade, Worth};
@@ -11,7 +12,6 @@ use crate::session::{Happening, LONGEST_SILENCE, Session};
 use crate::sink::Sink;
 use crate::snapshot::Snapshot;
 use crate::thread::{run_beside, spawn_with};
-use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
@@ -24,10 +24,6 @@ use zx_sim::{WakeReceiver, WakeSender, wake_pair};
 
 /// How long a manager may exceed its own timeouts, and be silent at the end.
 const GRACE: Duration = Duration::from_secs(10);
-/// How long it may take to answer a request while it records.
-const ANSWER_WAIT: Duration = Duration::from_secs(5);
-/// Requests of one kind that wait for the manager at once.
-const MAX_UNANSWERED: usize = 16;
 /// Where the program has closed what wakes the thread, it looks this often whether there are commands.
 const COMMANDS_INTERVAL: Duration = Duration::from_millis(50);
 const KEY_COMMANDS: u64 = 0;
@@ -272,59 +268,6 @@ fn prepare(
     wakes.iter().try_for_each(|wakes| session.watch(wakes, KEY_COMMANDS))?;
     let answers = Answers::default();
     Ok(Work { session, destination, commands, wakes, start_wait, max_bytes, answers })
-}
-
-/// The requests that were not answered.
-#[derive(Default)]
-struct Answers {
-    flushes: Requests<()>,
-    progress: Requests<Vec<ProviderProgress>>,
-    alerts: VecDeque<Completer<Alert>>,
-    /// The manager was asked for an alert.
-    is_watching: bool,
-    /// Came when nothing waited for it any more.
-    early: Option<Alert>,
-}
-
-/// Requests of one kind, which are answered in their order: until when, and whether anything waits for the
-/// answer.
-struct Requests<T>(VecDeque<(Instant, Option<Completer<T>>)>);
-
-impl<T> Default for Requests<T> {
-    fn default() -> Self {
-        Self(VecDeque::new())
-    }
-}
-
-impl<T: Send + 'static> Requests<T> {
-    fn push(&mut self, completer: Option<Completer<T>>) {
-        self.0.push_back((Instant::now() + ANSWER_WAIT, completer));
-    }
-
-    fn answer(&mut self, answer: Result<T>) {
-        if let Some((_, Some(completer))) = self.0.pop_front() {
-            completer.complete(answer);
-        }
-    }
-
-    /// The manager has as many as it may have: it hangs, and they would fill the channel.
-    fn is_full(&self) -> bool {
-        self.0.len() >= MAX_UNANSWERED
-    }
-
-    /// When the first of those has to be answered that something waits for.
-    fn deadline(&self) -> Option<Instant> {
-        self.0.iter().find(|(_, completer)| completer.is_some()).map(|(deadline, _)| *deadline)
-    }
-
-    /// Gives up those that should have been answered. Their answers may come all the same.
-    fn give_up(&mut self, now: Instant) {
-        for (_, completer) in self.0.iter_mut().take_while(|(deadline, _)| *deadline <= now) {
-            if let Some(completer) = completer.take() {
-                completer.complete(Err(Error::NoAnswer));
-            }
-        }
-    }
 }
 
 /// A recording's thread.
@@ -575,8 +518,8 @@ fn finish(
     let bytes = session.written();
     match session.finish() {
         Ok(sink) => {
-            let left_out = sink.left_out(&mut providers);
-            complete(destination, providers, bytes - left_out.bytes.min(bytes))
+            sink.left_out(&mut providers);
+            complete(destination, providers, sink.limited_bytes().unwrap_or(bytes))
         }
         Err(error) => Err(keep(destination, error)),
     }
@@ -590,6 +533,11 @@ fn incomplete(session: Session, destination: Destination, error: Error) -> Error
 }
 
 fn keep(destination: Destination, error: Error) -> Error {
+    let place = destination.place().map(Path::to_owned);
+    let error = match (error, place) {
+        (Error::Write(source), Some(path)) => Error::Output { path, source },
+        (error, _) => error,
+    };
     match destination.keep() {
         // It may have been deleted meanwhile.
         Ok(Some(path)) if path.exists() => Error::Incomplete { path, source: Box::new(error) },

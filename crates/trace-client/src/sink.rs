@@ -87,6 +87,11 @@ impl Sink {
         })
     }
 
+    /// Bytes of the archive, if it is limited.
+    pub(crate) fn limited_bytes(&self) -> Option<u64> {
+        self.limited.as_ref().map(|_| self.in_sink)
+    }
+
     /// A socket that is readable when something was compressed and written, or cannot be.
     #[must_use]
     pub fn news(&self) -> Option<&Socket> {
@@ -158,6 +163,7 @@ impl Sink {
     pub(crate) fn finish(&mut self) -> io::Result<()> {
         if let Some(limited) = &mut self.limited {
             let accounts = limited.accounts();
+            self.in_sink += accounts.len() as u64;
             self.out.write_all(&accounts, self.patience.as_deref())?;
         }
         self.out.finish(self.patience.as_deref())

@@ -210,11 +210,8 @@ impl RuntimeDir {
     /// It cannot be made.
     pub fn append_to_file(&self, name: &str) -> Result<std::fs::File> {
         let flags = OFlags::CREATE | OFlags::APPEND | OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        let file = rustix::fs::openat(&self.directory, name, flags, PRIVATE).map_err(|source| {
-            Error::io(format!("cannot create {}", self.path.join(name).display()), source)
-        })?;
-        keep_mode(&file, PRIVATE);
-        Ok(file.into())
+        open_private(&self.directory, Path::new(name), flags)
+            .map_err(|source| Error::io(format!("cannot create {}", self.path.join(name).display()), source))
     }
 
     /// Removes a file in the directory that was opened, even if its path leads to another one now.
@@ -249,14 +246,12 @@ impl RuntimeDir {
     fn locked(&self, name: &str) -> Result<Option<std::fs::File>> {
         let failed = |source| Error::io(format!("cannot use {}", self.path.join(name).display()), source);
         let flags = OFlags::CREATE | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
-        let file = rustix::fs::openat(&self.directory, name, flags, PRIVATE).map_err(failed)?;
-        keep_mode(&file, PRIVATE);
+        let mut file = open_private(&self.directory, Path::new(name), flags).map_err(failed)?;
         match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
             Err(rustix::io::Errno::AGAIN) => return Ok(None),
             Err(source) => return Err(failed(source)),
         }
-        let mut file = std::fs::File::from(file);
         let io_failed = |source| Error::io(format!("cannot use {}", self.path.join(name).display()), source);
         file.set_len(0).map_err(io_failed)?;
         file.rewind().map_err(io_failed)?;
@@ -348,12 +343,20 @@ pub(crate) fn create_no_follow(directory: impl AsFd, name: &Path) -> rustix::io:
     Ok(file.into())
 }
 
-/// The mode of a file that is its owner's alone.
-pub const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
+/// Opens or creates a file that is its owner's alone, regardless of the umask.
+///
+/// # Errors
+/// The operating system's.
+pub fn open_private(directory: impl AsFd, name: &Path, flags: OFlags) -> rustix::io::Result<std::fs::File> {
+    let mode = Mode::RUSR | Mode::WUSR;
+    let file = rustix::fs::openat(directory, name, flags, mode)?;
+    keep_mode(&file, mode);
+    Ok(file.into())
+}
 
 /// Gives a file that was just opened a mode regardless of the umask, with which its owner could not even open
 /// it again. Another user's stays as it is.
-pub fn keep_mode(file: &impl AsFd, mode: Mode) {
+fn keep_mode(file: &impl AsFd, mode: Mode) {
     let _ = rustix::fs::fchmod(file, mode);
 }
 
@@ -365,7 +368,7 @@ fn restore_mode(path: &Path, mode: Mode) -> rustix::io::Result<()> {
     if !is_own(&rustix::fs::fstat(&directory)?) {
         return Err(rustix::io::Errno::PERM);
     }
-    let place = format!("/proc/self/fd/{}", directory.as_raw_fd());
+    let place = format!("/proc/thread-self/fd/{}", directory.as_raw_fd());
     match rustix::fs::chmod(place, mode) {
         // Without /proc the umask decides.
         Err(rustix::io::Errno::NOENT) => Ok(()),

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::guest::beyond_standard;
 use crate::handle::Handle;
 use crate::liveness;
-use crate::runtime_dir::{PRIVATE, keep_mode};
+use crate::runtime_dir::open_private;
 use crate::sys;
 use memmap2::{MmapOptions, MmapRaw};
 use rustix::fs::{AtFlags, CWD, FallocateFlags, FileType, MemfdFlags, Mode, OFlags, SealFlags};
@@ -502,10 +502,9 @@ impl Backing {
             return Err(Error::NoSpace { directory: directory.to_owned(), needed: size, available });
         }
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        let file = rustix::fs::open(&path, flags, PRIVATE)
+        let file = open_private(CWD, &path, flags)
             .map_err(|source| Error::io(format!("cannot create {}", path.display()), source))?;
-        keep_mode(&file, PRIVATE);
-        let vmo = Vmo { file: file.into(), path: Some(path) };
+        let vmo = Vmo { file, path: Some(path) };
         let parts = std::iter::once(0..size).collect();
         Ok(Self { vmo: Some(vmo), directory: directory.to_owned(), size, parts })
     }

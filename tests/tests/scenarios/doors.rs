@@ -2,6 +2,7 @@
 //! rules at each.
 //= docs/client.md#a-library-that-records
 
+use super::full::Mounted;
 use rustix::fs::{CWD, FileType, mknodat};
 use rustix::process::Signal;
 use std::fs;
@@ -10,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 use trace_tests::build::program;
 use trace_tests::sandbox::Process;
+use trace_tests::scene::Scene;
 use trace_tests::{Archive, Requirement, Sandbox, native, wait_for};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,6 +99,16 @@ fn manager(sandbox: &Sandbox) -> Process {
     let socket = sandbox.runtime_dir().join("provisioner");
     wait_for("the manager", || socket.exists().then_some(()));
     manager
+}
+
+/// Recovers what is left, once the manager has left it.
+fn recover(sandbox: &Sandbox) -> Output {
+    let is_left = |session: &PathBuf| {
+        let manifest = fs::read_to_string(session.join("manifest.jsonl")).unwrap_or_default();
+        !session.exists() || manifest.contains("\"ended\"")
+    };
+    wait_for("the manager to leave it", || Scene::sessions_of(sandbox).iter().all(is_left).then_some(()));
+    sandbox.trace(["recover", "-o", "recovered.fxt"])
 }
 
 fn emit(sandbox: &Sandbox, count: u32) {
@@ -215,7 +227,7 @@ fn a_file_that_may_not_grow_is_an_error_at_any_door() {
             emit(&sandbox, 400);
             let (is_success, text) = recording.end();
             assert!(!is_success && text.contains("File too large"), "{door:?} {name}: {text}");
-            let output = sandbox.trace(["recover", "-o", "recovered.fxt"]);
+            let output = recover(&sandbox);
             let found = match output.status.success() {
                 true => Archive::read(&sandbox.file("recovered.fxt")),
                 // All of the archive was there, and its conversion has failed.
@@ -223,6 +235,33 @@ fn a_file_that_may_not_grow_is_an_error_at_any_door() {
             };
             assert_eq!(found.events.len(), 400 * 14, "{door:?} {name}: {output:?}");
         }
+    }
+}
+
+/// A full disk is an error: what does not fit stays in the program's buffer.
+//= docs/client.md#a-library-that-records
+#[test]
+fn a_full_disk_is_an_error_at_any_door() {
+    let test = "a_full_disk_is_an_error_at_any_door";
+    if !Requirement::Mounts.is_met(test) {
+        return;
+    }
+    for door in doors(test) {
+        let sandbox = Sandbox::new();
+        let _manager = manager(&sandbox);
+        let small = sandbox.file("small");
+        fs::create_dir(&small).unwrap();
+        let mut mount = std::process::Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", "size=64k", "none"]).arg(&small);
+        assert!(mount.status().unwrap().success());
+        let _mounted = Mounted(small);
+        let recording = door.begin(&sandbox, "", "small/a.fxt");
+        emit(&sandbox, 1000);
+        let (is_success, text) = recording.end();
+        assert!(!is_success && text.contains("No space left on device"), "{door:?}: {text}");
+        let output = recover(&sandbox);
+        assert!(output.status.success(), "{door:?}: {output:?}");
+        assert_eq!(Archive::read(&sandbox.file("recovered.fxt")).events.len(), 14_000, "{door:?}");
     }
 }
 
@@ -268,10 +307,66 @@ fn a_file_that_is_taken_away_is_an_error_at_any_door() {
             emit(&sandbox, 10);
             let (is_success, text) = recording.end();
             assert!(!is_success && text.contains(expected), "{door:?}: {text}");
-            let output = sandbox.trace(["recover", "-o", "recovered.fxt"]);
+            let output = recover(&sandbox);
             assert!(output.status.success(), "{door:?}: {output:?}");
             assert_eq!(Archive::read(&sandbox.file("recovered.fxt")).events.len(), 140, "{door:?}");
         }
+    }
+}
+
+/// What another has put in the place of an archive is not taken for it, and stays.
+//= docs/recording.md#files
+#[test]
+fn what_stands_in_the_place_of_an_archive_is_neither_read_nor_deleted_at_any_door() {
+    for door in doors("what_stands_in_the_place_of_an_archive_is_neither_read_nor_deleted_at_any_door") {
+        let sandbox = Sandbox::new();
+        let (output, partial, moved) =
+            (sandbox.file("a.json"), sandbox.file("a.json.partial.fxt"), sandbox.file("moved"));
+        sandbox.record(&["-o", "secret.fxt"], "emit", &["1", "33"]);
+        for what in ["link", "file", "fifo"] {
+            fs::write(&output, "before").unwrap();
+            let recording = door.begin(&sandbox, "", "a.json");
+            emit(&sandbox, 10);
+            fs::rename(&partial, &moved).unwrap();
+            match what {
+                "link" => std::os::unix::fs::symlink(sandbox.file("secret.fxt"), &partial).unwrap(),
+                "file" => drop(fs::copy(sandbox.file("secret.fxt"), &partial).unwrap()),
+                _ => mknodat(CWD, &partial, FileType::Fifo, 0o600.into(), 0).unwrap(),
+            }
+            let (is_success, text) = recording.end();
+            let expected = format!("has been moved; it is now {}", moved.display());
+            assert!(!is_success && text.contains(&expected), "{door:?} {what}: {text}");
+            assert_eq!(fs::read(&output).unwrap(), b"before", "{door:?} {what}");
+            assert!(fs::symlink_metadata(&partial).is_ok(), "{door:?} {what}");
+            assert_eq!(Archive::read(&moved).events.len(), 140, "{door:?} {what}");
+            [&partial, &moved].into_iter().for_each(|path| fs::remove_file(path).unwrap());
+        }
+        // One of which nothing is left is not deleted by its name alone.
+        let recording = door.begin(&sandbox, "", "b.fxt");
+        let partial = sandbox.file("b.partial.fxt");
+        wait_for("its beginning", || (fs::metadata(&partial).ok()?.len() > 0).then_some(()));
+        fs::write(&partial, "").unwrap();
+        fs::rename(&partial, &moved).unwrap();
+        fs::write(&partial, "mine").unwrap();
+        emit(&sandbox, 1);
+        assert!(!recording.end().0, "{door:?}");
+        assert_eq!(fs::read(&partial).unwrap(), b"mine", "{door:?}");
+    }
+}
+
+/// A format that has nothing for what was recorded replaces no file, and what was recorded stays.
+//= docs/recording.md#where-the-trace-goes
+#[test]
+fn an_empty_result_replaces_nothing_at_any_door() {
+    for door in doors("an_empty_result_replaces_nothing_at_any_door") {
+        let sandbox = Sandbox::new();
+        fs::write(sandbox.file("a.folded"), "precious").unwrap();
+        let recording = door.begin(&sandbox, "", "a.folded");
+        emit(&sandbox, 10);
+        let (is_success, text) = recording.end();
+        assert!(!is_success && text.contains("can be expressed in this format"), "{door:?}: {text}");
+        assert_eq!(fs::read(sandbox.file("a.folded")).unwrap(), b"precious", "{door:?}");
+        assert_eq!(Archive::read(&sandbox.file("a.folded.partial.fxt")).events.len(), 140, "{door:?}");
     }
 }
 

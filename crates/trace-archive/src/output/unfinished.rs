@@ -3,7 +3,7 @@
 //! them.
 
 use crate::confirm::name_of;
-use rustix::fs::{AtFlags, RenameFlags, Stat, fstat, renameat, renameat_with, statat, unlinkat};
+use rustix::fs::{AtFlags, RenameFlags, fstat, renameat, renameat_with, statat, unlinkat};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -41,12 +41,23 @@ struct Entry {
     directory: Arc<OwnedFd>,
     name: OsString,
     flags: AtFlags,
+    /// Device and inode of what was made.
+    identity: Option<(u64, u64)>,
 }
 
 impl Entry {
-    /// A directory that has other files in it stays.
+    /// A directory that has other files in it stays, and what has taken the name meanwhile.
     fn remove(&self) {
-        let _ = unlinkat(&self.directory, &self.name, self.flags);
+        if self.identity.is_some() && self.found() == self.identity {
+            let _ = unlinkat(&self.directory, &self.name, self.flags);
+        }
+    }
+
+    /// What has the name now.
+    fn found(&self) -> Option<(u64, u64)> {
+        statat(&self.directory, &self.name, AtFlags::SYMLINK_NOFOLLOW)
+            .ok()
+            .map(|found| (found.st_dev, found.st_ino))
     }
 }
 
@@ -84,7 +95,9 @@ impl Unfinished {
     ) -> Result<(Self, T), E> {
         let mut all = all();
         let made = make()?;
-        let entry = Arc::new(Entry { directory: directory.clone(), name, flags });
+        let mut entry = Entry { directory: directory.clone(), name, flags, identity: None };
+        entry.identity = entry.found();
+        let entry = Arc::new(entry);
         all.iter_mut().for_each(|all| all.push(entry.clone()));
         Ok((Self { entry: Some(entry), is_kept: false }, made))
     }
@@ -123,9 +136,8 @@ impl Unfinished {
     ) -> io::Result<()> {
         let mut all = all();
         if let Some(entry) = &self.entry {
-            let of = |found: Stat| (found.st_dev, found.st_ino);
-            let found = statat(&entry.directory, &entry.name, AtFlags::SYMLINK_NOFOLLOW);
-            if found.map(of) != fstat(file).map(of) {
+            let open = fstat(file).ok().map(|found| (found.st_dev, found.st_ino));
+            if entry.found() != open {
                 let now = name_of(file).unwrap_or_default();
                 let (now, before) = (now.display(), entry.name.display());
                 return Err(io::Error::other(format!("{before} has been moved; it is now {now}")));

@@ -5,6 +5,7 @@ use crate::args::record::Recording;
 use crate::args::values::Compress;
 use crate::convert::{self, Job};
 use crate::exit::Failure;
+use crate::input;
 use crate::stdio::{self, Stdout};
 use std::net::TcpStream;
 use std::os::fd::AsFd;
@@ -85,8 +86,12 @@ pub fn finish(destination: Destination, worth: Worth) -> Result<Finished, Failur
     let finished = destination.finish(worth, |conversion| {
         let mut job = Job::new(conversion.manner.format, conversion.manner.compression);
         job.level = conversion.manner.level;
+        input::must_be(conversion.archive, conversion.file);
         convert::transform(conversion.archive, job, conversion.output)
     });
+    if let Ok(finished) = &finished {
+        finished.archive.iter().for_each(|archive| input::must_be(archive.path(), archive.file()));
+    }
     finished.map_err(|Unmade { error, archive }: Unmade<Failure>| match archive {
         Some(path) => {
             let text = format!("{}; what was recorded is in {}", error.text, path.display());

@@ -31,8 +31,8 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-use trace_archive::output::{Bounded, OutputFile};
-use trace_archive::own;
+use trace_archive::output::{Bounded, OutputError, OutputFile};
+use trace_archive::{own, problem};
 use trace_engine::engine;
 use trace_format::shown::Shown;
 use trace_protocol::controller::ProviderStats;
@@ -170,9 +170,9 @@ pub fn snapshot_to_file(path: &Path, last: Option<Duration>) -> io::Result<Summa
     tail.note_begins(&whole).map_err(io::Error::other)?;
     whole.rewind()?;
     replace(path, |file| {
-        let copied = tail.copy(&whole, file).map_err(io::Error::other)?;
+        let copied = tail.copy(&whole, file).map_err(|error| io::Error::other(problem(&error)))?;
         if let Some(error) = copied.stopped {
-            return Err(io::Error::other(error));
+            return Err(io::Error::other(problem(&error)));
         }
         let is_program = |covered: &&trace_reader::tail::Coverage| covered.provider.0 == stats.id;
         let events = copied.coverage.iter().filter(is_program).map(|covered| covered.events).sum();
@@ -278,19 +278,28 @@ fn write(directory: &Path, file: &str, is_quiet: bool, out: &mut impl Write) -> 
     }
 }
 
-/// Has a file written beside its place, and then puts it there.
+/// Has a file written beside its place, and then puts it there, unless what has no event would replace a file
+/// that is not empty.
 //= docs/recording.md#files
 fn replace(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<Bounded<&mut File>>) -> io::Result<Summary>,
 ) -> io::Result<Summary> {
-    // Its path is known to the caller.
-    let mut output = OutputFile::create(path).map_err(|error| error.source)?;
+    let failed = |error: OutputError| io::Error::new(error.source.kind(), problem(&error));
+    let of_path = |source| failed(OutputError { path: path.to_owned(), source });
+    // Of names that select a format, an archive has none but its own.
+    if let Some(ending) = path.extension().filter(|ending| !ending.eq_ignore_ascii_case("fxt")) {
+        let why =
+            format!(".{} is no ending of archives; end the name in .fxt", Shown(&ending.to_string_lossy()));
+        return Err(of_path(io::Error::new(io::ErrorKind::InvalidInput, why)));
+    }
+    let mut output = OutputFile::create(path).map_err(failed)?;
     let mut writer = BufWriter::with_capacity(CHUNK_BYTES, Bounded::new(output.file()));
-    let summary = write(&mut writer)?;
-    writer.flush()?;
+    let summary = write(&mut writer).and_then(|summary| writer.flush().map(|()| summary)).map_err(of_path)?;
     drop(writer);
-    output.finish().map_err(|error| error.source)?;
+    if summary.events > 0 || !output.would_replace() {
+        output.finish().map_err(failed)?;
+    }
     Ok(summary)
 }
 
@@ -332,13 +341,14 @@ mod tests {
     fn only_files_are_replaced_and_links_are_followed() {
         let directory = tempfile::tempdir().unwrap();
         let path = |name: &str| directory.path().join(name);
-        let write = |path: &Path| {
+        let write_of = |events: u64, path: &Path| {
             let written = replace(path, |file| {
                 file.write_all(b"new")?;
-                Ok(Summary { events: 0, dropped: None })
+                Ok(Summary { events, dropped: None })
             });
             written.map_err(|error| error.to_string())
         };
+        let write = |path: &Path| write_of(1, path);
         rustix::fs::mknodat(rustix::fs::CWD, path("fifo"), rustix::fs::FileType::Fifo, 0o600.into(), 0)
             .unwrap();
         std::fs::write(path("file"), "old").unwrap();
@@ -346,9 +356,16 @@ mod tests {
             std::os::unix::fs::symlink(path(target), path(link)).unwrap();
         }
         for name in ["fifo", "to fifo"] {
-            assert_eq!(write(&path(name)).unwrap_err(), "it is not a regular file", "{name}");
+            let why = format!("cannot write {}: it is not a regular file", path(name).display());
+            assert_eq!(write(&path(name)).unwrap_err(), why);
         }
-        assert_eq!(write(&path(".")).unwrap_err(), "it is a directory");
+        assert!(write(&path(".")).unwrap_err().ends_with(": it is a directory"));
+        for name in ["a.json", "a.xyz"] {
+            assert!(
+                write(&path(name)).unwrap_err().ends_with(" is no ending of archives; end the name in .fxt")
+            );
+            assert!(!path(name).exists());
+        }
         std::os::unix::fs::symlink(path("missing"), path("to nothing")).unwrap();
         for name in ["to nothing", "to file", "new"] {
             write(&path(name)).unwrap();
@@ -357,6 +374,14 @@ mod tests {
         for name in ["file", "new", "missing"] {
             assert_eq!(std::fs::read(path(name)).unwrap(), b"new", "{name}");
         }
+        // What has no event replaces nothing.
+        std::fs::write(path("file"), "precious").unwrap();
+        write_of(0, &path("file")).unwrap();
+        write_of(0, &path("empty.fxt")).unwrap();
+        assert_eq!(
+            ["file", "empty.fxt"].map(|name| std::fs::read(path(name)).unwrap()),
+            [&b"precious"[..], b"new"]
+        );
         assert_eq!(path("new").metadata().unwrap().permissions().mode() & 0o7777, 0o600);
     }
 

@@ -1,7 +1,7 @@
 //! Finds a manager and registers with it.
 
 use crate::linux::dispatcher::Progress;
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{CWD, Mode, OFlags};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,7 +16,7 @@ use trace_protocol::registry::{
 use trace_protocol::{Message, Txid, VersionRange};
 use zx_sim::environment::variable;
 use zx_sim::guest::Quiet;
-use zx_sim::runtime_dir::{PRIVATE, keep_mode};
+use zx_sim::runtime_dir::open_private;
 use zx_sim::{Channel, Error, Handle, RuntimeDir, debuglog, ticks};
 
 /// The manager's line to this provider.
@@ -112,8 +112,7 @@ pub(crate) fn leave_note(name: &str) {
     let flags = flags | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let _quiet = Quiet::new();
     for directory in directories().iter().filter(|directory| is_announced(directory)) {
-        if let Ok(file) = rustix::fs::open(directory.join(&note), flags, PRIVATE) {
-            keep_mode(&file, PRIVATE);
+        if let Ok(file) = open_private(CWD, &directory.join(&note), flags) {
             let _ = rustix::io::write(&file, name.as_bytes());
             return;
         }

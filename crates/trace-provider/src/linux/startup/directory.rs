@@ -4,10 +4,10 @@
 use crate::linux::startup::room;
 use crate::linux::unrecorded::Unrecorded;
 use crate::linux::{buffer, manager};
+use rustix::fs::{CWD, OFlags};
 use std::fmt::Write as _;
 use std::fs::OpenOptions;
 use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -15,7 +15,7 @@ use trace_engine::{BufferMode, engine};
 use trace_format::buffer::Layout;
 use trace_format::scopes::{self, SCOPES_BYTES};
 use zx_sim::guest::Quiet;
-use zx_sim::runtime_dir::{PRIVATE, finish_dir, keep_mode};
+use zx_sim::runtime_dir::{finish_dir, open_private};
 use zx_sim::ticks::{self, Clock};
 use zx_sim::{Backing, Mark, RuntimeDir, Vmo, pid_namespace};
 
@@ -83,11 +83,10 @@ impl Directory {
             }
         };
         let manifest = self.path.join(MANIFEST);
-        let create = OpenOptions::new().write(true).create_new(true).mode(PRIVATE.bits()).open(&manifest);
-        let written = create.and_then(|mut file| {
-            keep_mode(&file, PRIVATE);
-            file.write_all(self.manifest(name, mode, bytes).as_bytes())
-        });
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        let created = open_private(CWD, &manifest, flags).map_err(std::io::Error::from);
+        let written =
+            created.and_then(|mut file| file.write_all(self.manifest(name, mode, bytes).as_bytes()));
         written.map_err(|error| Unrecorded::File { path: manifest, error })?;
         Ok(vmo)
     }
