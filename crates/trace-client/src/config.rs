@@ -8,6 +8,8 @@ use trace_protocol::controller::{ProviderSpec, TraceConfig};
 use trace_protocol::limits::MAX_COMMAND_LINE_BYTES;
 use trace_protocol::memory::{MemoryDumpLevel, MemoryDumps};
 
+/// The largest buffer of a program, in MiB: its slabs are addressed with 32 bits of offset.
+pub const MAX_BUFFER_MIB: u32 = 4096;
 /// How often a quiet stream is written.
 pub const WRITE_PERIOD: Duration = Duration::from_secs(1);
 
@@ -44,6 +46,14 @@ impl Config {
         if *is_list && categories.is_empty() {
             let why = "no category is named; the default configuration has all";
             return Err(Error::Start(why.to_owned().into()));
+        }
+        let TraceConfig { buffer_size_megabytes_hint, .. } = &self.config;
+        let of_programs = provider_specs.iter().filter_map(|spec| spec.buffer_size_megabytes_hint);
+        if let Some(size) =
+            of_programs.chain([*buffer_size_megabytes_hint]).find(|size| *size > MAX_BUFFER_MIB)
+        {
+            let why = format!("a buffer has at most {MAX_BUFFER_MIB} MiB, not {size}");
+            return Err(Error::Start(why.into()));
         }
         let all = categories.iter().chain(provider_specs.iter().flat_map(|spec| &spec.categories));
         let is_group = |entry: &&String| entry.strip_prefix('-').unwrap_or(entry).starts_with('#');
@@ -220,6 +230,12 @@ mod tests {
         assert!(Config::of("app,-#").check().is_err());
         assert!(Config::of("*,-app").provider("app", Some(1), "").check().is_ok());
         assert!(Config::default().check().is_ok());
+        for config in
+            [Config::default().buffer_size_mib(4097), Config::default().provider("app", Some(4097), "")]
+        {
+            assert!(why(config).ends_with("a buffer has at most 4096 MiB, not 4097"));
+        }
+        assert!(Config::default().buffer_size_mib(4096).check().is_ok());
     }
 
     #[test]

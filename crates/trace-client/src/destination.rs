@@ -148,6 +148,11 @@ impl Destination {
     /// # Errors
     /// It cannot be written.
     pub fn file(path: &Path, others: Option<Vec<PathBuf>>, manner: Manner, content: Content) -> Result<Self> {
+        if is_partial(path) {
+            let why = "recordings that are not complete have such names; name another file";
+            let source = io::Error::new(io::ErrorKind::InvalidInput, why);
+            return Err(Error::Output { path: path.to_owned(), source });
+        }
         let is_recording = content == Content::Recording;
         let is_archive = manner.is_archive(content);
         let make = if is_archive && is_recording { OutputFile::create_partial } else { OutputFile::create };
@@ -381,6 +386,12 @@ impl Manner {
         let is_compressed_here = content == Content::Recording && self.compression == Compression::Zstd;
         self.format == Format::Fxt && (self.compression == Compression::None || is_compressed_here)
     }
+}
+
+/// Whether a file has the name of an archive that is being recorded.
+fn is_partial(path: &Path) -> bool {
+    let name = path.file_name().map(|name| name.to_string_lossy());
+    name.is_some_and(|name| [".partial.fxt", ".partial.fxt.zst"].iter().any(|end| name.ends_with(end)))
 }
 
 /// Cuts an archive to whole records, and returns their bytes. A compressed one was cut by what wrote it.

@@ -205,6 +205,7 @@ fn what_is_no_file_is_refused_at_any_door() {
             ("directory", "cannot write directory: it is a directory"),
             ("fifo", "cannot write fifo: it is not a regular file"),
             ("missing/a.fxt", "missing: No such file or directory"),
+            ("a.partial.fxt", "cannot write a.partial.fxt: recordings that are not complete have such names"),
         ] {
             let (is_success, text) = said(&door.spawn(&sandbox, "", name).finish());
             // The library makes names absolute: its program may go elsewhere.

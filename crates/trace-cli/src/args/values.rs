@@ -9,13 +9,12 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::time::Duration;
+pub use trace_client::config::MAX_BUFFER_MIB;
 use trace_protocol::BufferingMode;
 use trace_protocol::limits::{MAX_CATEGORY_NAME_BYTES, MAX_PROVIDER_NAME_BYTES};
 
 /// Levels of zstd: higher ones need a window that not every decoder has.
 const ZSTD_LEVELS: RangeInclusive<i32> = -7..=19;
-/// Largest buffer in MiB: its slabs are addressed with 32 bits of offset.
-pub const MAX_BUFFER_MIB: u32 = 4096;
 
 /// A time span: a number of seconds, or one with `ms`, `s`, `m` or `h`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
