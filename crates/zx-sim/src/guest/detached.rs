@@ -131,8 +131,10 @@ impl Drop for Detached {
         // SAFETY: numbers, and no place for a status. Nothing else waits for the process (D2).
         unsafe {
             if libc::waitpid(self.intermediate, core::ptr::null_mut(), libc::__WCLONE | libc::WNOHANG) == 0 {
-                libc::kill(self.intermediate, libc::SIGKILL);
-                while libc::waitpid(self.intermediate, core::ptr::null_mut(), libc::__WCLONE) == -1
+                // Where a filter of system calls forbids that, it is left alone.
+                let is_killed = libc::kill(self.intermediate, libc::SIGKILL) == 0;
+                while is_killed
+                    && libc::waitpid(self.intermediate, core::ptr::null_mut(), libc::__WCLONE) == -1
                     && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
                 {}
             }
