@@ -14,6 +14,7 @@ use std::sync::mpsc::{Sender, channel};
 use trace_protocol::KnownCategories;
 use trace_protocol::memory::{MemoryDump, MemoryDumpLevel};
 use trace_protocol::names::RUNTIME_VARIABLE;
+use zx_sim::guest::children::{generation, install};
 
 /// Something to do on the client's thread.
 type Job = Box<dyn FnOnce(&mut Connection) + Send>;
@@ -68,6 +69,7 @@ impl Client {
     }
 
     fn over(connect: impl FnOnce() -> Result<Connection> + Send + 'static) -> Pending<Self> {
+        install();
         let (completer, client) = pending();
         spawn_with("trace-client", Vec::new(), completer, move |completer, _| {
             let mut connection = match connect() {
@@ -76,7 +78,7 @@ impl Client {
             };
             let (jobs, to_do) = channel::<Job>();
             let directory = connection.directory().to_owned();
-            completer.complete(Ok(Self { jobs: Some(jobs), directory, process: std::process::id() }));
+            completer.complete(Ok(Self { jobs: Some(jobs), directory, process: generation() }));
             to_do.into_iter().for_each(|job| job(&mut connection));
         });
         client
@@ -113,7 +115,7 @@ impl Client {
     }
 
     fn is_own(&self) -> bool {
-        self.process == std::process::id()
+        self.process == generation()
     }
 
     /// The programs that can be recorded. A manager that was just started is given up to 500 ms to learn of

@@ -9,6 +9,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
+use zx_sim::guest::children::generation;
 
 /// An answer that comes later: [`Pending::wait`] blocks until it is there, and it is a future in any
 /// executor. Both return an error if what was asked for is not possible. The request is sent before this is
@@ -38,7 +39,7 @@ pub(crate) struct Completer<T>(Arc<Slot<T>>);
 /// An answer, and where it goes.
 pub(crate) fn pending<T>() -> (Completer<T>, Pending<T>) {
     let state = State { answer: None, waker: None, is_answered: false, is_abandoned: false };
-    let process = std::process::id();
+    let process = generation();
     let slot = Arc::new(Slot { process, state: Mutex::new(state), ready: Condvar::new() });
     (Completer(slot.clone()), Pending(slot))
 }
@@ -50,7 +51,7 @@ pub(crate) fn of_parent<T>() -> Pending<T> {
 
 impl<T> Slot<T> {
     fn is_own(&self) -> bool {
-        self.process == std::process::id()
+        self.process == generation()
     }
 }
 

@@ -20,6 +20,7 @@ use trace_protocol::controller::{
     Alert, ProviderProgress, ProviderStats, SessionRequest, SessionResponse, StartOptions, StopOptions,
 };
 use zx_sim::guest::ClosedInChildren;
+use zx_sim::guest::children::generation;
 use zx_sim::{WakeReceiver, WakeSender, wake_pair};
 
 /// How long a manager may exceed its own timeouts, and be silent at the end.
@@ -137,7 +138,7 @@ impl Recording {
 
 impl Recording {
     fn is_own(&self) -> bool {
-        self.process == std::process::id()
+        self.process == generation()
     }
 }
 
@@ -229,7 +230,7 @@ pub(crate) fn begin(
         commands: Some(commands),
         _closed_in_children: ClosedInChildren::new(&waker),
         waker,
-        process: std::process::id(),
+        process: generation(),
     };
     spawn_with("trace-recording", vec![wakes.into_fd()], completer, move |completer, kept| {
         let turn = its_turn.recv();
@@ -286,6 +287,8 @@ impl Work {
     fn run(mut self, recording: Recording, completer: Completer<Recording>) {
         if let Err(error) = self.start() {
             let error = self.abandon(error);
+            // Its waker is in the program's table.
+            run_beside(move || drop(recording));
             return completer.complete(Err(error));
         }
         self.destination.keep_unless_finished();

@@ -10,7 +10,7 @@ use trace_provider::{PolledProvider, Scope, TraceProvider, instant, local, start
 pub const EVENTS: u64 = 10;
 
 /// What a host has of its guest.
-#[expect(clippy::large_enum_variant, reason = "there is one")]
+#[allow(clippy::large_enum_variant, reason = "there is one")]
 pub enum Guest {
     Provider(TraceProvider),
     Polled(PolledProvider),

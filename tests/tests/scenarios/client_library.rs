@@ -171,6 +171,20 @@ fn a_recording_that_cannot_begin_leaves_nothing() {
     assert_eq!(sandbox.files(), ["a.fxt"]);
 }
 
+/// A service may try until it is its turn.
+#[test]
+fn recordings_that_are_refused_leave_no_descriptors() {
+    let sandbox = Sandbox::new();
+    let tool = program("trace").to_str().unwrap();
+    let mut command = sandbox.command("recorder");
+    command.args([tool, "a.fxt"]).env("REFUSED", "1");
+    let mut recorder = Sandbox::spawn_command(command);
+    assert_eq!(recorder.line(), "recording");
+    recorder.say("stop");
+    recorder.succeed();
+    assert_eq!(sandbox.files(), ["a.fxt"]);
+}
+
 //= docs/client.md#a-library-that-records
 #[test]
 fn a_snapshot_leaves_the_recording_as_it_is() {

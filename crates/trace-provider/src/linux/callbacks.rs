@@ -10,12 +10,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use zx_sim::guest::children::generation;
 
 type Job = Box<dyn FnOnce() + Send>;
 
 /// A process's thread; a forked child has none of its parent's.
 struct Runner {
-    pid: u32,
+    process: u32,
     jobs: Sender<Job>,
 }
 
@@ -61,11 +62,11 @@ pub(crate) fn prepare() {
     if !IS_WANTED.load(Ordering::Relaxed) || NEEDS_NO_THREAD.load(Ordering::Relaxed) {
         return;
     }
-    let pid = std::process::id();
+    let process = generation();
     let Some(mut runner) = RUNNER.try_lock_for(LOCK_WAIT) else {
         return;
     };
-    if runner.as_ref().is_some_and(|runner| runner.pid == pid) {
+    if runner.as_ref().is_some_and(|runner| runner.process == process) {
         return;
     }
     let (jobs, received) = queue::<Job>();
@@ -78,7 +79,7 @@ pub(crate) fn prepare() {
     let thread = zx_sim::guest::thread::spawn_blocked("trace-callbacks", run).ok();
     // Of a parent, whose thread may have held the queue when it forked.
     core::mem::forget(runner.take());
-    *runner = thread.map(|_| Runner { pid, jobs });
+    *runner = thread.map(|_| Runner { process, jobs });
 }
 
 /// Runs something on the thread and waits for its end. None where there is no such thread.
@@ -101,7 +102,7 @@ fn run_there(job: Job) {
     let Some(runner) = RUNNER.try_lock_for(LOCK_WAIT) else {
         return;
     };
-    let own = runner.as_ref().filter(|runner| runner.pid == std::process::id());
+    let own = runner.as_ref().filter(|runner| runner.process == generation());
     let is_sent = own.is_some_and(|own| {
         own.jobs.send(Box::new(move || {
             let _done = done;

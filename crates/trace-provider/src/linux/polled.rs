@@ -15,6 +15,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use trace_engine::engine;
+use zx_sim::guest::children::generation;
 use zx_sim::guest::{ClosedInChildren, beyond_standard};
 use zx_sim::{Signals, WakeSender};
 
@@ -52,7 +53,7 @@ pub struct PolledProvider {
     /// None while it is dropped.
     running: Option<Running>,
     /// The process that made it: a forked child has no registration of its parent's.
-    pid: u32,
+    process: u32,
 }
 
 struct Running {
@@ -61,7 +62,7 @@ struct Running {
     timer: OwnedFd,
     /// Before what it names, so that it is dropped first.
     closed_in_children: [ClosedInChildren; 2],
-    _waker: Arc<WakeSender>,
+    waker: Arc<WakeSender>,
     /// The program has closed its descriptors.
     is_lost: bool,
 }
@@ -102,18 +103,18 @@ impl PolledProvider {
         let timer = beyond_standard(timer).map_err(failed)?;
         dispatcher.waits().add(&timer, KEY_TIMER, Signals::READABLE).map_err(failed)?;
         let is_lost = false;
-        let mut running = Running { dispatcher, commands, timer, closed_in_children, _waker: waker, is_lost };
+        let mut running = Running { dispatcher, commands, timer, closed_in_children, waker, is_lost };
         running.dispatch();
         if let Some(first_wait) = first_wait {
             running.wait_for_start(&name, &progress, first_wait);
         }
-        Ok(Self { running: Some(running), pid: std::process::id() })
+        Ok(Self { running: Some(running), process: generation() })
     }
 
     /// Does the pending work without blocking, except that a stop waits for threads that are inside an event,
     /// for one second at most. May be called at any time.
     pub fn dispatch(&mut self) {
-        if let Some(running) = self.running.as_mut().filter(|_| self.pid == std::process::id()) {
+        if let Some(running) = self.running.as_mut().filter(|_| self.process == generation()) {
             running.dispatch();
         }
     }
@@ -226,7 +227,7 @@ impl AsRawFd for PolledProvider {
 
 impl std::fmt::Debug for PolledProvider {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("PolledProvider").field("pid", &self.pid).finish_non_exhaustive()
+        f.debug_struct("PolledProvider").field("process", &self.process).finish_non_exhaustive()
     }
 }
 
@@ -235,7 +236,7 @@ impl Drop for PolledProvider {
         let Some(mut running) = self.running.take() else {
             return;
         };
-        if self.pid == std::process::id() {
+        if self.process == generation() {
             running.commands.end();
             running.dispatch();
             if !running.is_lost {
@@ -244,6 +245,7 @@ impl Drop for PolledProvider {
         }
         // Of a forked child's parent: its descriptors are closed here, and the engine is the child's own. Or
         // the program has closed them.
-        std::mem::forget(running);
+        let Running { dispatcher, commands, timer, waker, .. } = running;
+        std::mem::forget((dispatcher, commands, timer, waker));
     }
 }

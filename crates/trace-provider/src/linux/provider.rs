@@ -16,6 +16,7 @@ use trace_engine::engine;
 use trace_format::refs::truncate;
 use trace_format::shown::Shown;
 use trace_protocol::names::RECORD_VARIABLE;
+use zx_sim::guest::children::generation;
 use zx_sim::guest::{ClosedInChildren, thread};
 use zx_sim::{Channel, Handle, WakeReceiver, WakeSender, debuglog};
 
@@ -54,7 +55,7 @@ pub struct TraceProvider {
     /// None where the process has no descriptors or threads left: then it runs on untraced.
     running: Option<Running>,
     /// The process that has the thread: a forked child has not.
-    pid: u32,
+    process: u32,
 }
 
 /// The provider's thread, and the way to it.
@@ -180,7 +181,7 @@ impl TraceProvider {
         let running = running.inspect_err(|reason| {
             debuglog::write_for_process(&format!("trace provider \"{name}\": not traced: {reason}"));
         });
-        (Self { running: running.ok(), pid: std::process::id() }, progress)
+        (Self { running: running.ok(), process: generation() }, progress)
     }
 
     fn wait_for_start(&self, name: &str, progress: &Receiver<Progress>, first_wait: Duration) {
@@ -268,7 +269,7 @@ impl Drop for TraceProvider {
         let Some(running) = self.running.take() else {
             return;
         };
-        if self.pid != std::process::id() {
+        if self.process != generation() {
             // In a forked child, of its parent. The thread does not exist here and cannot be joined.
             core::mem::forget(running);
             return;

@@ -8,7 +8,7 @@
 #![allow(unsafe_code)]
 
 use crate::guest::identity::Identity;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 
 const FREE: i32 = 0;
@@ -39,9 +39,24 @@ pub fn parent() -> Option<u64> {
     (parent != 0).then_some(u64::from(parent))
 }
 
+/// Forks between the program that was started and this process, since [`install`]. A child in another pid
+/// namespace may have its parent's number.
+static GENERATION: AtomicU32 = AtomicU32::new(0);
+
+/// Distinguishes this process from the one that it was forked from, since [`install`].
+#[must_use]
+pub fn generation() -> u32 {
+    GENERATION.load(Ordering::Relaxed)
+}
+
 /// A descriptor that forked children close, for as long as this lives.
 #[derive(Debug)]
-pub struct ClosedInChildren(Option<&'static ClosedDescriptor>);
+pub struct ClosedInChildren {
+    /// None where there is no room: then children keep it.
+    place: Option<&'static ClosedDescriptor>,
+    number: RawFd,
+    identity: Option<Identity>,
+}
 
 impl ClosedInChildren {
     /// To be dropped before the descriptor is closed.
@@ -54,34 +69,32 @@ impl ClosedInChildren {
     /// Whether it still stands for what it did.
     #[must_use]
     pub fn is_open(&self) -> bool {
-        self.0.is_none_or(|place| {
-            let (device, inode) = (place.device.load(Ordering::Relaxed), place.inode.load(Ordering::Relaxed));
-            is_it(place.behind.load(Ordering::Acquire) - 1, device, inode)
-        })
+        self.identity.is_some_and(|identity| is_it(self.number, identity.device, identity.inode))
     }
 
     #[inline(never)]
     fn of(object: BorrowedFd<'_>) -> Self {
-        let Some(identity) = Identity::of(&object) else {
-            return Self(None);
+        let (number, identity) = (object.as_raw_fd(), Identity::of(&object));
+        let Some(found) = identity else {
+            return Self { place: None, number, identity };
         };
         // The compiler would write out all of its turns.
         for place in core::hint::black_box(&DESCRIPTORS[..]) {
             if place.behind.compare_exchange(FREE, TAKEN, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
-                place.device.store(identity.device, Ordering::Relaxed);
-                place.inode.store(identity.inode, Ordering::Relaxed);
+                place.device.store(found.device, Ordering::Relaxed);
+                place.inode.store(found.inode, Ordering::Relaxed);
                 // Release: a child that loads the number also sees the rest.
-                place.behind.store(object.as_raw_fd() + 1, Ordering::Release);
-                return Self(Some(place));
+                place.behind.store(number + 1, Ordering::Release);
+                return Self { place: Some(place), number, identity };
             }
         }
-        Self(None)
+        Self { place: None, number, identity }
     }
 }
 
 impl Drop for ClosedInChildren {
     fn drop(&mut self) {
-        if let Some(place) = self.0 {
+        if let Some(place) = self.place {
             place.behind.store(FREE, Ordering::Release);
         }
     }
@@ -103,6 +116,7 @@ extern "C" fn after_fork_in_child() {
     // SAFETY: a number (F1).
     let parent = unsafe { libc::getppid() };
     PARENT.store(u32::try_from(parent).unwrap_or(0), Ordering::Relaxed);
+    GENERATION.fetch_add(1, Ordering::Relaxed);
     for place in &DESCRIPTORS {
         let behind = place.behind.swap(FREE, Ordering::Acquire);
         if behind > 0 {
@@ -129,4 +143,19 @@ fn is_it(number: i32, device: u64, inode: u64) -> bool {
     // SAFETY: the call fills the structure (F1).
     let is_open = unsafe { libc::fstat(number, &raw mut stat) } == 0;
     is_open && (stat.st_dev, stat.st_ino) == (device, inode)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_there_is_no_room_a_descriptor_is_known_too() {
+        let _alone = crate::guest::apart::COPIES.lock();
+        let files: Vec<_> = (0..70).map(|_| std::io::pipe().unwrap().0).collect();
+        let guards: Vec<_> = files.iter().map(ClosedInChildren::new).collect();
+        assert!(guards.iter().all(ClosedInChildren::is_open));
+        drop(files);
+        assert!(!guards.iter().any(ClosedInChildren::is_open));
+    }
 }

@@ -9,7 +9,7 @@
 
 use crate::error::{Error, Result};
 use crate::guest::apart::separate_all;
-use crate::guest::identity::Guarded;
+use crate::guest::identity::{Guarded, Identity};
 use crate::guest::loaded;
 use core::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -59,6 +59,7 @@ pub fn spawn_apart(
     let closed = || Error::io("its descriptors were closed", rustix::io::Errno::BADF);
     let kept: Option<Vec<_>> = kept.into_iter().map(Guarded::new).collect();
     let kept = kept.ok_or_else(closed)?;
+    let identities: Vec<_> = kept.iter().map(Guarded::identity).collect();
     let numbers: Vec<_> = kept.iter().map(|kept| kept.as_fd().as_raw_fd()).collect();
     let done = Arc::new((Mutex::new(None), Condvar::new()));
     let place = Arc::clone(&done);
@@ -66,6 +67,10 @@ pub fn spawn_apart(
         // SAFETY: the thread has nothing but these descriptors, which are open in the program's table until
         // it has reported that it is done (S2).
         let separated = unsafe { separate_all(&numbers) };
+        // Another thread may have put its own in their places.
+        let are_ours =
+            |own: &Vec<OwnedFd>| own.iter().map(Identity::of).eq(identities.iter().copied().map(Some));
+        let separated = separated.and_then(|own| if are_ours(&own) { Ok(own) } else { Err(closed()) });
         let (own, result) = separated.map_or_else(|error| (None, Err(error)), |own| (Some(own), Ok(())));
         *place.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
         place.1.notify_one();
