@@ -50,10 +50,6 @@ pub(crate) unsafe fn separate_all(kept: &[RawFd]) -> Result<Vec<OwnedFd>> {
         close_all_but(kept).map_err(failed)?;
     }
     IS_APART.set(true);
-    // Another thread may have closed some of them just before.
-    if !kept.iter().all(|kept| is_open(*kept)) {
-        return Err(failed(io::ErrorKind::NotFound.into()));
-    }
     // SAFETY: the table is this thread's alone, and the caller guarantees that no other object owns the
     // numbers.
     let kept = kept.iter().map(|kept| unsafe { OwnedFd::from_raw_fd(*kept) }).collect::<Vec<_>>();
@@ -82,11 +78,6 @@ fn close_range_but(kept: &[RawFd]) -> io::Result<()> {
         first = number + 1;
     }
     Ok(())
-}
-
-fn is_open(number: RawFd) -> bool {
-    // SAFETY: numbers (A1).
-    unsafe { libc::fcntl(number, libc::F_GETFD) != -1 }
 }
 
 fn close_range(first: RawFd, last: RawFd, flags: libc::c_uint) -> io::Result<()> {

@@ -8,7 +8,7 @@
 #![allow(unsafe_code)]
 
 use crate::guest::identity::Identity;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 
 const FREE: i32 = 0;
@@ -16,7 +16,7 @@ const FREE: i32 = 0;
 const TAKEN: i32 = -1;
 
 /// A descriptor that children close, and the file that distinguishes it from a reuse of its number.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct ClosedDescriptor {
     /// The descriptor's number plus one: an entry of zeros is free.
     behind: AtomicI32,
@@ -49,14 +49,10 @@ pub fn generation() -> u32 {
     GENERATION.load(Ordering::Relaxed)
 }
 
-/// A descriptor that forked children close, for as long as this lives.
+/// A descriptor that forked children close, for as long as this lives. Where there is no room for more of
+/// them, children keep it. None where it was closed before.
 #[derive(Debug)]
-pub struct ClosedInChildren {
-    /// None where there is no room: then children keep it.
-    place: Option<&'static ClosedDescriptor>,
-    number: RawFd,
-    identity: Option<Identity>,
-}
+pub struct ClosedInChildren(Option<&'static ClosedDescriptor>);
 
 impl ClosedInChildren {
     /// To be dropped before the descriptor is closed.
@@ -69,32 +65,34 @@ impl ClosedInChildren {
     /// Whether it still stands for what it did.
     #[must_use]
     pub fn is_open(&self) -> bool {
-        self.identity.is_some_and(|identity| is_it(self.number, identity.device, identity.inode))
+        self.0.is_some_and(|place| {
+            let (device, inode) = (place.device.load(Ordering::Relaxed), place.inode.load(Ordering::Relaxed));
+            is_it(place.behind.load(Ordering::Acquire) - 1, device, inode)
+        })
     }
 
     #[inline(never)]
     fn of(object: BorrowedFd<'_>) -> Self {
-        let (number, identity) = (object.as_raw_fd(), Identity::of(&object));
-        let Some(found) = identity else {
-            return Self { place: None, number, identity };
+        let Some(identity) = Identity::of(&object) else {
+            return Self(None);
+        };
+        let is_free = |place: &&ClosedDescriptor| {
+            place.behind.compare_exchange(FREE, TAKEN, Ordering::AcqRel, Ordering::Relaxed).is_ok()
         };
         // The compiler would write out all of its turns.
-        for place in core::hint::black_box(&DESCRIPTORS[..]) {
-            if place.behind.compare_exchange(FREE, TAKEN, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
-                place.device.store(found.device, Ordering::Relaxed);
-                place.inode.store(found.inode, Ordering::Relaxed);
-                // Release: a child that loads the number also sees the rest.
-                place.behind.store(number + 1, Ordering::Release);
-                return Self { place: Some(place), number, identity };
-            }
-        }
-        Self { place: None, number, identity }
+        let place = core::hint::black_box(&DESCRIPTORS[..]).iter().find(is_free);
+        let place = place.unwrap_or_else(|| Box::leak(Box::default()));
+        place.device.store(identity.device, Ordering::Relaxed);
+        place.inode.store(identity.inode, Ordering::Relaxed);
+        // Release: a child that loads the number also sees the rest.
+        place.behind.store(object.as_raw_fd() + 1, Ordering::Release);
+        Self(Some(place))
     }
 }
 
 impl Drop for ClosedInChildren {
     fn drop(&mut self) {
-        if let Some(place) = self.place {
+        if let Some(place) = self.0 {
             place.behind.store(FREE, Ordering::Release);
         }
     }

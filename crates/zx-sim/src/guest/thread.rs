@@ -67,10 +67,14 @@ pub fn spawn_apart(
         // SAFETY: the thread has nothing but these descriptors, which are open in the program's table until
         // it has reported that it is done (S2).
         let separated = unsafe { separate_all(&numbers) };
-        // Another thread may have put its own in their places.
-        let are_ours =
-            |own: &Vec<OwnedFd>| own.iter().map(Identity::of).eq(identities.iter().copied().map(Some));
-        let separated = separated.and_then(|own| if are_ours(&own) { Ok(own) } else { Err(closed()) });
+        let separated = separated.and_then(|own| {
+            // Another thread may have closed them just before, and put its own in their places.
+            if own.iter().zip(&identities).all(|(own, identity)| Identity::of(own) == Some(*identity)) {
+                return Ok(own);
+            }
+            core::mem::forget(own);
+            Err(closed())
+        });
         let (own, result) = separated.map_or_else(|error| (None, Err(error)), |own| (Some(own), Ok(())));
         *place.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
         place.1.notify_one();
