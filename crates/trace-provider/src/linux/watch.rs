@@ -10,9 +10,6 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use zx_sim::guest::beyond_standard;
 
-/// How often events are read at once: there are few.
-const MAX_READS: u32 = 64;
-
 /// Becomes readable when something changes where a manager's socket may appear.
 #[derive(Debug)]
 pub(crate) struct Watch {
@@ -50,12 +47,7 @@ impl Watch {
     /// That a watch was removed is an event, too.
     fn forget_events(&self) {
         let mut events = [0; 4096];
-        // What has taken its number may have no end.
-        for _ in 0..MAX_READS {
-            if !rustix::io::read(&self.inotify, &mut events).is_ok_and(|length| length > 0) {
-                return;
-            }
-        }
+        while rustix::io::read(&self.inotify, &mut events).is_ok_and(|length| length > 0) {}
     }
 
     fn add(&self, directory: &Path) -> Option<i32> {

@@ -22,6 +22,11 @@ impl Identity {
     /// The identity of the descriptor's current object. None if it is not open.
     #[must_use]
     pub fn of(object: &impl AsFd) -> Option<Self> {
+        Self::of_descriptor(object.as_fd())
+    }
+
+    #[inline(never)]
+    fn of_descriptor(object: BorrowedFd<'_>) -> Option<Self> {
         let stat = rustix::fs::fstat(object).ok()?;
         Some(Self { device: stat.st_dev, inode: stat.st_ino, kind: FileType::from_raw_mode(stat.st_mode) })
     }
