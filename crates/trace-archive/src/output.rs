@@ -44,7 +44,7 @@ const MAX_PARTIALS: u32 = 1000;
 #[derive(Clone, Debug)]
 struct Directory {
     descriptor: Arc<OwnedFd>,
-    /// Its path; empty for the current one.
+    /// The path of the directory; empty for the current one.
     path: PathBuf,
     /// A link of the caller's leads to it, where root writes with the caller's rights.
     is_linked: bool,
@@ -183,19 +183,19 @@ impl TemporaryFile {
         &mut self.file
     }
 
-    /// The same, without writing through this.
+    /// The open file, for looking at it only.
     pub fn file_ref(&self) -> &File {
         &self.file
     }
 
-    /// Its temporary name.
+    /// The temporary name of the file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Its name, device and inode. The manager keeps them, so that `trace recover` finds the file if this
-    /// process dies.
+    /// Name, device and inode of the file. The manager keeps them, so that `trace recover` finds the file if
+    /// this process dies.
     #[must_use]
     pub fn named(&self) -> Option<ArchiveFile> {
         let metadata = self.file.metadata().ok()?;
@@ -237,7 +237,7 @@ impl TemporaryFile {
         self.unfinished.rename(&self.file, name)
     }
 
-    /// The same, if no file has the name; false if one has.
+    /// Gives the file a name that no other file has; false if one has it.
     fn finish_new(&mut self, name: &OsStr) -> io::Result<bool> {
         self.file.sync_all()?;
         let _files = caller::files(self.directory.is_linked)?;
@@ -297,7 +297,7 @@ impl OutputFile {
         self.others.is_none() && std::fs::metadata(&self.path).is_ok_and(|found| found.len() > 0)
     }
 
-    /// Its final path.
+    /// The path that the file has in the end.
     pub fn place(&self) -> &Path {
         &self.path
     }

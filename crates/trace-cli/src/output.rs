@@ -74,7 +74,7 @@ pub fn remove_on_signal() -> Result<Removing, Failure> {
     remove_on_signal_saying(None)
 }
 
-/// The same, and prints a message then.
+/// Starts removing unfinished files on signals, and prints a message when one comes.
 pub fn remove_on_signal_saying(words: Option<String>) -> Result<Removing, Failure> {
     let failed = |error: io::Error| Failure::new(format!("cannot wait for signals: {error}"));
     let mut signals = Signals::new(signals::ending()).map_err(failed)?;

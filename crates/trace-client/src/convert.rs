@@ -21,7 +21,7 @@ use trace_reader::tail::{Tail, TailError};
 pub struct Job<'a> {
     /// The format.
     pub to: Format,
-    /// Its compression.
+    /// The compression of the result.
     pub compression: Compression,
     /// The level of zstd; none for the default.
     pub level: Option<i32>,

@@ -21,9 +21,9 @@ use trace_reader::{FileKind, Item, Plain, Reader};
 /// How the result is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Manner {
-    /// Its format.
+    /// The format of the result.
     pub format: Format,
-    /// Its compression.
+    /// The compression of the result.
     pub compression: Compression,
     /// The level of zstd, if one was requested.
     pub level: Option<i32>,
@@ -89,7 +89,7 @@ pub enum Written<'a> {
 
 /// The result.
 pub struct Finished<S> {
-    /// Its path, for people.
+    /// Where the result is, in words.
     pub place: String,
     /// Nothing was written: an existing file stays.
     pub is_unchanged: bool,

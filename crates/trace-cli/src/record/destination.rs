@@ -29,7 +29,7 @@ pub fn create(output_file: Option<PathBuf>, stem: &str) -> Result<Destination, F
     create_with(&recording, stem, Content::Copy)
 }
 
-/// The same for a recording, whose archive has a name of its own until the output is complete.
+/// A destination for a recording, whose archive has a name of its own until the output is complete.
 //= docs/recording.md#while-it-is-recorded
 pub fn create_partial(recording: &Recording) -> Result<Destination, Failure> {
     create_with(recording, "trace", Content::Recording)
