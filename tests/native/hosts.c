@@ -111,6 +111,40 @@ static void Close(void) {
   CheckTaken(kFirst, kEnd);
 }
 
+static volatile int is_over;
+
+// Closes all descriptors in a loop. What it opens is its own until it closes it.
+static void* Closing(void* context) {
+  while (!is_over) {
+    int ends[2], number;
+    char byte;
+    Check(pipe2(ends, O_NONBLOCK) == 0, "a pipe", errno);
+    for (number = 0; number < 20; ++number) {
+      Check(read(ends[0], &byte, 1) == -1 && errno == EAGAIN, "a pipe that nothing writes to", errno);
+    }
+    Check(close(ends[0]) == 0 && close(ends[1]) == 0, "closed by another", errno);
+    syscall(SYS_close_range, kFirst, ~0u, 0);
+  }
+  return context;
+}
+
+static void Closes(void) {
+  const int rounds = strcmp(way, "local") == 0 ? 30 : 1;
+  pthread_t thread;
+  int number;
+  // What a provider and a client wake their threads by is made here.
+  if (rounds == 1) Begin();
+  pthread_create(&thread, NULL, Closing, NULL);
+  for (number = 0; number < rounds; ++number) {
+    if (rounds > 1) Begin();
+    Record("before");
+    Record("after");
+    End();
+  }
+  is_over = 1;
+  pthread_join(thread, NULL);
+}
+
 static void Standard(void) {
   int number;
   for (number = 0; number < kFirst; ++number) close(number);
@@ -451,7 +485,7 @@ static const struct {
   const char* name;
   void (*host)(void);
 } hosts[] = {
-    {"close", Close},         {"standard", Standard},        {"handles", Handles},
+    {"close", Close},         {"closes", Closes},            {"standard", Standard},        {"handles", Handles},
     {"sigwait", Sigwait},     {"forks", Forks},              {"threads", Threads},
     {"spawns", Spawns},       {"waits", Waits},              {"ignores", Ignores},
     {"small files", SmallFiles}, {"smaller files", SmallerFiles}, {"few numbers", FewNumbers},

@@ -1,5 +1,6 @@
-// Loads a guest as a plugin, and unloads it while it may still have something to do: `unloading WAY unloads
-// DIRECTORY`. The plugin and the program that a client records are in the environment.
+// Loads a guest as a plugin: `unloading WAY unloads DIRECTORY` unloads it while it may still have something
+// to do; with `constructs` it begins in a constructor. The plugin and the program that a client records are
+// in the environment.
 #include "guest.h"
 
 #include <dlfcn.h>
@@ -38,12 +39,35 @@ static void* Thread(void* context) {
   return context;
 }
 
+// A client says that it cannot begin there, and does so afterwards.
+static int Constructs(const char* way, const char* directory) {
+  char error[256] = "";
+  setenv("HOSTS_WAY", way, 1);
+  setenv("HOSTS_DIRECTORY", directory, 1);
+  void* plugin = Load();
+  struct guest* (*begun)(char*, unsigned long);
+  *(void**)&begun = dlsym(plugin, "GuestBegun");
+  guest = begun(error, sizeof(error));
+  if (guest == NULL && (strcmp(way, "client") != 0 || strstr(error, "constructors") == NULL)) {
+    fprintf(stderr, "%s\n", error);
+    return 3;
+  }
+  if (guest == NULL) guest = begin(way, directory, 1, error, sizeof(error));
+  if (record(guest, "before", program) != 0 || record(guest, "after", program) != 0) return 4;
+  if (end(guest, error, sizeof(error)) != 0) {
+    fprintf(stderr, "%s\n", error);
+    return 5;
+  }
+  return 0;
+}
+
 int main(int argc, char** argv) {
   char error[256] = "";
   pthread_t thread;
   if (argc != 4) return 1;
   alarm(30);
   snprintf(program, sizeof(program), "%s", getenv("HOSTS_EMIT"));
+  if (strcmp(argv[2], "constructs") == 0) return Constructs(argv[1], argv[3]);
   sem_init(&recorded, 0, 0);
   sem_init(&unloaded, 0, 0);
   void* plugin = Load();

@@ -6,6 +6,7 @@ use rustix::io::{FdFlags, fcntl_setfd};
 use std::io::Write;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use trace_protocol::KnownCategories;
 use trace_protocol::controller::{
@@ -23,6 +24,8 @@ const ANSWER_WAIT: Duration = Duration::from_secs(5);
 /// How long it may take to prove that it is alive, after it has been silent.
 const LIFE_WAIT: Duration = Duration::from_secs(1);
 const RETRY_INTERVAL: Duration = Duration::from_millis(10);
+/// How often a copy looks whether it is given up.
+const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 const CHUNK_BYTES: usize = 256 << 10;
 
 /// How long to wait for running programs to find a manager that was just started …
@@ -64,6 +67,8 @@ pub struct Connection {
     channel: Channel,
     directory: PathBuf,
     is_new: bool,
+    /// Running programs had time to find it.
+    is_settled: bool,
     next_txid: u32,
 }
 
@@ -146,7 +151,7 @@ impl Connection {
     }
 
     fn over(channel: Channel, directory: &Path, is_new: bool) -> Self {
-        Self { channel, directory: directory.to_owned(), is_new, next_txid: 1 }
+        Self { channel, directory: directory.to_owned(), is_new, is_settled: !is_new, next_txid: 1 }
     }
 
     /// The manager's runtime directory.
@@ -203,19 +208,50 @@ impl Connection {
         request: ProvisionerRequest<Handle>,
         wait: Option<Duration>,
     ) -> Result<ProvisionerResponse> {
+        let txid = self.send(request)?;
+        self.answer_to(&[txid], wait).map(|(_, response)| response)
+    }
+
+    fn send(&mut self, request: ProvisionerRequest<Handle>) -> Result<Txid> {
         let txid = Txid(self.next_txid);
         self.next_txid += 1;
         send(&self.channel, request.encode(txid))?;
+        Ok(txid)
+    }
+
+    /// Waits for the answer to any of these requests.
+    fn answer_to(&self, txids: &[Txid], wait: Option<Duration>) -> Result<(Txid, ProvisionerResponse)> {
         let deadline = wait.map(|wait| Instant::now() + wait);
         loop {
             match receive::<ProvisionerResponse>(&self.channel)? {
-                Received::Message(found, response) if found == txid => return Ok(response),
+                Received::Message(found, response) if txids.contains(&found) => return Ok((found, response)),
                 Received::Message(_, ProvisionerResponse::Refused { reason }) => {
                     return Err(Error::Refused(reason.into()));
                 }
                 Received::Message(..) => {}
                 Received::Closed => return Err(Error::Closed),
                 Received::Nothing => wait_for_message(&self.channel, deadline)?,
+            }
+        }
+    }
+
+    /// Sends a request that may take long, and waits for the answer as long as the manager responds to
+    /// others.
+    fn ask_for_long(
+        &mut self,
+        request: ProvisionerRequest<Handle>,
+        wait: Duration,
+    ) -> Result<ProvisionerResponse> {
+        let wanted = self.send(request)?;
+        loop {
+            match self.answer_to(&[wanted], Some(wait)) {
+                Err(Error::NoAnswer) => {}
+                answer => return answer.map(|(_, response)| response),
+            }
+            let life = self.send(ProvisionerRequest::GetProviders)?;
+            match self.answer_to(&[wanted, life], Some(wait))? {
+                (found, response) if found == wanted => return Ok(response),
+                _ => {}
             }
         }
     }
@@ -237,7 +273,7 @@ impl Connection {
     /// As of [`Connection::ask`].
     pub fn settled_providers(&mut self) -> Result<Providers> {
         let mut providers = self.providers()?;
-        if !self.is_new {
+        if self.is_settled {
             return Ok(providers);
         }
         let deadline = Instant::now() + SETTLE_WAIT;
@@ -250,6 +286,7 @@ impl Connection {
                 providers = now;
             }
         }
+        self.is_settled = true;
         Ok(providers)
     }
 
@@ -294,9 +331,11 @@ impl Connection {
             program: program.map(str::to_owned),
             output: theirs.into_handle(),
         };
+        let is_given_up = AtomicBool::new(false);
         let (answer, copied) = std::thread::scope(|scope| {
-            let copying = scope.spawn(|| copy(&ours, output));
-            let answer = self.ask_for(request, None);
+            let copying = scope.spawn(|| copy(&ours, output, &is_given_up));
+            let answer = self.ask_for_long(request, ANSWER_WAIT);
+            is_given_up.store(answer.is_err(), Ordering::Relaxed);
             (answer, copying.join())
         });
         let copied = copied.map_err(|_| Error::Thread(None))?;
@@ -352,14 +391,19 @@ impl Connection {
     }
 }
 
-fn copy(input: &Socket, output: &mut impl Write) -> std::io::Result<()> {
+/// Copies all that arrives, until the socket is closed or that is given up.
+fn copy(input: &Socket, output: &mut impl Write, is_given_up: &AtomicBool) -> std::io::Result<()> {
     let mut chunk = vec![0; CHUNK_BYTES];
     loop {
+        if is_given_up.load(Ordering::Relaxed) {
+            return Ok(());
+        }
         match input.read(&mut chunk) {
             Ok(0) | Err(zx_sim::Error::PeerClosed) => return output.flush(),
             Ok(length) => output.write_all(&chunk[..length])?,
             Err(zx_sim::Error::ShouldWait) => {
-                let _ = wait_one(input, Signals::READABLE | Signals::PEER_CLOSED, None);
+                let look = Some(Instant::now() + LOOK_INTERVAL);
+                let _ = wait_one(input, Signals::READABLE | Signals::PEER_CLOSED, look);
             }
             Err(error) => return Err(std::io::Error::other(error)),
         }
@@ -491,4 +535,59 @@ pub(crate) fn connect(directory: &Path, trusted: Option<u32>) -> Result<Option<C
         return Err(Error::NotTrusted { socket, owner, user });
     }
     Ok(Some(channel))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The number of the next request, which comes at once.
+    fn request(channel: &Channel) -> Txid {
+        wait_one(channel, Signals::READABLE, None).unwrap();
+        match receive::<ProvisionerRequest<Handle>>(channel).unwrap() {
+            Received::Message(txid, _) => txid,
+            _ => panic!("no request"),
+        }
+    }
+
+    fn providers(channel: &Channel, txid: Txid) {
+        let answer = ProvisionerResponse::Providers { listed: Vec::new(), left_out: 0 };
+        send(channel, Message::<Handle>::encode(answer, txid)).unwrap();
+    }
+
+    #[test]
+    fn what_takes_long_is_waited_for_while_the_manager_responds() {
+        let wait = Duration::from_millis(50);
+        let ask = |manage: fn(&Channel)| {
+            let (ours, theirs) = Channel::pair().unwrap();
+            let mut connection = Connection::over(ours, Path::new("/"), false);
+            std::thread::scope(|scope| {
+                scope.spawn(|| manage(&theirs));
+                connection.ask_for_long(ProvisionerRequest::GetKnownCategories, wait)
+            })
+        };
+        let answer = ask(|manager| {
+            let wanted = request(manager);
+            (0..3).for_each(|_| providers(manager, request(manager)));
+            send(manager, Message::<Handle>::encode(known(), wanted)).unwrap();
+        });
+        assert_eq!(answer.unwrap(), known());
+        // It comes after the other request, and before its answer.
+        let answer = ask(|manager| {
+            let wanted = request(manager);
+            request(manager);
+            send(manager, Message::<Handle>::encode(known(), wanted)).unwrap();
+        });
+        assert_eq!(answer.unwrap(), known());
+        let answer = ask(|manager| {
+            request(manager);
+            providers(manager, request(manager));
+            request(manager);
+        });
+        assert!(matches!(answer, Err(Error::NoAnswer)), "{answer:?}");
+    }
+
+    fn known() -> ProvisionerResponse {
+        ProvisionerResponse::KnownCategories(KnownCategories::default())
+    }
 }

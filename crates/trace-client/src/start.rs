@@ -18,6 +18,8 @@ const TOOL: &str = "trace";
 /// How long a manager may take to start, on the busiest machine: one that cannot start reports that.
 const START_WAIT: Duration = Duration::from_secs(30);
 const RETRY_INTERVAL: Duration = Duration::from_millis(10);
+/// How long one that was faster is given to listen.
+const RESTART_INTERVAL: Duration = Duration::from_millis(200);
 /// The exit code of a manager in whose directory another one runs.
 pub const ALREADY_RUNNING: u8 = 3;
 
@@ -73,6 +75,10 @@ pub(crate) fn start_manager(directory: &Path, tool: &Tool, is_for_all: bool) -> 
             Ok(None) => {}
             // Another client's manager was faster, and will listen in a moment, unless it dies before.
             Ok(Some(status)) if status.code() == Some(ALREADY_RUNNING.into()) => {
+                std::thread::sleep(RESTART_INTERVAL);
+                if let Some(channel) = connect(directory, None)? {
+                    return Ok(channel);
+                }
                 manager = start(&tool, directory, &log, is_for_all)?;
             }
             Err(error) => return Err(Error::CannotStart(error)),

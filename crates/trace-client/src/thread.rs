@@ -10,9 +10,13 @@ use std::cell::RefCell;
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 use zx_sim::guest::thread::{spawn_apart, spawn_blocked};
+
+/// How long a thread is waited for to begin.
+const BEGIN_WAIT: Duration = Duration::from_secs(5);
 
 /// Something of the program's.
 type Task = Box<dyn FnOnce() + Send>;
@@ -33,13 +37,15 @@ pub(crate) fn spawn_with<T: Send + 'static>(
     let slot = Arc::new(Mutex::new(Some(completer)));
     let take =
         |slot: &Mutex<Option<Completer<T>>>| slot.lock().unwrap_or_else(PoisonError::into_inner).take();
-    let fail = move |slot: &Mutex<Option<Completer<T>>>, error: zx_sim::Error| {
+    let fail = move |slot: &Mutex<Option<Completer<T>>>, error| {
         if let Some(completer) = take(slot) {
-            completer.complete(Err(Error::Thread(Some(io::Error::other(error)))));
+            completer.complete(Err(Error::Thread(Some(error))));
         }
     };
     let theirs = slot.clone();
+    let (begun, has_begun) = sync_channel(1);
     let beside = move || {
+        let _ = begun.send(());
         let (tasks, to_do) = channel::<Task>();
         let ours = theirs.clone();
         let work = move |kept| {
@@ -51,11 +57,18 @@ pub(crate) fn spawn_with<T: Send + 'static>(
         match spawn_apart(name, kept, Box::new(work)) {
             // One that panics ends alone.
             Ok(_) => to_do.into_iter().for_each(|task| drop(catch_unwind(AssertUnwindSafe(task)))),
-            Err(error) => fail(&theirs, error),
+            Err(error) => fail(&theirs, io::Error::other(error)),
         }
     };
-    if let Err(error) = spawn_blocked("trace-beside", Box::new(beside)) {
-        fail(&slot, error);
+    match spawn_blocked("trace-beside", Box::new(beside)) {
+        // Else who waits for its answer might wait for itself.
+        Ok(_) if has_begun.recv_timeout(BEGIN_WAIT) == Err(RecvTimeoutError::Timeout) => {
+            let why =
+                "its thread does not begin; in constructors of a library that is being loaded none does";
+            fail(&slot, io::Error::new(io::ErrorKind::TimedOut, why));
+        }
+        Ok(_) => {}
+        Err(error) => fail(&slot, io::Error::other(error)),
     }
 }
 

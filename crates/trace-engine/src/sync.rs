@@ -17,6 +17,8 @@ pub(crate) mod process {
     pub(crate) type AtomicBool = core::sync::atomic::AtomicBool;
     #[cfg(not(elsewhere))]
     pub(crate) type AtomicU8 = core::sync::atomic::AtomicU8;
+    #[cfg(not(elsewhere))]
+    pub(crate) type AtomicU32 = core::sync::atomic::AtomicU32;
     pub(crate) type AtomicU64 = core::sync::atomic::AtomicU64;
     pub(crate) type AtomicPtr<T> = core::sync::atomic::AtomicPtr<T>;
 }

@@ -7,7 +7,6 @@
 
 use crate::sync::{Ordering, process};
 use core::ffi::c_void;
-use std::sync::OnceLock;
 
 const MEMBARRIER_PRIVATE_EXPEDITED: libc::c_int = 1 << 3;
 const MEMBARRIER_REGISTER_PRIVATE_EXPEDITED: libc::c_int = 1 << 4;
@@ -203,8 +202,8 @@ pub(crate) unsafe fn map_anew(mapping: *mut u8, bytes: usize) {
     unsafe { map_anonymous(mapping.cast(), bytes, libc::MAP_FIXED) };
 }
 
-/// Key of the exit notice, once [`install_notices`] made it.
-static EXIT_KEY: OnceLock<libc::pthread_key_t> = OnceLock::new();
+/// Key of the exit notice plus one, once [`install_exit_notice`] made it.
+static EXIT_KEY: process::AtomicU32 = process::AtomicU32::new(0);
 
 /// What is called around a fork: before it, and after it in the parent and in the child.
 pub(crate) struct ForkNotices {
@@ -213,24 +212,48 @@ pub(crate) struct ForkNotices {
     pub in_child: extern "C" fn(),
 }
 
-/// Installs the notices of exiting threads and of forks, once for the process. No function may unwind.
-pub(crate) fn install_notices(on_thread_exit: extern "C" fn(*mut c_void), fork: &ForkNotices) {
-    EXIT_KEY.get_or_init(|| {
-        let mut key = 0;
-        // SAFETY: the functions are `extern "C"` and live as long as the process; `key` is ours to fill
-        // (S1).
-        unsafe {
-            libc::pthread_key_create(&raw mut key, Some(on_thread_exit));
-            libc::pthread_atfork(Some(fork.before), Some(fork.in_parent), Some(fork.in_child));
-        }
-        key
-    });
+/// Has the loader call a function ahead of `main`, or while it loads a plugin: one that needs nothing that is
+/// initialized by then but atomics (S1).
+#[cfg(not(modelled))]
+macro_rules! call_on_load {
+    ($function:path) => {
+        #[used]
+        #[allow(unsafe_code, reason = "it is among the functions that the loader calls")]
+        #[unsafe(link_section = ".init_array")]
+        static ON_LOAD: extern "C" fn() = $function;
+    };
+}
+#[cfg(not(modelled))]
+pub(crate) use call_on_load;
+
+/// Installs the notices of forks, once for the process. No function may unwind.
+pub(crate) fn install_fork_notices(fork: &ForkNotices) {
+    static IS_DONE: process::AtomicBool = process::AtomicBool::new(false);
+    if !IS_DONE.load(Ordering::Relaxed) && !IS_DONE.swap(true, Ordering::AcqRel) {
+        // SAFETY: the functions are `extern "C"` and live as long as the process (S1).
+        unsafe { libc::pthread_atfork(Some(fork.before), Some(fork.in_parent), Some(fork.in_child)) };
+    }
+}
+
+/// Installs the notice of exiting threads, once for the process. The function may not unwind.
+pub(crate) fn install_exit_notice(on_thread_exit: extern "C" fn(*mut c_void)) {
+    if EXIT_KEY.load(Ordering::Relaxed) != 0 {
+        return;
+    }
+    let mut key: libc::pthread_key_t = 0;
+    // SAFETY: the function is `extern "C"` and lives as long as the process; `key` is ours to fill (S1).
+    unsafe { libc::pthread_key_create(&raw mut key, Some(on_thread_exit)) };
+    // No `OnceLock`: a child that is forked meanwhile would wait for another thread for ever.
+    if EXIT_KEY.compare_exchange(0, key + 1, Ordering::AcqRel, Ordering::Relaxed).is_err() {
+        // SAFETY: another thread was faster; nothing has used this key (S1).
+        unsafe { libc::pthread_key_delete(key) };
+    }
 }
 
 /// Asks for an exit notice with this value on the calling thread.
 pub(crate) fn request_exit_notice(value: usize) {
-    if let Some(key) = EXIT_KEY.get() {
+    if let Some(key) = EXIT_KEY.load(Ordering::Acquire).checked_sub(1) {
         // SAFETY: the key exists; the value is never dereferenced by the C library (S1).
-        unsafe { libc::pthread_setspecific(*key, core::ptr::without_provenance(value)) };
+        unsafe { libc::pthread_setspecific(key, core::ptr::without_provenance(value)) };
     }
 }

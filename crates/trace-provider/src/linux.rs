@@ -7,6 +7,7 @@ mod config;
 mod dispatcher;
 #[cfg(feature = "local")]
 mod echo;
+mod errand;
 mod event_costs;
 mod fork;
 #[cfg(feature = "local")]

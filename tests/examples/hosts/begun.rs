@@ -1,7 +1,9 @@
 //! The ways to be a guest in a process.
 
+use std::ffi::CString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::ptr::null;
 use std::time::Duration;
 use trace_client::{Alert, Client, Config, Pending, Recording, Tool};
 use trace_provider::{PolledProvider, Scope, TraceProvider, instant, local, startup};
@@ -100,7 +102,8 @@ impl Host {
         match &mut self.guest {
             Some(Guest::Client(..)) => {
                 self.expected += EVENTS;
-                run(&[&self.program, "emit", name]);
+                let child = spawn(&[&self.program, "emit", name]);
+                wait(child, 0);
             }
             Some(Guest::Polled(provider)) => {
                 provider.dispatch();
@@ -161,6 +164,24 @@ fn own_path() -> String {
 pub fn run(arguments: &[&str]) {
     let child = Command::new(arguments[0]).args(&arguments[1..]).stdin(std::process::Stdio::null()).spawn();
     wait(i32::try_from(child.expect("a child").id()).expect("a number"), 0);
+}
+
+/// Starts a program without descriptors of this process's, which the host may be closing.
+fn spawn(arguments: &[&str]) -> i32 {
+    let texts: Vec<_> = arguments.iter().map(|text| CString::new(*text).expect("no NUL")).collect();
+    let mut pointers: Vec<_> = texts.iter().map(|text| text.as_ptr().cast_mut()).collect();
+    pointers.push(std::ptr::null_mut());
+    let mut child = 0;
+    unsafe extern "C" {
+        static environ: *const *mut libc::c_char;
+    }
+    // SAFETY: texts and lists that end as they have to; nothing changes the environment.
+    let spawned = unsafe {
+        let program = pointers[0];
+        libc::posix_spawn(&raw mut child, program, null(), null(), pointers.as_ptr(), environ)
+    };
+    assert_eq!(spawned, 0);
+    child
 }
 
 /// Waits for a child's status. Where the end of children is ignored there is none.

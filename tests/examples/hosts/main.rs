@@ -29,6 +29,7 @@ fn main() {
     let mut host = Host::new(way, directory);
     match &**hostility {
         "close" => descriptors::close(&mut host),
+        "closes" => descriptors::closes(&mut host),
         "standard" => descriptors::standard(&mut host),
         "handles" => signals::handles(&mut host),
         "sigwait" => signals::sigwait(&mut host),

@@ -43,7 +43,7 @@ fn each_way(test: &str, ways: &[&str], hostilities: &[&str]) {
 
 #[test]
 fn a_c_hosts_descriptors_and_signals_are_its_own() {
-    let hostilities = ["close", "standard", "handles", "sigwait", "blocks", "pipe"];
+    let hostilities = ["close", "closes", "standard", "handles", "sigwait", "blocks", "pipe"];
     each_way("a_c_hosts_descriptors_and_signals_are_its_own", &WAYS, &hostilities);
 }
 
@@ -69,17 +69,16 @@ fn a_c_host_may_end_anywhere() {
     each_way("a_c_host_may_end_anywhere", &WAYS, &hostilities);
 }
 
-#[test]
-fn a_host_may_unload_its_guest() {
-    let test = "a_host_may_unload_its_guest";
+/// A host that loads a guest as a plugin.
+fn with_plugin(test: &str, sources: &[&str], ways: &[&str], hostility: &str) {
     if !Requirement::Compilers.is_met(test) {
         return;
     }
     let sandbox = Sandbox::new();
     let emit = linked("hosts", &["hosts.c", "guest.c"], &[], &sandbox);
     let plugins = [
-        linked("guest.so", &["guest.c"], &["-shared", "-fPIC"], &sandbox),
-        linked_statically("copy.so", &["guest.c"], &["-shared", "-fPIC"], &sandbox),
+        linked("guest.so", sources, &["-shared", "-fPIC"], &sandbox),
+        linked_statically("copy.so", sources, &["-shared", "-fPIC"], &sandbox),
     ];
     let program = &sandbox.file("unloading");
     let source = native::source("unloading.c");
@@ -88,6 +87,18 @@ fn a_host_may_unload_its_guest() {
     native::check("unloading.c", &native::compiler("gcc", &arguments));
     for plugin in plugins {
         let host = Host { program, environment: &[("HOSTS_EMIT", &emit), ("HOSTS_PLUGIN", &plugin)] };
-        check(&host, &WAYS, "unloads");
+        check(&host, ways, hostility);
     }
+}
+
+#[test]
+fn a_host_may_unload_its_guest() {
+    with_plugin("a_host_may_unload_its_guest", &["guest.c"], &WAYS, "unloads");
+}
+
+/// While a library is loaded, no thread begins before its constructors have returned.
+#[test]
+fn a_guest_may_begin_while_it_is_loaded() {
+    let sources = ["guest.c", "constructing.c"];
+    with_plugin("a_guest_may_begin_while_it_is_loaded", &sources, &WAYS, "constructs");
 }

@@ -16,6 +16,13 @@ fn a_host_may_close_all_descriptors_and_take_their_numbers() {
 }
 
 #[test]
+fn a_host_may_close_all_descriptors_all_the_time() {
+    // Those of a polled provider are the program's.
+    let ways = WAYS.into_iter().filter(|way| *way != "polled").collect::<Vec<_>>();
+    check(&Host { program: build::program("hosts"), environment: &[] }, &ways, "closes");
+}
+
+#[test]
 fn a_host_may_have_closed_standard_input_output_and_error() {
     each_way("standard");
 }

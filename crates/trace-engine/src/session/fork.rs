@@ -14,9 +14,19 @@ use std::time::{Duration, Instant};
 
 /// Installs the notices of exiting threads and of forked children, once for the process.
 pub(super) fn install_notices() {
-    let fork = ForkNotices { before: before_fork, in_parent: after_fork, in_child: fork_handler };
-    sys::install_notices(thread_exit::on_thread_exit, &fork);
+    install_fork_notices();
+    sys::install_exit_notice(thread_exit::on_thread_exit);
 }
+
+extern "C" fn install_fork_notices() {
+    let fork = ForkNotices { before: before_fork, in_parent: after_fork, in_child: fork_handler };
+    sys::install_fork_notices(&fork);
+}
+
+// When the program or the plugin is loaded: a fork that has begun before they are installed would not wait
+// for a thread that takes a lock meanwhile.
+#[cfg(not(any(elsewhere, modelled)))]
+sys::call_on_load!(install_fork_notices);
 
 /// Held by a thread that forks, and by one that is in [`without_forks`].
 static FORKS: SpinLock = SpinLock::new();

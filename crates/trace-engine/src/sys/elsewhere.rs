@@ -68,6 +68,8 @@ pub(crate) struct ForkNotices {
     pub in_child: extern "C" fn(),
 }
 
-pub(crate) fn install_notices(_on_thread_exit: extern "C" fn(*mut c_void), _fork: &ForkNotices) {}
+pub(crate) fn install_fork_notices(_fork: &ForkNotices) {}
+
+pub(crate) fn install_exit_notice(_on_thread_exit: extern "C" fn(*mut c_void)) {}
 
 pub(crate) fn request_exit_notice(_value: usize) {}

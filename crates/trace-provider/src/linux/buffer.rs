@@ -20,7 +20,7 @@ pub(crate) fn check_room(needed: u64) -> Result<(), Unrecorded> {
 
 /// The buffer as the engine's region, which unmaps it in the end; the last bytes are for open scopes. Of a
 /// buffer that has its memory all pages are present. As long as it is the engine's, the file is marked as in
-/// use, where possible without a descriptor.
+/// use, where possible without a descriptor: one is closed with the thread that calls, if that has its own.
 pub(crate) fn region(vmo: &Vmo, scope_bytes: u64) -> zx_sim::Result<Region> {
     let size = vmo.size()?;
     let is_sparse = vmo.backed_bytes()? < size;

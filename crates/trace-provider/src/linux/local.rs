@@ -22,6 +22,7 @@
 //= docs/rust.md#recordings-inside-one-process
 
 use crate::linux::dispatcher::Commands;
+use crate::linux::errand::{self, Deliver};
 use crate::linux::lock::Mutex;
 use crate::linux::startup::directory::{BUFFER, KEPT};
 use crate::linux::startup::{self, Directory, Left, Options, Purpose};
@@ -74,7 +75,7 @@ pub struct Summary {
 pub fn start(options: &Options) -> io::Result<()> {
     startup::begin_as(None, options, Purpose::Program).map_err(io::Error::other)?;
     if let Ok(over) = take_over() {
-        over.delete();
+        errand::run(move || over.delete());
     }
     Ok(())
 }
@@ -125,18 +126,20 @@ fn take_over() -> io::Result<Over> {
 pub fn flush(deliver: impl FnMut(&[u8], bool)) -> io::Result<Summary> {
     stop();
     let over = take_over()?;
-    let mut chunks = Chunks { deliver, bytes: Vec::with_capacity(CHUNK_BYTES) };
-    match over.write(&mut chunks) {
-        Ok(summary) => {
-            chunks.finish();
-            over.delete();
+    let flush = |deliver: &mut Deliver<'_>| {
+        over.flush(|over| {
+            let mut chunks = Chunks { deliver, bytes: Vec::with_capacity(CHUNK_BYTES) };
+            let summary = over.write(&mut chunks)?;
+            chunks.finish()?;
             Ok(summary)
-        }
-        Err(error) => {
-            put(over);
-            Err(error)
-        }
-    }
+        })
+    };
+    errand::run_delivering(flush, deliver).unwrap_or_else(|| Err(of_parent()))
+}
+
+/// The answer in a child that a handler of a signal has forked.
+fn of_parent() -> io::Error {
+    io::Error::other("the recording is the parent's")
 }
 
 /// As [`flush`], into a file, which is replaced when all of it is written.
@@ -146,12 +149,9 @@ pub fn flush(deliver: impl FnMut(&[u8], bool)) -> io::Result<Summary> {
 pub fn flush_to_file(path: &Path) -> io::Result<Summary> {
     stop();
     let over = take_over()?;
-    let written = replace(path, |file| over.write(file));
-    match &written {
-        Ok(_) => over.delete(),
-        Err(_) => put(over),
-    }
-    written
+    let path = path.to_owned();
+    let flush = move || over.flush(|over| replace(&path, |file| over.write(file)));
+    errand::run(flush).unwrap_or_else(|| Err(of_parent()))
 }
 
 /// Writes what is in the buffer into a file, while recording goes on: events that ended in the last so much
@@ -162,9 +162,14 @@ pub fn flush_to_file(path: &Path) -> io::Result<Summary> {
 pub fn snapshot_to_file(path: &Path, last: Option<Duration>) -> io::Result<Summary> {
     let directory = startup::with_local(|directory| directory.map(Path::to_owned));
     let directory = directory.ok_or_else(|| io::Error::other("there is no local recording"))?;
+    let path = path.to_owned();
+    errand::run(move || snapshot(&directory, &path, last)).unwrap_or_else(|| Err(of_parent()))
+}
+
+fn snapshot(directory: &Path, path: &Path, last: Option<Duration>) -> io::Result<Summary> {
     let now = ticks::now();
     let mut whole = tempfile::tempfile()?;
-    let stats = own::write(&directory, BUFFER, false, &mut Bounded::new(&whole)).map_err(io::Error::other)?;
+    let stats = own::write(directory, BUFFER, false, &mut Bounded::new(&whole)).map_err(io::Error::other)?;
     whole.rewind()?;
     let mut tail = Tail { now, last, ..Tail::default() };
     tail.note_begins(&whole).map_err(io::Error::other)?;
@@ -265,6 +270,16 @@ impl Over {
         write(self.directory.path(), self.file, self.is_quiet, out)
     }
 
+    /// Has it written, and deletes its buffer, or else keeps it.
+    fn flush(self, write: impl FnOnce(&Self) -> io::Result<Summary>) -> io::Result<Summary> {
+        let written = write(&self);
+        match &written {
+            Ok(_) => self.delete(),
+            Err(_) => put(self),
+        }
+        written
+    }
+
     fn delete(&self) {
         self.directory.delete();
     }
@@ -304,23 +319,28 @@ fn replace(
 }
 
 /// Cuts an archive into pieces.
-struct Chunks<D> {
-    deliver: D,
+struct Chunks<'a, 'b> {
+    deliver: &'a mut Deliver<'b>,
     bytes: Vec<u8>,
 }
 
-impl<D: FnMut(&[u8], bool)> Chunks<D> {
-    fn finish(mut self) {
-        (self.deliver)(&self.bytes, true);
+impl Chunks<'_, '_> {
+    fn deliver(&mut self, is_last: bool) -> io::Result<()> {
+        let is_taken = (self.deliver)(&self.bytes, is_last);
+        self.bytes.clear();
+        if is_taken { Ok(()) } else { Err(io::Error::other("the rest of the archive is not wanted")) }
+    }
+
+    fn finish(mut self) -> io::Result<()> {
+        self.deliver(true)
     }
 }
 
-impl<D: FnMut(&[u8], bool)> Write for Chunks<D> {
+impl Write for Chunks<'_, '_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         // A full piece waits for more: the last one is marked.
         if self.bytes.len() == CHUNK_BYTES {
-            (self.deliver)(&self.bytes, false);
-            self.bytes.clear();
+            self.deliver(false)?;
         }
         let taken = bytes.len().min(CHUNK_BYTES - self.bytes.len());
         self.bytes.extend_from_slice(&bytes[..taken]);
@@ -389,12 +409,13 @@ mod tests {
     fn an_archive_comes_in_pieces_and_the_last_is_marked() {
         for bytes in [0, 1, CHUNK_BYTES, CHUNK_BYTES + 1, 3 * CHUNK_BYTES] {
             let mut pieces = Vec::new();
-            let mut chunks = Chunks {
-                deliver: |piece: &[u8], is_last| pieces.push((piece.len(), is_last)),
-                bytes: Vec::new(),
+            let mut deliver = |piece: &[u8], is_last| {
+                pieces.push((piece.len(), is_last));
+                true
             };
+            let mut chunks = Chunks { deliver: &mut deliver, bytes: Vec::new() };
             chunks.write_all(&vec![7; bytes]).unwrap();
-            chunks.finish();
+            chunks.finish().unwrap();
             assert_eq!(pieces.iter().map(|(length, _)| length).sum::<usize>(), bytes);
             assert!(pieces.iter().all(|(length, _)| *length <= CHUNK_BYTES));
             assert_eq!(pieces.iter().filter(|(_, is_last)| *is_last).count(), 1);

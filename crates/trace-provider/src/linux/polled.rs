@@ -83,12 +83,12 @@ impl PolledProvider {
         let name = provider::provider_name(name);
         callbacks::need_no_thread();
         fork::register_children_as(&name);
-        startup::begin_by_environment_as(Some(&name));
-        #[cfg(feature = "local")]
-        echo::begin_by_environment(&name);
         if provider::has_one_thread() {
             engine::prepare();
         }
+        startup::begin_by_environment_as(Some(&name));
+        #[cfg(feature = "local")]
+        echo::begin_by_environment(&name);
         let failed = |error: zx_sim::Error| io::Error::other(error.to_string());
         let (waker, wakes) = zx_sim::wake_pair().map_err(failed)?;
         let closed_in_children = [ClosedInChildren::new(&waker), ClosedInChildren::new(&wakes)];

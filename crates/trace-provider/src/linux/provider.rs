@@ -16,8 +16,9 @@ use trace_engine::engine;
 use trace_format::refs::truncate;
 use trace_format::shown::Shown;
 use trace_protocol::names::RECORD_VARIABLE;
+use zx_sim::guest::ClosedInChildren;
 use zx_sim::guest::children::generation;
-use zx_sim::guest::{ClosedInChildren, thread};
+use zx_sim::guest::thread::{self, Apart};
 use zx_sim::{Channel, Handle, WakeReceiver, WakeSender, debuglog};
 
 /// How long a program that starts while a recording is announced waits for the first response of a manager
@@ -64,6 +65,8 @@ struct Running {
     commands: Commands,
     /// The thread, and what is closed when it ends. None while it is dropped.
     thread: Mutex<Option<(JoinHandle<()>, Receiver<()>)>>,
+    /// Else the thread begins when a library that is being loaded has been.
+    has_begun: bool,
     /// Before what it names, so that it is dropped first.
     _closed_in_children: ClosedInChildren,
     _waker: Arc<WakeSender>,
@@ -170,12 +173,12 @@ impl TraceProvider {
         let (sender, progress) = queue();
         let name = provider_name(name);
         fork::register_children_as(&name);
-        startup::begin_by_environment_as(Some(&name));
-        #[cfg(feature = "local")]
-        echo::begin_by_environment(&name);
         if has_one_thread() {
             engine::prepare();
         }
+        startup::begin_by_environment_as(Some(&name));
+        #[cfg(feature = "local")]
+        echo::begin_by_environment(&name);
         callbacks::prepare();
         let running = Running::start(name.clone(), is_answer_wanted, inherited, sender);
         let running = running.inspect_err(|reason| {
@@ -202,13 +205,19 @@ impl TraceProvider {
                 )
                 | Err(Missing::Closed) => return,
                 // A manager that is only busy responds sooner or later.
-                Err(Missing::Late) if deadline < begin + START_WAIT && !manager::is_stopped() => {
+                Err(Missing::Late)
+                    if deadline < begin + START_WAIT && self.has_begun() && !manager::is_stopped() =>
+                {
                     deadline = begin + START_WAIT;
                 }
                 Err(Missing::Late) => break,
             }
         }
         self.go_on(name, progress);
+    }
+
+    fn has_begun(&self) -> bool {
+        self.running.as_ref().is_some_and(|running| running.has_begun)
     }
 
     /// Waits no longer, and reports that.
@@ -258,9 +267,9 @@ impl Running {
             }
             drop(end);
         };
-        let thread = thread::spawn_apart("trace-dispatch", kept, Box::new(run))?;
+        let Apart { thread, has_begun } = thread::spawn_apart("trace-dispatch", kept, Box::new(run))?;
         let thread = Mutex::new(Some((thread, is_ended)));
-        Ok(Self { commands, thread, _closed_in_children: closed_in_children, _waker: waker })
+        Ok(Self { commands, thread, has_begun, _closed_in_children: closed_in_children, _waker: waker })
     }
 }
 

@@ -22,8 +22,9 @@ pub(crate) mod directory;
 mod room;
 
 use crate::linux::lock::Mutex;
+use crate::linux::provider::has_one_thread;
 use crate::linux::unrecorded::Unrecorded;
-use crate::linux::{atrace, buffer, config, fork};
+use crate::linux::{atrace, buffer, config, errand, fork};
 pub use crate::startup_options::Options;
 pub(crate) use directory::Directory;
 use std::ffi::OsString;
@@ -133,13 +134,18 @@ pub fn categories_of(argument: &str) -> Option<&str> {
 /// ahead of the program's own constructors.
 //= docs/recording.md#from-the-first-line
 pub fn begin_by_environment() -> bool {
-    if variable(CATEGORIES_VARIABLE).is_none_or(|categories| categories.is_empty()) {
+    if !is_asked_for() {
         return false;
     }
     engine::join_if_new_child();
     fork::register_children();
-    begin_by_environment_as(None);
+    // A constructor of a library that is being loaded would wait for a thread in vain.
+    errand::here(|| begin_by_environment_as(None));
     is_recording()
+}
+
+fn is_asked_for() -> bool {
+    variable(CATEGORIES_VARIABLE).is_some_and(|categories| !categories.is_empty())
 }
 
 /// As [`begin_by_environment`], for a provider of this name. A second thread waits for the first.
@@ -147,38 +153,53 @@ pub(crate) fn begin_by_environment_as(name: Option<&str>) {
     if !IS_THERE {
         return;
     }
-    liveness::prepare();
-    // A child would find the lock taken.
-    engine::without_forks(|| {
-        let mut looked = LOOKED.lock();
-        if *looked != engine::generation() {
-            look(name);
+    let is_unnamed =
+        || with_recording(|recording| recording.as_ref().is_some_and(|recording| !recording.is_named));
+    if !is_asked_for() {
+        engine::without_forks(|| *LOOKED.lock() = engine::generation());
+        if name.is_none() || !is_unnamed() {
+            return;
+        }
+    }
+    prepare();
+    let name = name.map(str::to_owned);
+    let begun = errand::run(move || {
+        // A child would find the lock taken.
+        engine::without_forks(|| {
+            let mut looked = LOOKED.lock();
+            let is_new = *looked != engine::generation();
             *looked = engine::generation();
-        }
-        with_recording(|recording| {
-            let unnamed = recording.as_mut().filter(|recording| !recording.is_named);
-            if let (Some(recording), Some(name)) = (unnamed, name) {
-                recording.directory.name_provider(name);
-                recording.is_named = true;
-            }
-        });
+            let begun = if is_new { look(name.as_deref()) } else { Ok(()) };
+            with_recording(|recording| {
+                let unnamed = recording.as_mut().filter(|recording| !recording.is_named);
+                if let (Some(recording), Some(name)) = (unnamed, name) {
+                    recording.directory.name_provider(&name);
+                    recording.is_named = true;
+                }
+            });
+            begun
+        })
     });
-}
-
-fn look(name: Option<&str>) {
-    let text = |name| variable(name).map(|value| value.to_string_lossy().into_owned());
-    let Some(categories) = text(CATEGORIES_VARIABLE).filter(|categories| !categories.is_empty()) else {
-        return;
-    };
-    let begun = options_of(&categories, text(MODE_VARIABLE), text(SIZE_VARIABLE)).and_then(|options| {
-        if is_recording() {
-            return Ok(());
-        }
-        begin_as(name, &options, Purpose::Archive)
-    });
-    if let Err(reason) = begun {
+    if let Some(Err(reason)) = begun {
         debuglog::write_for_process(&format!("trace provider: not recorded from the start: {reason}"));
     }
+}
+
+/// What has to be done on the thread that asks for a recording.
+fn prepare() {
+    liveness::prepare();
+    if has_one_thread() {
+        engine::prepare();
+    }
+}
+
+fn look(name: Option<&str>) -> Result<(), Unrecorded> {
+    let text = |name| variable(name).map(|value| value.to_string_lossy().into_owned());
+    let Some(categories) = text(CATEGORIES_VARIABLE).filter(|categories| !categories.is_empty()) else {
+        return Ok(());
+    };
+    let options = options_of(&categories, text(MODE_VARIABLE), text(SIZE_VARIABLE))?;
+    if is_recording() { Ok(()) } else { begin_as(name, &options, Purpose::Archive) }
 }
 
 fn wrong(name: &'static str, problem: String) -> Unrecorded {
@@ -237,9 +258,11 @@ pub(crate) fn begin_as(name: Option<&str>, options: &Options, purpose: Purpose) 
     engine::join_if_new_child();
     zx_sim::guest::loaded::stay();
     HAS_BEGUN.store(true, Ordering::Relaxed);
-    liveness::prepare();
+    prepare();
+    let (name, options) = (name.map(str::to_owned), options.clone());
     // A child would have the lock's descriptor, or its page, or the buffer.
-    engine::without_forks(|| begin_without_forks(name, options, purpose))
+    let begin = move || engine::without_forks(|| begin_without_forks(name.as_deref(), &options, purpose));
+    errand::run(begin).unwrap_or(Err(Unrecorded::NoDirectory))
 }
 
 fn begin_without_forks(name: Option<&str>, options: &Options, purpose: Purpose) -> Result<(), Unrecorded> {
@@ -395,37 +418,42 @@ pub fn save() {
     if !HAS_BEGUN.load(Ordering::Relaxed) {
         return;
     }
-    let is_over = |recording: &mut Option<Recording>| {
-        recording.as_ref().is_some_and(|recording| {
-            let Recording { directory, mode, purpose, .. } = recording;
-            *purpose == Purpose::Print || *purpose == Purpose::Archive && directory.is_blank(*mode)
-        })
-    };
-    if wanted_file().is_some() || with_recording(is_over) {
-        end();
-    }
+    end_if(|Recording { directory, mode, purpose, .. }| match purpose {
+        Purpose::Print => true,
+        Purpose::Archive => wanted_file().is_some() || directory.is_blank(*mode),
+        Purpose::Program => false,
+    });
 }
 
 /// The provider ends, and with it a recording that no manager has, unless it is the program's: its buffer
 /// stays where it is, if no file is wanted.
 pub(crate) fn end() {
-    if !IS_THERE {
-        return;
+    if is_recording() {
+        end_if(|recording| recording.purpose != Purpose::Program);
     }
-    let is_over = |recording: &mut Recording| recording.purpose != Purpose::Program;
-    if let Some(recording) = with_recording(|recording| recording.take_if(is_over)) {
-        let begun_in = recording.begun_in.clone();
-        let left = stop(recording);
-        match (left.purpose, wanted_file()) {
-            (Purpose::Print, _) => left.directory.delete(),
-            _ if left.directory.is_blank(left.mode) => left.directory.delete(),
-            (_, Some(path)) => {
-                // A child would find the lock taken.
-                let path = engine::without_forks(|| numbered(begun_in.join(path), &mut LAST_FILE.lock()));
-                write_file(&left, &path);
-            }
-            (_, None) => {}
+}
+
+fn end_if(is_over: fn(&mut Recording) -> bool) {
+    errand::run(move || {
+        if let Some(recording) = with_recording(|recording| recording.take_if(is_over)) {
+            finish(recording);
         }
+    });
+}
+
+/// Ends a recording that no manager has.
+fn finish(recording: Recording) {
+    let begun_in = recording.begun_in.clone();
+    let left = stop(recording);
+    match (left.purpose, wanted_file()) {
+        (Purpose::Print, _) => left.directory.delete(),
+        _ if left.directory.is_blank(left.mode) => left.directory.delete(),
+        (_, Some(path)) => {
+            // A child would find the lock taken.
+            let path = engine::without_forks(|| numbered(begun_in.join(path), &mut LAST_FILE.lock()));
+            write_file(&left, &path);
+        }
+        (_, None) => {}
     }
 }
 

@@ -21,7 +21,8 @@ std::thread_local! {
 }
 
 /// Whether the calling thread has a table of its own: no thread of others may close what is in it.
-pub(crate) fn is_apart() -> bool {
+#[must_use]
+pub fn is_apart() -> bool {
     IS_APART.get()
 }
 

@@ -15,6 +15,7 @@ use core::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
 
 /// Bytes of a thread's stack. Said here, as it would else be read from the environment.
 const STACK_BYTES: usize = 2 << 20;
@@ -46,8 +47,21 @@ pub fn spawn_blocked(name: &str, body: Box<dyn FnOnce() + Send>) -> Result<JoinH
     spawned.map_err(|source| Error::io("the process can have no more threads", source))
 }
 
+/// How long a thread is waited for to begin. While a library is loaded none begins before the loader is done,
+/// which waits for the constructors of the library.
+pub const BEGIN_WAIT: Duration = Duration::from_secs(1);
+
+/// A thread with descriptors of its own.
+#[derive(Debug)]
+pub struct Apart {
+    /// For whom it is.
+    pub thread: JoinHandle<()>,
+    /// Whether it has begun within [`BEGIN_WAIT`]. Else it does when it can.
+    pub has_begun: bool,
+}
+
 /// Spawns a thread as [`spawn_blocked`], with a table of descriptors of its own that has nothing but these,
-/// which the program's table has no longer. Waits until it has. It runs none of the program's code.
+/// which the program's table has no longer when the thread has begun. It runs none of the program's code.
 ///
 /// # Errors
 /// The process can have no more threads, or the system permits no table of its own.
@@ -55,7 +69,7 @@ pub fn spawn_apart(
     name: &str,
     kept: Vec<OwnedFd>,
     body: Box<dyn FnOnce(Vec<OwnedFd>) + Send>,
-) -> Result<JoinHandle<()>> {
+) -> Result<Apart> {
     let closed = || Error::io("its descriptors were closed", rustix::io::Errno::BADF);
     let kept: Option<Vec<_>> = kept.into_iter().map(Guarded::new).collect();
     let kept = kept.ok_or_else(closed)?;
@@ -83,13 +97,24 @@ pub fn spawn_apart(
         }
     });
     let thread = spawn_blocked(name, separated)?;
-    let mut result = done.0.lock().unwrap_or_else(PoisonError::into_inner);
-    loop {
-        match result.take() {
-            Some(result) => return result.map(|()| thread),
-            None => result = done.1.wait(result).unwrap_or_else(PoisonError::into_inner),
+    // Whether it is done within that time.
+    let wait = move || {
+        let mut result = done.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if result.is_none() {
+            result = done.1.wait_timeout(result, BEGIN_WAIT).unwrap_or_else(PoisonError::into_inner).0;
         }
+        result.take()
+    };
+    if let Some(result) = wait() {
+        return result.map(|()| Apart { thread, has_begun: true });
     }
+    let close = Box::new(move || {
+        while wait().is_none() {}
+        drop(kept);
+    });
+    // Where there can be no such thread they are closed now, and the thread finds out.
+    let _ = spawn_blocked("close-beside", close);
+    Ok(Apart { thread, has_begun: false })
 }
 
 #[cfg(test)]
@@ -114,7 +139,7 @@ mod tests {
         });
         let thread = spawn_apart("apart", vec![writer.into()], body).unwrap();
         assert_eq!(std::io::read_to_string(reader).unwrap(), "here");
-        thread.join().unwrap();
+        thread.thread.join().unwrap();
         let mask = |text: &str| text.lines().find(|line| line.starts_with("SigBlk")).map(str::to_owned);
         assert_eq!(mask(&status()), mask(&before));
     }
