@@ -86,6 +86,7 @@ mod scenarios {
     mod thread_time;
     mod tools;
     mod tracing;
+    mod turns;
     mod users;
     mod viewing;
     mod watching;

@@ -24,6 +24,7 @@ mod session_dir;
 mod signposts;
 mod snapshot;
 mod task;
+mod turn;
 mod wire;
 
 use crate::core::{Action, ClientId, Core, Event, Uid};
@@ -38,7 +39,7 @@ use place::Place;
 use providers::Providers;
 use recording::{Recording, Recordings};
 use snapshot::Snapshot;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::num::NonZeroU64;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
@@ -48,6 +49,7 @@ use task::{Effects, Requester, Tasks};
 use trace_format::units::{ProviderId, TicksPerSecond};
 use trace_protocol::controller::{ProviderProgress, Refusal, SessionResponse, TaskRequest, TraceConfig};
 use trace_protocol::limits::MAX_SESSIONS_OF_A_USER;
+use turn::Turns;
 use zx_sim::{Handle, Listener, Signals};
 
 /// How many connections are accepted before everything else is checked.
@@ -264,6 +266,8 @@ impl Daemon {
 
     fn run(&mut self) -> Result<End, Error> {
         let mut events = Vec::new();
+        let mut unhandled = VecDeque::new();
+        let mut turns = Turns::new();
         loop {
             self.work();
             self.dump_memory_if_due(Instant::now());
@@ -271,16 +275,24 @@ impl Daemon {
             if self.is_unneeded() {
                 return Ok(End::Unneeded);
             }
-            let deadline = if self.is_busy { Some(Instant::now()) } else { self.deadline() };
-            let wait = self.io.waits.wait(&mut events, deadline);
-            wait.map_err(|error| Error::System { what: "cannot wait", error })?;
-            for event in &events {
-                let key = Key::decode(event.key);
+            turns.end();
+            if unhandled.is_empty() {
+                let deadline = if self.is_busy { Some(Instant::now()) } else { self.deadline() };
+                let wait = self.io.waits.wait(&mut events, deadline);
+                wait.map_err(|error| Error::System { what: "cannot wait", error })?;
+                unhandled.extend(events.iter().map(|event| Key::decode(event.key)));
+            }
+            turns.begin();
+            // At least one, and the others have their turn later.
+            while let Some(key) = unhandled.pop_front() {
                 if key == Key::Signal {
                     // The sessions end with what they have; clients see it on their channels.
                     return Ok(End::Signal);
                 }
                 self.handle_ready(key);
+                if !turns.has_time() {
+                    break;
+                }
             }
             let now = Instant::now();
             self.clients.expire_queries(now);
@@ -325,6 +337,7 @@ impl Daemon {
                 let _ = is_first && (0..MAX_ANSWERS).all(|_| self.read_provider(id));
                 self.providers.read_fifo(id, &mut self.io);
             }
+            Key::Process(id) if self.providers.is_adopting(id) => {}
             Key::Process(id) => self.providers.dying.handle_readable(id, &mut self.io),
             Key::Provisioner => {
                 let accepted = self.clients.accept(&self.provisioner, &self.io);
@@ -510,8 +523,10 @@ impl Daemon {
                 self.is_busy = true;
                 return;
             }
-            self.is_busy =
-                self.pump_all() | self.pump_snapshots() | self.providers.make_buffers(&mut self.io);
+            self.is_busy = self.pump_all()
+                | self.pump_snapshots()
+                | self.providers.make_buffers(&mut self.io)
+                | self.providers.copy_buffers(&mut self.io);
             // Only when nothing of the sessions' own is to be done at once.
             self.is_busy = self.is_busy || self.pump_observers();
             if self.io.events.is_empty() {

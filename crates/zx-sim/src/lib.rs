@@ -60,6 +60,6 @@ pub use runtime_dir::{Lock, RuntimeDir};
 pub use socket::Socket;
 pub use sys::map_over;
 pub use unread::unread;
-pub use vmo::{Backing, Mapping, Vmo, available_in, file_size_limit};
+pub use vmo::{Backing, Copying, Mapping, Vmo, available_in, file_size_limit};
 pub use wait::{Event, Signals, WaitSet, Waker, wait_one};
 pub use wake::{WakeReceiver, WakeSender, wake_pair};

@@ -5,6 +5,10 @@
 //! [sparse](Backing::begin_sparse) one. It is read with `pread`, which is at worst short when the other side
 //! shrinks the file; only the writing side maps it.
 
+mod copying;
+
+pub use copying::Copying;
+
 use crate::error::{Error, Result};
 use crate::guest::beyond_standard;
 use crate::handle::Handle;
@@ -20,9 +24,6 @@ use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-
-/// How much is copied in one call.
-const COPY_BYTES: usize = 64 << 10;
 
 /// A fixed amount of shared memory.
 #[derive(Debug)]
@@ -167,26 +168,6 @@ impl Vmo {
         rustix::fs::linkat(CWD, self.descriptor_path(), CWD, &path, AtFlags::SYMLINK_FOLLOW)
             .map_err(|source| Error::io(format!("cannot link {}", path.display()), source))?;
         Self::open(&path)
-    }
-
-    /// A new file in a directory, with a copy of this memory.
-    ///
-    /// # Errors
-    /// As [`Vmo::create_in`], or the memory cannot be copied.
-    pub fn copy_in(&self, directory: &Path, name: &str, size: u64) -> Result<Self> {
-        let copy = Self::create_in(directory, name, size)?;
-        let mut bytes = vec![0; COPY_BYTES];
-        let mut offset = 0;
-        while offset < size {
-            let read = self.read_at(offset, &mut bytes)?;
-            let read = read.min(usize::try_from(size - offset).unwrap_or(read));
-            if read == 0 {
-                break;
-            }
-            copy.write_at(offset, &bytes[..read])?;
-            offset += read as u64;
-        }
-        Ok(copy)
     }
 
     /// Where the file is, as the kernel has it.

@@ -6,14 +6,14 @@ use trace_protocol::controller::{ProvisionerRequest, ProvisionerResponse};
 use trace_protocol::limits::{MAX_CATEGORY_DESCRIPTION_BYTES, MAX_KNOWN_CATEGORIES};
 use trace_protocol::provider::{ProviderRequest, ProviderResponse};
 use trace_protocol::registry::RegistryRequest;
-use trace_protocol::{KnownCategories, KnownCategory, Message, Txid};
+use trace_protocol::{Encoded, KnownCategories, KnownCategory, Message, Txid};
 use trace_tests::client::{Client, receive};
 use trace_tests::proxy::register;
 use trace_tests::{Sandbox, wait_for};
 use zx_sim::{Channel, Error, Handle, Listener, Signals, Vmo, wait_one};
 
 /// The next question for categories; its transaction id.
-fn question(channel: &Channel) -> Txid {
+pub(super) fn question(channel: &Channel) -> Txid {
     let message = wait_for("a question", || channel.read().ok());
     let (txid, request) = ProviderRequest::decode(&message.bytes, message.handles).unwrap();
     assert!(matches!(request, ProviderRequest::GetKnownCategories), "{request:?}");
@@ -21,19 +21,29 @@ fn question(channel: &Channel) -> Txid {
 }
 
 fn answer(channel: &Channel, txid: Txid, known: KnownCategories) {
-    let answer = ProviderResponse::<Handle>::KnownCategories(known).encode(txid).unwrap();
-    let answer = answer.spill(Vmo::store).unwrap();
+    let answer = encoded(txid, known);
     let _ = channel.write(&answer.bytes, answer.handles);
+}
+
+fn encoded(txid: Txid, known: KnownCategories) -> Encoded<Handle> {
+    let answer = ProviderResponse::<Handle>::KnownCategories(known).encode(txid).unwrap();
+    answer.spill(Vmo::store).unwrap()
 }
 
 /// As much as an answer may hold, of a provider that is asked again and again.
 pub(super) fn answer_categories(channel: &Channel, txid: Txid) {
+    let answer = long_list(txid);
+    let _ = channel.write(&answer.bytes, answer.handles);
+}
+
+/// As much as an answer may hold.
+pub(super) fn long_list(txid: Txid) -> Encoded<Handle> {
     let category = |number| {
         let name = format!("category-{number:08}");
         KnownCategory { name, description: "x".repeat(MAX_CATEGORY_DESCRIPTION_BYTES) }
     };
     let listed = (0..MAX_KNOWN_CATEGORIES).map(category).collect();
-    answer(channel, txid, KnownCategories { listed, ..KnownCategories::default() });
+    encoded(txid, KnownCategories { listed, ..KnownCategories::default() })
 }
 
 fn ask(client: &Client) {

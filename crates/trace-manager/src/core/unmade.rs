@@ -23,6 +23,14 @@ pub enum Unmade {
         /// The largest size.
         limit: u64,
     },
+    /// Its user's programs have handed over as much already as is copied for one user.
+    #[error("the buffers of this user that are copied would have {found} bytes, expected {limit} at most")]
+    TooMuchOfUser {
+        /// How much it would be.
+        found: u64,
+        /// The limit.
+        limit: u64,
+    },
     /// No buffer has the size that was asked for.
     #[error(transparent)]
     Size(#[from] BadBufferSize),

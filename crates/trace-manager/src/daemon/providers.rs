@@ -20,6 +20,7 @@ use making::{Next, Unready};
 pub(super) use observed::ObservedBuffer;
 use registration::Connection;
 use session::Session;
+use startup::Adopting;
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -69,6 +70,8 @@ pub(super) struct Providers {
     unready: VecDeque<Unready>,
     /// The session that had the last turn.
     last_made: Option<ClientId>,
+    /// Buffers that programs have handed over, and that are being copied.
+    adopting: VecDeque<Adopting>,
 }
 
 /// The fate of a buffer whose provider no longer takes part in the session.
@@ -223,6 +226,7 @@ impl Providers {
             sessions: BTreeMap::new(),
             unready: VecDeque::new(),
             last_made: None,
+            adopting: VecDeque::new(),
         }
     }
 
@@ -235,6 +239,9 @@ impl Providers {
 
     /// Reads a provider's channel: an answer about its categories, or its end.
     pub fn read_channel(&mut self, id: ProviderId, io: &mut Io) -> Option<(Txid, ProviderResponse<Handle>)> {
+        if self.is_adopting(id) {
+            return None;
+        }
         let provider = self.providers.get_mut(&id)?;
         let channel = provider.channel.as_ref()?;
         let message = match channel.read() {
@@ -250,6 +257,11 @@ impl Providers {
                 return None;
             }
         };
+        // A list may be long: one that nothing has asked for is not read.
+        let list = ProviderResponse::<Handle>::answers_for_categories(&message.bytes);
+        if list.is_some_and(|txid| !provider.unanswered.contains(&Question::Categories(txid))) {
+            return None;
+        }
         let encoded = Encoded { bytes: message.bytes, handles: message.handles }.unspill(Vmo::load);
         let response =
             encoded.ok().and_then(|encoded| ProviderResponse::decode(&encoded.bytes, encoded.handles).ok());
@@ -283,6 +295,9 @@ impl Providers {
     /// Reads one packet, so that a flood delays no other provider; the FIFO's end counts only when it is
     /// empty.
     pub fn read_fifo(&mut self, id: ProviderId, io: &mut Io) {
+        if self.is_adopting(id) {
+            return;
+        }
         let Some(provider) = self.providers.get_mut(&id) else {
             return;
         };
@@ -452,7 +467,16 @@ impl Providers {
             unready.next.push(Next::Send(request));
             return;
         }
-        if let Some(channel) = self.providers.get(&id).and_then(|provider| provider.channel.as_ref()) {
+        let Some(provider) = self.providers.get_mut(&id) else {
+            return;
+        };
+        // One at a time, so that this needs no limit.
+        let question = Question::Categories(SESSION_TXID);
+        if matches!(request, ProviderRequest::GetKnownCategories) && !provider.unanswered.contains(&question)
+        {
+            provider.unanswered.push_back(question);
+        }
+        if let Some(channel) = &provider.channel {
             send(channel, encoded(request));
         }
     }
@@ -523,6 +547,7 @@ impl Providers {
     /// Forgets a provider's part in the session.
     pub fn drop_tracee(&mut self, id: ProviderId, buffer: Buffer, io: &Io) {
         self.dying.forget(id, io);
+        self.adopting.retain(|adopting| adopting.from != id);
         if let Some(place) = self.unready.iter().position(|unready| unready.id == id) {
             self.unready.remove(place);
             // Its application may wait for the start.

@@ -87,7 +87,7 @@ impl Providers {
     /// Bytes of the directory's file system that are still free and will be needed by buffers of the
     /// sessions. 0 where so much is free that there is room for another buffer anyway.
     //= docs/buffer.md#memory
-    fn promised(&self, directory: &Path, size: u64) -> zx_sim::Result<u64> {
+    pub(super) fn promised(&self, directory: &Path, size: u64) -> zx_sim::Result<u64> {
         let tracees = || self.providers.values().filter_map(|provider| provider.tracee.as_ref());
         let sizes = tracees().map(|tracee| tracee.size).chain(self.unready.iter().map(Unready::size));
         let most = sizes.fold(size, u64::saturating_add);
@@ -177,6 +177,7 @@ impl Providers {
             has_stopped: false,
             is_terminated: false,
             is_left: false,
+            copied: 0,
         });
         for next in next {
             match next {

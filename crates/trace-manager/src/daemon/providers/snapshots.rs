@@ -228,6 +228,7 @@ mod tests {
             has_stopped: false,
             is_terminated: false,
             is_left: false,
+            copied: 0,
         };
         kept.add(ProviderId(id), &provider(), tracee, false);
     }

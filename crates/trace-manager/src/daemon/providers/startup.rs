@@ -2,7 +2,7 @@
 //! has nothing but that buffer, in the session's directory.
 
 use super::{Provider, Providers, Tracee};
-use crate::core::{Event, Unmade};
+use crate::core::{Event, Uid, Unmade};
 use crate::daemon::io::Io;
 use crate::daemon::log::log;
 use std::collections::VecDeque;
@@ -15,12 +15,30 @@ use trace_format::buffer::{BufferMode, Layout};
 use trace_format::scopes::SCOPES_BYTES;
 use trace_format::units::ProviderId;
 use trace_protocol::BufferingMode;
-use zx_sim::{Handle, Vmo, ticks};
+use zx_sim::{Copying, Handle, Vmo, ticks};
 
 /// The largest buffer that is taken over: it may have to be copied.
 //= docs/protocol.md#what-was-recorded-before
 const MAX_BYTES: u64 = 64 << 20;
 const MEBIBYTE: u64 = 1 << 20;
+/// How much of what a user's programs hand over is copied in all sessions at a time: of what has memory, and
+/// cannot be linked.
+//= docs/protocol.md#what-was-recorded-before
+const MAX_COPIED_BYTES: u64 = 2 * MAX_BYTES;
+/// How much of a buffer is copied before everything else is checked.
+const COPYING_STEP_BYTES: u64 = 2 << 20;
+
+/// A buffer that is being copied into a session's directory.
+pub(super) struct Adopting {
+    pub from: ProviderId,
+    uid: Uid,
+    info: BufferInfo,
+    mode: BufferingMode,
+    theirs: Vmo,
+    /// Bytes that have memory.
+    copied: u64,
+    copying: Copying,
+}
 
 impl Providers {
     /// Takes over the buffer that a provider has recorded into so far. If that is not possible, it stays
@@ -41,21 +59,27 @@ impl Providers {
             return self.break_off(from, "it hands a buffer over", io);
         }
         match self.adopt(from, buffer, mode) {
-            Ok(provider) => io.events.push_back(Event::HandedOver { provider, from }),
-            Err(reason) => {
-                log(&format!("provider {}: what it recorded before is not taken over: {reason}", from.0));
-            }
+            Ok(None) => {}
+            Ok(Some(provider)) => io.events.push_back(Event::HandedOver { provider, from }),
+            Err(reason) => not_taken(from, &reason),
         }
     }
 
-    /// Moves the buffer into the session's directory, and makes a provider that has it.
-    fn adopt(&mut self, from: ProviderId, buffer: Handle, mode: BufferingMode) -> Result<ProviderId, Unmade> {
+    /// Moves the buffer into the session's directory, and makes a provider that has it; none if it has to be
+    /// copied first.
+    fn adopt(
+        &mut self,
+        from: ProviderId,
+        buffer: Handle,
+        mode: BufferingMode,
+    ) -> Result<Option<ProviderId>, Unmade> {
         let client = self.session_of(from).ok_or(Unmade::NoSession)?;
         let session = self.sessions.get_mut(&client).ok_or(Unmade::NoSession)?;
         let has_metadata = session.has_metadata;
-        let session = session.directory(&self.buffers)?;
+        let directory = session.directory(&self.buffers)?.path().to_owned();
         let source = self.providers.get(&from).ok_or(Unmade::Gone)?;
-        let theirs = Vmo::from_handle_beside(buffer, source.uid.0, session.path())?;
+        let uid = source.uid;
+        let theirs = Vmo::from_handle_beside(buffer, uid.0, &directory)?;
         let (bytes, origin) = (theirs.size()?, theirs.identity()?);
         // Sizes are whole mebibytes.
         let has_scopes = source.has_scopes && bytes % MEBIBYTE == SCOPES_BYTES;
@@ -71,17 +95,81 @@ impl Providers {
             ..source.buffer_info(id, size, has_metadata)
         };
         let name = info.file_name();
-        let own = theirs.link_in(session.path(), &name);
-        let vmo = own.or_else(|_| theirs.copy_in(session.path(), &name, bytes))?;
-        let vmo = Arc::new(vmo.into_read_only());
+        if let Ok(own) = theirs.link_in(&directory, &name) {
+            return self.adopted(from, info, mode, &theirs, own, 0).map(Some);
+        }
+        let copied = theirs.backed_bytes()?.min(bytes);
+        let found = self.copied_of(uid).saturating_add(copied);
+        if found > MAX_COPIED_BYTES {
+            return Err(Unmade::TooMuchOfUser { found, limit: MAX_COPIED_BYTES });
+        }
+        let promised = self.promised(&directory, bytes)?;
+        let copying = Copying::begin(theirs.duplicate()?, &directory, &name, bytes, promised)?;
+        self.adopting.push_back(Adopting { from, uid, info, mode, theirs, copied, copying });
+        Ok(None)
+    }
+
+    /// Bytes of a user's buffers that were copied for sessions, or are being.
+    fn copied_of(&self, uid: Uid) -> u64 {
+        let tracees = self.providers.values().filter(|provider| provider.uid == uid);
+        let copied = tracees.filter_map(|provider| Some(provider.tracee.as_ref()?.copied));
+        let adopting = self.adopting.iter().filter(|adopting| adopting.uid == uid);
+        copied.chain(adopting.map(|adopting| adopting.copied)).fold(0, u64::saturating_add)
+    }
+
+    /// Whether what a provider has handed over is being copied. What it has sent since, its end included, is
+    /// read after that.
+    pub fn is_adopting(&self, from: ProviderId) -> bool {
+        self.adopting.iter().any(|adopting| adopting.from == from)
+    }
+
+    /// Copies a part of the buffer whose turn it is. True if there is more to be done at once.
+    pub fn copy_buffers(&mut self, io: &mut Io) -> bool {
+        let Some(mut adopting) = self.adopting.pop_front() else {
+            return false;
+        };
+        let Adopting { from, copied, .. } = adopting;
+        let copy = match adopting.copying.step(COPYING_STEP_BYTES) {
+            Ok(None) => {
+                // They take turns.
+                self.adopting.push_back(adopting);
+                return true;
+            }
+            Ok(Some(copy)) => Ok(copy),
+            Err(error) => Err(error.into()),
+        };
+        let Adopting { info, mode, theirs, .. } = adopting;
+        match copy.and_then(|copy| self.adopted(from, info, mode, &theirs, copy, copied)) {
+            Ok(provider) => io.events.push_back(Event::HandedOver { provider, from }),
+            Err(reason) => not_taken(from, &reason),
+        }
+        !self.adopting.is_empty()
+    }
+
+    /// Makes a provider of a buffer that is in the session's directory now.
+    fn adopted(
+        &mut self,
+        from: ProviderId,
+        info: BufferInfo,
+        mode: BufferingMode,
+        theirs: &Vmo,
+        own: Vmo,
+        copied: u64,
+    ) -> Result<ProviderId, Unmade> {
+        let client = self.session_of(from).ok_or(Unmade::NoSession)?;
+        let session = self.sessions.get_mut(&client).ok_or(Unmade::NoSession)?;
+        let session = session.directory(&self.buffers)?;
+        let source = self.providers.get(&from).ok_or(Unmade::Gone)?;
+        let (id, size, origin) = (ProviderId(info.id), info.bytes, info.origin);
+        let vmo = Arc::new(own.into_read_only());
         // From here on it is part of this session, wherever else it still is.
         session.note(&Entry::Provider(info));
         session.note(&Entry::Started { provider: id.0, retains: false });
-        if let Err(error) = theirs
+        let deleted = theirs
             .find_path()
             .map_err(std::io::Error::other)
-            .and_then(|path| recovery::delete_startup_buffer(&path, origin))
-        {
+            .and_then(|path| origin.map_or(Ok(()), |origin| recovery::delete_startup_buffer(&path, origin)));
+        if let Err(error) = deleted {
             log(&format!("provider {}: its own buffer cannot be deleted: {error}", from.0));
         }
         let mut progress = Progress::of(vmo.clone());
@@ -101,6 +189,7 @@ impl Providers {
             has_stopped: false,
             is_terminated: true,
             is_left: true,
+            copied,
         };
         let provider = Provider {
             name: source.name.clone(),
@@ -132,18 +221,23 @@ impl Providers {
     }
 }
 
+fn not_taken(from: ProviderId, reason: &Unmade) {
+    log(&format!("provider {}: what it recorded before is not taken over: {reason}", from.0));
+}
+
 #[cfg(test)]
 mod tests {
+    use super::super::Buffer;
     use super::super::tests::provider;
     use super::*;
-    use crate::core::{ClientId, Uid};
+    use crate::core::ClientId;
     use crate::own_process::is_own_process;
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     use std::path::{Path, PathBuf};
     use trace_archive::manifest::Manifest;
     use trace_protocol::controller::TraceConfig;
     use trace_protocol::provider::ProviderResponse;
-    use trace_protocol::{Message, Txid};
+    use trace_protocol::{KnownCategories, Message, Txid};
     use zx_sim::ticks::Clock;
     use zx_sim::{Channel, RuntimeDir};
 
@@ -194,6 +288,16 @@ mod tests {
                 Event::HandedOver { provider, from: APP } => Some(provider),
                 _ => None,
             })
+        }
+
+        /// Copies all that is to be copied.
+        fn copied(&mut self) -> Vec<ProviderId> {
+            while self.providers.copy_buffers(&mut self.io) {}
+            let provider = |event| match event {
+                Event::HandedOver { provider, .. } => Some(provider),
+                _ => None,
+            };
+            self.io.events.drain(..).filter_map(provider).collect()
         }
 
         fn session(&self) -> &Path {
@@ -286,8 +390,48 @@ mod tests {
     fn a_buffer_that_cannot_be_linked_is_copied() {
         let mut scene = Scene::new();
         let memory = Vmo::of_bytes("mine", &[7; 8192]).unwrap();
-        assert_eq!(scene.take_over(memory, BufferingMode::Oneshot), Some(ProviderId(2)));
+        assert_eq!(scene.take_over(memory, BufferingMode::Oneshot), None);
+        // What it has sent since is read after that.
+        let answer = ProviderResponse::KnownCategories(KnownCategories::default());
+        let answer = Message::<Handle>::encode(answer, Txid(1)).unwrap();
+        scene.theirs.write(&answer.bytes, answer.handles).unwrap();
+        assert!(scene.providers.read_channel(APP, &mut scene.io).is_none());
+        assert_eq!(scene.copied(), [ProviderId(2)]);
         assert_eq!(std::fs::read(scene.session().join("provider-2")).unwrap(), [7; 8192]);
+        assert!(scene.providers.read_channel(APP, &mut scene.io).is_some());
+    }
+
+    /// The limit is that of a user, and holds for what has memory.
+    //= docs/protocol.md#what-was-recorded-before
+    #[test]
+    fn what_is_copied_for_a_user_is_bounded() {
+        let mut scene = Scene::new();
+        let others = [ProviderId(8), ProviderId(9), ProviderId(10)];
+        for id in others {
+            let app = Provider { uid: scene.providers.providers[&APP].uid, ..provider() };
+            scene.providers.providers.insert(id, app);
+            let mode = BufferingMode::Oneshot;
+            scene.providers.initialize(CLIENT, id, 4096, mode, Vec::new()).unwrap();
+            while scene.providers.make_buffers(&mut scene.io) {}
+        }
+        let hand_over = |scene: &mut Scene, id, bytes: &[u8]| {
+            let memory = rustix::fs::memfd_create("mine", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
+            rustix::fs::ftruncate(&memory, MAX_BYTES).unwrap();
+            rustix::io::pwrite(&memory, bytes, 0).unwrap();
+            let mode = BufferingMode::Oneshot;
+            scene.providers.take_over(id, Handle::new(memory), mode, &mut scene.io);
+            scene.providers.is_adopting(id)
+        };
+        let most = vec![7; usize::try_from(MAX_BYTES).unwrap()];
+        assert!(hand_over(&mut scene, others[0], &most) && hand_over(&mut scene, others[1], &most));
+        assert!(!hand_over(&mut scene, others[2], b"little"));
+        // One whose provider leaves leaves nothing.
+        scene.providers.drop_tracee(others[0], Buffer::Deleted, &scene.io);
+        assert!(!scene.session().join("provider-2").exists());
+        // Holes take nothing.
+        assert!(hand_over(&mut scene, APP, b"little"));
+        assert_eq!(scene.copied().len(), 2);
+        assert_eq!(scene.providers.copied_of(scene.providers.providers[&APP].uid), MAX_BYTES + 4096);
     }
 
     #[test]

@@ -32,6 +32,8 @@ pub(super) struct Tracee {
     pub is_terminated: bool,
     /// The program has moved to another buffer.
     pub is_left: bool,
+    /// Bytes that were copied for it.
+    pub copied: u64,
 }
 
 impl Tracee {
