@@ -8,7 +8,8 @@ use crate::session::config::Config;
 pub use crate::session::config::Disposition;
 use crate::session::context::Context;
 pub use crate::session::fork::{
-    call_at_first_event_of_children, generation, is_new_child, join_if_new_child, without_forks,
+    call_at_first_event_of_children, generation, is_new_child, is_without_forks, join_if_new_child,
+    without_forks,
 };
 use crate::session::lease::{self, Lease, Unlinked};
 pub use crate::session::observer::{Observer, epoch, is_start_pending, observe, turn};

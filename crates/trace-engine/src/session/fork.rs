@@ -42,6 +42,13 @@ pub fn without_forks<R>(call: impl FnOnce() -> R) -> R {
     call()
 }
 
+/// Whether this thread is in [`without_forks`], as in a handler that has interrupted it there: another thread
+/// would wait for this one.
+#[must_use]
+pub fn is_without_forks() -> bool {
+    IS_WITHOUT_FORKS.get()
+}
+
 /// As long as it lives, this thread is in [`without_forks`].
 struct Inside {
     is_outermost: bool,

@@ -79,7 +79,7 @@ fn do_job(job: Job, deliver: &mut dyn FnMut(&[u8], bool)) {
         deliver(bytes, is_last);
         true
     };
-    if is_apart() || IS_HERE.get() {
+    if is_apart() || IS_HERE.get() || engine::is_without_forks() {
         return job(&mut deliver_here);
     }
     let process = engine::generation();

@@ -13,12 +13,15 @@ const COPY_BYTES: usize = 64 << 10;
 /// A copy of a VMO while it is being made: what has memory is copied, and holes stay holes.
 #[derive(Debug)]
 pub struct Copying {
-    from: Vmo,
+    /// None when it is dropped.
+    from: Option<Vmo>,
     /// None when it was returned.
     to: Option<Vmo>,
     size: u64,
     /// Everything in front of it is copied.
     offset: u64,
+    /// Up to there it is known to have memory: to find a hole takes as long as there is memory in front.
+    known: u64,
 }
 
 impl Copying {
@@ -40,7 +43,7 @@ impl Copying {
         let file = open_private(CWD, &path, flags).map_err(failed)?;
         // It is removed if this fails.
         let to = Some(Vmo { file, path: Some(path.clone()) });
-        let copying = Self { from, to, size, offset: 0 };
+        let copying = Self { from: Some(from), to, size, offset: 0, known: 0 };
         copying.to.iter().try_for_each(|to| ftruncate(to, size)).map_err(failed)?;
         Ok(copying)
     }
@@ -51,24 +54,25 @@ impl Copying {
     /// # Errors
     /// The memory cannot be read, or the copy not be written.
     pub fn step(&mut self, bytes: u64) -> Result<Option<Vmo>> {
-        let Some(to) = &self.to else {
+        let (Some(from), Some(to)) = (&self.from, &self.to) else {
             return Ok(None);
         };
         let mut chunk = vec![0; COPY_BYTES];
         let mut left = bytes;
         while left > 0 {
             left = left.saturating_sub(COPY_BYTES as u64);
-            // Without support for holes everything is data.
-            let data = match seek(&self.from, SeekFrom::Data(self.offset)) {
-                Err(Errno::NXIO) => self.size,
-                found => found.unwrap_or(self.offset),
-            };
-            self.offset = data.max(self.offset);
-            let wanted = self.size.saturating_sub(self.offset).min(COPY_BYTES as u64);
-            let end = seek(&self.from, SeekFrom::Hole(self.offset)).unwrap_or(u64::MAX);
-            let wanted = wanted.min(end.saturating_sub(self.offset));
+            if self.offset >= self.known {
+                // Without support for holes everything is data.
+                let data = match seek(from, SeekFrom::Data(self.offset)) {
+                    Err(Errno::NXIO) => self.size,
+                    found => found.unwrap_or(self.offset),
+                };
+                self.offset = data.max(self.offset);
+                self.known = seek(from, SeekFrom::Hole(self.offset)).unwrap_or(self.size).min(self.size);
+            }
+            let wanted = self.known.saturating_sub(self.offset).min(COPY_BYTES as u64);
             let chunk = &mut chunk[..usize::try_from(wanted).unwrap_or(0)];
-            let read = self.from.read_at(self.offset, chunk)?;
+            let read = from.read_at(self.offset, chunk)?;
             if read == 0 {
                 return Ok(self.to.take());
             }
@@ -81,6 +85,8 @@ impl Copying {
 
 impl Drop for Copying {
     fn drop(&mut self) {
+        // To give its pages back may take long.
+        drop(self.from.take().map(Vmo::into_handle));
         if let Some(path) = self.to.as_ref().and_then(Vmo::path) {
             let _ = std::fs::remove_file(path);
         }

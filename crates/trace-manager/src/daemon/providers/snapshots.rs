@@ -136,8 +136,10 @@ impl Kept {
 
     /// Adds a program that has just ended. The oldest are given up for it.
     //= docs/protocol.md#snapshot
-    pub fn add(&mut self, id: ProviderId, provider: &Provider, tracee: Tracee, has_metadata: bool) {
+    pub fn add(&mut self, id: ProviderId, provider: &Provider, mut tracee: Tracee, has_metadata: bool) {
         if self.most_bytes == 0 {
+            // It has a share of the buffer, and is not to have the last one.
+            drop(tracee.progress.take());
             return self.give_up(who(id, provider, ProviderDisposition::Ended), tracee.vmo);
         }
         self.ended.push_front(Ended::new(id, provider, tracee, has_metadata));

@@ -139,7 +139,10 @@ impl Providers {
             Err(error) => Err(error.into()),
         };
         let Adopting { info, mode, theirs, .. } = adopting;
-        match copy.and_then(|copy| self.adopted(from, info, mode, &theirs, copy, copied)) {
+        let adopted = copy.and_then(|copy| self.adopted(from, info, mode, &theirs, copy, copied));
+        // To give its pages back may take long.
+        drop(theirs.into_handle());
+        match adopted {
             Ok(provider) => io.events.push_back(Event::HandedOver { provider, from }),
             Err(reason) => not_taken(from, &reason),
         }
