@@ -51,14 +51,6 @@ impl Header {
         Ok((header, body))
     }
 
-    /// The header of a message that may be too long for a channel, without reading the message. None if there
-    /// is none.
-    #[must_use]
-    pub fn of(bytes: &[u8]) -> Option<Header> {
-        let (header, _) = Header::decode(bytes).ok()?;
-        Some(Header { ordinal: header.ordinal & !SPILLED, ..header })
-    }
-
     /// The bytes of this header.
     #[must_use]
     pub fn encode(self) -> [u8; Header::BYTES] {

@@ -152,16 +152,6 @@ pub enum ProviderResponse<H> {
     },
 }
 
-impl<H> ProviderResponse<H> {
-    /// The request that a message answers with a list of categories, without reading the list. None for
-    /// other messages.
-    #[must_use]
-    pub fn answers_for_categories(bytes: &[u8]) -> Option<Txid> {
-        let header = Header::of(bytes)?;
-        (header.ordinal == KNOWN_CATEGORIES.ordinal).then_some(header.txid)
-    }
-}
-
 impl<H> Message<H> for ProviderRequest<H> {
     fn encode(self, txid: Txid) -> Result<Encoded<H>, ProtocolError> {
         let (method, table, handles) = match self {

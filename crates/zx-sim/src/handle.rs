@@ -121,7 +121,8 @@ fn close(descriptor: OwnedFd, is_shared: bool) {
                 empty(&descriptor);
             }
         }
-        Err(_) if is_memory(&descriptor) && !is_much(&descriptor) => {}
+        // Only anonymous memory has seals.
+        Err(_) if rustix::fs::fcntl_get_seals(&descriptor).is_ok() => {}
         domain => {
             if domain.is_ok() {
                 // A connection may be configured to wait at closing until everything has arrived.
@@ -136,18 +137,9 @@ fn close(descriptor: OwnedFd, is_shared: bool) {
     }
 }
 
-/// Only memory has seals.
-fn is_memory(file: &OwnedFd) -> bool {
-    rustix::fs::fcntl_get_seals(file).is_ok()
-}
-
-/// Blocks of 512 bytes whose pages the kernel gives back at once, in a process that serves untrusted
-/// programs.
-const MUCH_BLOCKS: i64 = 2048;
-
-fn is_much(memory: &OwnedFd) -> bool {
-    ARE_PEERS_UNKNOWN.load(Ordering::Relaxed)
-        && rustix::fs::fstat(memory).is_ok_and(|stat| stat.st_blocks > MUCH_BLOCKS)
+/// Closes memory on another thread: the kernel may have many of its pages to give back.
+pub(crate) fn close_memory(memory: OwnedFd) {
+    closer::close(memory);
 }
 
 /// Maximum number of messages that a socket can have unread: each takes some hundred bytes of a buffer that

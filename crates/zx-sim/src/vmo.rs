@@ -11,7 +11,7 @@ pub use copying::Copying;
 
 use crate::error::{Error, Result};
 use crate::guest::beyond_standard;
-use crate::handle::Handle;
+use crate::handle::{Handle, close_memory};
 use crate::liveness;
 use crate::runtime_dir::open_private;
 use crate::sys;
@@ -211,6 +211,11 @@ impl Vmo {
     #[must_use]
     pub fn into_handle(self) -> Handle {
         Handle::new(OwnedFd::from(self.file))
+    }
+
+    /// Gives it up on another thread: if this is the last handle of much memory, that takes long.
+    pub fn give_up(self) {
+        close_memory(self.file.into());
     }
 
     /// A second handle of the same memory.

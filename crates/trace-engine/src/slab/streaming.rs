@@ -135,7 +135,12 @@ impl Streaming {
     /// Takes a saved half back. False if it is not the one that was handed over last.
     pub fn take_back(&self, slabs: &Slabs, saved: SaveRequest) -> bool {
         let mut progress = self.progress.lock();
-        if progress.outstanding != Some(saved) {
+        // How many durable bytes the manager has copied need not be said.
+        let is_it = |asked: &SaveRequest| {
+            asked.wrapped_count == saved.wrapped_count
+                && [0, asked.durable_bytes].contains(&saved.durable_bytes)
+        };
+        if !progress.outstanding.as_ref().is_some_and(is_it) {
             return false;
         }
         progress.outstanding = None;

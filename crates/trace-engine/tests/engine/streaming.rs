@@ -156,8 +156,15 @@ fn only_the_half_that_went_out_can_be_saved() {
     let request = service(&trace).unwrap();
     let other = SaveRequest { wrapped_count: 1, ..request };
     assert_eq!(trace.engine.mark_saved(other), Err(engine::Error::NotHandedOver(1)));
+    let more = SaveRequest { durable_bytes: request.durable_bytes + 8, ..request };
+    assert_eq!(trace.engine.mark_saved(more), Err(engine::Error::NotHandedOver(0)));
     assert_eq!(trace.engine.mark_saved(request), Ok(()));
     assert_eq!(trace.engine.mark_saved(request), Err(engine::Error::NotHandedOver(0)));
+    // How many durable bytes need not be said.
+    (0..events_per_half(&trace)).for_each(write);
+    let request = service(&trace).unwrap();
+    assert!(request.durable_bytes > 0);
+    assert_eq!(trace.engine.mark_saved(SaveRequest { durable_bytes: 0, ..request }), Ok(()));
     drop(trace.stop());
     let oneshot = Trace::start(64 << 10, &[]);
     assert_eq!(oneshot.engine.mark_saved(request), Err(engine::Error::NotStreaming));

@@ -4,6 +4,7 @@ mod alerts;
 mod making;
 mod missing;
 mod observed;
+mod questions;
 mod registration;
 mod session;
 mod snapshots;
@@ -18,6 +19,7 @@ use super::wire::send;
 use crate::core::{ClientId, Event, Part, ProcessState, Uid};
 use making::{Next, Unready};
 pub(super) use observed::ObservedBuffer;
+use questions::Question;
 use registration::Connection;
 use session::Session;
 use startup::Adopting;
@@ -43,9 +45,6 @@ use zx_sim::{Channel, Error, Handle, ProcessFd, RuntimeDir, Vmo};
 
 /// Transaction id of a session's requests whose answers are ignored.
 pub(super) const SESSION_TXID: Txid = Txid(u32::MAX);
-/// Maximum number of questions that a provider has not answered yet. It may be slow or stopped, and its
-/// channel has to have room for the requests of the recording.
-const MAX_UNANSWERED: usize = 16;
 /// Packets that count though the provider's channel is closed: an honest one has no more of them unread.
 const MAX_LAST_PACKETS: usize = 2 * FIFO_DEPTH;
 
@@ -81,15 +80,6 @@ pub(super) enum Buffer {
     Deleted,
     /// It stays, as it holds data that is in no archive.
     Left,
-}
-
-/// What a provider was asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Question {
-    /// For its categories, by this transaction.
-    Categories(Txid),
-    /// For the memory dump of this number.
-    Dump(u64),
 }
 
 /// One registered provider.
@@ -153,20 +143,6 @@ impl Provider {
             registered: has_metadata.then_some(self.registered),
             origin: None,
             mode: None,
-        }
-    }
-
-    /// Remembers a question; false if too many are unanswered already.
-    fn may_be_asked(&mut self, question: Question) -> bool {
-        let may_be = self.unanswered.len() < MAX_UNANSWERED;
-        self.unanswered.extend(may_be.then_some(question));
-        may_be
-    }
-
-    /// A question is answered. Earlier ones will not be: it drops an answer that its channel has no room for.
-    fn settle(&mut self, question: Question) {
-        if let Some(place) = self.unanswered.iter().position(|asked| *asked == question) {
-            self.unanswered.drain(..=place);
         }
     }
 
@@ -257,14 +233,10 @@ impl Providers {
                 return None;
             }
         };
-        // A list may be long: one that nothing has asked for is not read.
-        let list = ProviderResponse::<Handle>::answers_for_categories(&message.bytes);
-        if list.is_some_and(|txid| !provider.unanswered.contains(&Question::Categories(txid))) {
-            return None;
-        }
-        let encoded = Encoded { bytes: message.bytes, handles: message.handles }.unspill(Vmo::load);
+        let encoded = Encoded { bytes: message.bytes, handles: message.handles };
+        let response = provider.unspill(encoded)?;
         let response =
-            encoded.ok().and_then(|encoded| ProviderResponse::decode(&encoded.bytes, encoded.handles).ok());
+            response.ok().and_then(|encoded| ProviderResponse::decode(&encoded.bytes, encoded.handles).ok());
         match response {
             Some((_, ProviderResponse::HandOver { buffer, buffering_mode })) => {
                 self.take_over(id, buffer, buffering_mode, io);
@@ -585,7 +557,9 @@ impl Providers {
 
 /// Gives up a share of a buffer. Releasing the pages of a large one takes a while: not here.
 pub(super) fn release(vmo: Arc<Vmo>) {
-    drop(Arc::into_inner(vmo).map(Vmo::into_handle));
+    if let Some(vmo) = Arc::into_inner(vmo) {
+        vmo.give_up();
+    }
 }
 
 /// Encodes a request of the session's. If it has an answer, that is ignored.

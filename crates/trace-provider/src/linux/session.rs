@@ -54,6 +54,8 @@ pub(crate) struct Session {
     /// Recording has started, which is not reported to the manager yet, as an observer in this process has
     /// not handled it.
     start_is_pending: bool,
+    /// Packets of the manager's that said of another half that it is saved.
+    wrong_saves: u64,
     /// Packets that did not fit into the FIFO yet, and how often each is to be sent.
     unsent: VecDeque<(FifoRequest, u64)>,
 }
@@ -126,6 +128,7 @@ impl Session {
             fifo,
             state: State::Initialized,
             start_is_pending: false,
+            wrong_saves: 0,
             unsent: VecDeque::new(),
         };
         let prepared = Prepared { vmo, scope_bytes, mode, config };
@@ -316,8 +319,13 @@ impl Session {
             };
             let saved = SaveRequest { wrapped_count, durable_bytes: durable_data_end };
             if let Some(Err(error)) = self.engine.as_ref().map(|engine| engine.mark_saved(saved)) {
-                // Such as the answer to a request from before the buffer was cleared.
-                zx_sim::debuglog::write_for_process(&format!("trace provider: buffer saved: {error}"));
+                // Such as the answer to a request from before the buffer was cleared. A manager may send any
+                // number of them.
+                self.wrong_saves += 1;
+                if self.wrong_saves.is_power_of_two() {
+                    let text = format!("trace provider: buffer saved: {error} ({} such)", self.wrong_saves);
+                    zx_sim::debuglog::write_for_process(&text);
+                }
             }
         }
     }

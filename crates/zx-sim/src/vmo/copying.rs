@@ -85,8 +85,9 @@ impl Copying {
 
 impl Drop for Copying {
     fn drop(&mut self) {
-        // To give its pages back may take long.
-        drop(self.from.take().map(Vmo::into_handle));
+        if let Some(from) = self.from.take() {
+            from.give_up();
+        }
         if let Some(path) = self.to.as_ref().and_then(Vmo::path) {
             let _ = std::fs::remove_file(path);
         }

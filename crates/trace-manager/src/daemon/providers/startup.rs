@@ -140,8 +140,7 @@ impl Providers {
         };
         let Adopting { info, mode, theirs, .. } = adopting;
         let adopted = copy.and_then(|copy| self.adopted(from, info, mode, &theirs, copy, copied));
-        // To give its pages back may take long.
-        drop(theirs.into_handle());
+        theirs.give_up();
         match adopted {
             Ok(provider) => io.events.push_back(Event::HandedOver { provider, from }),
             Err(reason) => not_taken(from, &reason),
