@@ -20,14 +20,16 @@ use crate::caller;
 use crate::convert::for_viewer;
 use crate::exit::Failure;
 use crate::input::{is_for_perfetto, is_stdin, name, open, problem};
+use crate::output::remove_on_signal;
 use crate::report;
 use crate::stdio::say;
 use attendance::{Attendance, GRACE};
 use site::{Site, Trace};
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use trace_archive::output::TemporaryFile;
 use viewer::Viewer;
 
 /// The only port that pages of ui.perfetto.dev may fetch from, according to their content security policy.
@@ -71,7 +73,8 @@ fn show(options: &View, input: &Path) -> Result<(), Failure> {
     } else {
         say!("trace: this ends {seconds} s after the page has fetched the trace, or on Ctrl-C");
     }
-    open_browser(options, &page);
+    let _removing = remove_on_signal()?;
+    let _redirect = open_browser(options, &page);
     server::run(listener, site, Arc::new(Attendance::new())).map_err(|error| failed(&error))
 }
 
@@ -84,13 +87,33 @@ fn say_forward(port: u16) {
     }
 }
 
-fn open_browser(options: &View, page: &str) {
+/// Opens the page by a file of this user's that leads there, which has to stay as long as it may be opened:
+/// all users see the arguments of a browser, and the address lets read the trace.
+//= docs/perfetto.md#access
+fn open_browser(options: &View, page: &str) -> Option<TemporaryFile> {
     let has_display =
         ["DISPLAY", "WAYLAND_DISPLAY", "BROWSER"].iter().any(|name| std::env::var_os(name).is_some());
     let is_own = caller::of_command().is_none();
-    if !options.no_open && has_display && is_own && open::that_detached(page).is_err() {
+    if options.no_open || !has_display || !is_own {
+        return None;
+    }
+    let redirect = redirect_to(page).ok();
+    if !redirect.as_ref().is_some_and(|file| open::that_detached(file.path()).is_ok()) {
         say!("trace: no browser found; open the address in one");
     }
+    redirect
+}
+
+/// A page for this user alone that leads to another.
+fn redirect_to(page: &str) -> std::io::Result<TemporaryFile> {
+    let redirect = TemporaryFile::anywhere(".html").map_err(|error| error.source)?;
+    // Addresses of pages have nothing that would have to be escaped.
+    write!(
+        redirect.file_ref(),
+        "<!DOCTYPE html><meta charset=utf-8><title>trace view</title>\
+         <meta http-equiv=refresh content=\"0; url={page}\"><a href=\"{page}\">{page}</a>\n"
+    )?;
+    Ok(redirect)
 }
 
 /// Without the Perfetto UI: the report, beside the trace.

@@ -4,6 +4,7 @@ use rustix::process::Signal;
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -332,6 +333,36 @@ fn the_ui_comes_from_the_first_place_that_has_it() {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert_eq!(said, "trace: TRACE_UI: missing has no index.html: it is not a copy of the UI\n");
+}
+
+/// All users of a machine see the arguments of programs.
+//= docs/perfetto.md#access
+#[test]
+fn the_browser_gets_the_address_in_a_file_that_only_this_user_reads() {
+    let sandbox = Sandbox::new();
+    trace(&sandbox);
+    fs::create_dir(sandbox.file("ui")).unwrap();
+    fs::write(sandbox.file("ui/index.html"), "<html>").unwrap();
+    let browser = sandbox.file("xdg-open");
+    let script = "#!/bin/sh\nstat -c %a \"$1\" > mode\ncat \"$1\" > page\necho \"$@\" > arguments.new\n\
+                  mv arguments.new arguments\n";
+    fs::write(&browser, script).unwrap();
+    fs::set_permissions(&browser, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = sandbox.command("trace");
+    let path = format!("{}:/usr/bin:/bin", sandbox.work_dir().display());
+    command.args(["view", "--ui", "ui", "a b#.fxt"]).env("PATH", path).env("DISPLAY", ":9");
+    let process = Sandbox::spawn_command(command);
+    let read = |name| fs::read_to_string(sandbox.file(name));
+    let arguments = wait_for("the browser", || read("arguments").ok());
+    let page = process.stderr_so_far();
+    let page = page.lines().find_map(|line| line.strip_prefix("trace: http")).expect("an address");
+    let file = arguments.trim_end().to_owned();
+    assert!(file.ends_with(".html") && !file.contains(' '), "{file}");
+    assert_eq!(read("mode").unwrap(), "600\n");
+    assert!(read("page").unwrap().contains(&format!("content=\"0; url=http{page}\"")));
+    process.signal(Signal::INT);
+    process.finish();
+    assert!(!std::path::Path::new(&file).exists(), "{file} is left");
 }
 
 //= docs/perfetto.md#over-ssh

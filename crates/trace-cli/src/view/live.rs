@@ -85,7 +85,7 @@ pub fn run(options: &View) -> Result<u8, Failure> {
             "ends this, and the recording goes on"
         }
     );
-    open_browser(options, &place);
+    let _redirect = open_browser(options, &place);
     let is_quit = watch(&keys, &feed, &server, own.as_mut());
     let code = match own {
         Some(own) => {
