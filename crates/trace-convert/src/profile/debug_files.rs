@@ -1,7 +1,7 @@
 //! Finds the symbols and debug information of a module: in its file, or in separate files.
 //= docs/perfetto.md#debug-files
 
-use object::read::{Object, ReadCache};
+use object::read::{Object, ObjectSection, ReadCache};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
@@ -14,6 +14,11 @@ pub const DIRECTORIES_VARIABLE: &str = "TRACE_DEBUG_FILES";
 const SYSTEM_DIRECTORY: &str = "/usr/lib/debug";
 /// Larger files are not read for their checksum.
 const MAX_CHECKED_BYTES: u64 = 4 << 30;
+
+/// How many times its size in the file a compressed section may have, beyond what is always allowed: debug
+/// information takes a tenth.
+const MAX_RATIO: u64 = 64;
+const MAX_SMALL_BYTES: u64 = 1 << 20;
 
 /// The files of one module.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -71,7 +76,8 @@ impl Directories {
         let mut candidates = beside.into_iter().chain(self.0.iter().map(below));
         candidates.find(|file| {
             file != module
-                && if build_id.is_empty() { has_checksum(file, checksum) } else { is_build(file, build_id) }
+                && is_build(file, build_id)
+                && (!build_id.is_empty() || has_checksum(file, checksum))
         })
     }
 
@@ -99,9 +105,19 @@ fn with_object<T>(
 fn is_build(path: &Path, build_id: &[u8]) -> bool {
     let found = with_object(path, |object| {
         let found = object.build_id().ok().flatten();
-        (build_id.is_empty() || found == Some(build_id)).then_some(())
+        let is_it = build_id.is_empty() || found == Some(build_id);
+        (is_it && object.sections().all(|section| is_plausible(&section))).then_some(())
     });
     found.is_some()
+}
+
+/// Whether a section can be what it says: who reads it allocates that much, and a small file may say
+/// anything.
+fn is_plausible<'data>(section: &impl ObjectSection<'data>) -> bool {
+    section.compressed_file_range().is_ok_and(|range| {
+        let most = range.compressed_size.saturating_mul(MAX_RATIO).saturating_add(MAX_SMALL_BYTES);
+        range.uncompressed_size <= most
+    })
 }
 
 fn has_checksum(path: &Path, checksum: u32) -> bool {
@@ -119,6 +135,7 @@ fn has_checksum(path: &Path, checksum: u32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use object::CompressionFormat;
     use std::fs;
     use std::process::Command;
 
@@ -170,6 +187,28 @@ mod tests {
         assert_eq!(find(&directories, &program, &build_id).debug.unwrap().0, below.join("program.debug"));
         // Of another build.
         assert_eq!(find(&directories, &program, b"another"), DebugFiles::default());
+    }
+
+    /// Who reads it would allocate so much.
+    //= docs/perfetto.md#debug-files
+    #[test]
+    fn a_compressed_section_is_not_believed_whatever_size_it_says() {
+        let flags = ["-Wl,--build-id", "-Wl,--compress-debug-sections=zlib"];
+        let Some((directory, program, build_id)) = split("program.debug", &flags) else { return };
+        let none = Directories(Vec::new());
+        let file = directory.path().join("program.debug");
+        assert_eq!(find(&none, &program, &build_id).debug.unwrap().0, file);
+        let place = with_object(&file, |object| {
+            let compressed = |section: &object::Section<'_, '_, _>| {
+                section.compressed_file_range().is_ok_and(|range| range.format != CompressionFormat::None)
+            };
+            object.sections().find(compressed)?.file_range()
+        });
+        // Behind the kind of compression.
+        let place = place.expect("a compressed section").0 + 8;
+        let file = fs::OpenOptions::new().write(true).open(&file).unwrap();
+        std::os::unix::fs::FileExt::write_all_at(&file, &(2_u64 << 30).to_le_bytes(), place).unwrap();
+        assert_eq!(find(&none, &program, &build_id).debug, None);
     }
 
     //= docs/perfetto.md#debug-files
