@@ -98,7 +98,7 @@ fn open_browser(options: &View, page: &str) -> Option<TemporaryFile> {
         return None;
     }
     let redirect = redirect_to(page).ok();
-    if !redirect.as_ref().is_some_and(|file| open::that_detached(file.path()).is_ok()) {
+    if redirect.as_ref().is_none_or(|file| open::that_detached(file.path()).is_err()) {
         say!("trace: no browser found; open the address in one");
     }
     redirect
@@ -108,10 +108,10 @@ fn open_browser(options: &View, page: &str) -> Option<TemporaryFile> {
 fn redirect_to(page: &str) -> std::io::Result<TemporaryFile> {
     let redirect = TemporaryFile::anywhere(".html").map_err(|error| error.source)?;
     // Addresses of pages have nothing that would have to be escaped.
-    write!(
+    writeln!(
         redirect.file_ref(),
         "<!DOCTYPE html><meta charset=utf-8><title>trace view</title>\
-         <meta http-equiv=refresh content=\"0; url={page}\"><a href=\"{page}\">{page}</a>\n"
+         <meta http-equiv=refresh content=\"0; url={page}\"><a href=\"{page}\">{page}</a>"
     )?;
     Ok(redirect)
 }
