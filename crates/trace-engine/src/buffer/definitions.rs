@@ -127,18 +127,19 @@ impl Definitions {
         });
     }
 
-    /// Gives the calling thread an index and records its name, if an index is left and there is room. All
-    /// others are written inline; threads beyond the table leave nothing here, so that they cannot fill the
-    /// region.
+    /// Gives the calling thread an index, if one is left and there is room. All others are written inline.
+    /// Records its name; that of a thread without an index only while half of the region is left for strings.
     //= docs/buffer.md#threads-and-strings
     pub fn register_thread(&self, buffer: &Buffer, koid: u64) -> Option<u8> {
         let taken = self.thread_indices.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |taken| {
             Some(taken + 1).filter(|index| *index <= MAX_THREADS)
         });
+        if taken.is_ok() || buffer.durable_room() > buffer.layout().durable_bytes / 2 {
+            let mut name = [0; 16];
+            // An index without a name is worth having: its thread writes on the fast path.
+            let _ = self.write_thread_name(buffer, koid, sys::thread_name(&mut name));
+        }
         let index = taken.ok()? as u8 + 1;
-        let mut name = [0; 16];
-        // An index without a name is worth having: its thread writes on the fast path.
-        let _ = self.write_thread_name(buffer, koid, sys::thread_name(&mut name));
         let defined = buffer.write_durable(3, thread::header(index), |record| {
             record.word(self.process);
             record.word(koid);

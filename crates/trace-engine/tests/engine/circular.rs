@@ -2,6 +2,7 @@
 
 use crate::support::Trace;
 use trace_engine::{BufferMode, Scope, instant};
+use trace_format::buffer::Layout;
 use trace_format::slab::{LossReason, SlabState};
 
 fn write(number: u64) {
@@ -132,4 +133,8 @@ fn threads_that_come_and_go_exhaust_nothing() {
     assert_eq!(read.dropped(), read.loss(LossReason::Overwritten));
     assert_eq!(read.events.last().unwrap().u64("n"), THREADS - 1);
     assert_eq!(read.thread_records, 255);
+    // Their names leave half of the room to strings.
+    let room = Layout::new(1 << 20, BufferMode::Circular).unwrap().durable_bytes;
+    let used = read.header.durable_data_end;
+    assert!((room / 2..room / 2 + 64).contains(&used), "{used} of {room}");
 }

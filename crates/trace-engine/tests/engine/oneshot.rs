@@ -115,15 +115,19 @@ fn threads_beyond_the_table_are_written_inline() {
     std::thread::scope(|scope| {
         for number in 0..300_u64 {
             let barrier = &barrier;
-            scope.spawn(move || {
+            let thread = std::thread::Builder::new().name(format!("many-{number}"));
+            let write = move || {
                 for round in 0..3_u64 {
                     instant!("cat", "from many", Scope::Thread, "n" => number, "round" => round);
                     barrier.wait();
                 }
-            });
+            };
+            thread.spawn_scoped(scope, write).unwrap();
         }
     });
     let read = trace.stop();
+    let is_named = |number| read.dump.iter().any(|line| line.contains(&format!("\"many-{number}\"")));
+    assert!((0..300).all(is_named), "with an index or without one");
     assert_eq!(read.events.len(), 900);
     let threads = read.by_thread();
     assert_eq!(threads.len(), 300);
