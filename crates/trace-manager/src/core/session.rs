@@ -32,6 +32,8 @@ const NOTICE_AFTER: Duration = Duration::from_secs(1);
 const MAX_WAITED_FOR: usize = 10;
 /// The problem of a provider whose application did not wait until it was registered.
 pub(super) const JOINED_LATE: &str = "it could not join in time: what it did before is not recorded";
+/// The problem of the kernel's provider, if that has ended before the recording.
+pub(super) const KERNEL_GOES_ON: &str = "the kernel is not recorded from then on";
 const MEGABYTE: u64 = 1 << 20;
 
 pub(super) type Actions = VecDeque<Action>;
@@ -536,15 +538,17 @@ fn stats_of(tracee: &Tracee, stats: ProviderStats) -> ProviderStats {
         true => ProviderDisposition::EndedBeforeStart,
         false => tracee.disposition,
     };
-    let problem = match tracee.joins_late && stats.problem.is_empty() {
-        true => JOINED_LATE.to_owned(),
-        false => stats.problem,
+    let problem = match stats.problem.is_empty() {
+        true if tracee.lacks_rest => KERNEL_GOES_ON.to_owned(),
+        true if tracee.joins_late => JOINED_LATE.to_owned(),
+        _ => stats.problem,
     };
     let mut losses = stats.losses;
     let unknown = match disposition {
         ProviderDisposition::BrokeProtocol => Some(LossCode::REST_MISSING),
         ProviderDisposition::DidNotStart => Some(LossCode::NOT_RECORDED),
         ProviderDisposition::EndedBeforeStart if tracee.is_slow => Some(LossCode::NOT_RECORDED),
+        _ if tracee.lacks_rest => Some(LossCode::REST_MISSING),
         _ => None,
     };
     let unknown = unknown.into_iter().chain(tracee.joins_late.then_some(LossCode::JOINED_LATE));

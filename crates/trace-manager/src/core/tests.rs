@@ -13,13 +13,14 @@ mod stopping;
 mod streaming;
 mod users;
 
-use super::session::JOINED_LATE;
+use super::session::{JOINED_LATE, KERNEL_GOES_ON};
 use super::*;
 use trace_format::loss::LossCode;
 use trace_protocol::controller::{
     Alert, Lost, ProviderDisposition, ProviderStats, SessionState, StartOptions, StopOptions, StopResult,
     Untraced,
 };
+use trace_protocol::names::KERNEL_PROVIDER;
 use trace_protocol::{BufferDisposition, BufferingMode, FifoRequest, PacketError};
 
 const CLIENT: ClientId = ClientId(7);
@@ -143,7 +144,10 @@ impl Bench {
     }
 
     fn register(&mut self, provider: ProviderId) -> Vec<Action> {
-        let name = format!("provider-{}", provider.0);
+        self.register_as(provider, format!("provider-{}", provider.0))
+    }
+
+    fn register_as(&mut self, provider: ProviderId, name: String) -> Vec<Action> {
         self.event(Event::ProviderRegistered {
             provider,
             name,

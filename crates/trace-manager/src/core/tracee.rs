@@ -86,6 +86,8 @@ pub(super) struct Tracee {
     pub is_slow: bool,
     /// It has registered too late to be recorded from its first event on.
     pub joins_late: bool,
+    /// It has ended, and what it stands for has not.
+    pub lacks_rest: bool,
     /// The halves that it handed over while streaming.
     pub stream: Stream,
 }
@@ -169,6 +171,7 @@ impl Tracee {
             has_started: false,
             is_slow: false,
             joins_late: false,
+            lacks_rest: false,
             stream: Stream::default(),
         }
     }

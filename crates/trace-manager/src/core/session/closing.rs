@@ -1,6 +1,6 @@
 //! Providers that end, leave, or cannot take part.
 
-use super::{Actions, JOINED_LATE, Session};
+use super::{Actions, JOINED_LATE, KERNEL_GOES_ON, Session};
 use crate::core::tracee::{Data, Tracee, TraceeState};
 use crate::core::{Action, ClientId, Now, ProcessState, Unmade};
 use std::time::Duration;
@@ -8,6 +8,7 @@ use trace_archive::{missing, problem};
 use trace_format::loss::LossCode;
 use trace_format::units::ProviderId;
 use trace_protocol::controller::{Lost, ProviderDisposition, ProviderStats, SessionState, Untraced};
+use trace_protocol::names::KERNEL_PROVIDER;
 
 /// How long a process may take to die after it closed its descriptors. On a busy machine it has to wait for a
 /// processor.
@@ -64,6 +65,13 @@ impl Session {
                     true => ProviderDisposition::Ended,
                     false => ProviderDisposition::Left,
                 };
+                // A program does nothing that could be missing; the kernel goes on.
+                if self.state == SessionState::Started && tracee.name == KERNEL_PROVIDER {
+                    tracee.lacks_rest = true;
+                    let (reason, end) = (Some(LossCode::REST_MISSING), Some(tracee.disposition));
+                    let problem = KERNEL_GOES_ON.to_owned();
+                    actions.push_back(tracee.report_missing(self.client, reason, end, problem));
+                }
             }
             // Also after a Stop that did not request it: the buffer would be gone when it is requested.
             self.queue_as(id, is_quiet);

@@ -68,6 +68,39 @@ fn one_that_breaks_the_protocol_lacks_the_rest() {
     assert_eq!(bench.missing, [(A, "provider-1".to_owned(), Some(LossCode::REST_MISSING), end, why)]);
 }
 
+/// A program that has ended does nothing that could be missing.
+//= docs/protocol.md#programs-of-which-something-is-missing
+#[test]
+fn the_kernel_goes_on_without_its_provider() {
+    let ends = |is_stopping: bool| {
+        let mut bench = Bench::started(&[A]);
+        bench.register_as(B, KERNEL_PROVIDER.to_owned());
+        bench.send(B, started());
+        if is_stopping {
+            bench.stop(true);
+        }
+        bench.dies(B);
+        bench.dies(A);
+        let missing = std::mem::take(&mut bench.missing);
+        let actions = if is_stopping { Vec::new() } else { bench.stop(true) };
+        let all = actions.into_iter().chain(bench.transferred(B)).chain(bench.transferred(A));
+        let stats = all.into_iter().find_map(|action| match action {
+            Action::ReplyStop(_, Ok(result)) => Some(result.provider_stats),
+            _ => None,
+        });
+        (missing, stats.expect("an answer"))
+    };
+    let (missing, stats) = ends(false);
+    let end = Some(ProviderDisposition::Ended);
+    let (name, why) = (KERNEL_PROVIDER.to_owned(), KERNEL_GOES_ON.to_owned());
+    assert_eq!(missing, [(B, name, Some(LossCode::REST_MISSING), end, why)]);
+    let kernel = stats.iter().find(|stats| stats.id == B.0).unwrap();
+    assert_eq!((&*kernel.problem, &kernel.losses), (KERNEL_GOES_ON, &unknown(LossCode::REST_MISSING)));
+    assert!(stats.iter().all(|stats| stats.id == B.0 || stats.losses.is_empty()));
+    let (missing, stats) = ends(true);
+    assert!(missing.is_empty() && stats.iter().all(|stats| stats.losses.is_empty()), "{stats:?}");
+}
+
 #[test]
 fn one_that_has_not_started_when_the_recording_stops_was_not_recorded() {
     let mut bench = Bench::initialized(&[A]);
