@@ -31,7 +31,8 @@ pub const END_TS_NONE: u64 = u64::MAX;
 /// A buffer gets its memory in pieces that begin at multiples of this size.
 pub const CHUNK_BYTES: u64 = 64 << 10;
 
-const MAX_DURABLE_BYTES: u64 = 1 << 20;
+/// Bytes of the largest durable region.
+pub const MAX_DURABLE_BYTES: u64 = 1 << 20;
 const LEDGER_ENTRIES: u64 = 16;
 /// Number of gaps that a ledger with a page of its own has room for after its entries.
 const LEDGER_GAPS: u32 = ((PAGE_BYTES - LEDGER_ENTRIES * LOSS_ENTRY_BYTES) / LOSS_ENTRY_BYTES) as u32;

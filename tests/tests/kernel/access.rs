@@ -79,8 +79,14 @@ fn what_a_killed_provider_left_the_next_one_removes() {
     let output = recording.finish();
     assert!(output.status.success(), "{output:?}");
     assert!(instance_of(killed).exists());
-    // What had come until then is kept.
-    assert!(Archive::read(&sandbox.file("trace.fxt")).threads.values().any(|name| name == "kthreadd"));
+    // What had come until then is kept, and the rest is a loss.
+    let archive = Archive::read(&sandbox.file("trace.fxt"));
+    assert!(archive.threads.values().any(|name| name == "kthreadd"));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("the kernel is not recorded from then on"), "{said}");
+    let stats = sandbox.trace(["stats", "--json", "trace.fxt"]);
+    let losses = String::from_utf8_lossy(&stats.stdout).into_owned();
+    assert!(losses.contains("the rest is missing"), "{losses}");
 
     let output = sandbox.trace(["record", "--categories", "kernel:sched", "--", "true"]);
     assert!(output.status.success(), "{output:?}");

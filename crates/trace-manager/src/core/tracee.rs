@@ -4,6 +4,7 @@ use super::session::Actions;
 use super::{Action, ClientId, Now};
 use std::collections::VecDeque;
 use std::time::Duration;
+use trace_format::buffer::MAX_DURABLE_BYTES;
 use trace_format::loss::LossCode;
 use trace_format::units::ProviderId;
 use trace_protocol::controller::ProviderDisposition;
@@ -125,7 +126,9 @@ impl Stream {
         if wrapped_count != self.next {
             return Err(HalfError::Number { found: wrapped_count, expected: self.next });
         }
-        if durable_data_end < self.durable_data_end || !durable_data_end.is_multiple_of(8) {
+        if !(self.durable_data_end..=MAX_DURABLE_BYTES).contains(&durable_data_end)
+            || !durable_data_end.is_multiple_of(8)
+        {
             return Err(HalfError::Durable { found: durable_data_end, before: self.durable_data_end });
         }
         self.is_saving = true;

@@ -273,9 +273,13 @@ impl Providers {
         let Some(provider) = self.providers.get_mut(&id) else {
             return;
         };
-        let Some(Err(error)) = provider.read_packet(id, &mut self.sessions, io) else {
+        let Some(Err(mut error)) = provider.read_packet(id, &mut self.sessions, io) else {
             return;
         };
+        // An empty packet looks like the end.
+        if matches!(error, Error::PeerClosed) && provider.tracee.as_ref().is_some_and(Tracee::has_peer) {
+            error = Error::ElementSize { expected: PACKET_BYTES, found: 0 };
+        }
         // The provider has left the session, and stays registered.
         if !matches!(error, Error::ShouldWait) {
             if let Error::ElementSize { .. } = error {

@@ -109,6 +109,7 @@ fn a_provider_that_hands_over_what_is_not_due_is_terminated() {
         (vec![save(1, 16)], "half 1 is handed over, expected 0"),
         (vec![save(0, 16), save(1, 16)], "a half is handed over while another is being saved"),
         (vec![save(0, 20)], "20 bytes of durable data, where there were 0"),
+        (vec![save(0, 1 << 40)], "1099511627776 bytes of durable data, where there were 0"),
     ] {
         let mut bench = streaming(&[A]);
         let (last, before) = packets.split_last().unwrap();

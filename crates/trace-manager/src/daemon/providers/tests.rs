@@ -2,11 +2,13 @@
 
 use super::registration::{Connection, plain_name};
 use super::*;
+use rustix::net::SendFlags;
 use trace_format::buffer::BUFFER_VERSION;
+use trace_protocol::BufferingMode;
 use trace_protocol::VersionRange;
 use trace_protocol::limits::MAX_PROVIDERS_OF_A_USER;
 use trace_protocol::registry::{Registration, RegistryStatus};
-use zx_sim::Listener;
+use zx_sim::{Fifo, Listener};
 
 /// A provider without a connection.
 pub(super) fn provider() -> Provider {
@@ -134,4 +136,46 @@ fn a_user_with_many_shared_connections_keeps_no_other_from_sharing() {
         assert_eq!(providers.shared.contains_key(&255), !is_shared);
         assert_eq!(providers.shared.len(), 256);
     }
+}
+
+//= docs/protocol.md#what-no-peer-can-do
+#[test]
+fn packets_of_other_sizes_break_the_protocol_and_no_packet_is_the_end() {
+    let directory = tempfile::tempdir().unwrap();
+    let (mut providers, mut io, _listener, _connection) = registry(&directory);
+    let mut read = |bytes: Option<usize>| {
+        let (ours, theirs) = Fifo::create(PACKET_BYTES, FIFO_DEPTH).unwrap();
+        let theirs = theirs.into_handle().into_fd();
+        let tracee = Tracee {
+            session: ClientId(1),
+            vmo: Arc::new(Vmo::of_bytes("buffer", &[0; 4096]).unwrap()),
+            size: 4096,
+            mode: BufferingMode::Oneshot,
+            fifo: Some(ours),
+            progress: None,
+            has_started: true,
+            made: 1,
+            ended: None,
+            has_stopped: false,
+            is_terminated: false,
+            is_left: false,
+            copied: 0,
+        };
+        providers.providers.insert(ProviderId(1), Provider { tracee: Some(tracee), ..provider() });
+        match bytes {
+            Some(bytes) => _ = rustix::net::send(&theirs, &vec![0; bytes], SendFlags::NOSIGNAL).unwrap(),
+            None => drop(theirs),
+        }
+        providers.read_fifo(ProviderId(1), &mut io);
+        let problem = io.events.drain(..).find_map(|event| match event {
+            Event::BrokeProtocol { problem, .. } => Some(problem),
+            _ => None,
+        });
+        problem.unwrap_or_default()
+    };
+    for bytes in [0, 8, 32] {
+        let problem = read(Some(bytes));
+        assert!(problem.starts_with("bad packet: ") && problem.contains(&bytes.to_string()), "{problem}");
+    }
+    assert_eq!(read(None), "");
 }

@@ -2,13 +2,14 @@
 
 use crate::core::ClientId;
 use std::sync::Arc;
+use std::time::Instant;
 use trace_archive::transfer::{Progress, VmoSource};
 use trace_format::buffer::BufferMode;
 use trace_format::scopes::Ending;
 use trace_format::units::TicksPerSecond;
 use trace_protocol::BufferingMode;
 use trace_reader::buffer::{Activity, BufferPart, BufferReader, Period, Usage};
-use zx_sim::{Fifo, Vmo, ticks};
+use zx_sim::{Fifo, Signals, Vmo, ticks, wait_one};
 
 /// The state of a provider in a session.
 pub(super) struct Tracee {
@@ -64,6 +65,13 @@ impl Tracee {
     /// The period that the buffer's data may come from, if it is read now.
     pub fn period(&self) -> Period {
         Period { made: self.made, read: self.ended.unwrap_or_else(ticks::now) }
+    }
+
+    /// Whether the other end of its FIFO is open.
+    pub fn has_peer(&self) -> bool {
+        let closed = |fifo| wait_one(fifo, Signals::empty(), Some(Instant::now()));
+        let signals = self.fifo.as_ref().and_then(|fifo| closed(fifo).ok());
+        signals.is_some_and(|signals| !signals.contains(Signals::PEER_CLOSED))
     }
 
     /// The provider sends nothing more.
