@@ -538,20 +538,18 @@ fn stats_of(tracee: &Tracee, stats: ProviderStats) -> ProviderStats {
         true => ProviderDisposition::EndedBeforeStart,
         false => tracee.disposition,
     };
-    let problem = match stats.problem.is_empty() {
-        true if tracee.lacks_rest => KERNEL_GOES_ON.to_owned(),
-        true if tracee.joins_late => JOINED_LATE.to_owned(),
-        _ => stats.problem,
-    };
+    let late = if tracee.joins_late { JOINED_LATE } else { "" };
+    let missing = if tracee.lacks_rest { KERNEL_GOES_ON } else { late };
+    let problem = if stats.problem.is_empty() { missing.to_owned() } else { stats.problem };
     let mut losses = stats.losses;
     let unknown = match disposition {
         ProviderDisposition::BrokeProtocol => Some(LossCode::REST_MISSING),
         ProviderDisposition::DidNotStart => Some(LossCode::NOT_RECORDED),
         ProviderDisposition::EndedBeforeStart if tracee.is_slow => Some(LossCode::NOT_RECORDED),
-        _ if tracee.lacks_rest => Some(LossCode::REST_MISSING),
         _ => None,
     };
-    let unknown = unknown.into_iter().chain(tracee.joins_late.then_some(LossCode::JOINED_LATE));
+    let unknown = unknown.into_iter().chain(tracee.lacks_rest.then_some(LossCode::REST_MISSING));
+    let unknown = unknown.chain(tracee.joins_late.then_some(LossCode::JOINED_LATE));
     losses.extend(unknown.map(|reason| Lost { reason: reason.0, records: 1 }));
     ProviderStats {
         losses,

@@ -32,9 +32,8 @@ impl Provider {
         }
     }
 
-    /// Puts a message of the provider's together. None for a long answer that nothing has asked for: reading
-    /// it
-    /// would keep others from their turn.
+    /// Puts a message of the provider's together. None for a long answer that nothing has asked for: to read
+    /// it would keep others from their turn.
     pub(super) fn unspill(&self, message: Encoded<Handle>) -> Option<Result<Encoded<Handle>, ProtocolError>> {
         let asked = |txid| self.unanswered.contains(&Question::Categories(txid));
         let is_asked = Header::decode(&message.bytes).is_ok_and(|(header, _)| asked(header.txid));
