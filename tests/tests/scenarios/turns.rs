@@ -24,7 +24,7 @@ const SIZE: u64 = 64 << 20;
 /// Bytes that a user's programs have copied at most.
 const MAX_COPIED: u64 = 128 << 20;
 
-/// Programs that take part in a recording, and have not said that they have started.
+/// Registers programs; none of them sends STARTED later.
 fn programs(scene: &Scene, count: u32) -> Vec<Channel> {
     let runtime = scene.sandbox.runtime_dir();
     (0..count).map(|number| register(&runtime, &format!("bulk-{number}")).0).collect()

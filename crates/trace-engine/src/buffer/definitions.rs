@@ -128,7 +128,8 @@ impl Definitions {
     }
 
     /// Gives the calling thread an index, if one is left and there is room. All others are written inline.
-    /// Records its name; that of a thread without an index only while half of the region is left for strings.
+    /// Also records the thread's name. Without an index, a thread gets a name only if more than half of the
+    /// region is free.
     //= docs/buffer.md#threads-and-strings
     pub fn register_thread(&self, buffer: &Buffer, koid: u64) -> Option<u8> {
         let taken = self.thread_indices.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |taken| {

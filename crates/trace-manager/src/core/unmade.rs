@@ -23,7 +23,7 @@ pub enum Unmade {
         /// The largest size.
         limit: u64,
     },
-    /// Its user's programs have handed over as much already as is copied for one user.
+    /// To copy it would take more memory than the manager uses for one user's programs.
     #[error("the buffers of this user that are copied would have {found} bytes, expected {limit} at most")]
     TooMuchOfUser {
         /// How much it would be.

@@ -65,7 +65,7 @@ impl Session {
                     true => ProviderDisposition::Ended,
                     false => ProviderDisposition::Left,
                 };
-                // A program does nothing that could be missing; the kernel goes on.
+                // A dead program does nothing more, but the kernel does.
                 if self.state == SessionState::Started && tracee.name == KERNEL_PROVIDER {
                     tracee.lacks_rest = true;
                     let (reason, end) = (Some(LossCode::REST_MISSING), Some(tracee.disposition));

@@ -403,7 +403,7 @@ mod tests {
         assert!(scene.providers.read_channel(APP, &mut scene.io).is_some());
     }
 
-    /// The limit is that of a user, and holds for what has memory.
+    /// All programs of a user share the limit. Holes in their buffers do not count.
     //= docs/protocol.md#what-was-recorded-before
     #[test]
     fn what_is_copied_for_a_user_is_bounded() {
