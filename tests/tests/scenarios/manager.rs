@@ -125,8 +125,11 @@ fn a_manager_on_demand_does_not_leave_a_client_behind() {
     for round in 0..30 {
         let mut manager = sandbox.spawn("trace", &["manager", "--on-demand", "--idle-timeout", "0.001"]);
         let path = sandbox.runtime_dir().join("provisioner");
-        while manager.is_running() {
+        // A manager goes on for a client that always comes back in time.
+        let mut left = 100;
+        while left > 0 && manager.is_running() {
             let Ok(channel) = zx_sim::Channel::connect(&path) else { continue };
+            left -= 1;
             let client = trace_tests::client::Client(channel);
             let answer = client.ask(ProvisionerRequest::GetProviders);
             assert_eq!(answer, ProvisionerResponse::Providers { listed: Vec::new(), left_out: 0 });
@@ -154,6 +157,18 @@ fn one_manager_in_a_directory() {
         first.pid()
     );
     assert_eq!(String::from_utf8_lossy(&output.stderr), expected);
+}
+
+/// A program that a client starts finds the socket for programs, however slowly the manager begins.
+#[test]
+fn there_is_no_socket_for_clients_before_that_for_programs() {
+    let sandbox = Sandbox::new();
+    // Nothing can be put in its place.
+    let in_the_way = sandbox.runtime_dir().join("registry").join("something");
+    std::fs::create_dir_all(&in_the_way).unwrap();
+    let output = sandbox.trace(["manager"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(!sandbox.runtime_dir().join("provisioner").exists());
 }
 
 /// With nothing to do the manager does nothing: for half a second it is not even woken.

@@ -33,16 +33,18 @@ impl Entrances {
             is_provisioner_inherited: inherited.is_some(),
             made: RefCell::default(),
         };
-        let provisioner = inherited.map_or_else(|| entrances.listen(PROVISIONER), Ok)?;
+        // In this order: what a client finds has a place for programs.
         let registry = entrances.listen(REGISTRY)?;
+        let provisioner = inherited.map_or_else(|| entrances.listen(PROVISIONER), Ok)?;
         Ok((entrances, registry, provisioner))
     }
 
     /// Listens again on removed sockets: always on that for programs, and on that for clients unless it has
     /// stayed.
     pub fn open_again(&self) -> Result<(Listener, Option<Listener>), Error> {
+        let registry = self.listen(REGISTRY)?;
         let provisioner = if self.is_provisioner_inherited { None } else { Some(self.listen(PROVISIONER)?) };
-        Ok((self.listen(REGISTRY)?, provisioner))
+        Ok((registry, provisioner))
     }
 
     /// The socket for clients is another process's, and stays.
