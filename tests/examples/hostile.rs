@@ -1,6 +1,6 @@
 //! A provider that means harm: to its buffer, to the buffer's file, or to the manager's patience.
 //!
-//! `hostile scribble`, `hostile counters`, `hostile header WORD EVENTS`, `hostile file
+//! `hostile scribble`, `hostile counters`, `hostile newer`, `hostile header WORD EVENTS`, `hostile file
 //! truncate|shrink|grow|punch|unlink`, `hostile fifo flood|half|unexpected|deaf`, `hostile lingering`. It
 //! says `ready` when it has begun, and goes on until it is killed, or, with damaged counters or a damaged
 //! header, until its input ends.
@@ -26,11 +26,14 @@ fn main() {
     match arguments[..] {
         ["scribble"] => scribble(),
         ["counters"] => damage_counters(),
+        ["newer"] => write_later_kinds(),
         ["header", word, events] => damage_header(word, events),
         ["file", how] => spoil_file(how),
         ["fifo", how] => spoil_fifo(how),
         ["lingering"] => linger(),
-        _ => panic!("hostile scribble | counters | header WORD EVENTS | file HOW | fifo HOW | lingering"),
+        _ => panic!(
+            "hostile scribble | counters | newer | header WORD EVENTS | file HOW | fifo HOW | lingering"
+        ),
     }
 }
 
@@ -122,6 +125,41 @@ fn damage_counters() {
         record += (word_at(record) >> 4 & 0xfff) * 8;
     }
     store(record + 8, word_at(record + 8) | 1 << 62);
+    say_ready();
+    let _ = std::io::stdin().read_line(&mut String::new());
+    drop(provider);
+}
+
+/// A hundred events, of which nine of ten are then records of kinds that only later versions have.
+fn write_later_kinds() {
+    let provider = TraceProvider::new("newer");
+    let path = buffer_path();
+    for number in 0..100_u64 {
+        instant!("hostile", "event", Scope::Thread, "n" => number);
+    }
+    let file = open(&path);
+    let size = file.metadata().expect("its size").len() - SCOPES_BYTES;
+    let mut bytes = [0; 8];
+    file.read_exact_at(&mut bytes, 8).expect("a word");
+    let mode = BufferMode::from_bits((u64::from_le_bytes(bytes) >> 16) as u8).expect("a mode");
+    let mut record = Layout::new(size, mode).expect("a layout").slab(0);
+    for number in 0..100_u64 {
+        file.read_exact_at(&mut bytes, record).expect("a word");
+        let header = u64::from_le_bytes(bytes);
+        let words = header >> 4 & 0xfff;
+        let later = match number % 10 {
+            kind @ 1..=4 => header & !0xf | (10 + kind),
+            5 => header & !0xf_0000 | (11 + number / 20) << 16,
+            6 => 8 | words << 4 | 9 << 60,
+            7 => 10 | words << 4 | 5 << 16,
+            8 if number < 50 => 15 | words << 4 | 3 << 36,
+            8 => 15 | words << 4 | 2 << 40,
+            9 => 5 | words << 4 | (words - 1) * 8 << 32 | 9 << 48,
+            _ => header,
+        };
+        file.write_all_at(&later.to_le_bytes(), record).expect("a word");
+        record += words * 8;
+    }
     say_ready();
     let _ = std::io::stdin().read_line(&mut String::new());
     drop(provider);

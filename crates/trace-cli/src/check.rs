@@ -13,7 +13,6 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use trace_analysis::check::{Finding, Limits, NO_END, Problem, Report, TRUNCATED, UNDECODABLE, Usage, check};
 use trace_archive::recovery::Session;
 use trace_format::shown::Shown;
-use trace_reader::ByType;
 use trace_reader::item::Nanos;
 
 /// How many events and context switches have their times compared; further ones are ignored.
@@ -127,7 +126,7 @@ fn human(name: &str, report: &Report, allowed: &[String], import: &ImportReport)
             .collect();
         let _ = writeln!(text, "  {}", cells.join("  ").trim_end());
     }
-    for (what, of_what) in unknown(report) {
+    for (what, of_what) in report.unknown.kinds() {
         for (number, count) in of_what.types() {
             let _ =
                 writeln!(text, "skipped: {count} {what} of type {number}, of a later version of the format");
@@ -259,7 +258,8 @@ fn machine(report: &Report, options: &Check, is_growing: bool, import: &ImportRe
         })
         .collect();
     let all = report.unknown;
-    let types: Vec<_> = unknown(report)
+    let types: Vec<_> = all
+        .kinds()
         .flat_map(|(what, of_what)| {
             of_what.types().map(move |(number, count)| (what, number, count)).collect::<Vec<_>>()
         })
@@ -277,7 +277,7 @@ fn machine(report: &Report, options: &Check, is_growing: bool, import: &ImportRe
         "times_ns": times(report.times),
         "providers": providers,
         "unknown": {
-            "records": all.records.count(),
+            "records": all.record_count(),
             "metadata": all.metadata.count(),
             "events": all.events.count(),
             "arguments": all.arguments.count(),
@@ -309,17 +309,6 @@ fn categories(usage: &[Usage]) -> Vec<serde_json::Value> {
     sums.sort_by_key(|(_, (_, bytes))| std::cmp::Reverse(*bytes));
     let line = |(category, (records, bytes)): (&str, (u64, u64))| json!({"category": category, "records": records, "bytes": bytes});
     sums.into_iter().map(line).collect()
-}
-
-fn unknown(report: &Report) -> impl Iterator<Item = (&'static str, ByType)> {
-    let unknown = report.unknown;
-    [
-        ("records", unknown.records),
-        ("metadata records", unknown.metadata),
-        ("events", unknown.events),
-        ("arguments", unknown.arguments),
-    ]
-    .into_iter()
 }
 
 fn seconds(nanos: Nanos) -> String {

@@ -82,9 +82,13 @@ pub fn structured(data: &[u8]) {
 pub fn damaged(data: &[u8]) -> Vec<u8> {
     let mut input = Unstructured::new(data);
     let mut words = Words(vec![MAGIC_WORD]);
-    let mut count = 1;
+    let (mut count, mut unknown) = (1, 0_u64);
     while !input.is_empty() && count < 200 {
-        match write_record(&mut input, &mut words) {
+        let written = match input.ratio(1_u8, 16).unwrap_or(false) {
+            true => write_unknown(&mut input, &mut words).inspect(|()| unknown += 1).map(|()| true),
+            false => write_record(&mut input, &mut words),
+        };
+        match written {
             Ok(true) => count += 1,
             Ok(false) => {}
             Err(_) => break,
@@ -92,16 +96,22 @@ pub fn damaged(data: &[u8]) -> Vec<u8> {
     }
     let mut trace: Vec<u8> = words.0.iter().flat_map(|word| word.to_le_bytes()).collect();
     let mut reader = Reader::of_slice(&trace).expect("it has the magic number");
-    let mut found = 0;
+    let (mut found, mut found_unknown) = (0, 0);
     while let Some(record) = reader.next_item().expect("it is sound") {
-        assert!(!matches!(record.item, Item::Malformed { .. } | Item::Damage { .. } | Item::Unknown { .. }));
+        assert!(!matches!(record.item, Item::Malformed { .. } | Item::Damage { .. }));
+        found += 1;
+        if matches!(record.item, Item::Unknown { .. }) || is_unknown_event(&record.item) {
+            found_unknown += 1;
+            continue;
+        }
         let decoded = Record::decode(record.bytes).expect("it is sound");
         let mut again = Words(Vec::new());
         decoded.encode(&mut again).expect("it was encoded before");
         assert!(again.0.iter().flat_map(|word| word.to_le_bytes()).eq(record.bytes.iter().copied()));
-        found += 1;
     }
-    assert_eq!(found, count);
+    assert_eq!((found, found_unknown), (count, unknown));
+    let counted: u64 = reader.unknown().kinds().map(|(_, of_kind)| of_kind.count()).sum();
+    assert_eq!(counted, unknown);
     // The damage comes from the same data, read once more.
     let mut input = Unstructured::new(data);
     for _ in 0..3 {
@@ -119,6 +129,31 @@ impl Sink for Words {
     fn word(&mut self, word: u64) {
         self.0.push(word);
     }
+}
+
+fn is_unknown_event(item: &Item<'_>) -> bool {
+    matches!(item, Item::Event(event) if matches!(event.kind, EventKind::Unknown { .. }))
+}
+
+/// Writes a record of a kind that later versions may have.
+fn write_unknown(input: &mut Unstructured<'_>, words: &mut Words) -> Result<()> {
+    let (kind, contents): (u8, [u64; 3]) = (input.arbitrary()?, input.arbitrary()?);
+    // None of the words looks like the beginning of a part.
+    let contents = contents.map(|word| word | 0xfff << 52);
+    let kind = u64::from(kind);
+    let of_kind = |least: u64| least + (kind >> 3) % (16 - least);
+    words.word(match kind & 7 {
+        0 | 1 => of_kind(11).min(14) | 4 << 4,
+        2 => 8 | 4 << 4 | of_kind(4) << 60,
+        3 => 10 | 4 << 4 | of_kind(3) << 16,
+        4 => 15 | 4 << 4 | of_kind(1) << 36,
+        5 => 15 | 4 << 4 | of_kind(2) << 40,
+        6 => 4 << 4 | of_kind(5) << 16,
+        // With a thread in the record.
+        _ => 4 | 4 << 4 | of_kind(11) << 16,
+    });
+    contents.iter().for_each(|word| words.word(*word));
+    Ok(())
 }
 
 /// Writes some record; false if it is one that cannot be written.

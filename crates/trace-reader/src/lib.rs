@@ -40,6 +40,7 @@ mod tables;
 pub mod tail;
 mod thread_numbers;
 mod truncate;
+mod unknown;
 pub mod warning;
 
 pub use balance::Balance;
@@ -51,13 +52,14 @@ pub use file_kind::FileKind;
 pub use input::{Input, Slice, Stream};
 pub use item::{Arguments, Event, Item, Resolved, Text, TextKey, Thread, Time, Value};
 pub use names::Names;
-pub use reader::{ByType, Reader, Unknown};
+pub use reader::Reader;
 pub use recordings::{MANAGER, Recordings, Unended};
 pub use records::{Gap, Leftover, RawRecord, ReadError, Records};
 pub use thread_numbers::ThreadNumbers;
 pub use trace_format::buffer::BUFFER_VERSION;
 pub use trace_format::operation;
 pub use truncate::{complete_records, complete_records_end};
+pub use unknown::{ByType, Unknown};
 pub use warning::{Warning, WarningKind, Warnings};
 
 /// Revision of the trace format that is read and written.

@@ -8,6 +8,7 @@ use crate::input::{Input, Slice, Stream};
 use crate::item::Resolved;
 use crate::names::Names;
 use crate::records::{Found, Gap, RawRecord, ReadError, Records};
+use crate::unknown::Unknown;
 use crate::warning::{WarningKind, Warnings};
 use resolver::Resolver;
 use std::io::Read;
@@ -25,41 +26,6 @@ mod tests;
 
 /// Default limit of the memory for strings, threads and names.
 pub const TABLE_BYTES: usize = 24 << 20;
-
-/// Records and parts of records of later versions, which were skipped.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Unknown {
-    /// Records, metadata not included.
-    pub records: ByType,
-    /// Metadata records.
-    pub metadata: ByType,
-    /// Events, of which the common part was read.
-    pub events: ByType,
-    /// Arguments.
-    pub arguments: ByType,
-}
-
-/// Counts by type. The format has four bits for each type.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ByType(pub [u64; 16]);
-
-impl ByType {
-    /// Counts one.
-    pub(crate) fn add(&mut self, number: u64) {
-        self.0[(number & 0xf) as usize] += 1;
-    }
-
-    /// The total.
-    #[must_use]
-    pub fn count(&self) -> u64 {
-        self.0.iter().sum()
-    }
-
-    /// The types that occur, with their counts.
-    pub fn types(&self) -> impl Iterator<Item = (usize, u64)> {
-        self.0.into_iter().enumerate().filter(|(_, count)| *count > 0)
-    }
-}
 
 /// Reads an archive record by record.
 #[derive(Debug)]

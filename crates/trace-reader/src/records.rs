@@ -429,7 +429,7 @@ impl<I: Input> Records<I> {
             match resume::search(window, from, is_end) {
                 Search::Found(distance) if resume::leads_to(window, rest, distance) => break distance,
                 Search::Found(distance)
-                    if distance >= rest && resume::is_weak(window, distance) && *goes_on =>
+                    if (distance >= rest || !distance.is_multiple_of(HEADER_BYTES)) && *goes_on =>
                 {
                     first.get_or_insert(distance);
                     (from, count) = (distance + 1, count + 1);

@@ -53,9 +53,14 @@ pub(crate) fn leads_to(bytes: &[u8], start: usize, place: usize) -> bool {
     at == place
 }
 
-/// Whether a place is recognized by few bits: a timestamp looks like a provider section once in a million.
-pub(crate) fn is_weak(bytes: &[u8], place: usize) -> bool {
-    bytes.get(place..).and_then(<[u8]>::first_chunk::<8>) != Some(&MAGIC_WORD.to_le_bytes())
+/// Whether a sound record that readers do not know whole could be taken for damage, because of what it
+/// contains: then a program could write records of another one. Whole words are looked at only: a reader
+/// goes on behind the record if it finds anything else.
+pub(crate) fn may_be_inside(record: &[u8]) -> bool {
+    match search(record, size_of::<u64>(), false) {
+        Search::Found(_) => true,
+        Search::Unknown(place) => place + size_of::<u64>() <= record.len(),
+    }
 }
 
 /// Whether records go on from `start`, so that the position cannot have been lost before it: as many sound

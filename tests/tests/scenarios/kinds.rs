@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use trace_tests::Sandbox;
 use trace_tests::perfetto::query;
+use trace_tests::sandbox::json;
 
 /// The objects of a dump, of the provider's own kinds, without place and time.
 fn records(sandbox: &Sandbox) -> Vec<Value> {
@@ -140,4 +141,74 @@ fn perfetto_sees_what_it_knows_of_them() {
     let expected =
         [json!({"thread": "guest cpu 0", "priority": 5}), json!({"thread": "guest cpu 1", "priority": 7})];
     assert_eq!(scheduled.unwrap(), expected);
+}
+
+/// What a program newer than its manager records is archived, counted and named; readers pass over it.
+//= docs/buffer.md#kinds-that-are-not-known
+#[test]
+fn kinds_of_later_versions_come_through() {
+    let test = "kinds_of_later_versions_come_through";
+    for mode in ["oneshot", "circular", "streaming"] {
+        let sandbox = Sandbox::new();
+        let output =
+            sandbox.record(&["--buffering-mode", mode, "--output-file", "t.fxt"], "hostile", &["newer"]);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && !stderr.contains("invalid"), "{mode}: {stderr}");
+        let check = sandbox.trace(["check", "--json", "t.fxt"]);
+        assert_eq!(check.status.code(), Some(0), "{mode}: {}", String::from_utf8_lossy(&check.stdout));
+        let report: Value = json(&check);
+        let kind =
+            |what: &str, number: u64, count: u64| json!({"what": what, "type": number, "count": count});
+        let expected = json!({
+            "records": 70, "metadata": 0, "events": 10, "arguments": 0,
+            "types": [
+                kind("records", 11, 10),
+                kind("records", 12, 10),
+                kind("records", 13, 10),
+                kind("records", 14, 10),
+                kind("scheduling records", 9, 10),
+                kind("profiler records", 5, 10),
+                kind("large records", 3, 5),
+                kind("large blobs", 2, 5),
+                kind("events", 11, 2),
+                kind("events", 12, 2),
+                kind("events", 13, 2),
+                kind("events", 14, 2),
+                kind("events", 15, 2),
+            ],
+        });
+        assert_eq!(report["unknown"], expected, "{mode}");
+        let text = sandbox.trace(["check", "t.fxt"]);
+        let text = String::from_utf8_lossy(&text.stdout).into_owned();
+        let line = "skipped: 5 large blobs of type 2, of a later version of the format\n";
+        assert!(text.contains(line), "{mode}: {text}");
+        // Everything that the program has generated is there.
+        let ledger = sandbox.trace(["dump", "--json", "t.fxt"]);
+        let ledger = String::from_utf8(ledger.stdout).expect("text");
+        let ledger = ledger.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+        let ledger: Vec<Value> = ledger.filter(|object| object["kind"] == "ledger").collect();
+        assert_eq!(ledger.len(), 1, "{mode}");
+        assert_eq!((&ledger[0]["generated"], &ledger[0]["archived"]), (&json!(100), &json!(100)), "{mode}");
+        // All readers pass over them.
+        let tens: Vec<Value> = (0..10).map(|number| json!({"n": 10 * number})).collect();
+        let sql = "SELECT args->>'n' AS n FROM instants WHERE category = 'hostile' ORDER BY ts";
+        let rows = sandbox.trace(["query", "--output", "json", sql, "t.fxt"]);
+        assert_eq!(json::<Value>(&rows), json!(tens), "{mode}");
+        for (format, name, events) in [
+            ("catapult", "t.json", 12),
+            ("perfetto", "t.pftrace", 22),
+            ("csv", "tables", 12),
+            ("fxt", "u.fxt", 22),
+        ] {
+            let output = sandbox.trace(["convert", "--to", format, "t.fxt", "-o", name]);
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(0), "{mode}, {format}: {stderr}");
+            assert!(stderr.contains(&format!("trace: {events} events in ")), "{mode}, {format}: {stderr}");
+        }
+        for trace in ["t.fxt", "t.pftrace"] {
+            let sql = "SELECT count(*) AS n FROM slice WHERE category = 'hostile'";
+            let Some(rows) = query(test, &sandbox.file(trace), sql) else { continue };
+            assert_eq!(rows, [json!({"n": 10})], "{mode}, {trace}");
+        }
+    }
 }

@@ -248,7 +248,7 @@ fn gaps_and_placeholders_of_the_durable_region_hide_nothing() {
 
 #[test]
 fn every_fault_of_a_rolling_record_is_reported() {
-    let cases: [(&[u64], Fault); 7] = [
+    let cases: [(&[u64], Fault); 9] = [
         (&[0x1_0004], Fault::Size { words: 0 }),
         (&[0xfff4], Fault::Size { words: 4095 }),
         (
@@ -256,7 +256,10 @@ fn every_fault_of_a_rolling_record_is_reported() {
             Fault::Content(DecodeError::PastEnd { what: "timestamp", expected: Words(1), found: Words(0) }),
         ),
         (&[0x11_0010], Fault::Type { record_type: 0 }),
-        (&[0xb_0024 | (1 << 24), 1], Fault::Type { record_type: 4 }),
+        // Metadata of a later version.
+        (&[0x7_0010], Fault::Type { record_type: 0 }),
+        (&[0x21, RATE], Fault::Type { record_type: 1 }),
+        (&[0x1_0003_0022, 0x62], Fault::Type { record_type: 2 }),
         (&[0x24 | (1 << 24) | (2 << 32), 1], Fault::String { index: 2 }),
         (&[0x24 | (255 << 24), 1], Fault::Thread { index: 255 }),
     ];
@@ -314,7 +317,10 @@ fn strings_of_arguments_have_to_be_defined() {
 
 #[test]
 fn every_fault_of_a_durable_record_is_reported() {
-    let cases: [(&[u64], Fault); 6] = [
+    let cases: [(&[u64], Fault); 8] = [
+        // Kinds of later versions that are no definitions.
+        (&[8 | 2 << 4 | 9 << 60, 7], Fault::Type { record_type: 8 }),
+        (&[0x7_0010], Fault::Type { record_type: 0 }),
         (&STRING_1, Fault::Redefined { index: 1 }),
         (&THREAD_1, Fault::Redefined { index: 1 }),
         (&[0x21, 24_000_000], Fault::Rate { found: 24_000_000, expected: RATE }),
@@ -650,6 +656,7 @@ proptest! {
 
 mod accounts;
 mod batches;
+mod later_kinds;
 mod parts;
 mod plausible;
 mod runs;

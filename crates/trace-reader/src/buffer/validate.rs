@@ -1,6 +1,7 @@
 //! Checks the records of one provider before they are handed on.
 
 use super::fast_path::{self, Common, Defined, STRING_WORDS};
+use crate::resume;
 use trace_format::argument::{ArgumentValue, Arguments};
 use trace_format::error::DecodeError;
 use trace_format::event::EventKind;
@@ -66,6 +67,10 @@ pub enum Fault {
     /// A record before the first initialization record.
     #[error("record before initialization")]
     Uninitialized,
+    /// A record that is longer than what is known of it, and contains what could be taken for the beginning
+    /// of another program's records.
+    #[error("contents that could be taken for records of another program")]
+    Ambiguous,
 }
 
 impl Fault {
@@ -93,7 +98,7 @@ impl Validator {
 
     /// Checks a record of the durable region and remembers its definition.
     pub fn check_durable(&mut self, record: &[u8]) -> Result<(), Fault> {
-        match Record::decode(record)? {
+        match decode(record)? {
             Record::Initialization(initialization) => {
                 let (found, expected) = (initialization.ticks_per_second.0.get(), self.rate.0.get());
                 if found != expected {
@@ -105,6 +110,8 @@ impl Validator {
             Record::String(string) if string.index != 0 => define(&mut self.strings[..], string.index),
             Record::Thread(thread) if thread.index != 0 => define(&mut self.threads, thread.index.into()),
             Record::KernelObject(object) => self.check_named(&object.name, &object.arguments),
+            // A definition of a newer program.
+            Record::Unknown { header } if header.record_type().is_none() => Ok(()),
             _ => Err(not_allowed(record)),
         }
     }
@@ -122,13 +129,12 @@ impl Validator {
     }
 
     /// Checks a record of a rolling region. Returns when an event was written: a complete duration at its
-    /// end.
+    /// end. Programs may be newer than their manager: of kinds that are not known, only what all kinds have
+    /// is checked.
+    //= docs/buffer.md#kinds-that-are-not-known
     pub fn check_rolling(&self, record: &[u8]) -> Result<Option<u64>, Fault> {
-        let emitted_at = match Record::decode(record)? {
+        let emitted_at = match decode(record)? {
             Record::Event(event) => {
-                if let EventKind::Unknown { .. } = event.kind {
-                    return Err(not_allowed(record));
-                }
                 self.check_thread(event.thread)?;
                 self.check_string(&event.category)?;
                 self.check_named(&event.name, &event.arguments)?;
@@ -180,7 +186,10 @@ impl Validator {
                     None => None,
                 }
             }
-            _ => return Err(not_allowed(record)),
+            Record::Unknown { .. } => None,
+            Record::Metadata(_) | Record::Initialization(_) | Record::String(_) | Record::Thread(_) => {
+                return Err(not_allowed(record));
+            }
         };
         if !self.is_initialized {
             return Err(Fault::Uninitialized);
@@ -229,6 +238,14 @@ pub(super) fn check_time(record: &[u8], emitted_at: Option<u64>, latest: u64) ->
     };
     let found = emitted_at.unwrap_or(0).max(begin);
     if found <= latest { Ok(emitted_at) } else { Err(Fault::Future { found, latest }) }
+}
+
+/// Decodes a record. One that is not known whole must not look like damage to the readers of the archive.
+//= docs/buffer.md#kinds-that-are-not-known
+fn decode(record: &[u8]) -> Result<Record<'_>, Fault> {
+    let decoded = Record::decode(record)?;
+    let is_whole = !matches!(decoded, Record::Unknown { .. }) && decoded.words().bytes() == record.len();
+    if is_whole || !resume::may_be_inside(record) { Ok(decoded) } else { Err(Fault::Ambiguous) }
 }
 
 fn not_allowed(record: &[u8]) -> Fault {

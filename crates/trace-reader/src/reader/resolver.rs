@@ -312,10 +312,7 @@ impl Resolver {
             }
             Anomaly::Part(payload) => self.payload_left -= payload.len() as u64,
             Anomaly::Unknown if raw.earlier > 0 => {}
-            Anomaly::Unknown => match raw.header().record_type_bits() {
-                0 => self.unknown.metadata.add(raw.header().0 >> 16),
-                number => self.unknown.records.add(number.into()),
-            },
+            Anomaly::Unknown => self.unknown.add(raw.header()),
             Anomaly::Malformed(error) => self.warn(WarningKind::Malformed(*error)),
         }
     }

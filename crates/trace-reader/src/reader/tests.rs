@@ -1,4 +1,5 @@
 use super::*;
+use crate::ByType;
 use crate::dump::Line;
 use crate::item::{Item, Value};
 use crate::testing::{COMPLETE, COMPLETE_STARTS, Trickle, bytes};
@@ -258,7 +259,7 @@ fn malformed_records_are_left_out() {
 //= docs/format.md#later-versions
 fn kinds_that_are_not_known_are_skipped_by_size() {
     let sentinel = [0x44, 1, 2, 3];
-    let cases: [(&[u64], &str); 9] = [
+    let cases: [(&[u64], &str); 10] = [
         (&[0x2b, 7], "type=11"),
         (&[0x2c, 7], "type=12"),
         (&[0x2d, 7], "type=13"),
@@ -268,6 +269,7 @@ fn kinds_that_are_not_known_are_skipped_by_size() {
         (&[0x5_0020, 7], "metadata"),
         (&[0x14_0010], "metadata"),
         (&[0xf | (2 << 4) | (5 << 36), 7], "large"),
+        (&[0xf | (2 << 4) | (3 << 40), 7], "large"),
     ];
     for (case, word) in cases {
         let words: Vec<_> = [MAGIC].iter().chain(case).chain(&sentinel).copied().collect();
@@ -279,7 +281,9 @@ fn kinds_that_are_not_known_are_skipped_by_size() {
         assert_eq!(tails(&items)[2], "0.000000001 instant 2/3 \"\" \"\" scope=thread");
     }
     // An event type of a newer version is an event still, and an argument of one an argument.
-    let words = [MAGIC, 0x1b_0064, 1, 2, 3, 0x2c, 0xff, 0x2b, 7, 0x5_0010, 0x44, 1, 2, 3];
+    let others = [0x28 | 0xe << 60, 7, 0xd_002a, 7, 0x5f | 5 << 36, 7, 7, 7, 7, 0x2f | 3 << 40, 7];
+    let words = [MAGIC, 0x1b_0064, 1, 2, 3, 0x2c, 0xff, 0x2b, 7, 0x5_0010];
+    let words = [&words[..], &others, &[0x44, 1, 2, 3]].concat();
     let (items, warnings) = read(&words);
     assert_eq!(warnings, []);
     assert_eq!(tails(&items)[1], "0.000000001 event-11 2/3 \"\" \"\" {\"\"=unknown}");
@@ -291,8 +295,18 @@ fn kinds_that_are_not_known_are_skipped_by_size() {
         counts.add(number);
         counts
     };
-    let (records, metadata, events, arguments) = (one_of(11), one_of(5), one_of(11), one_of(12));
-    assert_eq!(reader.unknown(), Unknown { records, metadata, events, arguments });
+    let expected = Unknown {
+        records: one_of(11),
+        scheduling: one_of(14),
+        profiler: one_of(13),
+        large: one_of(5),
+        large_blobs: one_of(3),
+        metadata: one_of(5),
+        events: one_of(11),
+        arguments: one_of(12),
+    };
+    assert_eq!(reader.unknown(), expected);
+    assert_eq!(reader.unknown().record_count(), 5);
 }
 
 #[test]

@@ -139,6 +139,34 @@ fn a_trace_in_a_blob_is_no_place_to_resume_at() {
     assert_eq!((names(&lines), warnings), ([0, 2, 0, 0], vec![]));
 }
 
+/// A program cannot have a reader take what it has written for records of another program.
+#[test]
+//= docs/format.md#damage
+fn what_a_sound_record_contains_is_no_place_to_resume_at() {
+    let forged = [&[MAGIC, section(2)][..], &instant(1, 1, 1, 77), &instant(1, 1, 1, 78)].concat();
+    let forged = bytes(&[&forged[..], &instant(1, 1, 1, 79), &instant(1, 1, 1, 80)].concat());
+    // Whole words, and others.
+    for shift in 0..8 {
+        let payload = [&vec![0; shift][..], &forged, &vec![0; 8 - shift]].concat();
+        let payload: Vec<u64> =
+            payload.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word)).collect();
+        let length = payload.len() as u64;
+        let blob = [&[0x5 | (length + 1) << 4 | (8 * length) << 32 | 1 << 48][..], &payload].concat();
+        let unknown = [&[0xc | (length + 1) << 4][..], &payload].concat();
+        let longer = [&[0x4 | (length + 2) << 4 | 1 << 24 | 1 << 32 | 1 << 48, 9][..], &payload].concat();
+        // What contains whole words of that kind is left out by the manager.
+        let odd = [vec![0x2c, 1], unknown, longer].into_iter().take(if shift == 0 { 1 } else { 3 });
+        for odd in odd {
+            let mut words = [part(2, 3), part(1, 3), odd, blob.clone()].concat();
+            (4..20).for_each(|time| words.extend(instant(1, 1, 1, time)));
+            let (lines, warnings) = read(&words);
+            assert_eq!(warnings, [], "{shift}");
+            assert_eq!(names(&lines)[2], 3, "{shift}");
+            assert!(names(&lines)[1] >= 19, "{shift}");
+        }
+    }
+}
+
 /// A provider section is a word in which twenty bits say that: a timestamp in a million has them.
 #[test]
 //= docs/format.md#damage
