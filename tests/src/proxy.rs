@@ -273,6 +273,12 @@ impl Step {
         manager.fifo.write(&self.packet).expect("there is room for a packet");
     }
 
+    /// The same buffer with another packet.
+    #[must_use]
+    pub fn with_packet(self, packet: &FifoRequest) -> Self {
+        Self { packet: packet.encode().expect("a packet"), ..self }
+    }
+
     /// The manager answers it when it has read a half.
     #[must_use]
     pub fn is_save(&self) -> bool {
@@ -295,11 +301,11 @@ impl Replay {
         Self { channel: register(&sandbox.runtime_dir(), name).0 }
     }
 
-    /// From the manager's Start to the provider's end.
+    /// From the manager's Start to the provider's end, which is when what is returned is dropped.
     ///
     /// # Panics
     /// If the manager does something else than it did with the other.
-    pub fn run(self, steps: &[Step]) {
+    pub fn run(self, steps: &[Step]) -> (Channel, Fifo) {
         let mut given = None;
         loop {
             match crate::client::receive::<ProviderRequest<Handle>>(&self.channel).expect("a request") {
@@ -316,5 +322,6 @@ impl Replay {
                 wait_for("a half to be saved", || given.fifo.read(&mut packet).ok());
             }
         }
+        (self.channel, given.fifo)
     }
 }

@@ -7,11 +7,11 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use trace_format::loss::LossCode;
 use trace_format::units::ProviderId;
-use trace_protocol::BufferingMode;
 use trace_protocol::controller::{
     ProviderStats, ProvisionerRequest, ProvisionerResponse, SessionRequest, SessionResponse, StartOptions,
     StopOptions, TraceConfig,
 };
+use trace_protocol::{BufferingMode, FifoRequest};
 use trace_tests::client::{Client, Collector, Session};
 use trace_tests::proxy::{Proxy, Replay};
 use trace_tests::sandbox::Process;
@@ -229,6 +229,50 @@ fn an_honest_part_is_made_of_its_own_providers_data_alone() {
             assert!(found.len() > 4 * EVENTS as usize * 32, "{mode:?}, {name}: {} bytes", found.len());
             assert!(found == alone, "{mode:?}, {name}: {} bytes, alone {}", found.len(), alone.len());
         }
+    }
+}
+
+/// Its packets are not read any further; the records in its buffer are those that have been agreed on.
+//= docs/protocol.md#fifo-packets
+#[test]
+fn a_provider_of_an_unknown_fifo_version_is_in_the_archive() {
+    for mode in [BufferingMode::Oneshot, BufferingMode::Circular, BufferingMode::Streaming] {
+        let scene = Scene::new();
+        let proxy = Proxy::new(&scene.sandbox, "later");
+        let recording = scene.start(mode);
+        let page = scene.sandbox.file("page");
+        fs::write(&page, [0; 4096]).unwrap();
+        let mut command = scene.sandbox.command("burst");
+        command.arg(page).arg("20").env("TRACE_RUNTIME_DIR", proxy.directory()).env("TRACE_RECORD", "1");
+        Sandbox::spawn_command(command).succeed();
+        let last = proxy.finish().pop().unwrap();
+        recording.stop();
+
+        let started = last.with_packet(&FifoRequest::Started { version: 2 });
+        let replay = Replay::new(&scene.sandbox, "later");
+        let config =
+            TraceConfig { buffering_mode: mode, buffer_size_megabytes_hint: 1, ..TraceConfig::default() };
+        let mut session = scene.client.begin(config);
+        let output = session.collect();
+        session.send(SessionRequest::StartTracing(StartOptions::default()));
+        let (channel, fifo) = replay.run(&[started]);
+        let is_closed = || matches!(fifo.read(&mut [0; 16]), Err(zx_sim::Error::PeerClosed));
+        wait_for("the manager to close its side", || is_closed().then_some(()));
+        assert_eq!(session.answer(), SessionResponse::StartTracing(Ok(())));
+        // It need not have gone when the recording ends.
+        let channel = (mode == BufferingMode::Oneshot).then_some(channel);
+        scene.run_honest(1);
+        let (archive, stats) = Recording { session, output }.stop();
+        drop(channel);
+        assert_honest(&archive, 1, &format!("{mode:?}"));
+        let stats = stats.iter().find(|stats| stats.name == "later").unwrap();
+        assert_eq!(stats.disposition, "broke the protocol", "{mode:?}");
+        let id = ProviderId(stats.id);
+        assert_eq!(archive.providers[&id], "later", "{mode:?}");
+        let events = archive.events.iter().filter(|event| event.provider == id).count();
+        let losses = archive.losses.iter().filter(|loss| loss.provider == id).map(|loss| loss.reason);
+        let losses: Vec<_> = losses.collect();
+        assert_eq!((events as u64, &losses[..]), (20 * THREADS, &[LossCode::REST_MISSING][..]), "{mode:?}");
     }
 }
 

@@ -38,7 +38,7 @@ use trace_protocol::controller::ProviderProgress;
 use trace_protocol::fifo::{FIFO_DEPTH, PACKET_BYTES};
 use trace_protocol::memory::MemoryDumpLevel;
 use trace_protocol::provider::{ProviderRequest, ProviderResponse};
-use trace_protocol::{BufferDisposition, Encoded, FifoRequest, Message, ProtocolError, Txid};
+use trace_protocol::{BufferDisposition, Encoded, FifoRequest, Message, PacketError, ProtocolError, Txid};
 use tracee::Tracee;
 use zx_sim::ticks::{self, Clock};
 use zx_sim::{Channel, Error, Handle, ProcessFd, RuntimeDir, Vmo};
@@ -80,6 +80,14 @@ pub(super) enum Buffer {
     Deleted,
     /// It stays, as it holds data that is in no archive.
     Left,
+}
+
+/// What follows a packet.
+enum Reading {
+    /// The next packet.
+    GoesOn,
+    /// Nothing that the manager would understand.
+    Ends,
 }
 
 /// One registered provider.
@@ -162,12 +170,16 @@ impl Provider {
         id: ProviderId,
         sessions: &mut BTreeMap<ClientId, Session>,
         io: &mut Io,
-    ) -> Option<zx_sim::Result<()>> {
+    ) -> Option<zx_sim::Result<Reading>> {
         let tracee = self.tracee.as_mut()?;
         let mut bytes = [0; PACKET_BYTES];
         let read = tracee.fifo.as_ref()?.read(&mut bytes);
+        let mut reading = Reading::GoesOn;
         if read.is_ok() {
             let packet = FifoRequest::from_provider(&bytes);
+            if matches!(packet, Err(PacketError::Version { .. })) {
+                reading = Reading::Ends;
+            }
             let is_started = matches!(packet, Ok(FifoRequest::Started { .. }));
             tracee.has_started |= is_started;
             tracee.has_stopped =
@@ -182,7 +194,7 @@ impl Provider {
             }
             io.events.push_back(Event::Packet { provider: id, packet });
         }
-        Some(read)
+        Some(read.map(|()| reading))
     }
 }
 
@@ -273,8 +285,10 @@ impl Providers {
         let Some(provider) = self.providers.get_mut(&id) else {
             return;
         };
-        let Some(Err(mut error)) = provider.read_packet(id, &mut self.sessions, io) else {
-            return;
+        let mut error = match provider.read_packet(id, &mut self.sessions, io) {
+            None | Some(Ok(Reading::GoesOn)) => return,
+            Some(Ok(Reading::Ends)) => return self.close_fifo(id, io),
+            Some(Err(error)) => error,
         };
         // An empty packet looks like the end.
         if matches!(error, Error::PeerClosed) && provider.tracee.as_ref().is_some_and(Tracee::has_peer) {
@@ -286,6 +300,12 @@ impl Providers {
                 let problem = format!("bad packet: {error}");
                 io.events.push_back(Event::BrokeProtocol { provider: id, problem });
             }
+            self.close_fifo(id, io);
+        }
+    }
+
+    fn close_fifo(&mut self, id: ProviderId, io: &mut Io) {
+        if let Some(provider) = self.providers.get_mut(&id) {
             if let Some(tracee) = &mut provider.tracee {
                 tracee.close();
             }
@@ -301,7 +321,7 @@ impl Providers {
         };
         // Packets that it sent before it left still count.
         for _ in 0..MAX_LAST_PACKETS {
-            if !matches!(provider.read_packet(id, &mut self.sessions, io), Some(Ok(()))) {
+            if !matches!(provider.read_packet(id, &mut self.sessions, io), Some(Ok(Reading::GoesOn))) {
                 break;
             }
         }
