@@ -1,5 +1,6 @@
 //! Where reading can go on after damage: a record that says whose records follow, with sound ones behind it.
 
+use trace_format::large::LargeBlobStart;
 use trace_format::metadata::{MAGIC_WORD, Metadata};
 use trace_format::record::{MAX_RECORD_WORDS, Record, RecordHeader};
 use trace_format::units::Words;
@@ -8,6 +9,9 @@ use trace_format::units::Words;
 const SOUND_RECORDS: usize = 4;
 /// So many bytes from a place on are enough to judge it.
 pub(crate) const JUDGED_BYTES: usize = SOUND_RECORDS * Words(MAX_RECORD_WORDS).bytes();
+
+/// So many bytes of records are looked at, if so many are at hand and the next one goes beyond them.
+const SEEN_BYTES: usize = JUDGED_BYTES - Words(MAX_RECORD_WORDS).bytes();
 
 /// What a search found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,10 +74,15 @@ pub(crate) fn goes_on(bytes: &[u8], start: usize, is_end: bool) -> bool {
     let (mut at, mut sound) = (start, 0);
     while sound < SOUND_RECORDS {
         let rest = bytes.get(at..).unwrap_or_default();
-        let at_end = || is_end && (sound > 1 || rest.is_empty() && at <= bytes.len());
-        let Some(word) = rest.first_chunk::<8>() else { return at_end() };
+        // As far as can be seen: at the end of the input, in a large blob, or behind many records of later
+        // versions.
+        let as_far = || match is_end {
+            true => sound > 1 || rest.is_empty() && at <= bytes.len(),
+            false => at >= start + SEEN_BYTES || matches!(LargeBlobStart::decode(rest), Ok(Some(_))),
+        };
+        let Some(word) = rest.first_chunk::<8>() else { return as_far() };
         let size = RecordHeader(u64::from_le_bytes(*word)).size().bytes();
-        let Some(record) = rest.get(..size) else { return at_end() };
+        let Some(record) = rest.get(..size) else { return as_far() };
         match Record::decode(record) {
             Ok(Record::Unknown { .. } | Record::Metadata(Metadata::Unknown)) => {}
             Ok(_) => sound += 1,

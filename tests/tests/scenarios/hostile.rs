@@ -48,7 +48,13 @@ impl Scene {
     }
 
     pub fn start(&self, mode: BufferingMode) -> Recording {
+        self.start_of(mode, &[])
+    }
+
+    /// Of programs with some names; without any, of all.
+    pub fn start_of(&self, mode: BufferingMode, programs: &[&str]) -> Recording {
         let config = TraceConfig {
+            programs: programs.iter().map(|name| (*name).to_owned()).collect(),
             buffering_mode: mode,
             buffer_size_megabytes_hint: 1,
             start_timeout_milliseconds: 2000,

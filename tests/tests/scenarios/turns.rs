@@ -11,6 +11,7 @@ use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 use trace_protocol::controller::{ProvisionerRequest, ProvisionerResponse};
 use trace_protocol::provider::{ProviderRequest, ProviderResponse};
 use trace_protocol::{BufferingMode, Message, Txid};
@@ -151,5 +152,99 @@ fn lists_that_a_client_has_asked_for_are_read_one_at_a_time() {
     let answer = receive::<ProvisionerResponse>(&client.0);
     assert!(matches!(answer, Some(ProvisionerResponse::KnownCategories(_))));
     scene.assert_alive();
+    assert_turns_were_short(&scene);
+}
+
+/// What the manager holds.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    memory_kib: u64,
+    descriptors: u64,
+    threads: u64,
+    disk_kib: u64,
+}
+
+impl Held {
+    /// Between recordings, when everything of theirs is gone.
+    fn now(scene: &Scene) -> Self {
+        let process = format!("/proc/{}", scene.manager.pid());
+        let status = std::fs::read_to_string(format!("{process}/status")).unwrap();
+        let of = |name: &str| {
+            let line = status.lines().find(|line| line.starts_with(name)).unwrap();
+            line.split_whitespace().nth(1).unwrap().parse().unwrap()
+        };
+        Self {
+            memory_kib: of("VmRSS:"),
+            descriptors: std::fs::read_dir(format!("{process}/fd")).unwrap().count() as u64,
+            threads: of("Threads:"),
+            disk_kib: used(scene) >> 10,
+        }
+    }
+
+    fn most(all: &[Self]) -> Self {
+        let most = |of: fn(&Self) -> u64| all.iter().map(of).max().unwrap();
+        Self {
+            memory_kib: most(|held| held.memory_kib),
+            descriptors: most(|held| held.descriptors),
+            threads: most(|held| held.threads),
+            disk_kib: most(|held| held.disk_kib),
+        }
+    }
+}
+
+/// How long it is done again and again: `SOAK_SECONDS`, or a few times.
+fn soak_time() -> Duration {
+    std::env::var("SOAK_SECONDS")
+        .map_or(Duration::ZERO, |text| Duration::from_secs(text.parse().expect("SOAK_SECONDS is a number")))
+}
+
+/// Three recordings at once, of programs that hand buffers over, send lists that nothing has asked for,
+/// scribble over their buffers, and of honest ones: again and again, and the manager holds no more than at
+/// first.
+#[test]
+fn whatever_is_done_again_and_again_the_manager_does_not_grow() {
+    let scene = Scene::new();
+    let runtime = scene.sandbox.runtime_dir();
+    let begin = Instant::now();
+    let mut held = Vec::new();
+    while held.len() < 8 || begin.elapsed() < soak_time() {
+        let names: Vec<String> = (0..6).map(|number| format!("bulk-{number}")).collect();
+        let handing: Vec<Channel> = names[..4].iter().map(|name| register(&runtime, name).0).collect();
+        let listing: Vec<Channel> = names[4..].iter().map(|name| register(&runtime, name).0).collect();
+        let with = |name: &'static str, bulk: &'static [&'static str]| [&[name], bulk].concat();
+        let honest =
+            scene.start_of(BufferingMode::Oneshot, &with("burst", &["bulk-0", "bulk-1", "bulk-2", "bulk-3"]));
+        let attacked = scene.start_of(BufferingMode::Circular, &with("hostile", &["bulk-4", "bulk-5"]));
+        let streamed = scene.start_of(BufferingMode::Streaming, &["stream"]);
+
+        let rogue = scene.spawn_hostile(&["scribble"]);
+        let initialized: Vec<_> = handing.iter().chain(&listing).map(await_start).collect();
+        handing.iter().for_each(|channel| hand_over(channel, Some(64 << 10)));
+        let stream = scene.sandbox.spawn_recorded("stream", &["1", "4000", "20000"]);
+        let list = long_list(Txid(77));
+        for channel in listing.iter().cycle().take(10) {
+            wait_for("room", || channel.write(&list.bytes, list.handles.iter().map(copy_of).collect()).ok());
+        }
+        scene.run_honest(1);
+        stream.succeed();
+
+        assert_honest(&honest.stop().0, 1, "soak");
+        let (archive, stats) = streamed.stop();
+        let events = archive.events.iter().filter(|event| event.name() == "event").count();
+        assert_eq!((events, stats[0].records_dropped), (4000, Some(0)), "{stats:?}");
+        drop((rogue, handing, listing, initialized));
+        attacked.stop();
+        // What a recording has left is deleted behind its end.
+        let idle = || (used(&scene) < 256 << 10).then(|| Held::now(&scene));
+        held.push(wait_for("the files to go", idle));
+    }
+    // Not the first two: they fill what is kept for the next.
+    let (early, late) = held[2..].split_at(3.max(held.len() / 4) - 2);
+    let (early, late) = (Held::most(early), Held::most(late));
+    println!("{} rounds: {early:?}, then {late:?}", held.len());
+    assert!(late.memory_kib <= early.memory_kib + early.memory_kib / 8 + 2048, "{held:?}");
+    assert!(late.descriptors <= early.descriptors + 4, "{held:?}");
+    assert!(late.threads <= early.threads + 2, "{held:?}");
+    assert!(late.disk_kib <= early.disk_kib + 64, "{held:?}");
     assert_turns_were_short(&scene);
 }

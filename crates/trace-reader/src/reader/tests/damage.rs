@@ -167,6 +167,27 @@ fn what_a_sound_record_contains_is_no_place_to_resume_at() {
     }
 }
 
+/// The same where more follows than is looked at: a blob of a megabyte, and many records of later versions.
+#[test]
+//= docs/format.md#damage
+fn what_a_sound_record_contains_far_behind_is_no_place_to_resume_at() {
+    let forged = [&[MAGIC, section(2)][..], &instant(1, 1, 1, 77), &instant(1, 1, 1, 78)].concat();
+    let with_blob = |unknown: &[u64], size: u64| {
+        let payload = [&forged[..], &vec![0; size as usize]].concat();
+        let length = payload.len() as u64;
+        let blob = [&[0x0100_0000_000f | (length + 3) << 4, 0x1_0001, 8 * length][..], &payload].concat();
+        let mut words = [&part(2, 3)[..], &part(1, 3), unknown, &blob].concat();
+        (4..20).for_each(|time| words.extend(instant(1, 1, 1, time)));
+        words
+    };
+    let many: Vec<u64> = (0..90).flat_map(|_| [&[0xb | 2000 << 4][..], &[7; 1999]].concat()).collect();
+    for words in [with_blob(&[0x2c, 1], 1 << 17), with_blob(&many, 4), with_blob(&many[..20_000], 4)] {
+        for (lines, warnings) in [read_slice(&bytes(&words)), read_from(&bytes(&words)[..])] {
+            assert_eq!((warnings, names(&lines)), (vec![], [0, 19, 3, 0]));
+        }
+    }
+}
+
 /// A provider section is a word in which twenty bits say that: a timestamp in a million has them.
 #[test]
 //= docs/format.md#damage
