@@ -169,6 +169,8 @@ struct Daemon {
     clients: Clients,
     dumps: Dumps,
     recordings: Recordings,
+    /// The session whose data was moved last.
+    last_pumped: ClientId,
     /// By the sessions that they are of, which may be over.
     snapshots: BTreeMap<ClientId, Snapshot>,
     observers: Observers,
@@ -219,6 +221,7 @@ impl Daemon {
             clients: Clients::new(),
             dumps: Dumps::default(),
             recordings: Recordings::new(),
+            last_pumped: ClientId(0),
             snapshots: BTreeMap::new(),
             observers: Observers::default(),
             tasks: Tasks::new(),

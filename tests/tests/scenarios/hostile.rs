@@ -118,6 +118,14 @@ impl Recording {
     }
 }
 
+impl Recording {
+    /// What has come of it when its manager has died.
+    pub fn received(self) -> Archive {
+        drop(self.session);
+        Archive::of_prefix(&self.output.finish())
+    }
+}
+
 /// Everything that honest programs wrote is there, in order, and nothing else.
 pub(super) fn assert_honest(archive: &Archive, count: usize, what: &str) {
     let honest: Vec<ProviderId> =

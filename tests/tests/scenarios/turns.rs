@@ -8,16 +8,21 @@
 use super::hostile::{Scene, assert_honest};
 use super::questions::{long_list, question as question_of};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+use rustix::process::Signal;
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use trace_protocol::controller::{ProvisionerRequest, ProvisionerResponse};
+use trace_protocol::controller::{
+    ProvisionerRequest, ProvisionerResponse, SessionRequest, SessionResponse, StartOptions, StopOptions,
+    TraceConfig,
+};
 use trace_protocol::provider::{ProviderRequest, ProviderResponse};
 use trace_protocol::{BufferingMode, Message, Txid};
 use trace_tests::client::{Client, receive};
-use trace_tests::proxy::register;
-use trace_tests::wait_for;
+use trace_tests::proxy::{Proxy, register};
+use trace_tests::scene::wait_for_death;
+use trace_tests::{Archive, Sandbox, wait_for};
 use zx_sim::{Channel, Handle};
 
 const MOST_MILLISECONDS: u64 = if cfg!(debug_assertions) { 100 } else { 20 };
@@ -112,6 +117,37 @@ fn hand_overs_are_copied_in_steps_and_within_a_limit() {
     assert_turns_were_short(&scene);
 }
 
+/// What was recorded is recovered, and the next recording deletes the part that was copied.
+//= docs/protocol.md#what-was-recorded-before
+#[test]
+fn a_manager_that_is_killed_while_it_copies_leaves_nothing_behind() {
+    for part in 0..5 {
+        let scene = Scene::new();
+        let programs = programs(&scene, 2);
+        let recording = scene.start(BufferingMode::Oneshot);
+        scene.run_honest(1);
+        let initialized: Vec<_> = programs.iter().map(await_start).collect();
+        let before = used(&scene);
+        programs.iter().for_each(|channel| hand_over(channel, Some(4096)));
+        // Or everything, if that is faster.
+        let is_copied = || scene.manager.stderr_so_far().contains("its own buffer cannot be deleted");
+        let has_part = || used(&scene) > before + part * (16 << 20);
+        wait_for("a part", || (has_part() || is_copied()).then_some(()));
+        scene.manager.signal(Signal::KILL);
+        wait_for_death(scene.manager.pid());
+        drop((programs, initialized));
+        // The program has ended, and was archived then.
+        assert_honest(&recording.received(), 1, "copied");
+        let recovered = scene.sandbox.trace(["recover", "-o", "recovered.fxt"]);
+        assert!(recovered.status.success(), "{recovered:?}");
+        let recovered = Archive::read(&scene.sandbox.file("recovered.fxt"));
+        assert!(recovered.events.is_empty(), "{:?}", recovered.providers);
+        let next = scene.sandbox.record(&["-o", "next.fxt"], "emit", &["1", "1"]);
+        assert!(next.status.success(), "{next:?}");
+        wait_for("the files to go", || (used(&scene) < 1 << 20).then_some(()));
+    }
+}
+
 //= docs/protocol.md#what-no-peer-can-do
 #[test]
 fn lists_that_nothing_has_asked_for_are_not_read() {
@@ -151,6 +187,44 @@ fn lists_that_a_client_has_asked_for_are_read_one_at_a_time() {
     }
     let answer = receive::<ProvisionerResponse>(&client.0);
     assert!(matches!(answer, Some(ProvisionerResponse::KnownCategories(_))));
+    scene.assert_alive();
+    assert_turns_were_short(&scene);
+}
+
+/// Six archives at once, of buffers that are full.
+#[test]
+fn data_of_several_recordings_is_moved_in_turns() {
+    let mut scene = Scene::new();
+    let names = ["a", "b", "c", "d", "e", "f"];
+    let page = scene.sandbox.file("page");
+    std::fs::write(&page, [0; 4096]).unwrap();
+    let mut sessions = Vec::new();
+    for name in names {
+        let proxy = Proxy::new(&scene.sandbox, name);
+        let config = TraceConfig {
+            programs: vec![name.to_owned()],
+            buffer_size_megabytes_hint: 8,
+            ..TraceConfig::default()
+        };
+        let mut session = scene.client.begin(config);
+        let answer = session.ask(SessionRequest::StartTracing(StartOptions::default()));
+        assert_eq!(answer, SessionResponse::StartTracing(Ok(())));
+        let mut command = scene.sandbox.command("burst");
+        command.arg(&page).arg("30000").env("TRACE_RUNTIME_DIR", proxy.directory()).env("TRACE_RECORD", "1");
+        Sandbox::spawn_command(command).succeed();
+        sessions.push((session, proxy));
+    }
+    // None of them is read before.
+    let outputs: Vec<_> = sessions.iter_mut().map(|(session, _)| session.collect()).collect();
+    for (session, _) in &mut sessions {
+        session.send(SessionRequest::StopTracing(StopOptions { write_results: true }));
+    }
+    for ((session, proxy), output) in sessions.into_iter().zip(outputs) {
+        assert!(matches!(session.answer(), SessionResponse::StopTracing(Ok(_))));
+        drop(session);
+        assert_eq!(Archive::of_bytes(&output.finish()).events.len(), 120_000);
+        drop(proxy.finish());
+    }
     scene.assert_alive();
     assert_turns_were_short(&scene);
 }

@@ -7,11 +7,12 @@ use super::output::{Flushed, Output, OutputError, Written};
 use super::providers::Providers;
 use super::recording::Recording;
 use crate::core::{ClientId, Event, Part};
+use std::ops::Bound;
 use std::time::Instant;
 use trace_archive::{problem, transfer};
 use trace_format::units::ProviderId;
 
-/// How many batches are copied before everything else is checked.
+/// How many batches are copied, for all recordings, before everything else is checked.
 const BATCHES_AT_ONCE: usize = 16;
 
 /// Queues what the manager has to say between parts of providers, or at the end of an archive.
@@ -46,14 +47,25 @@ impl Daemon {
 
     /// Moves data of all sessions, as [`Daemon::pump`] does of one; true if there is more to move at once.
     pub(super) fn pump_all(&mut self) -> bool {
-        let clients: Vec<ClientId> = self.recordings.keys().copied().collect();
-        clients.into_iter().fold(false, |is_busy, client| self.pump(client) | is_busy)
+        let behind = (Bound::Excluded(self.last_pumped), Bound::Unbounded);
+        let others = self.recordings.range(..=self.last_pumped);
+        let clients: Vec<ClientId> =
+            self.recordings.range(behind).chain(others).map(|(client, _)| *client).collect();
+        let (mut left, mut is_busy) = (BATCHES_AT_ONCE, false);
+        for client in clients {
+            if left == 0 {
+                return true;
+            }
+            is_busy |= self.pump(client, &mut left);
+            self.last_pumped = client;
+        }
+        is_busy
     }
 
     /// Moves data from the buffers of a session to its output for as long as the output accepts it and no
-    /// other source had to wait long. True if there is more to move at once.
-    fn pump(&mut self, client: ClientId) -> bool {
-        for _ in 0..BATCHES_AT_ONCE {
+    /// other source had to wait long: for the batches that are left. True if there is more to move at once.
+    fn pump(&mut self, client: ClientId, left: &mut usize) -> bool {
+        while *left > 0 {
             let Some(recording) = self.recordings.get_mut(&client) else {
                 return false;
             };
@@ -84,6 +96,7 @@ impl Daemon {
                 output.watch(&self.io.waits, Key::Output.encode(), flushed);
                 return false;
             };
+            *left -= 1;
             if transfer.poll(output.queue()) {
                 let (is_complete, is_rest) = (transfer.is_complete(), transfer.is_rest());
                 let (stats, progress) = transfer.into_stats();
