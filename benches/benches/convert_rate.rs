@@ -11,7 +11,7 @@ use std::io::{self, Read};
 use trace_benches::Cost;
 use trace_benches::archive::{Bytes, index};
 use trace_convert::catapult::{Container, Dialect, Options};
-use trace_convert::tables::{self, Csv, Trace};
+use trace_convert::tables::{self, Csv, CsvTexts, Trace};
 use trace_convert::{Filter, Jobs, catapult, import, perfetto};
 use trace_format::argument::{Argument, ArgumentValue, Arguments};
 use trace_format::event::{Event, EventKind};
@@ -243,7 +243,7 @@ fn main() {
             "FXT to tables as CSV",
             archive.len(),
             Box::new(|_| {
-                let mut csv = Csv::new(|_| Ok(io::sink())).expect("a sink");
+                let mut csv = Csv::new(CsvTexts::Unchanged, |_| Ok(io::sink())).expect("a sink");
                 let summary = tables::fill_whole(trace(archive), &mut csv, &Filter::default());
                 assert_eq!(summary.expect("a sound archive").events, count);
             }),
@@ -252,7 +252,10 @@ fn main() {
             "FXT to tables as CSV, two threads",
             archive.len(),
             Box::new(|_| {
-                let summary = tables::write_csv(trace(archive), &Filter::default(), |_| Ok(io::sink()));
+                let summary =
+                    tables::write_csv(trace(archive), &Filter::default(), CsvTexts::Unchanged, |_| {
+                        Ok(io::sink())
+                    });
                 assert_eq!(summary.expect("a sound archive").events, count);
             }),
         ),

@@ -497,6 +497,9 @@ pub struct Query {
     /// Print results as JSON: short for --output json
     #[arg(long, conflicts_with = "output")]
     pub json: bool,
+    /// Put an apostrophe before texts that a spreadsheet would take for formulas (--output csv)
+    #[arg(long)]
+    pub spreadsheet: bool,
     /// Print the SQL statements that create the tables
     #[arg(long, exclusive = true)]
     pub schema: bool,

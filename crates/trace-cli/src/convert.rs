@@ -156,6 +156,9 @@ fn check(options: &Convert, to: Option<Format>) -> Result<(), Failure> {
     if options.partitioned && options.output.is_none() && options.output_file.is_none() {
         return refuse("--partitioned needs OUT, the directory of the tables of all traces");
     }
+    if options.spreadsheet && options.to != Some(Target::Csv) {
+        return refuse("--spreadsheet is for --to csv");
+    }
     if options.system_event_output_file.is_some() && to != Some(Format::Catapult) {
         return refuse("--system-event-output-file is for --to catapult");
     }

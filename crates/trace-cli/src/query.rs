@@ -15,7 +15,7 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 use trace_convert::Summary;
 use trace_convert::tables::sqlite::{Answers, AskError, Database, QueryError, VIEWS, schema};
-use trace_convert::tables::{Cell, TABLES, csv_text};
+use trace_convert::tables::{Cell, CsvTexts, TABLES, csv_text};
 use trace_format::shown::Shown;
 
 /// How many rows determine the widths of a table; further rows form another table.
@@ -27,6 +27,11 @@ pub fn run(options: &Query) -> Result<(), Failure> {
     if options.schema {
         return closed_is_enough(output.write_all(schema().as_bytes()).and_then(|()| output.flush()));
     }
+    let form = if options.json { Form::Json } else { options.output };
+    if options.spreadsheet && form != Form::Csv {
+        return Err(Failure::usage("--spreadsheet is for --output csv"));
+    }
+    let texts = if options.spreadsheet { CsvTexts::Spreadsheet } else { CsvTexts::Unchanged };
     let (sql, traces) = sql_and_traces(options)?;
     if traces.is_empty() {
         return Err(Failure::usage("give SQL and a trace, --sql-file and a trace, or --save and a trace"));
@@ -44,10 +49,9 @@ pub fn run(options: &Query) -> Result<(), Failure> {
         save(&database, path)?;
     }
     let sql = sql.unwrap_or_default();
-    let form = if options.json { Form::Json } else { options.output };
     let asked = match form {
         Form::Table => database.ask(&sql, &mut Tables::new(output)),
-        Form::Csv => database.ask(&sql, &mut Lines { output }),
+        Form::Csv => database.ask(&sql, &mut Lines { output, texts, line: Vec::new() }),
         Form::Json => database.ask(&sql, &mut Objects { output, columns: Vec::new(), is_first: true }),
     };
     let written = output.flush();
@@ -227,23 +231,41 @@ impl<W: Write> Answers for Tables<'_, W> {
 /// Comma-separated values.
 struct Lines<'a, W> {
     output: &'a mut W,
+    texts: CsvTexts,
+    line: Vec<u8>,
 }
 
 impl<W: Write> Lines<'_, W> {
-    fn record<T: AsRef<[u8]>>(&mut self, fields: impl IntoIterator<Item = T>) -> io::Result<()> {
-        let mut writer = csv::Writer::from_writer(&mut *self.output);
-        writer.write_record(fields)?;
-        writer.flush()
+    /// Writes the line, whose cells have commas behind them.
+    fn end_line(&mut self) -> io::Result<()> {
+        // An empty line would be no row.
+        if self.line == b"," {
+            self.line = b"\"\",".to_vec();
+        }
+        if let Some(last) = self.line.last_mut() {
+            *last = b'\n';
+        }
+        let written = self.output.write_all(&self.line);
+        self.line.clear();
+        written
     }
 }
 
 impl<W: Write> Answers for Lines<'_, W> {
     fn begin(&mut self, columns: &[String]) -> io::Result<()> {
-        self.record(columns)
+        columns.iter().for_each(|column| self.texts.write(column.as_bytes(), &mut self.line));
+        self.end_line()
     }
 
     fn row(&mut self, cells: &[Cell<'_>]) -> io::Result<()> {
-        self.record(cells.iter().map(csv_text).map(String::into_bytes))
+        for cell in cells {
+            let texts = match cell {
+                Cell::Text(_) => self.texts,
+                _ => CsvTexts::Unchanged,
+            };
+            texts.write(csv_text(cell).as_bytes(), &mut self.line);
+        }
+        self.end_line()
     }
 
     fn end(&mut self) -> io::Result<()> {

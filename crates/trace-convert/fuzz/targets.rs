@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::io;
 use trace_convert::catapult::{Container, Dialect, Options};
 use trace_convert::folded::Roots;
-use trace_convert::tables::{self, Csv, Trace};
+use trace_convert::tables::{self, Csv, CsvTexts, Trace};
 use trace_convert::{Filter, Jobs, Odd, OddFinder, catapult, firefox, folded, import, perfetto, speedscope};
 use trace_format::metadata::MAGIC_WORD;
 use trace_reader::{Disorder, Item, Reader};
@@ -43,7 +43,7 @@ pub fn export(data: &[u8]) {
     }
     profiles(&trace);
     let disorder = Disorder::find(&*trace).unwrap_or_default();
-    let mut csv = Csv::new(|_| Ok(io::sink())).expect("a sink");
+    let mut csv = Csv::new(CsvTexts::Unchanged, |_| Ok(io::sink())).expect("a sink");
     let _ = tables::fill(&*trace, &disorder, &mut csv, Filter::default());
     #[cfg(feature = "parquet")]
     {

@@ -16,7 +16,7 @@ pub mod sqlite;
 #[cfg_attr(not(feature = "sqlite"), expect(dead_code, reason = "only the database asks for single values"))]
 mod store;
 
-pub use csv::{Csv, text as csv_text, write_csv};
+pub use csv::{Csv, Texts as CsvTexts, text as csv_text, write_csv};
 #[cfg(feature = "parquet")]
 pub use parquet::{SCHEMA_VERSION, write_parquet};
 pub use rows::{FirstPass, Origin, fill, fill_in_order, origin};

@@ -249,6 +249,76 @@ fn tables_are_files_of_a_directory() {
     assert!(files.iter().all(|file| fs::read(file).unwrap().starts_with(b"PAR1")));
 }
 
+/// Names that begin as formulas do, and some that do not.
+const NAMES: &str = r#"[
+    {"ph": "C", "pid": 1, "tid": 2, "ts": 1, "name": "=1+1", "cat": "-c", "args": {"@n": -5}},
+    {"ph": "C", "pid": 1, "tid": 2, "ts": 2, "name": "+x", "args": {"n": -0.5}},
+    {"ph": "C", "pid": 1, "tid": 2, "ts": 3, "name": "-x", "args": {"n": 7}},
+    {"ph": "C", "pid": 1, "tid": 2, "ts": 4, "name": "@x", "args": {"n": 7}},
+    {"ph": "C", "pid": 1, "tid": 2, "ts": 5, "name": "\tx", "args": {"n": 7}},
+    {"ph": "C", "pid": 1, "tid": 2, "ts": 6, "name": "\rx", "args": {"n": 7}},
+    {"ph": "C", "pid": 1, "tid": 2, "ts": 7, "name": "x=1", "args": {"n": 7}},
+    {"ph": "C", "pid": 1, "tid": 2, "ts": 8, "name": "a,\"b\"", "args": {"n": 7}},
+    {"ph": "C", "pid": 1, "tid": 2, "ts": 9, "name": "=a,\"b\"", "args": {"n": 7}}
+]"#;
+
+//= docs/tables.md#csv
+#[test]
+fn a_spreadsheet_takes_no_text_for_a_formula() {
+    let sandbox = Sandbox::new();
+    fs::write(sandbox.file("trace.json"), NAMES).unwrap();
+    let plain = ["=1+1", "+x", "-x", "@x", "\tx", "\"\rx\"", "x=1", r#""a,""b""""#, r#""=a,""b""""#];
+    let safe = [
+        r#""'=1+1""#,
+        r#""'+x""#,
+        r#""'-x""#,
+        r#""'@x""#,
+        "\"'\tx\"",
+        "\"'\rx\"",
+        "x=1",
+        r#""a,""b""""#,
+        r#""'=a,""b""""#,
+    ];
+    let rows = |names: &[&str], row: &dyn Fn(usize, &str) -> String| -> String {
+        names.iter().enumerate().map(|(number, name)| row(number, name)).collect()
+    };
+    let values = ["-5.0,-5", "-0.5,", "7.0,7", "7.0,7", "7.0,7", "7.0,7", "7.0,7", "7.0,7", "7.0,7"];
+    for (names, [minus, at, column, both], options) in [
+        (plain, ["-c", "@n", "=n", "+a,\"\"b\"\""], &[][..]),
+        (safe, ["\"'-c\"", "\"'@n\"", "\"'=n\"", "'+a,\"\"b\"\""], &["--spreadsheet"]),
+    ] {
+        let convert = [&["convert", "--to", "csv"], options, &["trace.json", "tables"]].concat();
+        printed(&sandbox, &convert);
+        let found = fs::read_to_string(sandbox.file("tables/counters.csv")).unwrap();
+        let (header, found) = found.split_once('\n').unwrap();
+        assert_eq!(header, "ts,pid,tid,process,thread,category,name,counter_id,series,value,integer,ts_utc");
+        let row = |number: usize, name: &str| {
+            let (category, series) = if number == 0 { (minus, at) } else { ("", "n") };
+            format!("{}000,1,2,,,{category},{name},0,{series},{},\n", number + 1, values[number])
+        };
+        assert_eq!(found, rows(&names, &row));
+
+        let sql = "SELECT name AS '=n', value AS '+a,\"b\"', integer, NULL, '' FROM counters; SELECT '' AS x; SELECT NULL AS x";
+        let query = [&["query", "--output", "csv"], options, &[sql, "trace.json"]].concat();
+        let row = |number: usize, name: &str| format!("{name},{},,\n", values[number]);
+        let expected =
+            format!("{column},\"{both}\",integer,NULL,''\n{}x\n\"\"\nx\n\"\"\n", rows(&names, &row));
+        assert_eq!(printed(&sandbox, &query), expected);
+    }
+    for (arguments, expected) in [
+        (&["convert", "--to", "parquet", "--spreadsheet", "trace.json"][..], "--spreadsheet is for --to csv"),
+        (&["convert", "--spreadsheet", "trace.json", "x.pftrace"], "--spreadsheet is for --to csv"),
+        (&["query", "--spreadsheet", "SELECT 1", "trace.json"], "--spreadsheet is for --output csv"),
+        (
+            &["query", "--spreadsheet", "--json", "SELECT 1", "trace.json"],
+            "--spreadsheet is for --output csv",
+        ),
+    ] {
+        let (code, said) = refused(&sandbox, arguments);
+        assert_eq!((code, said), (Some(2), format!("trace: {expected}\n")));
+    }
+}
+
 /// Each statement fills other tables, and what is skipped is said at the end.
 //= docs/tables.md#tables
 #[test]

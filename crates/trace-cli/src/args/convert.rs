@@ -33,6 +33,9 @@ pub struct Convert {
     /// databases read as one table of many traces (--to parquet)
     #[arg(long)]
     pub partitioned: bool,
+    /// Put an apostrophe before texts that a spreadsheet would take for formulas (--to csv)
+    #[arg(long)]
+    pub spreadsheet: bool,
     /// Fail if the format cannot express everything in the trace
     #[arg(long)]
     pub strict: bool,

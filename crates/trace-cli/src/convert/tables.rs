@@ -15,7 +15,7 @@ use crate::stdio::say;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
-use trace_convert::tables::{self, TABLES, Trace};
+use trace_convert::tables::{self, CsvTexts, TABLES, Trace};
 use trace_convert::{ConvertError, Filter, Summary};
 
 /// Ending of the directory's name if it is derived from the input's.
@@ -39,7 +39,7 @@ pub fn run(input: &Path, output: &Path, options: &Convert, filter: Filter) -> Re
     }
     // Unless it is finished, it is removed.
     let folder = Folder::create(output).map_err(|error| failed(output, &error))?;
-    let converted = convert(input, |trace, _| write(trace, &folder, is_parquet, &filter));
+    let converted = convert(input, |trace, _| write(trace, &folder, options, &filter));
     let converted = converted.map_err(|problem| problem.into_failure(output))?;
     converted.summary.iter().for_each(|summary| report_summary(summary, "a table"));
     converted.check(options.strict)?;
@@ -119,11 +119,13 @@ impl Write for Named {
     }
 }
 
-fn write(trace: Trace, folder: &Folder, is_parquet: bool, filter: &Filter) -> Result<Summary, ConvertError> {
+fn write(trace: Trace, folder: &Folder, options: &Convert, filter: &Filter) -> Result<Summary, ConvertError> {
+    let is_parquet = options.to == Some(Target::Parquet);
     #[cfg(feature = "parquet")]
     if is_parquet {
         return tables::write_parquet(trace, filter, |name| file(folder, name, "parquet"));
     }
     debug_assert!(!is_parquet, "refused before");
-    tables::write_csv(trace, filter, |name| file(folder, name, "csv"))
+    let texts = if options.spreadsheet { CsvTexts::Spreadsheet } else { CsvTexts::Unchanged };
+    tables::write_csv(trace, filter, texts, |name| file(folder, name, "csv"))
 }

@@ -20,6 +20,48 @@ const WAITING: usize = 4;
 /// Bytes of a table to collect before they are written.
 const FLUSH_BYTES: usize = 64 << 10;
 
+/// How cells with text are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Texts {
+    /// Each text is written as it is.
+    #[default]
+    Unchanged,
+    /// A text that a spreadsheet would take for a formula has an apostrophe in front, and is quoted.
+    Spreadsheet,
+}
+
+impl Texts {
+    /// Appends a cell, and a comma behind it.
+    #[inline]
+    pub fn write(self, text: &[u8], line: &mut Vec<u8>) {
+        if self == Self::Spreadsheet
+            && matches!(text.first(), Some(b'=' | b'+' | b'-' | b'@' | b'\t' | b'\r'))
+        {
+            return quote(b"'", text, line);
+        }
+        // Without a branch for each byte.
+        let is_special = |byte: &u8| (*byte == b',') | (*byte == b'"') | (*byte == b'\n') | (*byte == b'\r');
+        if text.iter().fold(false, |is_any, byte| is_any | is_special(byte)) {
+            return quote(b"", text, line);
+        }
+        line.extend_from_slice(text);
+        line.push(b',');
+    }
+}
+
+fn quote(prefix: &[u8], mut rest: &[u8], line: &mut Vec<u8>) {
+    line.push(b'"');
+    line.extend_from_slice(prefix);
+    while let Some(at) = rest.iter().position(|byte| *byte == b'"') {
+        let (before, behind) = rest.split_at(at + 1);
+        line.extend_from_slice(before);
+        line.push(b'"');
+        rest = behind;
+    }
+    line.extend_from_slice(rest);
+    line.extend_from_slice(b"\",");
+}
+
 /// One output for each table.
 pub struct Csv<W: Write> {
     tables: Vec<Lines<W>>,
@@ -30,12 +72,12 @@ impl<W: Write> Csv<W> {
     ///
     /// # Errors
     /// An output cannot be made or written.
-    pub fn new(mut output: impl FnMut(&str) -> io::Result<W>) -> io::Result<Self> {
+    pub fn new(texts: Texts, mut output: impl FnMut(&str) -> io::Result<W>) -> io::Result<Self> {
         let mut tables = Vec::new();
         for table in TABLES {
             let none = Digits { number: 0, length: 0, digits: [0; 20] };
             let numbers = vec![none; table.columns.len()];
-            let mut lines = Lines { output: output(table.name)?, text: Vec::new(), numbers };
+            let mut lines = Lines { output: output(table.name)?, texts, text: Vec::new(), numbers };
             table.columns.iter().for_each(|(name, _)| lines.field(name.as_bytes()));
             lines.end()?;
             tables.push(lines);
@@ -59,10 +101,11 @@ impl<W: Write> Csv<W> {
 pub fn write_csv<'w, W: Write + Send + 'w>(
     trace: Trace,
     filter: &Filter,
+    texts: Texts,
     mut output: impl FnMut(&str) -> io::Result<W>,
 ) -> Result<Summary, ConvertError> {
     let output = |name: &str| output(name).map(|output| Box::new(output) as Box<dyn Write + Send + 'w>);
-    write(trace, filter, Csv::new(output).map_err(ConvertError::Write)?)
+    write(trace, filter, Csv::new(texts, output).map_err(ConvertError::Write)?)
 }
 
 fn write(
@@ -121,6 +164,7 @@ fn write(
 /// The lines of a table. Each field has a comma behind it, the last one a line feed instead.
 struct Lines<W> {
     output: W,
+    texts: Texts,
     text: Vec<u8>,
     /// By column: its last number, and its digits.
     numbers: Vec<Digits>,
@@ -136,26 +180,8 @@ struct Digits {
 
 impl<W: Write> Lines<W> {
     #[inline]
-    fn field(&mut self, bytes: &[u8]) {
-        // Without a branch for each byte.
-        let is_special = |byte: &u8| (*byte == b',') | (*byte == b'"') | (*byte == b'\n') | (*byte == b'\r');
-        if bytes.iter().fold(false, |is_any, byte| is_any | is_special(byte)) {
-            return self.quoted(bytes);
-        }
-        self.text.extend_from_slice(bytes);
-        self.text.push(b',');
-    }
-
-    fn quoted(&mut self, mut rest: &[u8]) {
-        self.text.push(b'"');
-        while let Some(at) = rest.iter().position(|byte| *byte == b'"') {
-            let (before, behind) = rest.split_at(at + 1);
-            self.text.extend_from_slice(before);
-            self.text.push(b'"');
-            rest = behind;
-        }
-        self.text.extend_from_slice(rest);
-        self.text.extend_from_slice(b"\",");
+    fn field(&mut self, text: &[u8]) {
+        self.texts.write(text, &mut self.text);
     }
 
     /// A field without anything special.
@@ -254,7 +280,7 @@ mod tests {
         /// Those of a library for such files.
         #[test]
         fn lines_are_those_of_others(rows in vec(cells(), 0..20)) {
-            let mut csv = Csv::new(|_| Ok(Vec::new())).unwrap();
+            let mut csv = Csv::new(Texts::Unchanged, |_| Ok(Vec::new())).unwrap();
             let mut expected = ::csv::Writer::from_writer(Vec::new());
             let columns = Kind::Instants.table().columns;
             expected.write_record(columns.iter().map(|(name, _)| name)).unwrap();

@@ -225,7 +225,7 @@ fn csv_quotes_what_needs_it() {
 fn csv_of(text: &str) -> Vec<Vec<u8>> {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name);
-    let mut csv = Csv::new(|name| std::fs::File::create(path(name))).unwrap();
+    let mut csv = Csv::new(CsvTexts::Unchanged, |name| std::fs::File::create(path(name))).unwrap();
     fill_whole(trace(archive(text)), &mut csv, &Filter::default()).unwrap();
     csv.finish().unwrap();
     TABLES.map(|table| std::fs::read(path(table.name)).unwrap()).to_vec()

@@ -282,7 +282,9 @@ fn an_error_in_the_second_pass_is_the_error() {
     };
     for after in [0, 16, archive.len() / 2 / 8 * 8] {
         let parquet = write_parquet(failing(archive.clone(), after), &Filter::default(), |_| Ok(io::sink()));
-        let csv = write_csv(failing(archive.clone(), after), &Filter::default(), |_| Ok(io::sink()));
+        let csv = write_csv(failing(archive.clone(), after), &Filter::default(), CsvTexts::Unchanged, |_| {
+            Ok(io::sink())
+        });
         for text in [error(parquet), error(csv)] {
             assert!(text.contains("the disk is gone"), "{after}: {text}");
         }
@@ -308,7 +310,8 @@ fn an_output_that_gets_full_is_the_error() {
     let archive = archive(&many());
     for room in [0, 100, 2000, 10_000, 20_000] {
         let left = std::sync::atomic::AtomicUsize::new(room);
-        let csv = write_csv(trace(archive.clone()), &Filter::default(), |_| Ok(Room(&left)));
+        let csv =
+            write_csv(trace(archive.clone()), &Filter::default(), CsvTexts::Unchanged, |_| Ok(Room(&left)));
         left.store(room, std::sync::atomic::Ordering::Relaxed);
         let parquet = write_parquet(trace(archive.clone()), &Filter::default(), |_| Ok(Room(&left)));
         for written in [csv, parquet] {
@@ -321,7 +324,7 @@ fn an_output_that_gets_full_is_the_error() {
 fn csv_on_two_threads(trace: Trace) -> Result<Vec<Vec<u8>>, crate::ConvertError> {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name);
-    write_csv(trace, &Filter::default(), |name| File::create(path(name)))?;
+    write_csv(trace, &Filter::default(), CsvTexts::Unchanged, |name| File::create(path(name)))?;
     Ok(TABLES.map(|table| std::fs::read(path(table.name)).unwrap()).to_vec())
 }
 
