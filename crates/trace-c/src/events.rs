@@ -137,7 +137,8 @@ impl<'a> Described<'a> {
         match self.enlist() {
             Some(site) if site.category() == category && site.name() == name => call(site),
             _ if !ffi::is_category_wanted(category) => {}
-            Some(_) | None => ffi::with_unlisted(self.text, &[], call),
+            Some(site) => ffi::with_unlisted_of(site, self.text, &[], call),
+            None => ffi::with_unlisted(self.text, &[], call),
         }
     }
 
@@ -151,8 +152,9 @@ impl<'a> Described<'a> {
                 }
             }
             _ if !ffi::is_category_wanted(self.text.category) => {}
-            // Other texts than at first are no constants; of a site that was never listed nothing is known.
-            Some(_) | None => ffi::with_unlisted(self.text, self.names(), write),
+            Some(site) => ffi::with_unlisted_of(site, self.text, self.names(), write),
+            // Of a site that was never listed nothing is known.
+            None => ffi::with_unlisted(self.text, self.names(), write),
         }
     }
 }

@@ -15,6 +15,7 @@ use crate::session::wanted;
 pub use crate::site::MAX_ARGUMENTS;
 pub use crate::site::dynamic_sites::{
     Registration, SiteText, is_described_by, unregister_module, with_unlisted, with_unlisted_constants,
+    with_unlisted_of,
 };
 use crate::site::{ArgName, Site, dynamic_sites};
 use crate::thread::registry;

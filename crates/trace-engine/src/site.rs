@@ -96,12 +96,53 @@ struct SiteText {
     length: usize,
 }
 
-/// In the length of a name: category and name are texts of the program's run.
-const TEXTS_OF_RUN: usize = 1 << 63;
-/// So are the names of arguments.
+/// In the length of a category or a name: it is a text of the program's run.
+const OF_RUN: usize = 1 << 63;
+/// In that of a name: so are the names of arguments.
 const ARGUMENTS_OF_RUN: usize = 1 << 62;
+/// In that of a category: this holds for all texts that the site is given.
+const FOR_ALL_TEXTS: usize = 1 << 62;
 /// The rest of it.
 const LENGTH: usize = ARGUMENTS_OF_RUN - 1;
+
+/// Which texts of a site are those of the program's run, and no constants of the program.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct OfRun {
+    pub category: bool,
+    pub name: bool,
+    /// Names of arguments.
+    pub arguments: bool,
+}
+
+impl OfRun {
+    /// None of the texts is a constant.
+    pub(crate) const ALL: Self = Self { category: true, name: true, arguments: true };
+
+    /// All texts are constants.
+    pub(crate) const NONE: Self = Self { category: false, name: false, arguments: false };
+}
+
+/// What a program in C says of a new site, in the place of the category's length (`TRACE_INTERNAL_MARKED`).
+//= docs/c.md#sites
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Marks(usize);
+
+impl Marks {
+    const MARKED: usize = 1;
+    const CATEGORY: usize = 2;
+    const NAME: usize = 4;
+    const ARGUMENTS: usize = 8;
+
+    /// None for programs that were compiled with earlier headers.
+    fn of_run(self) -> Option<OfRun> {
+        let is_of_run = |bit| self.0 & bit == 0;
+        (!is_of_run(Self::MARKED)).then(|| OfRun {
+            category: is_of_run(Self::CATEGORY),
+            name: is_of_run(Self::NAME),
+            arguments: is_of_run(Self::ARGUMENTS),
+        })
+    }
+}
 
 impl SiteText {
     const fn new(text: &'static str) -> Self {
@@ -189,24 +230,37 @@ impl Site {
         }
     }
 
-    /// This site, whose category and name are texts of the program's run; so are the names of its arguments,
-    /// or they are constants.
-    #[cfg(not(modelled))]
-    pub(crate) fn with_texts_of_run(mut self, are_arguments: bool) -> Self {
-        self.name.length |= TEXTS_OF_RUN | if are_arguments { ARGUMENTS_OF_RUN } else { 0 };
+    /// This site, of which these texts are those of the program's run.
+    pub(crate) fn with_of_run(mut self, of_run: OfRun) -> Self {
+        self.category.length |= if of_run.category { OF_RUN } else { 0 };
+        self.name.length |= if of_run.name { OF_RUN } else { 0 };
+        self.name.length |= if of_run.arguments { ARGUMENTS_OF_RUN } else { 0 };
         self
     }
 
-    /// Whether category and name are texts of the program's run.
+    /// Which of its texts are those of the program's run.
     #[cfg(not(modelled))]
-    pub(crate) const fn has_texts_of_run(&self) -> bool {
-        self.name.length & TEXTS_OF_RUN != 0
+    pub(crate) const fn of_run(&self) -> OfRun {
+        OfRun {
+            category: self.category.length & OF_RUN != 0,
+            name: self.name.length & OF_RUN != 0,
+            arguments: self.name.length & ARGUMENTS_OF_RUN != 0,
+        }
     }
 
-    /// Whether the names of arguments are.
+    /// The same of other texts than the first that the site was given.
     #[cfg(not(modelled))]
-    pub(crate) const fn has_arguments_of_run(&self) -> bool {
-        self.name.length & ARGUMENTS_OF_RUN != 0
+    pub(crate) const fn of_run_of_others(&self) -> OfRun {
+        if self.category.length & FOR_ALL_TEXTS == 0 { OfRun::ALL } else { self.of_run() }
+    }
+
+    /// What the program says of a new site.
+    ///
+    /// # Safety
+    /// Only the caller looks at anything but the site's word.
+    pub(crate) unsafe fn marks(site: *const Self) -> Marks {
+        // SAFETY: a field of a site that is the caller's alone.
+        Marks(unsafe { (&raw const (*site).category.length).read() })
     }
 
     const_unless_modelled! {
@@ -218,16 +272,29 @@ impl Site {
         }
     }
 
-    /// Says what a site is whose memory holds nothing but its word.
+    /// Says what a site is whose memory holds nothing but its word and its marks.
     ///
     /// # Safety
     /// `site` is such a site, and only the caller looks at anything but its word; what it is described by
     /// lives as long as the site (P1).
-    pub(crate) unsafe fn describe(site: *mut Self, category: &[u8], name: &[u8], arguments: &[ArgName]) {
+    pub(crate) unsafe fn describe(
+        site: *mut Self,
+        category: &[u8],
+        name: &[u8],
+        arguments: &[ArgName],
+        marks: Option<Marks>,
+    ) {
+        let of_run = marks.and_then(Marks::of_run);
+        let OfRun { category: is_category, name: is_name, arguments: are_arguments } =
+            of_run.unwrap_or(OfRun::NONE);
+        let bit = |is_set: bool, bit: usize| if is_set { bit } else { 0 };
+        let in_category = bit(is_category, OF_RUN) | bit(of_run.is_some(), FOR_ALL_TEXTS);
+        let in_name = bit(is_name, OF_RUN) | bit(are_arguments, ARGUMENTS_OF_RUN);
+        let text = |text: &[u8], bits| SiteText { bytes: text.as_ptr(), length: text.len() | bits };
         // SAFETY: fields of a site that is the caller's alone.
         unsafe {
-            (&raw mut (*site).category).write(SiteText { bytes: category.as_ptr(), length: category.len() });
-            (&raw mut (*site).name).write(SiteText { bytes: name.as_ptr(), length: name.len() });
+            (&raw mut (*site).category).write(text(category, in_category));
+            (&raw mut (*site).name).write(text(name, in_name));
             (&raw mut (*site).arguments).write(arguments.as_ptr());
             (&raw mut (*site).argument_count).write(arguments.len());
         }

@@ -1,5 +1,6 @@
 //! `trace record --privacy`: recordings that are to be passed on.
 
+use trace_tests::archive::{ResolvedEvent, Text};
 use trace_tests::{Archive, Requirement, Sandbox, build, native};
 
 /// What no archive may have. Programs get it as an argument.
@@ -79,6 +80,101 @@ fn no_text_of_a_c_programs_run_is_in_the_archive() {
         }
         assert!(has(&record(&sandbox, &[], program), SECRET), "{language}");
     }
+}
+
+/// An event's texts.
+fn texts(event: &ResolvedEvent) -> String {
+    let shown = |text: &Text| String::from_utf8_lossy(text.as_bytes()).into_owned();
+    let keys: Vec<String> = event.arguments.iter().map(|(name, _)| shown(name)).collect();
+    format!("{}/{} {keys:?}", shown(&event.category), shown(&event.name))
+}
+
+/// What the program constants records. All but the secrets are literals where they come from, and not all
+/// where they are used.
+fn events([secret, other, beside, second, key]: [&str; 5]) -> Vec<String> {
+    let events = [
+        ("app", "literal", &["key"][..]),
+        ("app", "in brackets", &["key"]),
+        ("app", "scope", &["key"]),
+        ("app", secret, &["number"]),
+        ("app", secret, &["number"]),
+        ("app", other, &["number"]),
+        (secret, "name", &[]),
+        (other, "name", &[]),
+        ("app", "count", &[beside, secret]),
+        ("app", "count", &[beside, other]),
+        ("app", secret, &[key]),
+        ("app", second, &[other]),
+        ("app", secret, &[]),
+        ("app", secret, &[]),
+        ("app", secret, &[]),
+        ("app", secret, &[]),
+        ("app", "flow", &[]),
+        ("app", secret, &[]),
+        ("app", "arrival", &[]),
+        ("app", "flow", &[]),
+        ("app", "arrival", &[]),
+    ];
+    events.map(|(category, name, keys)| format!("{category}/{name} {keys:?}")).to_vec()
+}
+
+/// A text is a constant if the compiler says so, with optimization or without; the first text that a site is
+/// given is none because of that.
+//= docs/recording.md#private-recordings
+//= docs/c.md#sites
+#[test]
+fn constants_of_a_c_program_are_what_the_compiler_knows() {
+    if !Requirement::Compilers.is_met("constants_of_a_c_program_are_what_the_compiler_knows") {
+        return;
+    }
+    let other = format!("{SECRET}-2");
+    let public = events([SECRET, &other, "literal", "second", "key"]);
+    let private = events(["(redacted)"; 5]);
+    for (compiler, language, standard) in [
+        ("gcc", "c", "-std=c11"),
+        ("clang", "c", "-std=c11"),
+        ("g++", "c++", "-std=c++17"),
+        ("clang++", "c++", "-std=c++17"),
+    ] {
+        for optimization in ["-O0", "-O2"] {
+            let sandbox = Sandbox::new();
+            let program = sandbox.file("constants");
+            let flags = [&native::STRICT[..], &["-x", language, standard, optimization]].concat();
+            native::program(compiler, &["constants.c"], &flags, &program);
+            for (options, expected) in [(&["--privacy"][..], &private), (&[], &public)] {
+                let bytes = record(&sandbox, options, program.to_str().unwrap());
+                assert_eq!(has(&bytes, SECRET), options.is_empty());
+                std::fs::write(sandbox.file("kept.fxt"), bytes).unwrap();
+                let events = Archive::read(&sandbox.file("kept.fxt")).events;
+                let found: Vec<String> = events.iter().map(|event| texts(&event.event)).collect();
+                assert_eq!(&found, expected, "{compiler} {optimization} {options:?}");
+            }
+        }
+    }
+}
+
+/// Programs that were compiled with earlier headers say nothing about their texts.
+//= docs/recording.md#private-recordings
+#[test]
+fn the_first_text_of_a_site_without_marks_is_a_constant() {
+    if !Requirement::Compilers.is_met("the_first_text_of_a_site_without_marks_is_a_constant") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let program = sandbox.file("constants");
+    native::program("gcc", &["constants.c"], &["-DWITHOUT_MARKS"], &program);
+    std::fs::write(sandbox.file("kept.fxt"), record(&sandbox, &["--privacy"], program.to_str().unwrap()))
+        .unwrap();
+    let found: Vec<String> =
+        Archive::read(&sandbox.file("kept.fxt")).events.iter().map(|event| texts(&event.event)).collect();
+    let redacted = |keys: &str| format!("(redacted)/(redacted) [{keys}]");
+    let mut expected = events([SECRET, "", "literal", "", "key"]);
+    for (number, keys) in
+        [(5, "\"(redacted)\""), (7, ""), (9, "\"(redacted)\", \"(redacted)\""), (11, "\"(redacted)\"")]
+    {
+        expected[number] = redacted(keys);
+    }
+    assert_eq!(found, expected);
 }
 
 /// What a program has recorded before, by itself, has all texts: it stays with the program.

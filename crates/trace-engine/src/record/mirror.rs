@@ -9,7 +9,7 @@ use crate::record::event::Event;
 use crate::record::privacy::REDACTED;
 use crate::session::config::{Mark, Mirror};
 use crate::session::lease::Lease;
-use crate::site::{ON, Site};
+use crate::site::{ON, OfRun, Site};
 use crate::sys;
 use crate::thread::{begins, registry};
 use trace_format::argument::{ArgumentValue, Arguments};
@@ -25,7 +25,7 @@ fn mirror() -> Option<(Mirror, bool)> {
 
 /// The name of a site's events for others.
 fn public_name(site: &Site, is_private: bool) -> &[u8] {
-    if is_private && site.has_texts_of_run() { REDACTED.as_bytes() } else { site.name() }
+    if is_private && site.of_run().name { REDACTED.as_bytes() } else { site.name() }
 }
 
 fn send(mirror: Mirror, mark: &Mark<'_>) {
@@ -92,7 +92,7 @@ pub(super) fn mark<V: Values>(site: &Site, event: &Event, values: &V, is_marked:
         EventType::AsyncBegin => Mark::AsyncBegin(name, id),
         EventType::AsyncEnd => Mark::AsyncEnd(name, id),
         EventType::Counter => {
-            let has_series = !(is_private && site.has_texts_of_run());
+            let has_series = !is_private || site.of_run() == OfRun::NONE;
             return mark_counter(mirror, site, (name, has_series), values);
         }
         // There is nothing like it there.

@@ -9,7 +9,10 @@ use crate::site::{ArgName, Site};
 use crate::sys;
 use crate::thread::registry;
 #[cfg(not(modelled))]
-use crate::{record::privacy::REDACTED, site::MAX_ARGUMENTS};
+use crate::{
+    record::privacy::REDACTED,
+    site::{MAX_ARGUMENTS, OfRun},
+};
 use trace_format::event;
 use zx_ticks::{self as ticks, Source};
 
@@ -65,7 +68,7 @@ impl<'a> SiteStrings<'a> {
         }
         let is_private = context.config().privacy;
         #[cfg(not(modelled))]
-        if is_private && site.has_texts_of_run() {
+        if is_private && site.of_run() != OfRun::NONE {
             return Self::redacted(context, site);
         }
         if let Some((category, name)) = site.settled() {
@@ -123,13 +126,17 @@ impl<'a> SiteStrings<'a> {
         Self { category, name, arguments_inline, names: site.arguments(), is_private, inline_words }
     }
 
-    /// Of a site whose texts are those of the program's run, in a private recording.
+    /// Of a site of which texts are those of the program's run, in a private recording.
     #[cfg(not(modelled))]
     fn redacted(context: &Context, site: &'a Site) -> Self {
         static NAMES: [ArgName; MAX_ARGUMENTS] = [const { ArgName::new(REDACTED) }; MAX_ARGUMENTS];
-        let text = context.definitions().intern(context.buffer(), REDACTED.as_bytes());
-        let mut strings = Self::new(site, text, text, true, true);
-        if site.has_arguments_of_run() {
+        let of_run = site.of_run();
+        let text = |is_of_run: bool, text: &'a [u8]| {
+            context.definitions().intern(context.buffer(), if is_of_run { REDACTED.as_bytes() } else { text })
+        };
+        let (category, name) = (text(of_run.category, site.category()), text(of_run.name, site.name()));
+        let mut strings = Self::new(site, category, name, true, true);
+        if of_run.arguments {
             strings.names = &NAMES[..site.arguments().len()];
         }
         strings

@@ -1,9 +1,10 @@
 //! Call sites that are registered when they are first passed: those of C and C++, which no section holds.
 //!
-//! The memory of such a site is zero but for its word, which says that it is on and new. The thread that
-//! passes it first says what it is and puts it on the list of its module, which is the executable or a
-//! library; from there on it is like any other. A library takes its sites away when it is unloaded: from then
-//! on, they stay on without being on a list, and each of their events is judged by itself.
+//! The memory of such a site is zero but for its word, which says that it is on and new, and for its marks,
+//! which say which texts are constants of the program. The thread that passes it first says what it is and
+//! puts it on the list of its module, which is the executable or a library; from there on it is like any
+//! other. A library takes its sites away when it is unloaded: from then on, they stay on without being on a
+//! list, and each of their events is judged by itself.
 //!
 //! Invariants:
 //!
@@ -12,7 +13,7 @@
 #![allow(unsafe_code)]
 
 use crate::site::word::NEW;
-use crate::site::{ArgName, MAX_ARGUMENTS, Site, interned};
+use crate::site::{ArgName, MAX_ARGUMENTS, OfRun, Site, interned};
 use crate::sync::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, SpinLock};
 use core::ptr;
 
@@ -106,7 +107,9 @@ pub(crate) unsafe fn register<W: Fn(&[u8]) -> bool>(
         for (index, name) in names.iter().enumerate() {
             storage.add(index).write(ArgName::of_bytes(name));
         }
-        Site::describe(site, text.category, text.name, core::slice::from_raw_parts(storage, names.len()));
+        let marks = Site::marks(site);
+        let arguments = core::slice::from_raw_parts(storage, names.len());
+        Site::describe(site, text.category, text.name, arguments, Some(marks));
     }
     // SAFETY: it is complete now, and only its word and its link change from here on.
     let site = unsafe { &*site };
@@ -198,7 +201,13 @@ pub(crate) fn release_in_child() {
 ///
 /// All of its texts count as those of the program's run.
 pub fn with_unlisted(text: SiteText<'_>, names: &[&[u8]], call: impl FnOnce(&Site)) {
-    with_site_of(text, names, |site| call(&site.with_texts_of_run(true)));
+    with_site_of(text, names, |site| call(&site.with_of_run(OfRun::ALL)));
+}
+
+/// As [`with_unlisted`], with texts that are constants where those of a listed site are that the program has
+/// marked.
+pub fn with_unlisted_of(listed: &Site, text: SiteText<'_>, names: &[&[u8]], call: impl FnOnce(&Site)) {
+    with_site_of(text, names, |site| call(&site.with_of_run(listed.of_run_of_others())));
 }
 
 /// As [`with_unlisted`], with texts that are constants of the program.
@@ -215,7 +224,7 @@ fn with_site_of(text: SiteText<'_>, names: &[&[u8]], call: impl FnOnce(Site)) {
     }
     let mut site = Site::always_on();
     // SAFETY: the site is this function's alone, and what describes it outlives the call.
-    unsafe { Site::describe(&raw mut site, text.category, text.name, arguments) };
+    unsafe { Site::describe(&raw mut site, text.category, text.name, arguments, None) };
     call(site);
 }
 

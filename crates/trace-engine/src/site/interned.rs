@@ -4,7 +4,7 @@
 //! Invariant **I1**: the list is made of leaked entries, which change no more once they are on it.
 #![allow(unsafe_code)]
 
-use crate::site::{ArgName, Site};
+use crate::site::{ArgName, OfRun, Site};
 use crate::sync::{AtomicPtr, Ordering};
 
 /// A site, and the one that was put on the list before it.
@@ -30,7 +30,11 @@ pub(crate) fn make<W: Fn(&[u8]) -> bool>(
 ) -> &'static Site {
     let arguments: Vec<ArgName> = arguments.iter().map(|name| ArgName::new(name)).collect();
     let site = Site::new(category, name, Vec::leak(arguments));
-    let site = if are_texts_of_run { site.with_texts_of_run(false) } else { site };
+    let site = if are_texts_of_run {
+        site.with_of_run(OfRun { category: true, name: true, arguments: false })
+    } else {
+        site
+    };
     let entry = Box::leak(Box::new(Entry { site, next: core::ptr::null() }));
     // A stop waits for this thread before it switches sites off for the last time.
     let wants = judge();

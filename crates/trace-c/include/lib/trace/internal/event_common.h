@@ -2,7 +2,7 @@
 //
 // Category and name are literals, or other strings that stay where they are. `args` are up to 15 pairs of
 // name and value (see event_args.h), which are evaluated only while the category is recorded. With NTRACE
-// defined nothing is.
+// defined nothing is. A private recording has categories and names only of literals.
 #ifndef LIB_TRACE_INTERNAL_EVENT_COMMON_H_
 #define LIB_TRACE_INTERNAL_EVENT_COMMON_H_
 
@@ -26,7 +26,7 @@
 // Whether events of a category are recorded now.
 #define TRACE_CATEGORY_ENABLED(category_literal)                                                                      \
   (__extension__({                                                                                                    \
-    TRACE_INTERNAL_SITE(0, trace_internal_site__, trace_internal_storage__);                                          \
+    TRACE_INTERNAL_SITE(0, trace_internal_site__, trace_internal_storage__, category_literal, "", ~);                 \
     const uint64_t trace_internal_word__ = trace_internal_load(&trace_internal_site__.word);                          \
     bool trace_internal_is_on__ = (trace_internal_word__ & TRACE_INTERNAL_ON) != 0;                                   \
     TRACE_INTERNAL_CHECK(0, trace_internal_is_on__, trace_internal_word__, trace_internal_site__, trace_internal_storage__,                  \

@@ -16,9 +16,23 @@
 #include <lib/trace/internal/arity.h>
 #endif
 
+// Which texts of a site are constants of the program: a private recording has no others. In the initializer
+// of a static, the compiler knows that of literals without optimization, too.
+#define TRACE_INTERNAL_MARKS(n, category, name, ...)                                                                  \
+  (TRACE_INTERNAL_MARKED | (__builtin_constant_p(category) ? TRACE_INTERNAL_CONSTANT_CATEGORY : 0) |                  \
+   (__builtin_constant_p(name) ? TRACE_INTERNAL_CONSTANT_NAME : 0) |                                                  \
+   (TRACE_INTERNAL_CONSTANT_NAMES_##n(__VA_ARGS__) ? TRACE_INTERNAL_CONSTANT_ARGS : 0))
+
 // The static of a call site, and memory for the names of its arguments.
-#define TRACE_INTERNAL_SITE(n, site, storage)                                                                         \
-  static trace_internal_site_t site = {TRACE_INTERNAL_ON | TRACE_INTERNAL_NEW, NULL, 0, NULL, 0, NULL, 0, NULL};     \
+#define TRACE_INTERNAL_SITE(n, site, storage, category, name, ...)                                                    \
+  static trace_internal_site_t site = {TRACE_INTERNAL_ON | TRACE_INTERNAL_NEW,                                        \
+                                       NULL,                                                                          \
+                                       TRACE_INTERNAL_MARKS(n, category, name, __VA_ARGS__),                          \
+                                       NULL,                                                                          \
+                                       0,                                                                             \
+                                       NULL,                                                                          \
+                                       0,                                                                             \
+                                       NULL};                                                                         \
   static trace_internal_arg_name_t storage[n + 1]
 
 // Leaves a note of the category of a site, if it is a literal, by which the library knows it before the site
@@ -112,7 +126,7 @@
 // `trace_internal_values__`.
 #define TRACE_INTERNAL_IF_ON(n, body, category, name, ...)                                                            \
   do {                                                                                                                \
-    TRACE_INTERNAL_SITE(n, trace_internal_site__, trace_internal_storage__);                                          \
+    TRACE_INTERNAL_SITE(n, trace_internal_site__, trace_internal_storage__, category, name, __VA_ARGS__);             \
     const uint64_t trace_internal_word__ = trace_internal_load(&trace_internal_site__.word);                          \
     if (__builtin_expect((trace_internal_word__ & TRACE_INTERNAL_ON) != 0, 0)) {                                      \
       bool trace_internal_is_on__ = true;                                                                             \
@@ -156,7 +170,7 @@
                            TRACE_INTERNAL_CAT(trace_internal_is_on_, id),                                             \
                            TRACE_INTERNAL_CAT(trace_internal_scope_, id), category, name, __VA_ARGS__)
 #define TRACE_INTERNAL_DURATION_(n, site_, storage, is_on, scope, category_, name_, ...)                              \
-  TRACE_INTERNAL_SITE(n, site_, storage);                                                                             \
+  TRACE_INTERNAL_SITE(n, site_, storage, category_, name_, __VA_ARGS__);                                              \
   const uint64_t TRACE_INTERNAL_CAT(is_on, word) = trace_internal_load(&site_.word);                                  \
   bool is_on = __builtin_expect((TRACE_INTERNAL_CAT(is_on, word) & TRACE_INTERNAL_ON) != 0, 0);                       \
   TRACE_INTERNAL_CHECK(n, is_on, TRACE_INTERNAL_CAT(is_on, word), site_, storage, category_, name_, __VA_ARGS__);     \
@@ -168,8 +182,8 @@
 // A flow in a duration of its own: three events at one moment.
 #define TRACE_INTERNAL_INSTAFLOW(n, type, category, flow_name, step_name, flow_id, ...)                               \
   do {                                                                                                                \
-    TRACE_INTERNAL_SITE(n, trace_internal_step__, trace_internal_step_names__);                                       \
-    TRACE_INTERNAL_SITE(n, trace_internal_flow__, trace_internal_flow_names__);                                       \
+    TRACE_INTERNAL_SITE(n, trace_internal_step__, trace_internal_step_names__, category, step_name, __VA_ARGS__);     \
+    TRACE_INTERNAL_SITE(n, trace_internal_flow__, trace_internal_flow_names__, category, flow_name, __VA_ARGS__);     \
     const uint64_t trace_internal_word__ = trace_internal_load(&trace_internal_step__.word);                          \
     bool trace_internal_is_on__ = (trace_internal_word__ & TRACE_INTERNAL_ON) != 0;                                   \
     TRACE_INTERNAL_CHECK(n, trace_internal_is_on__, trace_internal_word__, trace_internal_step__, trace_internal_step_names__, category,     \

@@ -22,7 +22,8 @@ typedef struct trace_internal_arg_name {
   uint32_t index;
 } trace_internal_arg_name_t;
 
-// A call site. The program sets nothing but the word; the rest follows when the site enlists.
+// A call site. The program sets nothing but the word, and its marks in the place of the category's length;
+// the rest follows when the site enlists.
 typedef struct trace_internal_site {
   uint64_t word;
   const char* category;
@@ -33,6 +34,12 @@ typedef struct trace_internal_site {
   size_t num_args;
   struct trace_internal_site* next;
 } __attribute__((__aligned__(64))) trace_internal_site_t;
+
+// Marks of a site: that it has some, and which of its texts are constants of the program.
+#define TRACE_INTERNAL_MARKED ((size_t)1)
+#define TRACE_INTERNAL_CONSTANT_CATEGORY ((size_t)2)
+#define TRACE_INTERNAL_CONSTANT_NAME ((size_t)4)
+#define TRACE_INTERNAL_CONSTANT_ARGS ((size_t)8)
 
 // Bits of a site's word. A new site counts as on.
 #define TRACE_INTERNAL_ON ((uint64_t)1)

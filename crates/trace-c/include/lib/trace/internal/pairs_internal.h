@@ -72,6 +72,39 @@
 #define TRACE_INTERNAL_VALUES_14(name, value, ...) , TRACE_INTERNAL_VALUE(value) TRACE_INTERNAL_VALUES_13(__VA_ARGS__)
 #define TRACE_INTERNAL_VALUES_15(name, value, ...) , TRACE_INTERNAL_VALUE(value) TRACE_INTERNAL_VALUES_14(__VA_ARGS__)
 
+// Whether all names are constants of the program.
+#define TRACE_INTERNAL_CONSTANT_NAMES_0(...) 1
+#define TRACE_INTERNAL_CONSTANT_NAMES_1(name, value, ...) \
+  (__builtin_constant_p(name) && TRACE_INTERNAL_CONSTANT_NAMES_0(__VA_ARGS__))
+#define TRACE_INTERNAL_CONSTANT_NAMES_2(name, value, ...) \
+  (__builtin_constant_p(name) && TRACE_INTERNAL_CONSTANT_NAMES_1(__VA_ARGS__))
+#define TRACE_INTERNAL_CONSTANT_NAMES_3(name, value, ...) \
+  (__builtin_constant_p(name) && TRACE_INTERNAL_CONSTANT_NAMES_2(__VA_ARGS__))
+#define TRACE_INTERNAL_CONSTANT_NAMES_4(name, value, ...) \
+  (__builtin_constant_p(name) && TRACE_INTERNAL_CONSTANT_NAMES_3(__VA_ARGS__))
+#define TRACE_INTERNAL_CONSTANT_NAMES_5(name, value, ...) \
+  (__builtin_constant_p(name) && TRACE_INTERNAL_CONSTANT_NAMES_4(__VA_ARGS__))
+#define TRACE_INTERNAL_CONSTANT_NAMES_6(name, value, ...) \
+  (__builtin_constant_p(name) && TRACE_INTERNAL_CONSTANT_NAMES_5(__VA_ARGS__))
+#define TRACE_INTERNAL_CONSTANT_NAMES_7(name, value, ...) \
+  (__builtin_constant_p(name) && TRACE_INTERNAL_CONSTANT_NAMES_6(__VA_ARGS__))
+#define TRACE_INTERNAL_CONSTANT_NAMES_8(name, value, ...) \
+  (__builtin_constant_p(name) && TRACE_INTERNAL_CONSTANT_NAMES_7(__VA_ARGS__))
+#define TRACE_INTERNAL_CONSTANT_NAMES_9(name, value, ...) \
+  (__builtin_constant_p(name) && TRACE_INTERNAL_CONSTANT_NAMES_8(__VA_ARGS__))
+#define TRACE_INTERNAL_CONSTANT_NAMES_10(name, value, ...) \
+  (__builtin_constant_p(name) && TRACE_INTERNAL_CONSTANT_NAMES_9(__VA_ARGS__))
+#define TRACE_INTERNAL_CONSTANT_NAMES_11(name, value, ...) \
+  (__builtin_constant_p(name) && TRACE_INTERNAL_CONSTANT_NAMES_10(__VA_ARGS__))
+#define TRACE_INTERNAL_CONSTANT_NAMES_12(name, value, ...) \
+  (__builtin_constant_p(name) && TRACE_INTERNAL_CONSTANT_NAMES_11(__VA_ARGS__))
+#define TRACE_INTERNAL_CONSTANT_NAMES_13(name, value, ...) \
+  (__builtin_constant_p(name) && TRACE_INTERNAL_CONSTANT_NAMES_12(__VA_ARGS__))
+#define TRACE_INTERNAL_CONSTANT_NAMES_14(name, value, ...) \
+  (__builtin_constant_p(name) && TRACE_INTERNAL_CONSTANT_NAMES_13(__VA_ARGS__))
+#define TRACE_INTERNAL_CONSTANT_NAMES_15(name, value, ...) \
+  (__builtin_constant_p(name) && TRACE_INTERNAL_CONSTANT_NAMES_14(__VA_ARGS__))
+
 // Whether names that are no literals are those that the site has listed.
 #define TRACE_INTERNAL_SAME_NAMES_0(storage, ...) 1
 #define TRACE_INTERNAL_SAME_NAMES_1(storage, name, value, ...) \
