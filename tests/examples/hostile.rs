@@ -154,7 +154,7 @@ fn write_later_kinds() {
             7 => 10 | words << 4 | 5 << 16,
             8 if number < 50 => 15 | words << 4 | 3 << 36,
             8 => 15 | words << 4 | 2 << 40,
-            9 => 5 | words << 4 | (words - 1) * 8 << 32 | 9 << 48,
+            9 => 5 | words << 4 | ((words - 1) * 8) << 32 | 9 << 48,
             _ => header,
         };
         file.write_all_at(&later.to_le_bytes(), record).expect("a word");

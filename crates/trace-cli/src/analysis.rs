@@ -9,6 +9,7 @@ use std::io::Read;
 use std::path::Path;
 use trace_analysis::losses::Losses;
 use trace_analysis::walk::Walked;
+use trace_convert::tables::CsvTexts;
 use trace_format::shown::Shown;
 use trace_reader::{Disorder, ReadError};
 
@@ -151,16 +152,23 @@ pub fn more(hidden: usize) -> String {
     }
 }
 
-/// Lines of comma-separated values.
-pub fn csv(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> Result<String, Failure> {
-    let failed = |error: csv::Error| Failure::new(error.to_string());
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    writer.write_record(header).map_err(failed)?;
-    for row in rows {
-        writer.write_record(row).map_err(failed)?;
-    }
-    let bytes = writer.into_inner().map_err(|error| Failure::new(error.to_string()))?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+/// Lines of comma-separated values. In a spreadsheet, no text is a formula.
+//= docs/tables.md#csv
+pub fn csv(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>, is_for_spreadsheet: bool) -> String {
+    let mut lines = Vec::new();
+    let mut line = |cells: &mut dyn Iterator<Item = &str>| {
+        for cell in cells {
+            let is_text = is_for_spreadsheet && cell.parse::<f64>().is_err();
+            let texts = if is_text { CsvTexts::Spreadsheet } else { CsvTexts::Unchanged };
+            texts.write(cell.as_bytes(), &mut lines);
+        }
+        if let Some(comma) = lines.last_mut() {
+            *comma = b'\n';
+        }
+    };
+    line(&mut header.iter().copied());
+    rows.into_iter().for_each(|row| line(&mut row.iter().map(String::as_str)));
+    String::from_utf8_lossy(&lines).into_owned()
 }
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ pub fn run(options: &Diff) -> Result<(), Failure> {
     if options.json {
         stdio::print_document(&format!("{:#}\n", machine(&before, &after, shown)))?;
     } else if options.csv {
-        stdio::print_document(&lines(shown)?)?;
+        stdio::print_document(&lines(shown, options.spreadsheet))?;
     } else {
         let mut text = String::new();
         for (path, stats) in [(&options.before, &before), (&options.after, &after)] {
@@ -113,7 +113,7 @@ fn machine(before: &Stats, after: &Stats, changes: &[Change<'_>]) -> Value {
     json!({"version": crate::json::VERSION, "before": of(before), "after": of(after), "changes": changes})
 }
 
-fn lines(changes: &[Change<'_>]) -> Result<String, Failure> {
+fn lines(changes: &[Change<'_>], is_for_spreadsheet: bool) -> String {
     let metrics = [
         (Metric::Total, "total_ns"),
         (Metric::Mean, "mean_ns"),
@@ -137,5 +137,5 @@ fn lines(changes: &[Change<'_>]) -> Result<String, Failure> {
         }
         cells
     });
-    analysis::csv(&header, rows)
+    analysis::csv(&header, rows, is_for_spreadsheet)
 }

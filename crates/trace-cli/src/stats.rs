@@ -27,7 +27,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     if options.json {
         stdio::print_document(&format!("{:#}\n", machine(&stats, options)))?;
     } else if options.csv {
-        stdio::print_document(&lines(&stats, options)?)?;
+        stdio::print_document(&lines(&stats, options))?;
     } else {
         stdio::print(&human(&stats, options))?;
     }
@@ -351,7 +351,7 @@ const CSV_COLUMNS: [&str; 10] = [
 ];
 
 /// Durations, operations and polls as comma-separated values.
-fn lines(stats: &Stats, options: &Options) -> Result<String, Failure> {
+fn lines(stats: &Stats, options: &Options) -> String {
     let header: Vec<&str> =
         ["kind"].iter().chain(group_columns(options.by)).chain(&CSV_COLUMNS).copied().collect();
     let kinds = [
@@ -383,5 +383,5 @@ fn lines(stats: &Stats, options: &Options) -> Result<String, Failure> {
             cells
         })
     });
-    analysis::csv(&header, rows)
+    analysis::csv(&header, rows, options.spreadsheet)
 }

@@ -264,6 +264,28 @@ const NAMES: &str = r#"[
 
 //= docs/tables.md#csv
 #[test]
+fn a_spreadsheet_takes_no_name_in_statistics_for_a_formula() {
+    const SLICES: &str = r#"[
+        {"ph": "X", "pid": 1, "tid": 2, "ts": 1, "dur": 2, "name": "=1+1", "cat": "@c"},
+        {"ph": "X", "pid": 1, "tid": 2, "ts": 5, "dur": 2, "name": "a,b", "cat": "-1"}
+    ]"#;
+    let sandbox = Sandbox::new();
+    fs::write(sandbox.file("trace.json"), SLICES).unwrap();
+    for (option, name) in [(&[][..], "@c,=1+1,"), (&["--spreadsheet"], r#""'@c","'=1+1","#)] {
+        for command in [&["stats", "trace.json"][..], &["diff", "trace.json", "trace.json"]] {
+            let found = printed(&sandbox, &[command, &["--csv"], option].concat());
+            let lines: Vec<&str> = found.lines().collect();
+            assert!(lines.iter().any(|line| line.starts_with(&format!("duration,{name}"))), "{found}");
+            // What is a number there is one here.
+            assert!(lines.iter().any(|line| line.starts_with("duration,-1,\"a,b\",")), "{found}");
+        }
+    }
+    let (code, said) = refused(&sandbox, &["stats", "--spreadsheet", "trace.json"]);
+    assert!(code == Some(2) && said.contains("--csv"), "{said}");
+}
+
+//= docs/tables.md#csv
+#[test]
 fn a_spreadsheet_takes_no_text_for_a_formula() {
     let sandbox = Sandbox::new();
     fs::write(sandbox.file("trace.json"), NAMES).unwrap();

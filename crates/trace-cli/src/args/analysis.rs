@@ -57,6 +57,9 @@ pub struct Stats {
     /// Print comma-separated values
     #[arg(long)]
     pub csv: bool,
+    /// Put an apostrophe before texts that a spreadsheet would take for formulas
+    #[arg(long, requires = "csv")]
+    pub spreadsheet: bool,
     /// The trace, plain or compressed with gzip or zstd; `-` is stdin
     #[arg(value_name = "FILE", add = traces())]
     pub input: PathBuf,
@@ -73,6 +76,7 @@ impl Stats {
             name: Vec::new(),
             json: false,
             csv: false,
+            spreadsheet: false,
             input,
         }
     }
@@ -150,6 +154,9 @@ pub struct Diff {
     /// Print comma-separated values
     #[arg(long)]
     pub csv: bool,
+    /// Put an apostrophe before texts that a spreadsheet would take for formulas
+    #[arg(long, requires = "csv")]
+    pub spreadsheet: bool,
     /// The earlier trace, plain or compressed with gzip or zstd
     #[arg(value_name = "BEFORE", add = traces())]
     pub before: PathBuf,
