@@ -1,8 +1,10 @@
 //! Finds the symbols and debug information of a module: in its file, or in separate files.
 //= docs/perfetto.md#debug-files
 
+use addr2line::gimli::{DwarfSections, EndianSlice, RunTimeEndian};
 use object::read::{Object, ObjectSection, ReadCache};
-use std::ffi::OsStr;
+use std::borrow::Cow;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -92,10 +94,7 @@ impl Directories {
 }
 
 /// Opens an object file and queries it; none if it has no code. Only regular files are opened.
-fn with_object<T>(
-    path: &Path,
-    ask: impl FnOnce(&object::File<'_, &ReadCache<File>>) -> Option<T>,
-) -> Option<T> {
+fn with_object<T>(path: &Path, ask: impl FnOnce(&ObjectFile<'_>) -> Option<T>) -> Option<T> {
     path.metadata().ok().filter(std::fs::Metadata::is_file)?;
     let cache = ReadCache::new(File::open(path).ok()?);
     ask(&object::File::parse(&cache).ok()?)
@@ -106,18 +105,69 @@ fn is_build(path: &Path, build_id: &[u8]) -> bool {
     let found = with_object(path, |object| {
         let found = object.build_id().ok().flatten();
         let is_it = build_id.is_empty() || found == Some(build_id);
-        (is_it && object.sections().all(|section| is_plausible(&section))).then_some(())
+        let is_sound = is_it
+            && has_plausible_sections(object)
+            && parts(path, object).is_some_and(|parts| parts.iter().all(|part| is_plausible_part(part)));
+        is_sound.then_some(())
     });
     found.is_some()
 }
 
-/// Whether a section can be what it says: who reads it allocates that much, and a small file may say
+type ObjectFile<'a> = object::File<'a, &'a ReadCache<File>>;
+
+/// Whether all sections can be what they say: who reads them allocates that much, and a small file may say
 /// anything.
-fn is_plausible<'data>(section: &impl ObjectSection<'data>) -> bool {
-    section.compressed_file_range().is_ok_and(|range| {
-        let most = range.compressed_size.saturating_mul(MAX_RATIO).saturating_add(MAX_SMALL_BYTES);
-        range.uncompressed_size <= most
+fn has_plausible_sections(object: &ObjectFile<'_>) -> bool {
+    object.sections().all(|section| {
+        section.compressed_file_range().is_ok_and(|range| {
+            let most = range.compressed_size.saturating_mul(MAX_RATIO).saturating_add(MAX_SMALL_BYTES);
+            range.uncompressed_size <= most
+        })
     })
+}
+
+/// Nothing else is opened that is not a regular file; one that is no object is not read.
+fn is_plausible_part(path: &Path) -> bool {
+    path.metadata().is_err()
+        || path.is_file() && with_object(path, |object| Some(has_plausible_sections(object))).unwrap_or(true)
+}
+
+/// The files that `addr2line` opens with this one: its package beside it, and files of single units. None if
+/// its debug information is damaged.
+fn parts(path: &Path, object: &ObjectFile<'_>) -> Option<Vec<PathBuf>> {
+    let mut ending = path.extension().map_or_else(OsString::new, |extension| {
+        let mut extension = extension.to_owned();
+        extension.push(".");
+        extension
+    });
+    ending.push("dwp");
+    let mut parts = vec![path.with_extension(ending)];
+    // Units in files of their own have their addresses here.
+    if object.section_by_name(".debug_addr").is_some() {
+        parts.extend(units(object).ok()?);
+    }
+    Some(parts)
+}
+
+/// The files of units that are not in the object.
+fn units(object: &ObjectFile<'_>) -> Result<Vec<PathBuf>, Box<dyn std::error::Error>> {
+    let sections = DwarfSections::load(|id| match object.section_by_name(id.name()) {
+        Some(section) => section.uncompressed_data(),
+        None => Ok(Cow::Borrowed(&[][..])),
+    })?;
+    let endian = if object.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big };
+    let dwarf = sections.borrow(|section| EndianSlice::new(section, endian));
+    let mut all = dwarf.units();
+    let mut files = Vec::new();
+    while let Some(header) = all.next()? {
+        let unit = dwarf.unit(header)?;
+        if let Some(name) = unit.dwo_name()? {
+            let name = dwarf.attr_string(&unit, name)?;
+            let directory = unit.comp_dir.map_or(&[][..], |directory| directory.slice());
+            files.push(Path::new(OsStr::from_bytes(directory)).join(OsStr::from_bytes(name.slice())));
+        }
+    }
+    Ok(files)
 }
 
 fn has_checksum(path: &Path, checksum: u32) -> bool {
@@ -189,6 +239,20 @@ mod tests {
         assert_eq!(find(&directories, &program, b"another"), DebugFiles::default());
     }
 
+    /// Has a compressed section of a file say that it has 2 GiB.
+    fn say_size(file: &Path) {
+        let place = with_object(file, |object| {
+            let compressed = |section: &object::Section<'_, '_, _>| {
+                section.compressed_file_range().is_ok_and(|range| range.format != CompressionFormat::None)
+            };
+            object.sections().find(compressed)?.file_range()
+        });
+        // Behind the kind of compression.
+        let place = place.expect("a compressed section").0 + 8;
+        let file = fs::OpenOptions::new().write(true).open(file).unwrap();
+        std::os::unix::fs::FileExt::write_all_at(&file, &(2_u64 << 30).to_le_bytes(), place).unwrap();
+    }
+
     /// Who reads it would allocate so much.
     //= docs/perfetto.md#debug-files
     #[test]
@@ -198,17 +262,50 @@ mod tests {
         let none = Directories(Vec::new());
         let file = directory.path().join("program.debug");
         assert_eq!(find(&none, &program, &build_id).debug.unwrap().0, file);
-        let place = with_object(&file, |object| {
-            let compressed = |section: &object::Section<'_, '_, _>| {
-                section.compressed_file_range().is_ok_and(|range| range.format != CompressionFormat::None)
-            };
-            object.sections().find(compressed)?.file_range()
-        });
-        // Behind the kind of compression.
-        let place = place.expect("a compressed section").0 + 8;
-        let file = fs::OpenOptions::new().write(true).open(&file).unwrap();
-        std::os::unix::fs::FileExt::write_all_at(&file, &(2_u64 << 30).to_le_bytes(), place).unwrap();
+        say_size(&file);
         assert_eq!(find(&none, &program, &build_id).debug, None);
+    }
+
+    /// Units in files of their own, and in a package of these.
+    //= docs/perfetto.md#debug-files
+    #[test]
+    fn files_that_a_debug_file_names_are_not_believed_either() {
+        for flags in [&["-gsplit-dwarf"][..], &["-gsplit-dwarf", "-gdwarf-4"]] {
+            let directory = tempfile::tempdir().unwrap();
+            let path = |name: &str| directory.path().join(name);
+            // So much that it is compressed.
+            let functions =
+                (0..500).map(|number| format!("int named{number}(void) {{ return {number}; }}\n"));
+            let source = functions.chain(["int main(void) { return 0; }\n".to_owned()]).collect::<String>();
+            fs::write(path("program.c"), source).unwrap();
+            let gcc = |arguments: &[&str]| {
+                let status = Command::new("gcc").args(arguments).current_dir(directory.path()).status();
+                status.is_ok_and(|status| status.success())
+            };
+            if !gcc(&[flags, &["-g", "-gz=zlib", "-c", "program.c"]].concat()) {
+                return;
+            }
+            assert!(gcc(&["program.o", "-o", "program"]));
+            let (program, unit) = (path("program"), path("program.dwo"));
+            let found = || find(&Directories(Vec::new()), &program, b"").own;
+            assert_eq!(with_object(&program, |object| units(object).ok()), Some(vec![unit.clone()]));
+            assert_eq!(found(), Some(program.clone()));
+            let package = path("program.dwp");
+            fs::copy(&unit, &package).unwrap();
+            assert_eq!(found(), Some(program.clone()));
+            for part in [&package, &unit] {
+                say_size(part);
+                assert_eq!(found(), None);
+                fs::write(part, "no object file").unwrap();
+                assert_eq!(found(), Some(program.clone()));
+                // It would be waited for.
+                fs::remove_file(part).unwrap();
+                assert!(Command::new("mkfifo").arg(part).status().unwrap().success());
+                assert_eq!(found(), None);
+                fs::remove_file(part).unwrap();
+                assert_eq!(found(), Some(program.clone()));
+            }
+        }
     }
 
     //= docs/perfetto.md#debug-files
