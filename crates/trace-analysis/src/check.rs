@@ -368,7 +368,7 @@ impl<'a> Checker<'a> {
             report.error = Some(error);
         }
         report.bytes = reader.position().0;
-        report.unknown = reader.unknown();
+        report.unknown = reader.unknown().clone();
         for (kind, count, first) in reader.warnings().by_kind() {
             let first = first.iter().map(|warning| Finding {
                 offset: warning.offset,

@@ -126,10 +126,11 @@ fn human(name: &str, report: &Report, allowed: &[String], import: &ImportReport)
             .collect();
         let _ = writeln!(text, "  {}", cells.join("  ").trim_end());
     }
-    for (what, of_what) in report.unknown.kinds() {
+    let skipped = report.unknown.skipped().map(|(what, of_what)| ("skipped", what, of_what));
+    for (done, what, of_what) in skipped.chain([("kept", "blobs", &report.unknown.blobs)]) {
         for (number, count) in of_what.types() {
             let _ =
-                writeln!(text, "skipped: {count} {what} of type {number}, of a later version of the format");
+                writeln!(text, "{done}: {count} {what} of type {number}, of a later version of the format");
         }
     }
     for remark in &report.remarks {
@@ -257,9 +258,10 @@ fn machine(report: &Report, options: &Check, is_growing: bool, import: &ImportRe
             })
         })
         .collect();
-    let all = report.unknown;
+    let all = &report.unknown;
     let types: Vec<_> = all
-        .kinds()
+        .skipped()
+        .chain([("blobs", &all.blobs)])
         .flat_map(|(what, of_what)| {
             of_what.types().map(move |(number, count)| (what, number, count)).collect::<Vec<_>>()
         })

@@ -179,8 +179,8 @@ impl<I: Input> Reader<I> {
 
     /// Records that were skipped because they belong to a later version of the format.
     #[must_use]
-    pub const fn unknown(&self) -> Unknown {
-        self.resolver.unknown
+    pub const fn unknown(&self) -> &Unknown {
+        &self.resolver.unknown
     }
 
     /// Names of processes and threads, as far as the trace was read.

@@ -175,12 +175,15 @@ fn kinds_of_later_versions_come_through() {
                 kind("events", 13, 2),
                 kind("events", 14, 2),
                 kind("events", 15, 2),
+                kind("blobs", 9, 10),
             ],
         });
         assert_eq!(report["unknown"], expected, "{mode}");
         let text = sandbox.trace(["check", "t.fxt"]);
         let text = String::from_utf8_lossy(&text.stdout).into_owned();
         let line = "skipped: 5 large blobs of type 2, of a later version of the format\n";
+        assert!(text.contains(line), "{mode}: {text}");
+        let line = "kept: 10 blobs of type 9, of a later version of the format\n";
         assert!(text.contains(line), "{mode}: {text}");
         // Everything that the program has generated is there.
         let ledger = sandbox.trace(["dump", "--json", "t.fxt"]);

@@ -7,7 +7,7 @@ use crate::records::{Gap, RawRecord};
 use crate::tables::{Defined, Provider, Providers};
 use crate::warning::{Warning, WarningKind, Warnings};
 use trace_format::argument::{self, ArgumentValue};
-use trace_format::blob::Blob;
+use trace_format::blob::{Blob, TYPE_DATA, TYPE_LAST_BRANCH, TYPE_PERFETTO};
 use trace_format::event::{self, EventKind};
 use trace_format::function::{FUNCTION_BLOB_NAME, FunctionRecord};
 use trace_format::kernel_object::{KernelObject, PROCESS_ARGUMENT, TYPE_PROCESS, TYPE_THREAD};
@@ -126,7 +126,7 @@ impl Resolver {
                     text(StringRef::Index(index));
                 }
                 if header.argument_type().is_none() {
-                    unknown.arguments.add(header.0);
+                    unknown.arguments.add((header.0 & 0xf) as u8);
                 }
             }
         }
@@ -139,7 +139,7 @@ impl Resolver {
                     warn(WarningKind::EndBeforeBegin { begin: event.timestamp, end });
                 }
             }
-            EventKind::Unknown { raw } => unknown.events.add(raw.into()),
+            EventKind::Unknown { raw } => unknown.events.add(raw),
             _ => {}
         }
         let arguments = Arguments { encoded: event.arguments, provider };
@@ -260,6 +260,9 @@ impl Resolver {
     }
 
     fn apply_blob(&mut self, blob: &Blob<'_>) {
+        if !matches!(blob.blob_type, TYPE_DATA | TYPE_LAST_BRANCH | TYPE_PERFETTO) {
+            self.unknown.blobs.add(blob.blob_type);
+        }
         let Some(function) = self.function(blob) else {
             return;
         };
@@ -384,7 +387,7 @@ impl Resolver {
                 self.check_reference(StringRef::Index(index));
             }
             if header.argument_type().is_none() {
-                self.unknown.arguments.add(header.0);
+                self.unknown.arguments.add((header.0 & 0xf) as u8);
             }
         }
         self.check_argument_texts(arguments);

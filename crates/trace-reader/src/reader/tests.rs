@@ -281,7 +281,7 @@ fn kinds_that_are_not_known_are_skipped_by_size() {
         assert_eq!(tails(&items)[2], "0.000000001 instant 2/3 \"\" \"\" scope=thread");
     }
     // An event type of a newer version is an event still, and an argument of one an argument.
-    let others = [0x28 | 0xe << 60, 7, 0xd_002a, 7, 0x5f | 5 << 36, 7, 7, 7, 7, 0x2f | 3 << 40, 7];
+    let others = [0x28 | 0xe << 60, 7, 0xd_002a, 7, 0x5f | 5 << 36, 7, 7, 7, 7, 0x2f | 3 << 40, 7, 0x15 | 200 << 48];
     let words = [MAGIC, 0x1b_0064, 1, 2, 3, 0x2c, 0xff, 0x2b, 7, 0x5_0010];
     let words = [&words[..], &others, &[0x44, 1, 2, 3]].concat();
     let (items, warnings) = read(&words);
@@ -290,7 +290,7 @@ fn kinds_that_are_not_known_are_skipped_by_size() {
     let trace = bytes(&words);
     let mut reader = Reader::of_slice(&trace).unwrap();
     while reader.next_item().unwrap().is_some() {}
-    let one_of = |number: u64| {
+    let one_of = |number: u8| {
         let mut counts = ByType::default();
         counts.add(number);
         counts
@@ -304,8 +304,9 @@ fn kinds_that_are_not_known_are_skipped_by_size() {
         metadata: one_of(5),
         events: one_of(11),
         arguments: one_of(12),
+        blobs: one_of(200),
     };
-    assert_eq!(reader.unknown(), expected);
+    assert_eq!(reader.unknown(), &expected);
     assert_eq!(reader.unknown().record_count(), 5);
 }
 
