@@ -143,6 +143,8 @@ impl Lease {
 }
 
 impl Drop for Lease {
+    /// In one place: it is where many functions end that are long and seldom called.
+    #[inline(never)]
     fn drop(&mut self) {
         match self.0 {
             Way::Inside(block) => block.leave(),

@@ -281,7 +281,8 @@ fn kinds_that_are_not_known_are_skipped_by_size() {
         assert_eq!(tails(&items)[2], "0.000000001 instant 2/3 \"\" \"\" scope=thread");
     }
     // An event type of a newer version is an event still, and an argument of one an argument.
-    let others = [0x28 | 0xe << 60, 7, 0xd_002a, 7, 0x5f | 5 << 36, 7, 7, 7, 7, 0x2f | 3 << 40, 7, 0x15 | 200 << 48];
+    let others =
+        [0x28 | 0xe << 60, 7, 0xd_002a, 7, 0x5f | 5 << 36, 7, 7, 7, 7, 0x2f | 3 << 40, 7, 0x15 | 200 << 48];
     let words = [MAGIC, 0x1b_0064, 1, 2, 3, 0x2c, 0xff, 0x2b, 7, 0x5_0010];
     let words = [&words[..], &others, &[0x44, 1, 2, 3]].concat();
     let (items, warnings) = read(&words);
