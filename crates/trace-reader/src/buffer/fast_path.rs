@@ -50,6 +50,8 @@ pub(super) struct Common {
 const ARGUMENT_WORDS: [u8; 16] = [1, 1, 1, 2, 2, 2, 0, 2, 2, 1, 0, 0, 0, 0, 0, 0];
 /// Words behind the arguments by the bits of the event's type; those of an instant have a scope or not.
 const TAIL_WORDS: [u8; 16] = [0, 1, 0, 0, 1, 1, 1, 1, 1, 1, 1, NO_TAIL, NO_TAIL, NO_TAIL, NO_TAIL, NO_TAIL];
+/// The last scope of an instant.
+const MAX_SCOPE: u64 = 2;
 /// Of a type that needs full validation.
 const NO_TAIL: u8 = u8::MAX;
 
@@ -85,7 +87,9 @@ pub(super) fn common(words: &[[u8; 8]], defined: Defined<'_>) -> Option<Common> 
     }
     let kind = header >> 16 & 0xf;
     let tail = size.checked_sub(at)?;
-    let is_whole = tail == usize::from(TAIL_WORDS[kind as usize]) || kind == 0 && tail == 1;
+    // What is no scope may be anything.
+    let has_scope = || record.last().is_some_and(|word| u64::from_le_bytes(*word) <= MAX_SCOPE);
+    let is_whole = tail == usize::from(TAIL_WORDS[kind as usize]) || kind == 0 && tail == 1 && has_scope();
     if !is_whole {
         return None;
     }

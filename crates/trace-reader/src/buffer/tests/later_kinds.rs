@@ -66,6 +66,11 @@ fn a_record_that_contains_those_of_another_program_is_left_out() {
             assert_eq!(findings.first_bad, bad(RegionName::Rolling, place, Fault::Ambiguous));
         }
     }
+    // An instant whose scope it is.
+    let instant = [event(1)[0] + (1 << 4), 1, section];
+    let (words, findings) = Image::defined().closed(1, 1, &[&instant[..], &event(2)].concat()).read();
+    assert_eq!(words, with_definitions(&[&event(2)]));
+    assert_eq!(findings.first_bad[0].fault, Fault::Ambiguous);
     // A time that looks like a section is followed by what is no record.
     let time = [12 | 3 << 4, section, 0];
     let (words, findings) = Image::defined().closed(1, 1, &time).read();
