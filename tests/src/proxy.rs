@@ -85,6 +85,15 @@ pub fn register(runtime: &Path, name: &str) -> (Channel, RegistryResponse) {
     register_as(runtime, name, Release::This).expect("an answer")
 }
 
+/// Registers a provider that backs its buffer itself.
+///
+/// # Panics
+/// If the manager does not take it.
+#[must_use]
+pub fn register_sparse(runtime: &Path, name: &str) -> Channel {
+    register_as(runtime, name, Release::Sparse).expect("an answer").0
+}
+
 /// Registers as [`register`] does, where others keep the manager so busy that it may close the connection.
 ///
 /// # Panics
@@ -98,6 +107,8 @@ pub fn try_register(runtime: &Path, name: &str) -> Option<(Channel, RegistryResp
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Release {
     This,
+    /// This one, and it backs its buffer.
+    Sparse,
     Earlier,
 }
 
@@ -112,10 +123,10 @@ fn register_as(runtime: &Path, name: &str, release: Release) -> Option<(Channel,
         tick_source: zx_sim::ticks::source().name().to_owned(),
         dumps_memory: false,
         parent: None,
-        records_alerts: release == Release::This,
+        records_alerts: release != Release::Earlier,
         numbers_threads: false,
-        backs_buffer: false,
-        redacts: release == Release::This,
+        backs_buffer: release == Release::Sparse,
+        redacts: release != Release::Earlier,
         has_scopes: false,
         answers_dumps: false,
         command_line: None,

@@ -155,10 +155,11 @@ pub fn more(hidden: usize) -> String {
 /// Lines of comma-separated values. In a spreadsheet, no text is a formula.
 //= docs/tables.md#csv
 pub fn csv(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>, is_for_spreadsheet: bool) -> String {
+    const TEXTS: [&str; 4] = ["category", "name", "process", "thread"];
     let mut lines = Vec::new();
     let mut line = |cells: &mut dyn Iterator<Item = &str>| {
-        for cell in cells {
-            let is_text = is_for_spreadsheet && cell.parse::<f64>().is_err();
+        for (cell, column) in cells.zip(header) {
+            let is_text = is_for_spreadsheet && TEXTS.contains(column);
             let texts = if is_text { CsvTexts::Spreadsheet } else { CsvTexts::Unchanged };
             texts.write(cell.as_bytes(), &mut lines);
         }

@@ -31,6 +31,8 @@ use trace_reader::Disorder;
 /// How long a manager may take to end a session: its programs have 5 s to confirm that.
 const ENDING_WAIT: Duration = Duration::from_secs(10);
 const ENDING_INTERVAL: Duration = Duration::from_millis(20);
+/// Programs that a reminder names.
+const MAX_NAMED: usize = 10;
 
 /// Recovers an archive, lists recordings, or deletes them.
 pub fn run(options: &Recover) -> Result<(), Failure> {
@@ -43,6 +45,17 @@ pub fn run(options: &Recover) -> Result<(), Failure> {
     }
 }
 
+/// Names of some programs, and how many more there are.
+fn some<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let names: Vec<&str> = names.collect();
+    let (named, others) = names.split_at(names.len().min(MAX_NAMED));
+    let mut text = Shown(&named.join(", ")).to_string();
+    if !others.is_empty() {
+        text += &format!(" and {} more", others.len());
+    }
+    text
+}
+
 /// Reports that a recording can be recovered, before another command does its work.
 pub fn remind() {
     let (startups, others): (Vec<_>, Vec<_>) =
@@ -50,10 +63,9 @@ pub fn remind() {
     match startups.as_slice() {
         [] => {}
         [one] => {
-            let names = one.manifest.buffers.values().map(|buffer| buffer.provider.name.as_str());
-            let names = names.collect::<Vec<_>>().join(", ");
+            let names = some(one.manifest.buffers.values().map(|buffer| buffer.provider.name.as_str()));
             let age = age(one, &Now::read());
-            say!("trace: {} recorded itself {age} ago; save that with: trace recover", Shown(&names));
+            say!("trace: {names} recorded itself {age} ago; save that with: trace recover");
         }
         several => {
             say!("trace: {} programs recorded themselves; save that with: trace recover", several.len());
@@ -61,10 +73,9 @@ pub fn remind() {
     }
     for session in others {
         let buffers = session.manifest.buffers.values().filter(|buffer| buffer.is_started);
-        let names = buffers.map(|buffer| buffer.provider.name.as_str()).collect::<Vec<_>>().join(", ");
         say!(
             "trace: a recording of {} was cut off {} ago; save it with: trace recover {}",
-            Shown(&names),
+            some(buffers.map(|buffer| buffer.provider.name.as_str())),
             age(&session, &Now::read()),
             session.directory.display()
         );

@@ -20,7 +20,7 @@ use trace_protocol::controller::{
 use trace_protocol::provider::{ProviderRequest, ProviderResponse};
 use trace_protocol::{BufferingMode, Message, Txid};
 use trace_tests::client::{Client, receive};
-use trace_tests::proxy::{Proxy, register};
+use trace_tests::proxy::{Proxy, register, register_sparse};
 use trace_tests::scene::wait_for_death;
 use trace_tests::{Archive, Sandbox, wait_for};
 use zx_sim::{Channel, Handle};
@@ -226,6 +226,24 @@ fn data_of_several_recordings_is_moved_in_turns() {
         drop(proxy.finish());
     }
     scene.assert_alive();
+    assert_turns_were_short(&scene);
+}
+
+/// Each of them gets a buffer when the recording begins.
+#[test]
+fn a_recording_of_thousands_of_programs_begins_in_turns() {
+    let mut scene = Scene::new();
+    let runtime = scene.sandbox.runtime_dir();
+    let programs: Vec<Channel> =
+        (0..2500).map(|number| register_sparse(&runtime, &format!("{number}"))).collect();
+    let mut session = scene.client.begin(TraceConfig::default());
+    let output = session.collect();
+    session.send(SessionRequest::StartTracing(StartOptions::default()));
+    programs.iter().for_each(|channel| drop(await_start(channel)));
+    scene.assert_alive();
+    drop(programs);
+    drop(session);
+    drop(output.finish());
     assert_turns_were_short(&scene);
 }
 

@@ -71,6 +71,8 @@ pub(super) struct Providers {
     last_made: Option<ClientId>,
     /// Buffers that programs have handed over, and that are being copied.
     adopting: VecDeque<Adopting>,
+    /// At least as many bytes as all buffers have.
+    most_bytes: u64,
 }
 
 /// The fate of a buffer whose provider no longer takes part in the session.
@@ -215,6 +217,7 @@ impl Providers {
             unready: VecDeque::new(),
             last_made: None,
             adopting: VecDeque::new(),
+            most_bytes: 0,
         }
     }
 

@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 /// How long messages are handled before data is moved and other sources have their turn.
 const MESSAGES_TIME: Duration = Duration::from_millis(5);
+/// Time between two lines about long turns.
+const SILENCE: Duration = Duration::from_secs(1);
 /// Processor time that a turn should not take.
 const LONG: Duration = Duration::from_millis(20);
 
@@ -17,12 +19,14 @@ pub(super) struct Turns {
     begun: Instant,
     /// Processor time of this thread when the turn began.
     used: Duration,
+    /// The longest since the last line about one, and no line before that time.
     longest: Duration,
+    silent_until: Instant,
 }
 
 impl Turns {
     pub fn new() -> Self {
-        Self { begun: Instant::now(), used: processor_time(), longest: LONG }
+        Self { begun: Instant::now(), used: processor_time(), longest: LONG, silent_until: Instant::now() }
     }
 
     pub fn begin(&mut self) {
@@ -34,12 +38,13 @@ impl Turns {
         self.begun.elapsed() < MESSAGES_TIME
     }
 
-    /// Notes a turn that was much longer than all before.
+    /// Notes the longest turn of each second, if it is a long one.
     pub fn end(&mut self) {
         let taken = processor_time().saturating_sub(self.used);
-        if taken > self.longest {
-            log(&format!("a turn took {} ms of processor time", taken.as_millis()));
-            self.longest = taken * 2;
+        self.longest = self.longest.max(taken);
+        if self.longest > LONG && Instant::now() >= self.silent_until {
+            log(&format!("a turn took {} ms of processor time", self.longest.as_millis()));
+            (self.longest, self.silent_until) = (LONG, Instant::now() + SILENCE);
         }
     }
 }

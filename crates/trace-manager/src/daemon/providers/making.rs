@@ -85,13 +85,19 @@ impl Providers {
     }
 
     /// Bytes of the directory's file system that are still free and will be needed by buffers of the
-    /// sessions. 0 where so much is free that there is room for another buffer anyway.
+    /// sessions. 0 where so much is free that there is room for another buffer, which is added, anyway.
     //= docs/buffer.md#memory
-    pub(super) fn promised(&self, directory: &Path, size: u64) -> zx_sim::Result<u64> {
+    pub(super) fn promised(&mut self, directory: &Path, size: u64) -> zx_sim::Result<u64> {
+        let available = available_in(directory)?;
+        self.most_bytes = self.most_bytes.saturating_add(size);
+        if available >= self.most_bytes {
+            return Ok(0);
+        }
         let tracees = || self.providers.values().filter_map(|provider| provider.tracee.as_ref());
         let sizes = tracees().map(|tracee| tracee.size).chain(self.unready.iter().map(Unready::size));
-        let most = sizes.fold(size, u64::saturating_add);
-        if available_in(directory)? >= most {
+        // Without those that are gone.
+        self.most_bytes = sizes.fold(size, u64::saturating_add);
+        if available >= self.most_bytes {
             return Ok(0);
         }
         let made = tracees().map(Tracee::missing_bytes);
@@ -311,8 +317,9 @@ mod tests {
         for id in [ONE, TWO] {
             providers.initialize(CLIENT, id, SIZE, BufferingMode::Circular, Vec::new()).unwrap();
         }
-        let promised = |providers: &Providers| providers.promised(directory.path(), u64::MAX / 2).unwrap();
-        assert_eq!(promised(&providers), 2 * SIZE);
+        let promised =
+            |providers: &mut Providers| providers.promised(directory.path(), u64::MAX / 2).unwrap();
+        assert_eq!(promised(&mut providers), 2 * SIZE);
         while providers.make_buffers(&mut io) {}
         let buffers = channels.iter().map(|channel| match request(channel) {
             Some(ProviderRequest::Initialize { config }) => Vmo::from_handle(config.buffer).unwrap(),
@@ -323,9 +330,9 @@ mod tests {
         assert!(buffers[0].backed_bytes().unwrap() >= SIZE);
         if directory.path().starts_with("/dev/shm") {
             assert_eq!(buffers[1].backed_bytes().unwrap(), FIRST);
-            assert_eq!(promised(&providers), SIZE - FIRST);
+            assert_eq!(promised(&mut providers), SIZE - FIRST);
             buffers[1].write_at(SIZE - 4096, &[1]).unwrap();
-            assert_eq!(promised(&providers), SIZE - FIRST - 4096, "what is there is not promised");
+            assert_eq!(promised(&mut providers), SIZE - FIRST - 4096, "what is there is not promised");
             assert_eq!(providers.promised(directory.path(), SIZE).unwrap(), 0, "there is room enough");
         }
     }

@@ -96,6 +96,7 @@ impl Providers {
         };
         let name = info.file_name();
         if let Ok(own) = theirs.link_in(&directory, &name) {
+            self.most_bytes = self.most_bytes.saturating_add(bytes);
             return self.adopted(from, info, mode, &theirs, own, 0).map(Some);
         }
         let copied = theirs.backed_bytes()?.min(bytes);
