@@ -515,8 +515,8 @@ mod tests {
         assert_eq!(
             file.read().in_words(Ticks(1_000_300), RATE),
             format!(
-                "thread 71 was in request for 1.0 ms; track {} was in guilty > request for 1.0 ms; \
-                 track {} was in request for 999.9 us",
+                "thread 71 was in request for 1 ms; track {} was in guilty > request for 1 ms; \
+                 track {} was in request for 999.9 µs",
                 TRACK | 5,
                 TRACK | 6
             )

@@ -10,7 +10,7 @@ use std::path::Path;
 use trace_analysis::losses::Losses;
 use trace_analysis::walk::Walked;
 use trace_convert::tables::CsvTexts;
-use trace_format::shown::Shown;
+use trace_format::shown::{Lasting, Shown};
 use trace_reader::{Disorder, ReadError};
 
 /// How many rows people see unless they ask for more.
@@ -96,33 +96,9 @@ pub fn contents(path: &Path, walked: &Walked) -> String {
     let (events, seconds) = (walked.events, walked.seconds());
     let rate =
         if seconds > 0.0 { format!(" ({:.0} events/s)", events as f64 / seconds) } else { String::new() };
-    let length = duration(seconds * 1e9);
+    let length = Lasting(seconds * 1e9);
     let (events, bytes) = (Counted(events, "events"), Counted(walked.bytes, "bytes"));
     format!("{}: {events} in {length}{rate}, {bytes}\n", Shown(&name(path)))
-}
-
-/// A time in nanoseconds with a unit that suits it, and four digits.
-pub fn duration(nanos: f64) -> String {
-    let (value, unit) = match nanos.abs() {
-        small if small < 1e3 => (nanos, "ns"),
-        small if small < 1e6 => (nanos / 1e3, "us"),
-        small if small < 1e9 => (nanos / 1e6, "ms"),
-        _ => (nanos / 1e9, "s"),
-    };
-    format!("{} {unit}", number(value))
-}
-
-/// A number with four digits, or all digits of a whole one.
-pub fn number(value: f64) -> String {
-    let digits = match value.abs() {
-        _ if value.fract() == 0.0 => 0,
-        large if large >= 1000.0 => 0,
-        large if large >= 100.0 => 1,
-        large if large >= 10.0 => 2,
-        _ => 3,
-    };
-    let text = format!("{value:.digits$}");
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
 /// Columns: the first ones are texts, and the others numbers.
@@ -175,27 +151,6 @@ pub fn csv(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>, is_for_
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_have_four_digits() {
-        for (nanos, text) in [
-            (0.0, "0 ns"),
-            (999.0, "999 ns"),
-            (1500.0, "1.5 us"),
-            (12_345_678.0, "12.35 ms"),
-            (123_456_789.0, "123.5 ms"),
-            (1_500_000_000.0, "1.5 s"),
-            (-2500.0, "-2.5 us"),
-            (4_321_987_000_000.0, "4322 s"),
-            (1200.0, "1.2 us"),
-        ] {
-            assert_eq!(duration(nanos), text);
-        }
-        assert_eq!(
-            (number(120.0), number(123_456.0), number(0.04)),
-            ("120".into(), "123456".into(), "0.04".into())
-        );
-    }
 
     #[test]
     fn people_see_twenty_rows_and_programs_all() {

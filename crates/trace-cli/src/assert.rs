@@ -3,7 +3,7 @@
 
 pub mod junit;
 
-use crate::analysis::{self, duration, number};
+use crate::analysis;
 use crate::args::analysis::Assert;
 use crate::exit::{FAILURE, Failure, INCOMPLETE, USAGE};
 use crate::input::{is_stdin, name};
@@ -16,7 +16,7 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 use trace_analysis::assertion::evaluate::{Evaluation, Finding, Outcome, Verdict};
 use trace_analysis::assertion::{Assertion, Dimension, Function, ParseError, Source, Value};
-use trace_format::shown::Shown;
+use trace_format::shown::{Digits, Lasting, Shown};
 
 /// Maximum number of changes between similar names.
 const MAX_CHANGES: usize = 4;
@@ -146,10 +146,12 @@ const fn verdict_text(verdict: Verdict) -> &'static str {
 fn found(finding: &Finding) -> String {
     let is_size = finding.comparison.limit.unit.is_some_and(|unit| unit.factor().0 == Dimension::Size);
     let value = finding.value.map(|value| match &finding.comparison.value {
-        Value::Of(Function::Count | Function::Rate, _) | Value::Lost(_) | Value::Errors => number(value),
-        Value::Of(_, Source::Counter(..)) if is_size => format!("{} B", number(value)),
-        Value::Of(_, Source::Counter(..)) => number(value),
-        Value::Of(..) => duration(value),
+        Value::Of(Function::Count | Function::Rate, _) | Value::Lost(_) | Value::Errors => {
+            Digits(value).to_string()
+        }
+        Value::Of(_, Source::Counter(..)) if is_size => format!("{} B", Digits(value)),
+        Value::Of(_, Source::Counter(..)) => Digits(value).to_string(),
+        Value::Of(..) => Lasting(value).to_string(),
     });
     let parts: Vec<String> = value.into_iter().chain(finding.why.iter().cloned()).collect();
     parts.join("; ")

@@ -1,7 +1,7 @@
 //! `trace diff`: which durations changed between two traces.
 //= docs/stats.md#differences
 
-use crate::analysis::{self, contents, duration, limited, losses, losses_json, more, number, table};
+use crate::analysis::{self, contents, limited, losses, losses_json, more, table};
 use crate::args::analysis::{Diff, Metric as MetricOption};
 use crate::exit::Failure;
 use crate::input::is_stdin;
@@ -10,7 +10,11 @@ use crate::stdio;
 use serde_json::{Value, json};
 use trace_analysis::diff::{Change, Metric, changes};
 use trace_analysis::stats::{Spread, Stats};
-use trace_format::shown::Shown;
+use trace_format::shown::{Digits, Lasting, Shown};
+
+/// Of each side there is one recording.
+const CHANCE: &str =
+    "one recording of each does not show what is chance; trace ab makes many, and says what has changed\n";
 
 /// Prints the differences of two traces.
 pub fn run(options: &Diff) -> Result<(), Failure> {
@@ -42,6 +46,7 @@ pub fn run(options: &Diff) -> Result<(), Failure> {
             ["", "category", "name", "total", "change", "mean", "change", "p99", "change", "count", "change"];
         text += &table(&header, &cells, 3);
         text += &more(hidden);
+        text += if changes.is_empty() { "" } else { CHANCE };
         stdio::print(&text)?;
     }
     unread(&options.before, &before)?;
@@ -62,7 +67,10 @@ fn cells(change: &Change<'_>) -> Vec<String> {
     let mut cells =
         vec![kind(change).to_owned(), Shown(change.category).to_string(), Shown(change.name).to_string()];
     for metric in [Metric::Total, Metric::Mean, Metric::P99, Metric::Count] {
-        let shown = |value: f64| if metric == Metric::Count { number(value) } else { duration(value) };
+        let shown = |value: f64| match metric {
+            Metric::Count => Digits(value).to_string(),
+            _ => Lasting(value).to_string(),
+        };
         let (before, after, by) = (metric.of(change.before), metric.of(change.after), change.by(metric));
         let sign = if by > 0.0 { "+" } else { "" };
         let percent = if before > 0.0 && after > 0.0 && by != 0.0 {

@@ -1,7 +1,7 @@
 //! `trace stats`: where the time of a trace went, and what is missing in it.
 //= docs/stats.md#statistics
 
-use crate::analysis::{self, contents, duration, limited, losses, losses_json, more, number, table};
+use crate::analysis::{self, contents, limited, losses, losses_json, more, table};
 use crate::args::analysis::{By as ByOption, Sort, Stats as Options};
 use crate::counted::Counted;
 use crate::exit::Failure;
@@ -16,7 +16,7 @@ use trace_analysis::pattern::Pattern;
 use trace_analysis::stats::{By, Counter, Instants, Options as Selection, Row, Spread, Stats};
 use trace_analysis::walk::Walked;
 use trace_format::scopes::Ending;
-use trace_format::shown::Shown;
+use trace_format::shown::{Digits, Lasting, Shown};
 
 /// The percentiles that are shown.
 const PERCENTS: [f64; 3] = [50.0, 95.0, 99.0];
@@ -176,7 +176,7 @@ fn why_open(rows: &[Row]) -> String {
     let mut parts: Vec<String> =
         reasons.iter().map(|(ending, count)| format!("{count} {}", ending.text())).collect();
     let longest = rows.iter().filter_map(|row| row.spread.open_for).max();
-    parts.extend(longest.map(|longest| format!("the longest for {} by then", duration(longest as f64))));
+    parts.extend(longest.map(|longest| format!("the longest for {} by then", Lasting(longest as f64))));
     if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) }
 }
 
@@ -184,18 +184,18 @@ fn why_open(rows: &[Row]) -> String {
 fn cost(walked: &Walked) -> String {
     let Some(costs) = walked.costs else { return String::new() };
     let EventCosts { instant, duration: complete, counter } = costs;
-    let (total, instant) = (duration(costs.total(&walked.costly)), duration(instant));
-    let (complete, counter) = (duration(complete), duration(counter));
+    let (total, instant) = (Lasting(costs.total(&walked.costly)), Lasting(instant));
+    let (complete, counter) = (Lasting(complete), Lasting(counter));
     format!(
         "tracing: about {total} of the programs' time (an instant {instant}, a duration {complete}, a counter {counter})\n"
     )
 }
 
 fn spread_cells(spread: &Spread, has_own: bool) -> Vec<String> {
-    let time = |nanos: Option<f64>| nanos.map_or_else(|| "-".to_owned(), duration);
+    let time = |nanos: Option<f64>| nanos.map_or_else(|| "-".to_owned(), |nanos| Lasting(nanos).to_string());
     let some = |nanos: f64| time(Some(nanos).filter(|_| spread.count > 0));
-    let mut cells = vec![spread.count.to_string(), duration(spread.total as f64)];
-    cells.extend(has_own.then(|| duration(spread.own as f64)));
+    let mut cells = vec![spread.count.to_string(), Lasting(spread.total as f64).to_string()];
+    cells.extend(has_own.then(|| Lasting(spread.own as f64).to_string()));
     cells.extend([some(spread.min as f64), time(spread.mean())]);
     cells.extend(PERCENTS.map(|percent| time(spread.percentile(percent))));
     cells.push(some(spread.max as f64));
@@ -228,7 +228,7 @@ fn counters(stats: &Stats, options: &Options) -> String {
         let texts = [&process, &of.category, &name, &of.series];
         let mut cells: Vec<String> = texts.map(|text| Shown(text).to_string()).into();
         cells.push(of.count.to_string());
-        cells.extend([of.first, of.last, of.min, of.max, of.mean].map(number));
+        cells.extend([of.first, of.last, of.min, of.max, of.mean].map(|value| Digits(value).to_string()));
         cells
     });
     let rows: Vec<Vec<String>> = rows.collect();

@@ -22,6 +22,75 @@ impl Display for Shown<'_> {
     }
 }
 
+/// Displays a length of time in nanoseconds, in a unit that suits it, with four digits.
+///
+/// ```
+/// use trace_format::shown::Lasting;
+///
+/// let texts = [999.0, -2500.0, 1_234_567.0, 61e9].map(|nanos| Lasting(nanos).to_string());
+/// assert_eq!(texts, ["999 ns", "-2.5 µs", "1.235 ms", "61 s"]);
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Lasting(pub f64);
+
+impl Display for Lasting {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        const UNITS: [(f64, &str); 3] = [(1e9, "s"), (1e6, "ms"), (1e3, "µs")];
+        let size = self.0.max(-self.0);
+        let (factor, unit) = UNITS.into_iter().find(|(factor, _)| size >= *factor).unwrap_or((1.0, "ns"));
+        write!(f, "{} {unit}", Digits(self.0 / factor))
+    }
+}
+
+/// Displays a number with four digits, or with all digits of its whole part if that has more.
+///
+/// ```
+/// use trace_format::shown::Digits;
+///
+/// assert_eq!([123_456.0, 12.345, 0.04, 7.0].map(|number| Digits(number).to_string()), ["123456", "12.35",
+/// "0.04", "7"]);
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Digits(pub f64);
+
+impl Display for Digits {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let size = self.0.max(-self.0);
+        let most = match size {
+            _ if size < 10.0 => 3,
+            _ if size < 100.0 => 2,
+            _ if size < 1000.0 => 1,
+            // Infinite, too.
+            _ => return write!(f, "{:.0}", self.0),
+        };
+        let mut text = Short::default();
+        write!(text, "{:.most$}", self.0)?;
+        f.write_str(text.text().trim_end_matches('0').trim_end_matches('.'))
+    }
+}
+
+/// A text of a few characters.
+#[derive(Default)]
+struct Short {
+    bytes: [u8; 12],
+    length: usize,
+}
+
+impl Short {
+    fn text(&self) -> &str {
+        self.bytes.get(..self.length).and_then(|text| core::str::from_utf8(text).ok()).unwrap_or_default()
+    }
+}
+
+impl Write for Short {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let end = self.length + text.len();
+        self.bytes.get_mut(self.length..end).ok_or(fmt::Error)?.copy_from_slice(text.as_bytes());
+        self.length = end;
+        Ok(())
+    }
+}
+
 /// Writes one character after the other, with escapes where they are needed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Escaper {
@@ -100,5 +169,30 @@ mod tests {
         ] {
             assert_eq!(Shown(text).to_string(), text);
         }
+    }
+
+    #[test]
+    fn numbers_have_four_digits() {
+        for (nanos, text) in [
+            (0.0, "0 ns"),
+            (0.5, "0.5 ns"),
+            (999.0, "999 ns"),
+            (1000.0, "1 µs"),
+            (1500.0, "1.5 µs"),
+            (12_345_678.0, "12.35 ms"),
+            (123_456_789.0, "123.5 ms"),
+            (999_960_000.0, "1000 ms"),
+            (1_999_999_999.0, "2 s"),
+            (-2500.0, "-2.5 µs"),
+            (4_321_987_000_000.0, "4322 s"),
+            (f64::INFINITY, "inf s"),
+        ] {
+            assert_eq!(Lasting(nanos).to_string(), text);
+        }
+        for (number, text) in [(120.0, "120"), (123_456.0, "123456"), (0.04, "0.04"), (-0.1, "-0.1")] {
+            assert_eq!(Digits(number).to_string(), text);
+        }
+        assert_eq!(Digits(1e300).to_string().len(), 301);
+        assert_eq!(Digits(f64::NAN).to_string(), "NaN");
     }
 }

@@ -25,6 +25,7 @@ pub mod svg;
 mod texts;
 mod tracks;
 mod waits;
+pub mod xml;
 
 pub use page::GENERATOR;
 

@@ -5,6 +5,7 @@
 //! hash the policy names, makes a blob of it. The worker's text is a constant of the script.
 
 use crate::packer::compressed;
+use crate::xml;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
@@ -195,7 +196,7 @@ impl Page {
             hash(STYLE),
             self.kind.policy
         );
-        let title = Shown(title).to_string().replace('&', "&amp;").replace('<', "&lt;");
+        let title = xml::escaped(&Shown(title).to_string());
         let title = format!("{title} · {}", self.kind.suffix);
         let (head, _) = HTML.split_once("<!--data-->").unwrap_or((HTML, ""));
         let (head, body) = head.split_once("/*style*/").unwrap_or((head, ""));
@@ -241,7 +242,7 @@ mod tests {
             page.end(&mut whole).unwrap();
             let whole = String::from_utf8(whole).unwrap();
             assert!(whole.len() <= 60_000, "{} bytes", whole.len());
-            assert!(whole.contains("<title>a &lt;b> &amp; \\u{202e}c · trace "), "{}", &whole[..600]);
+            assert!(whole.contains("<title>a &lt;b&gt; &amp; \\u{202e}c · trace "), "{}", &whole[..600]);
             for mark in ["<!--", "/*style*/", "/*script*/"] {
                 assert!(!whole.contains(mark), "{mark} is left");
             }

@@ -22,6 +22,7 @@ use draw::Picture;
 use std::io::Write;
 use trace_convert::tables::{Trace, fill};
 use trace_convert::{ConvertError, Filter, Summary};
+use trace_format::shown::Lasting;
 use trace_reader::Disorder;
 
 /// A part of a trace, in nanoseconds from its first moment.
@@ -81,7 +82,7 @@ fn draw(mut trace: Trace, window: Window, output: &mut dyn Write) -> Result<Summ
     // A trace of one moment has a picture, too.
     let is_inside = from <= to && from <= length && (from < to || length == 0);
     if !is_inside {
-        return Err(SvgError::Outside { length: axis::duration(length) });
+        return Err(SvgError::Outside { length: Lasting(length as f64).to_string() });
     }
     let to = to.max(from + 1);
     let mut collector = Collector::new((first + from, first.saturating_add(to)));

@@ -52,17 +52,17 @@ fn printed(sandbox: &Sandbox, arguments: &[&str]) -> String {
 fn statistics_say_where_the_time_went() {
     let sandbox = sandbox();
     let expected = "lost: nothing is reported\n\
-                    trace.json: 11 events in 19 us (578947 events/s), BYTES bytes\n\
+                    trace.json: 11 events in 19 µs (578947 events/s), BYTES bytes\n\
                     durations\n\
                     \x20 category  name   count  total  self    min   mean    p50    p95    p99    max\n\
-                    \x20 render    frame      1  10 us  3 us  10 us  10 us  10 us  10 us  10 us  10 us\n\
-                    \x20 render    draw       3   9 us  8 us   2 us   3 us   3 us   4 us   4 us   4 us\n\
-                    \x20 io        read       1   1 us  1 us   1 us   1 us   1 us   1 us   1 us   1 us\n\
+                    \x20 render    frame      1  10 µs  3 µs  10 µs  10 µs  10 µs  10 µs  10 µs  10 µs\n\
+                    \x20 render    draw       3   9 µs  8 µs   2 µs   3 µs   3 µs   4 µs   4 µs   4 µs\n\
+                    \x20 io        read       1   1 µs  1 µs   1 µs   1 µs   1 µs   1 µs   1 µs   1 µs\n\
                     \x20 io        hang       0   0 ns  0 ns      -      -      -      -      -      -\n\
                     \x20 not ended: 1\n\
                     asynchronous operations\n\
                     \x20 category  name  count  total    min   mean    p50    p95    p99    max\n\
-                    \x20 net       load      1  12 us  12 us  12 us  12 us  12 us  12 us  12 us\n\
+                    \x20 net       load      1  12 µs  12 µs  12 µs  12 µs  12 µs  12 µs  12 µs\n\
                     instants\n\
                     \x20 category  name   count\n\
                     \x20 net       retry      1\n\
@@ -252,7 +252,7 @@ fn assertions_pass_fail_or_cannot_tell() {
         (code, &*text),
         (
             Some(0),
-            "passed      p99(render:frame) < 16ms: 10 us\npassed      lost == 0: 0\npassed      count(net:retry) <= 3: 1\n"
+            "passed      p99(render:frame) < 16ms: 10 µs\npassed      lost == 0: 0\npassed      count(net:retry) <= 3: 1\n"
         )
     );
     let (code, text) =
@@ -261,7 +261,7 @@ fn assertions_pass_fail_or_cannot_tell() {
         (code, &*text),
         (
             Some(1),
-            "failed      max(gap(draw)) < 1us: 1 us\npassed      sum(self(draw)) == 8us: 8 us\n\
+            "failed      max(gap(draw)) < 1us: 1 µs\npassed      sum(self(draw)) == 8us: 8 µs\n\
              passed      max(counter(depth.n)) <= 4: 4\n"
         )
     );
@@ -304,7 +304,7 @@ fn assertions_come_from_files_and_results_go_into_files() {
         (code, &*stdout, &*stderr),
         (
             Some(1),
-            "failed      max(frame) < 5us: 10 us\npassed      lost == 0: 0\n\
+            "failed      max(frame) < 5us: 10 µs\npassed      lost == 0: 0\n\
              incomplete  max(x) < 1s: no such event\npassed      errors == 0: 0\n",
             ""
         )
@@ -313,7 +313,7 @@ fn assertions_come_from_files_and_results_go_into_files() {
         fs::read_to_string(sandbox.file("limits.xml")).unwrap(),
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
          <testsuite name=\"trace.fxt\" tests=\"4\" failures=\"1\" errors=\"1\">\n\
-         \x20 <testcase classname=\"trace\" name=\"max(frame) &lt; 5us\"><failure message=\"10 us\"/></testcase>\n\
+         \x20 <testcase classname=\"trace\" name=\"max(frame) &lt; 5us\"><failure message=\"10 µs\"/></testcase>\n\
          \x20 <testcase classname=\"trace\" name=\"lost == 0\"><system-out>0</system-out></testcase>\n\
          \x20 <testcase classname=\"trace\" name=\"max(x) &lt; 1s\"><error message=\"no such event\"/></testcase>\n\
          \x20 <testcase classname=\"trace\" name=\"errors == 0\"><system-out>0</system-out></testcase>\n\
@@ -383,7 +383,7 @@ fn nothing_passes_while_events_are_missing() {
     let name = stdout.split_once("; ").unwrap().1.split_once(" (provider").unwrap().0;
     assert_eq!(
         stdout,
-        format!("incomplete  max(frame) < 16ms: 10 us; {name} (provider 1) lost 7: overwritten\n")
+        format!("incomplete  max(frame) < 16ms: 10 µs; {name} (provider 1) lost 7: overwritten\n")
     );
     let stats = printed(&sandbox, &["stats", "lossy.fxt"]);
     assert!(
@@ -416,10 +416,11 @@ fn differences_are_ranked_by_their_size() {
     assert_eq!(
         table,
         "        category  name   total        change      mean            change   p99        change  count  change\n\
-         \x20 gone  io        read    0 ns         -1 us      0 ns             -1 us  0 ns         -1 us      0      -1\n\
-         \x20 new   io        write   1 us         +1 us      1 us             +1 us  1 us         +1 us      1      +1\n\
-         \x20       render    draw   10 us  +1 us (+11%)  3.333 us  +333.3 ns (+11%)  5 us  +1 us (+25%)      3       =\n\
-         \x20 and 3 more; --limit 0 shows all\n"
+         \x20 gone  io        read    0 ns         -1 µs      0 ns             -1 µs  0 ns         -1 µs      0      -1\n\
+         \x20 new   io        write   1 µs         +1 µs      1 µs             +1 µs  1 µs         +1 µs      1      +1\n\
+         \x20       render    draw   10 µs  +1 µs (+11%)  3.333 µs  +333.3 ns (+11%)  5 µs  +1 µs (+25%)      3       =\n\
+         \x20 and 3 more; --limit 0 shows all\n\
+         one recording of each does not show what is chance; trace ab makes many, and says what has changed\n"
     );
 }
 

@@ -59,8 +59,8 @@ fn what_takes_longer_is_found_with_the_part_that_carries_it() {
     let rows: Vec<Vec<&str>> =
         stdout.lines().skip(2).take(3).map(|line| line.split_whitespace().take(3).collect()).collect();
     assert_eq!(rows, [["slower", "c", "draw"], ["slower", "c", "frame"], ["same", "c", "load"]]);
-    assert!(stdout.contains("\n  c:draw: its own time 100 % (+10 us)\n"), "{stdout}");
-    assert!(stdout.contains("\n  c:frame: c:draw 100 % (+10 us)\n"), "{stdout}");
+    assert!(stdout.contains("\n  c:draw: its own time 100 % (+10 µs)\n"), "{stdout}");
+    assert!(stdout.contains("\n  c:frame: c:draw 100 % (+10 µs)\n"), "{stdout}");
     assert!(stdout.ends_with("\nof 3 names: 2 slower, 1 same\n"), "{stdout}");
     let junit = fs::read_to_string(sandbox.file("ab.xml")).unwrap();
     assert!(junit.contains("tests=\"3\" failures=\"2\" errors=\"0\""), "{junit}");

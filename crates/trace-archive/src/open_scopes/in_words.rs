@@ -4,6 +4,7 @@ use super::{Durable, OpenScope, OpenScopes, Wanted};
 use crate::seen::{BegunName, Seen};
 use trace_format::buffer::Layout;
 use trace_format::scopes::{ENTRIES, TRACK};
+use trace_format::shown::Lasting;
 use trace_format::units::{Ticks, TicksPerSecond};
 use trace_reader::buffer::Source;
 
@@ -71,18 +72,8 @@ impl OpenScopes {
         };
         let what = if innermost.thread & TRACK == 0 { "thread" } else { "track" };
         let nanos = Ticks(at.0.saturating_sub(innermost.start.0)).to_nanos(rate).0;
-        format!("{what} {thread} was in {} for {}", path.join(" > "), in_words(nanos))
+        format!("{what} {thread} was in {} for {}", path.join(" > "), Lasting(nanos as f64))
     }
-}
-
-/// A time in a unit that suits it.
-fn in_words(nanos: u64) -> String {
-    let (value, unit) = match nanos {
-        0..1_000_000 => (nanos as f64 / 1e3, "us"),
-        1_000_000..10_000_000_000 => (nanos as f64 / 1e6, "ms"),
-        _ => (nanos as f64 / 1e9, "s"),
-    };
-    format!("{value:.1} {unit}")
 }
 
 #[cfg(test)]
@@ -123,7 +114,7 @@ mod tests {
         open.add_begun(&file, &file.layout, &seen);
         assert_eq!(
             open.in_words(Ticks(1_400), RATE),
-            "thread 71 was in guilty > request > inline > (unknown) for 1.0 us"
+            "thread 71 was in guilty > request > inline > (unknown) for 1 µs"
         );
     }
 
@@ -135,16 +126,15 @@ mod tests {
         });
         assert_eq!(
             file.read().in_words(Ticks(2000), RATE),
-            "thread 84 was in request > guilty for 1.4 us; thread 83 was in request > guilty for 1.3 us; \
-             thread 82 was in request > guilty for 1.2 us; 2 more threads were in something"
+            "thread 84 was in request > guilty for 1.4 µs; thread 83 was in request > guilty for 1.3 µs; \
+             thread 82 was in request > guilty for 1.2 µs; 2 more threads were in something"
         );
         let missing = File::new().slot(0, 71, &[(1000, 2)]);
         missing.words.borrow_mut()[(1 << 17) + field::REFUSED] = 1;
         assert_eq!(
             missing.read().in_words(Ticks(2000), RATE),
-            "thread 71 was in request for 1.0 us; what further threads were in is not known"
+            "thread 71 was in request for 1 µs; what further threads were in is not known"
         );
         assert_eq!(File::new().read().in_words(Ticks(2000), RATE), "");
-        assert_eq!([999_999, 1_000_000, 10_000_000_000].map(in_words), ["1000.0 us", "1.0 ms", "10.0 s"]);
     }
 }

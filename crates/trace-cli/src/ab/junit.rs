@@ -3,9 +3,9 @@
 
 use super::Comparison;
 use super::text::{full, percent, why, word};
-use crate::assert::junit::escaped;
 use trace_analysis::ab::comparison::Unjudged;
 use trace_analysis::ab::judge::Verdict;
+use trace_report::xml::escaped;
 
 /// The document.
 pub fn document(comparison: &Comparison) -> String {

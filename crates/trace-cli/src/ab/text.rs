@@ -2,7 +2,7 @@
 //= docs/ab.md#verdicts
 
 use super::Comparison;
-use crate::analysis::{duration, limited, more, number, table};
+use crate::analysis::{limited, more, table};
 use crate::args::analysis::Sort;
 use crate::counted::Counted;
 use clap::ValueEnum;
@@ -13,7 +13,7 @@ use trace_analysis::ab::comparison::{Row, Unjudged};
 use trace_analysis::ab::judge::Verdict;
 use trace_analysis::ab::looks::pairs_needed;
 use trace_analysis::ab::run::Name;
-use trace_format::shown::Shown;
+use trace_format::shown::{Digits, Lasting, Shown};
 
 /// How many names are listed for each reason not to judge them.
 const MAX_UNJUDGED: usize = 5;
@@ -39,7 +39,7 @@ pub fn statistic(of: Sort) -> String {
 
 /// A part of the whole in percent.
 pub fn percent(part: f64) -> String {
-    format!("{} %", number(part * 100.0))
+    format!("{} %", Digits(part * 100.0))
 }
 
 fn signed(part: f64) -> String {
@@ -110,7 +110,10 @@ pub fn report(comparison: &Comparison, limit: Option<usize>) -> String {
 }
 
 fn cells(row: &Row, of: Sort) -> Vec<String> {
-    let shown = |value: f64| if of == Sort::Count { number(value) } else { duration(value) };
+    let shown = |value: f64| match of {
+        Sort::Count => Digits(value).to_string(),
+        _ => Lasting(value).to_string(),
+    };
     let change = &row.judged.change;
     vec![
         word(row.judged.verdict, of).to_owned(),
@@ -127,7 +130,7 @@ fn cells(row: &Row, of: Sort) -> Vec<String> {
 }
 
 fn chance(probability: f64) -> String {
-    if probability >= 0.001 { number(probability) } else { format!("{probability:.0e}") }
+    if probability >= 0.001 { Digits(probability).to_string() } else { format!("{probability:.0e}") }
 }
 
 /// The parts that account for a change.
@@ -142,7 +145,7 @@ fn parts(row: &Row) -> Option<String> {
     let part = |part: &&Part| {
         let name = part.name.as_ref().map_or_else(|| "its own time".to_owned(), full);
         let sign = if part.change > 0.0 { "+" } else { "" };
-        format!("{name} {:.0} % ({sign}{})", part.change / all * 100.0, duration(part.change))
+        format!("{name} {:.0} % ({sign}{})", part.change / all * 100.0, Lasting(part.change))
     };
     let parts: Vec<String> = parts.iter().take(MAX_PARTS).map(part).collect();
     Some(format!("  {}: {}\n", Shown(&full(&row.name)), Shown(&parts.join(", "))))

@@ -3,6 +3,7 @@
 
 use super::{Judged, details};
 use trace_analysis::assertion::evaluate::Verdict;
+use trace_report::xml::escaped;
 
 /// The document for the assertions on a trace: what the trace cannot tell is an error there.
 pub(super) fn document(trace: &str, all: &[Judged]) -> String {
@@ -23,32 +24,4 @@ pub(super) fn document(trace: &str, all: &[Judged]) -> String {
         text += &format!("  <testcase classname=\"trace\" name=\"{name}\">{result}</testcase>\n");
     }
     text + "</testsuite>\n"
-}
-
-/// A text in an attribute or an element. XML has no other control characters, not even escaped.
-pub fn escaped(text: &str) -> String {
-    let mut escaped = String::new();
-    for char in text.chars() {
-        match char {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\t' | '\n' | '\r' => escaped.push_str(&format!("&#{};", char as u32)),
-            char if char.is_control() || matches!(char, '\u{fffe}' | '\u{ffff}') => escaped.push('\u{fffd}'),
-            char => escaped.push(char),
-        }
-    }
-    escaped
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    //= docs/stats.md#junit
-    #[test]
-    fn texts_are_escaped() {
-        assert_eq!(escaped("a<b> & \"c\"\n\u{1}é"), "a&lt;b&gt; &amp; &quot;c&quot;&#10;\u{fffd}é");
-    }
 }

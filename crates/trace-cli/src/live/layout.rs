@@ -5,11 +5,10 @@ use super::feed::Picture;
 use super::machine;
 use super::own::State;
 use super::table::{self, Column, cut, number, text};
-use crate::analysis::{duration, number as value_text};
 use crate::counted::Counted;
 use indicatif::HumanCount;
 use trace_analysis::live::{LiveCounter, LiveSpan};
-use trace_format::shown::Shown;
+use trace_format::shown::{Digits, Lasting, Shown};
 use trace_format::units::ProviderId;
 
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -192,16 +191,16 @@ fn program_name(picture: &Picture, provider: ProviderId) -> String {
 }
 
 fn span_row(picture: &Picture, span: &LiveSpan) -> Vec<String> {
-    let time = |nanos: Option<f64>| nanos.map_or_else(|| "-".to_owned(), duration);
+    let time = |nanos: Option<f64>| nanos.map_or_else(|| "-".to_owned(), |nanos| Lasting(nanos).to_string());
     vec![
         label(&span.category, &span.name),
         program_name(picture, span.provider),
         HumanCount(span.count).to_string(),
         HumanCount(rate(span.count, picture.snapshot.seconds).round() as u64).to_string(),
-        duration(span.total_ns as f64),
+        Lasting(span.total_ns as f64).to_string(),
         time(span.p50_ns),
         time(span.p99_ns),
-        duration(span.max_ns as f64),
+        Lasting(span.max_ns as f64).to_string(),
     ]
 }
 
@@ -211,7 +210,7 @@ fn counter_row(picture: &Picture, counter: &LiveCounter, width: usize) -> Vec<St
     vec![
         format!("{}{id} {series}", label(&counter.category, &counter.name)),
         program_name(picture, counter.provider),
-        counter.values.last().map_or_else(String::new, |value| value_text(*value)),
+        counter.values.last().map_or_else(String::new, |value| Digits(*value).to_string()),
         sparkline(&counter.values, MAX_BARS.min(width / 3)),
     ]
 }

@@ -134,7 +134,7 @@ pub fn definitions(may_record: bool) -> Value {
         tool(
             "compare",
             "Differences of two traces",
-            "Durations by category and name in two traces, those first that changed most: a regression between two runs.",
+            "Durations by category and name in two traces, those first that changed most. Two runs of one program differ, too: this does not show what is chance.",
             with_common(
                 json!({"sort": sort}),
                 &[("before", "Path of a trace"), ("after", "Path of another trace")],

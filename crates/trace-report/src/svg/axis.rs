@@ -1,15 +1,9 @@
-//! Times as text, and where the marks of the time axis are.
+//! Where the marks of the time axis are, and their texts.
 
 /// Units of time, in nanoseconds.
 const UNITS: [(u64, &str); 4] = [(1_000_000_000, "s"), (1_000_000, "ms"), (1000, "µs"), (1, "ns")];
 /// About how many marks an axis has.
 const MARKS: u64 = 10;
-
-/// A number of nanoseconds in the largest unit of which it has one, with three digits behind the point.
-pub fn duration(nanos: u64) -> String {
-    let (unit, name) = UNITS.iter().find(|(unit, _)| nanos >= *unit).unwrap_or(&UNITS[3]);
-    in_unit(nanos, *unit, name, 3)
-}
 
 /// A number of nanoseconds in a unit, with at most so many digits behind the point, rounded.
 fn in_unit(nanos: u64, unit: u64, name: &str, digits: u32) -> String {
@@ -58,12 +52,6 @@ fn step(least: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn durations_have_the_unit_that_fits() {
-        let texts = [0, 999, 1000, 1_234_567, 1_999_999_999, 61_000_000_000].map(duration);
-        assert_eq!(texts, ["0 ns", "999 ns", "1 µs", "1.235 ms", "2 s", "61 s"]);
-    }
 
     #[test]
     fn marks_are_round_and_told_apart() {

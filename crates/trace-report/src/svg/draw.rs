@@ -8,6 +8,7 @@ use super::merge::Bar;
 use super::rows::{Placed, place};
 use super::text::{cut, escaped, px, title};
 use std::io::{self, Write};
+use trace_format::shown::Lasting;
 
 /// Colours of slices: the same name has the same one.
 const COLOURS: u32 = 12;
@@ -98,7 +99,7 @@ impl Picture {
 
     /// A time from the beginning of the trace, as text.
     fn time(&self, at: u64) -> String {
-        axis::duration(at.saturating_sub(self.first))
+        lasting(at.saturating_sub(self.first))
     }
 
     /// Writes the picture.
@@ -126,7 +127,7 @@ impl Picture {
         writeln!(out, "<rect class=\"page\" width=\"{w}\" height=\"{h}\"/>")?;
         let name = cut(&self.name, WIDTH / 2.0).unwrap_or_default();
         writeln!(out, "<text class=\"name\" x=\"{}\" y=\"17\">{name}</text>", px(MARGIN))?;
-        let length = axis::duration(to - from);
+        let length = lasting(to - from);
         writeln!(
             out,
             "<text class=\"dim end\" x=\"{}\" y=\"17\">{window} ({length})</text>",
@@ -281,7 +282,7 @@ impl Picture {
         let colour = colour_of(name);
         let length = match bar.end {
             OPEN => "has not ended".to_owned(),
-            end => axis::duration(end - bar.begin),
+            end => lasting(end - bar.begin),
         };
         let mut more =
             if bar.count > 1 { format!("{} slices, the longest:\n", bar.count) } else { String::new() };
@@ -336,7 +337,7 @@ impl Picture {
         let (y1, y2) = (arrow.from.1, arrow.to.1);
         let bend = ((x2 - x1) / 2.0).clamp(12.0, 60.0);
         let (_, name) = self.text(arrow.what);
-        let length = axis::duration(arrow.to.0.saturating_sub(arrow.from.0));
+        let length = lasting(arrow.to.0.saturating_sub(arrow.from.0));
         writeln!(
             out,
             "<path class=\"flow\" marker-end=\"url(#head)\" d=\"M{} {}C{} {} {} {} {} {}\"><title>{} \
@@ -365,4 +366,9 @@ fn colour_of(name: &str) -> u32 {
     let hash =
         name.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
     (hash ^ hash >> 15) % COLOURS
+}
+
+/// A length of time in nanoseconds.
+fn lasting(nanos: u64) -> String {
+    Lasting(nanos as f64).to_string()
 }

@@ -1,5 +1,6 @@
 //! Text in a picture: escaped, cut to the room that it has, and never anything else than text.
 
+use crate::xml;
 use std::fmt::Write as _;
 use trace_format::shown::Shown;
 
@@ -8,22 +9,9 @@ const CHARACTER: f64 = 6.3;
 /// The longest name that a title repeats, in characters.
 const MAX_TITLE: usize = 300;
 
-/// Text for XML: characters that a reader obeys or hides are written out, those that XML forbids are
-/// replaced.
+/// Text for XML, with characters that a reader obeys or hides written out.
 pub fn escaped(text: &str) -> String {
-    let shown = Shown(text).to_string();
-    let mut out = String::with_capacity(shown.len());
-    for letter in shown.chars() {
-        match letter {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\u{fffe}' | '\u{ffff}' => out.push('\u{fffd}'),
-            letter => out.push(letter),
-        }
-    }
-    out
+    xml::escaped(&Shown(text).to_string())
 }
 
 /// A name as part of a title.

@@ -78,8 +78,8 @@ fn a_wide_screen_has_everything() {
             "a\\u{1b}[2J  4002         12         1  12 %        3       7",
             "",
             "duration     program     count   /s  total     p50  p99    max",
-            "net/request  server      4,000  800  2.5 s  1.5 us    -  12 ms",
-            "net/idle     a\\u{1b}[2J      3    1  2.5 s  1.5 us    -  12 ms",
+            "net/request  server      4,000  800  2.5 s  1.5 µs    -  12 ms",
+            "net/idle     a\\u{1b}[2J      3    1  2.5 s  1.5 µs    -  12 ms",
             "",
             "counter          program  value",
             "net/queue depth  server       7  ▁▂▃▄▅▆▇█",
@@ -100,14 +100,14 @@ fn a_small_screen_has_what_matters_most_and_says_what_is_left_out() {
             "a\\u{1b}[2J         12         1        3",
             "",
             "duration     count  total     p50  p99",
-            "net/request  4,000  2.5 s  1.5 us    -",
+            "net/request  4,000  2.5 s  1.5 µs    -",
             "",
             "counter         program  value",
             "net/queue dep…  server       7  ▁▂▃▄▅▆▇█",
         ]
     );
     let lines = at(40, 12);
-    assert_eq!(lines[8], "net/idle         3  2.5 s  1.5 us    -");
+    assert_eq!(lines[8], "net/idle         3  2.5 s  1.5 µs    -");
     let mut picture = picture();
     picture.snapshot.spans = vec![picture.snapshot.spans[0].clone(); 50];
     let view = View { width: 60, height: 20, only: None, own: None };
