@@ -294,7 +294,6 @@ mod tests {
         };
         // Exactly now.
         let file = std::fs::OpenOptions::new().write(true).open(runtime.join("session-a/announced")).unwrap();
-        file.set_modified(now.wall_clock).unwrap();
         file.set_len(0).unwrap();
         std::os::unix::fs::FileExt::write_all_at(
             &file,
@@ -302,6 +301,8 @@ mod tests {
             0,
         )
         .unwrap();
+        // Behind the writing, which changes it.
+        file.set_modified(now.wall_clock).unwrap();
         give_up(Duration::ZERO);
         assert_eq!(left(runtime), ["session-a"]);
         give_up(DAY - Duration::from_secs(1));
