@@ -232,10 +232,12 @@ fn data_of_several_recordings_is_moved_in_turns() {
 /// Each of them gets a buffer when the recording begins.
 #[test]
 fn a_recording_of_thousands_of_programs_begins_in_turns() {
+    // The system's part of it does not become shorter by optimizations.
+    let count = if cfg!(debug_assertions) { 2500 } else { 1000 };
     let mut scene = Scene::new();
     let runtime = scene.sandbox.runtime_dir();
     let programs: Vec<Channel> =
-        (0..2500).map(|number| register_sparse(&runtime, &format!("{number}"))).collect();
+        (0..count).map(|number| register_sparse(&runtime, &format!("{number}"))).collect();
     let mut session = scene.client.begin(TraceConfig::default());
     let output = session.collect();
     session.send(SessionRequest::StartTracing(StartOptions::default()));
