@@ -98,14 +98,14 @@ struct SiteText {
 
 /// In the length of a category or a name: it is a text of the program's run.
 const OF_RUN: usize = 1 << 63;
-/// In that of a name: so are the names of arguments.
+/// In the length of a name: the names of arguments are texts of the program's run.
 const ARGUMENTS_OF_RUN: usize = 1 << 62;
-/// In that of a category: this holds for all texts that the site is given.
+/// In the length of a category: the marks also hold for texts that the site is given later.
 const FOR_ALL_TEXTS: usize = 1 << 62;
 /// The rest of it.
 const LENGTH: usize = ARGUMENTS_OF_RUN - 1;
 
-/// Which texts of a site are those of the program's run, and no constants of the program.
+/// Which texts of a site are not constants of the program: they come from its run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct OfRun {
     pub category: bool,
@@ -230,7 +230,7 @@ impl Site {
         }
     }
 
-    /// This site, of which these texts are those of the program's run.
+    /// This site, with these texts marked as no constants.
     pub(crate) fn with_of_run(mut self, of_run: OfRun) -> Self {
         self.category.length |= if of_run.category { OF_RUN } else { 0 };
         self.name.length |= if of_run.name { OF_RUN } else { 0 };
@@ -238,7 +238,7 @@ impl Site {
         self
     }
 
-    /// Which of its texts are those of the program's run.
+    /// Which of its texts are not constants.
     #[cfg(not(modelled))]
     pub(crate) const fn of_run(&self) -> OfRun {
         OfRun {
@@ -248,7 +248,7 @@ impl Site {
         }
     }
 
-    /// The same of other texts than the first that the site was given.
+    /// As `of_run`, for texts that differ from the first ones of the site.
     #[cfg(not(modelled))]
     pub(crate) const fn of_run_of_others(&self) -> OfRun {
         if self.category.length & FOR_ALL_TEXTS == 0 { OfRun::ALL } else { self.of_run() }

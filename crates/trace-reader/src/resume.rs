@@ -58,8 +58,8 @@ pub(crate) fn leads_to(bytes: &[u8], start: usize, place: usize) -> bool {
 }
 
 /// Whether a sound record that readers do not know whole could be taken for damage, because of what it
-/// contains: then a program could write records of another one. Whole words are looked at only: a reader
-/// goes on behind the record if it finds anything else.
+/// contains: then a program could write records of another one. Only places at whole words count: readers
+/// ignore other places inside a sound record.
 pub(crate) fn may_be_inside(record: &[u8]) -> bool {
     match search(record, size_of::<u64>(), false) {
         Search::Found(_) => true,

@@ -126,7 +126,7 @@ impl<'a> SiteStrings<'a> {
         Self { category, name, arguments_inline, names: site.arguments(), is_private, inline_words }
     }
 
-    /// Of a site of which texts are those of the program's run, in a private recording.
+    /// The strings of a site in a private recording: what is no constant is redacted.
     #[cfg(not(modelled))]
     fn redacted(context: &Context, site: &'a Site) -> Self {
         static NAMES: [ArgName; MAX_ARGUMENTS] = [const { ArgName::new(REDACTED) }; MAX_ARGUMENTS];

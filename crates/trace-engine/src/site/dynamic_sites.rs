@@ -204,8 +204,8 @@ pub fn with_unlisted(text: SiteText<'_>, names: &[&[u8]], call: impl FnOnce(&Sit
     with_site_of(text, names, |site| call(&site.with_of_run(OfRun::ALL)));
 }
 
-/// As [`with_unlisted`], with texts that are constants where those of a listed site are that the program has
-/// marked.
+/// As [`with_unlisted`], for other texts of a listed site: what the program has marked as constant there is
+/// constant here.
 pub fn with_unlisted_of(listed: &Site, text: SiteText<'_>, names: &[&[u8]], call: impl FnOnce(&Site)) {
     with_site_of(text, names, |site| call(&site.with_of_run(listed.of_run_of_others())));
 }

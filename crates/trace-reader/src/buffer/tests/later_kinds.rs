@@ -51,7 +51,7 @@ fn events_of_kinds_that_are_not_known_are_checked_as_events() {
 fn a_record_that_contains_those_of_another_program_is_left_out() {
     let section = 2 << 20 | 0x2_0010;
     let of_another = [&[section][..], &event(5), &event(6), &event(7)].concat();
-    // A record that goes on behind it, and one that ends there.
+    // The first inner record continues behind the outer one; the second ends with it.
     let unfinished = [section, 5 | 9 << 4];
     for contents in [&of_another[..], &unfinished, &[section], &[MAGIC_WORD]] {
         let words = contents.len() as u64;

@@ -167,7 +167,8 @@ fn what_a_sound_record_contains_is_no_place_to_resume_at() {
     }
 }
 
-/// The same where more follows than is looked at: a blob of a megabyte, and many records of later versions.
+/// The same if the reader cannot look far enough ahead: in front of a blob of a megabyte, and among many
+/// records of later versions.
 #[test]
 //= docs/format.md#damage
 fn what_a_sound_record_contains_far_behind_is_no_place_to_resume_at() {

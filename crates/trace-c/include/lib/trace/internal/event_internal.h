@@ -16,8 +16,8 @@
 #include <lib/trace/internal/arity.h>
 #endif
 
-// Which texts of a site are constants of the program: a private recording has no others. In the initializer
-// of a static, the compiler knows that of literals without optimization, too.
+// Which texts of a site are constants of the program. A private recording has only these. In the initializer
+// of a static, the compiler recognizes literals even without optimization.
 #define TRACE_INTERNAL_MARKS(n, category, name, ...)                                                                  \
   (TRACE_INTERNAL_MARKED | (__builtin_constant_p(category) ? TRACE_INTERNAL_CONSTANT_CATEGORY : 0) |                  \
    (__builtin_constant_p(name) ? TRACE_INTERNAL_CONSTANT_NAME : 0) |                                                  \
