@@ -20,6 +20,7 @@ use meta::Meta;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use thread::{Columns, Shared};
+use trace_model::{Placing, Step, Stepping, Steps};
 
 /// The version of the format. Later ones move the tables of threads to where they are shared.
 const VERSION: u32 = 57;
@@ -41,7 +42,7 @@ fn write(mut trace: Trace, output: &mut dyn Write, filter: Filter) -> Result<Sum
     let Collector { threads, names, entries, stacks, sampled, values, counters, .. } = collector;
     let order: Vec<u32> = threads.in_order().collect();
     let main_threads = main_threads(&threads, &order);
-    let mut profile = Profile {
+    let profile = Profile {
         threads: &threads,
         names: &names,
         main_threads: &main_threads,
@@ -53,15 +54,27 @@ fn write(mut trace: Trace, output: &mut dyn Write, filter: Filter) -> Result<Sum
         json,
     };
     let base = profile.meta.times.0;
+    let mut placing = Placing::new(Stepping::new(profile));
     let take = |entry: Entry<'_>| {
-        let is_sampled = || sampled.contains(&entry.thread);
-        let (columns, shared) = profile.columns(entry.thread, is_sampled)?;
-        match entry.kind {
-            Kind::Sample => columns.sample(&entry, &stacks),
-            _ => columns.marker(&entry, &names, shared),
+        if !placing.place().steps.is_at(entry.thread) {
+            placing.end()?;
+            placing.place().steps.begin_thread(entry.thread, sampled.contains(&entry.thread))?;
+        }
+        if entry.kind == Kind::Slice {
+            let bytes = [&entry.what.to_le_bytes(), entry.more].concat();
+            return placing.push(0, &entry.interval, bytes);
+        }
+        placing.flush()?;
+        let Profile { columns, shared, .. } = &mut placing.place().steps;
+        match (columns, entry.kind) {
+            (None, _) => Ok(()),
+            (Some(columns), Kind::Sample) => columns.sample(&entry, &stacks),
+            (Some(columns), _) => columns.marker(&entry, false, &names, shared),
         }
     };
     entries.finish(order.iter().copied(), take).map_err(ConvertError::Write)?;
+    placing.end().map_err(ConvertError::Write)?;
+    let Stepping { steps: mut profile, left_out } = placing.into_place();
     profile.end_threads(order.len()).map_err(ConvertError::Write)?;
     let Profile { meta, shared, mut json, .. } = profile;
     json.raw("],\"counters\":[");
@@ -74,8 +87,12 @@ fn write(mut trace: Trace, output: &mut dyn Write, filter: Filter) -> Result<Sum
     json.raw("}}");
     json.finish().map_err(ConvertError::Write)?;
     meta.summarize(&mut summary, &shared, names.dropped);
-    add_skipped(&mut summary, [("counter values that are no finite numbers", infinite)]);
-    summary.events -= infinite;
+    let skipped = [
+        ("counter values that are no finite numbers", infinite),
+        ("slices that overlap too many others", left_out),
+    ];
+    add_skipped(&mut summary, skipped);
+    summary.events -= infinite + left_out;
     Ok(summary)
 }
 
@@ -107,20 +124,18 @@ struct Profile<'a, W> {
 }
 
 impl<W: Write> Profile<'_, W> {
-    /// What is on a thread. Threads come in order; those before it are complete.
-    fn columns(
-        &mut self,
-        thread: u32,
-        is_sampled: impl FnOnce() -> bool,
-    ) -> io::Result<(&mut Columns, &mut Shared)> {
-        if self.columns.is_none() || self.order.get(self.place) != Some(&thread) {
-            let rest = self.order.get(self.place..).unwrap_or_default();
-            let next = rest.iter().position(|number| *number == thread).unwrap_or_default();
-            self.end_threads(self.place + next)?;
-            self.columns = Some(Columns::new(is_sampled(), self.meta.times.0));
-        }
-        let base = self.meta.times.0;
-        Ok((self.columns.get_or_insert_with(|| Columns::new(false, base)), &mut self.shared))
+    /// Whether this is the thread that is written next, and something is on it.
+    fn is_at(&self, thread: u32) -> bool {
+        self.columns.is_some() && self.order.get(self.place) == Some(&thread)
+    }
+
+    /// Something is on a thread. Threads come in order; those before it are complete.
+    fn begin_thread(&mut self, thread: u32, is_sampled: bool) -> io::Result<()> {
+        let rest = self.order.get(self.place..).unwrap_or_default();
+        let next = rest.iter().position(|number| *number == thread).unwrap_or_default();
+        self.end_threads(self.place + next)?;
+        self.columns = Some(Columns::new(is_sampled, self.meta.times.0));
+        Ok(())
     }
 
     /// Writes the threads before a place.
@@ -136,6 +151,24 @@ impl<W: Write> Profile<'_, W> {
             self.place += 1;
         }
         Ok(())
+    }
+}
+
+impl<W: Write> Steps for Profile<'_, W> {
+    fn step(&mut self, step: &Step<'_>) -> io::Result<()> {
+        let Some(columns) = &mut self.columns else { return Ok(()) };
+        let slice = step.begins.and_then(|(interval, bytes)| {
+            let (what, more) = bytes.split_first_chunk()?;
+            Some(Entry { thread: 0, kind: Kind::Slice, interval, what: u32::from_le_bytes(*what), more })
+        });
+        let is_nested = step.lane == 0;
+        if is_nested {
+            columns.step(step.at, slice.map(|slice| slice.what))?;
+        }
+        match slice {
+            Some(slice) => columns.marker(&slice, is_nested, self.names, &mut self.shared),
+            None => Ok(()),
+        }
     }
 }
 

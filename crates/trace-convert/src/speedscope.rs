@@ -1,21 +1,21 @@
 //! Speedscope's files: for each thread a profile of its slices, whose begins and ends are balanced, and one
 //! of its samples.
 //!
-//! Slices that overlap cannot be in one stack: those go into further profiles of the thread. Memory holds
-//! names, threads and stacks of samples; everything else is sorted in files.
+//! Slices that overlap cannot be in one stack: those go into further profiles of the thread, one for each
+//! lane.
+//! Memory holds names, threads and stacks of samples; everything else is sorted in files.
 //= docs/speedscope.md#document
 
 use crate::json::Json;
 use crate::tables::Trace;
-use crate::threads::{Collector, Entry, Keep, Kind, Step, Steps, ThreadName, add_skipped, collect};
+use crate::threads::{Collector, Entry, Keep, Kind, ThreadName, add_skipped, collect};
 use crate::{ConvertError, Filter, Summary};
 use std::io::{self, Write};
+use trace_model::{Placing, Step, Stepping, Steps};
 use trace_reader::sorter::Sorter;
 
 const SCHEMA: &str = "https://www.speedscope.app/file-format-schema.json";
 const EXPORTER: &str = concat!("trace ", env!("CARGO_PKG_VERSION"));
-/// Profiles of slices that a thread has at most; overlapping slices that are in none of them are counted.
-const MAX_PROFILES: u32 = 16;
 
 /// Converts a trace.
 ///
@@ -30,25 +30,29 @@ fn write(mut trace: Trace, output: &mut dyn Write, filter: Filter) -> Result<Sum
     let mut document = Document::new(Json::new(output), &collector);
     document.begin(&trace.name, collector.lost);
     let Collector { threads, names, entries, stacks, slices, samples, open, lost, skipped, .. } = collector;
+    let mut placing = Placing::new(Stepping::new(document));
     let mut thread = None;
     let take = |entry: Entry<'_>| {
         if thread != Some(entry.thread) {
+            placing.end()?;
+            let document = &mut placing.place().steps;
             document.end_thread()?;
             document.thread = threads.get(entry.thread).clone();
             thread = Some(entry.thread);
         }
         match entry.kind {
-            Kind::Slice => document.slice(&entry)?,
-            Kind::Sample => document.sample(entry.what, &stacks),
-            _ => {}
+            Kind::Slice => placing.push(0, &entry.interval, entry.what.to_le_bytes().to_vec()),
+            Kind::Sample => placing.place().steps.sample(entry.what, &stacks),
+            _ => Ok(()),
         }
-        document.flush()
     };
     entries.finish(threads.in_order(), take).map_err(ConvertError::Write)?;
+    placing.end().map_err(ConvertError::Write)?;
+    let Stepping { steps: mut document, left_out } = placing.into_place();
     document.end_thread().map_err(ConvertError::Write)?;
-    summary.events = slices + samples - document.beyond;
+    summary.events = slices + samples - left_out;
     add_skipped(&mut summary, skipped);
-    add_skipped(&mut summary, [("overlapping slices beyond 15 at a time", document.beyond)]);
+    add_skipped(&mut summary, [("slices that overlap too many others", left_out)]);
     let remarks = [
         ("slices without an end: they end with the trace", open),
         ("slices that overlap others: they are in further profiles of their threads", document.overlapping),
@@ -71,14 +75,13 @@ struct Document<W> {
     profiles: u32,
     /// Of the profile that is written: how many events it has.
     events: u64,
-    steps: Steps,
-    /// Slices of the thread that overlap, as they are sorted.
+    /// The names of its open slices; none if it has not begun.
+    open: Option<Vec<u32>>,
+    /// Steps of the thread's further lanes, as they are sorted.
     rest: Sorter,
-    rest_count: u64,
     /// Samples of the thread, as text.
     samples: Samples,
     overlapping: u64,
-    beyond: u64,
     /// The profile with the most events.
     largest: (u64, u32),
 }
@@ -98,18 +101,12 @@ impl<W: Write> Document<W> {
             times: collector.times.unwrap_or_default(),
             profiles: 0,
             events: 0,
-            steps: Steps::default(),
+            open: None,
             rest: Sorter::default(),
-            rest_count: 0,
             samples: Samples::default(),
             overlapping: 0,
-            beyond: 0,
             largest: (0, 0),
         }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.json.flush_if_full()
     }
 
     /// Losses are part of the name, which the viewer shows above all profiles.
@@ -151,38 +148,33 @@ impl<W: Write> Document<W> {
         }
     }
 
-    fn begin_slices(&mut self, addition: &str) {
-        let length = self.times.1 - self.times.0;
-        self.begin_profile("evented", addition, "nanoseconds", length);
-        self.json.raw(",\"events\":[");
-    }
-
-    /// Adds a slice to the profile, or to what is left for the next one.
-    fn slice(&mut self, entry: &Entry<'_>) -> io::Result<()> {
-        if self.steps.is_new() {
-            self.begin_slices("");
+    /// Writes a step of the lane whose profile is written: a slice of this name begins, or the innermost one
+    /// ends.
+    fn write_step(&mut self, lane: usize, at: u64, begins: Option<u32>) -> io::Result<()> {
+        if self.open.is_none() {
+            let addition = if lane == 0 { String::new() } else { format!(" (overlapping, {})", lane + 1) };
+            self.begin_profile("evented", &addition, "nanoseconds", self.times.1 - self.times.0);
+            self.json.raw(",\"events\":[");
         }
-        self.add(entry.at, entry.length, entry.what)
+        let open = self.open.get_or_insert_default();
+        let (kind, frame) = match begins {
+            Some(what) => ("O", Some(what)),
+            None => ("C", open.pop()),
+        };
+        open.extend(begins);
+        let json = &mut self.json;
+        json.raw(if self.events == 0 { "{\"type\":\"" } else { ",{\"type\":\"" });
+        json.raw(kind);
+        json.raw("\",\"frame\":");
+        json.integer(frame.unwrap_or_default());
+        json.raw(",\"at\":");
+        json.integer(at.saturating_sub(self.times.0));
+        json.raw("}");
+        self.events += 1;
+        json.flush_if_full()
     }
 
-    fn add(&mut self, at: u64, length: u64, what: u32) -> io::Result<()> {
-        let slice = Entry { thread: 0, kind: Kind::Slice, at, length, what, more: b"" };
-        let (json, times, events) = (&mut self.json, self.times, &mut self.events);
-        let is_in = self.steps.push(&slice, |step| {
-            write_step(json, step, times, events);
-            Ok(())
-        })?;
-        if !is_in {
-            let words = [at, length, what.into()];
-            let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-            self.rest.push(0, &bytes);
-            self.rest.check()?;
-            self.rest_count += 1;
-        }
-        Ok(())
-    }
-
-    fn sample(&mut self, stack: u32, stacks: &[Vec<u32>]) {
+    fn sample(&mut self, stack: u32, stacks: &[Vec<u32>]) -> io::Result<()> {
         let frames = (stack as usize).checked_sub(1).and_then(|place| stacks.get(place));
         let mut text = "[".to_owned();
         for (place, frame) in frames.into_iter().flatten().enumerate() {
@@ -192,44 +184,36 @@ impl<W: Write> Document<W> {
         text.push(']');
         self.samples.stacks.push(0, text.as_bytes());
         self.samples.count += 1;
+        self.samples.stacks.check()
     }
 
-    fn end_slices(&mut self) -> io::Result<()> {
-        let (json, times, events) = (&mut self.json, self.times, &mut self.events);
-        self.steps.finish(times.1, |step| {
-            write_step(json, step, times, events);
-            json.flush_if_full()
-        })?;
-        self.steps = Steps::default();
-        self.end_profile();
+    /// Ends the profile of a lane; what has not ended does so with the trace.
+    fn end_lane(&mut self, lane: usize) -> io::Result<()> {
+        while self.open.as_ref().is_some_and(|open| !open.is_empty()) {
+            self.write_step(lane, self.times.1, None)?;
+        }
+        if self.open.take().is_some() {
+            self.end_profile();
+        }
         Ok(())
     }
 
     /// Ends all profiles of the thread.
     fn end_thread(&mut self) -> io::Result<()> {
-        if !self.steps.is_new() {
-            self.end_slices()?;
-        }
-        self.overlapping += self.rest_count;
-        let mut number = 1;
-        while self.rest_count > 0 {
-            let mut rest = std::mem::take(&mut self.rest).sorted()?;
-            if number == MAX_PROFILES {
-                self.beyond += std::mem::take(&mut self.rest_count);
-                break;
+        self.end_lane(0)?;
+        let mut last = 0;
+        let mut rest = std::mem::take(&mut self.rest).sorted()?;
+        while let Some(bytes) = rest.advance()? {
+            let words = bytes.as_chunks::<8>().0.first_chunk::<3>();
+            let words = words.ok_or_else(|| io::Error::other("what was sorted has changed"))?;
+            let [lane, at, begins] = words.map(u64::from_le_bytes);
+            if lane as usize != last {
+                self.end_lane(last)?;
+                last = lane as usize;
             }
-            self.rest_count = 0;
-            number += 1;
-            self.begin_slices(&format!(" (overlapping, {number})"));
-            while let Some(bytes) = rest.advance()? {
-                let words = bytes.as_chunks::<8>().0.first_chunk::<3>();
-                let words = words.ok_or_else(|| io::Error::other("what was sorted has changed"))?;
-                let [at, length, what] = words.map(u64::from_le_bytes);
-                self.add(at, length, what as u32)?;
-                self.json.flush_if_full()?;
-            }
-            self.end_slices()?;
+            self.write_step(last, at, u32::try_from(begins).ok())?;
         }
+        self.end_lane(last)?;
         self.end_samples()
     }
 
@@ -278,14 +262,17 @@ impl<W: Write> Document<W> {
     }
 }
 
-fn write_step<W: Write>(json: &mut Json<W>, step: Step, times: (u64, u64), events: &mut u64) {
-    json.raw(if *events == 0 { "{\"type\":\"" } else { ",{\"type\":\"" });
-    json.raw(if step.is_end { "C\",\"frame\":" } else { "O\",\"frame\":" });
-    json.integer(step.what);
-    json.raw(",\"at\":");
-    json.integer(step.at.saturating_sub(times.0));
-    json.raw("}");
-    *events += 1;
+impl<W: Write> Steps for Document<W> {
+    fn step(&mut self, step: &Step<'_>) -> io::Result<()> {
+        let begins = step.begins.and_then(|(_, what)| Some(u32::from_le_bytes(*what.first_chunk()?)));
+        if step.lane == 0 {
+            return self.write_step(0, step.at, begins);
+        }
+        self.overlapping += u64::from(begins.is_some());
+        let words = [step.lane as u64, step.at, begins.map_or(u64::MAX, u64::from)];
+        self.rest.push(step.lane as u64, words.map(u64::to_le_bytes).as_flattened());
+        self.rest.check()
+    }
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 //= docs/tables.md#tables
 
 mod csv;
+mod intervals;
 #[cfg(feature = "parquet")]
 mod order;
 #[cfg(feature = "parquet")]
@@ -17,6 +18,7 @@ pub mod sqlite;
 mod store;
 
 pub use csv::{Csv, Texts as CsvTexts, text as csv_text, write_csv};
+pub use intervals::Intervals;
 #[cfg(feature = "parquet")]
 pub use parquet::{SCHEMA_VERSION, write_parquet};
 pub use rows::{FirstPass, Origin, fill, fill_in_order, origin};
@@ -50,6 +52,32 @@ pub enum Cell<'a> {
     Double(f64),
     /// Text.
     Text(&'a str),
+}
+
+impl<'a> Cell<'a> {
+    /// A whole number; 0 for one below.
+    #[must_use]
+    pub fn number(&self) -> Option<u64> {
+        match *self {
+            Self::Integer(value) => Some(value.max(0) as u64),
+            Self::Unsigned(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// A text; an empty one for anything else.
+    #[must_use]
+    pub const fn text(&self) -> &'a str {
+        if let Self::Text(text) = *self { text } else { "" }
+    }
+
+    /// The first cells of a row.
+    ///
+    /// # Errors
+    /// There are fewer.
+    pub fn first<const N: usize>(cells: &[Self]) -> io::Result<&[Self; N]> {
+        cells.first_chunk().ok_or_else(|| io::Error::other("a row has too few cells"))
+    }
 }
 
 /// A table's name and columns.
@@ -412,6 +440,17 @@ impl ColumnSet {
     /// Adds columns of a table, by their bits, and its rows.
     pub fn add(&mut self, kind: Kind, columns: u64) {
         self.0[kind as usize] |= columns | ROWS;
+    }
+
+    /// Adds columns of a table, by their names, and its rows.
+    pub fn add_named(&mut self, kind: Kind, names: &[&str]) {
+        let places = names.iter().filter_map(|name| kind.table().place(name));
+        self.add(kind, places.fold(0, |bits, place| bits | 1 << place));
+    }
+
+    /// Adds all of a table.
+    pub fn add_all(&mut self, kind: Kind) {
+        self.add(kind, u64::MAX);
     }
 
     /// Whether rows of a table are used.

@@ -6,14 +6,12 @@
 mod collector;
 mod entries;
 mod names;
-mod stacks;
 #[cfg(test)]
 pub(crate) mod testing;
 
 pub(crate) use collector::{Collector, Counter, Keep};
-pub(crate) use entries::{Entries, Entry, Kind, OPEN};
+pub(crate) use entries::{Entries, Entry, Kind, when};
 pub(crate) use names::{Names, ThreadName, Threads};
-pub(crate) use stacks::{Step, Steps};
 
 use crate::tables::{Trace, fill};
 use crate::{ConvertError, Filter, Summary};

@@ -48,6 +48,10 @@ impl<S> Open<S> {
         }
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.stack.is_empty() && self.tree.is_empty()
+    }
+
     /// Removes slices that end until a time, if there is no tree, and returns the one that ends next.
     #[inline]
     pub fn innermost_behind(&mut self, time: u64) -> Option<&(Interval, S)> {

@@ -3,10 +3,8 @@
 //! Slices come in any order and are sorted by their begins. [`Roots`](crate::Roots) does without sorting
 //! where it can.
 
-use crate::around::{Open, Placed};
-use crate::interval::{Around, Interval};
-use foldhash::fast::RandomState;
-use std::collections::HashMap;
+use crate::interval::Interval;
+use crate::placing::{Place, Placing};
 use std::io;
 use trace_reader::sorter::Sorter;
 
@@ -23,30 +21,12 @@ pub struct Nested {
     pub own: Option<u64>,
 }
 
-/// Slices of all tracks that have begun and not ended. Beyond that, nothing is found to be in a slice.
-const MAX_OPEN: usize = if cfg!(test) { 2000 } else { 500_000 };
-/// Slices that begin together and are put into an order at a time.
-const MAX_TOGETHER: usize = if cfg!(test) { 2000 } else { 1 << 20 };
-/// So many tracks are looked at for ended slices for each slice that has come since.
-pub(crate) const SWEPT: usize = 64;
-
 /// Takes slices of tracks, and says where each is.
 ///
-/// Memory holds 48 MiB, 500 000 open slices, and a million that begin together; a file holds the rest.
+/// Memory holds 48 MiB and what [`Placing`] does; a file holds the rest.
 #[derive(Debug, Default)]
 pub struct Nesting {
     sorter: Sorter,
-}
-
-/// What is kept of an open slice.
-#[derive(Debug)]
-struct Kept {
-    of: u64,
-    parent: Option<u64>,
-    depth: u64,
-    inner: u64,
-    /// The end of the slices in it so far.
-    covered: u64,
 }
 
 /// Encodes words as a record to sort.
@@ -85,112 +65,43 @@ impl Nesting {
         self,
         mut take: impl FnMut(u64, &Interval, Nested) -> io::Result<()>,
     ) -> io::Result<()> {
-        let mut nester = Nester::default();
+        let mut placing = Placing::new(Places(&mut take));
         self.sorter.finish(|entry| {
             let [track, begin, end, begun, ended, of] = words(entry)?;
-            let is_later = nester.together.first().is_some_and(|(_, first, _)| first.begin != begin);
-            if is_later || nester.together.len() >= MAX_TOGETHER {
-                nester.nest(&mut take)?;
-            }
-            nester.together.push((track, Interval { begin, end, begun, ended }, of));
-            Ok(())
+            placing.push(track, &Interval { begin, end, begun, ended }, of)
         })?;
-        nester.nest(&mut take)?;
-        let mut tracks: Vec<(u64, Open<Kept>)> = nester.tracks.into_iter().collect();
-        tracks.sort_by_key(|(track, _)| *track);
-        for (track, mut open) in tracks {
-            while let Some((interval, kept)) = open.pop() {
-                take(track, &interval, kept.nested(&interval))?;
-            }
-        }
-        Ok(())
+        placing.end()
     }
 }
 
-/// Slices on their way.
-#[derive(Default)]
-struct Nester {
-    tracks: HashMap<u64, Open<Kept>, RandomState>,
-    /// Slices that begin at one time.
-    together: Vec<(u64, Interval, u64)>,
-    open: usize,
-    /// Slices that came since all tracks were looked at for ended ones.
-    since: usize,
-}
+/// Passes on where slices are.
+struct Places<F>(F);
 
-impl Nester {
-    /// Takes the slices that begin at one time, or the first of them.
-    fn nest(&mut self, take: &mut impl FnMut(u64, &Interval, Nested) -> io::Result<()>) -> io::Result<()> {
-        let mut together = std::mem::take(&mut self.together);
-        together.sort_by_key(|(track, ..)| *track);
-        let mut intervals = Vec::new();
-        for of_track in together.chunk_by(|a, b| a.0 == b.0) {
-            let [(track, Interval { begin: at, .. }, _), ..] = *of_track else { continue };
-            self.since += of_track.len();
-            if self.open + of_track.len() > MAX_OPEN && self.since * SWEPT >= self.tracks.len() {
-                self.sweep(at, take)?;
-            }
-            let Self { tracks, open: count, .. } = self;
-            let open = tracks.entry(track).or_default();
-            while let Some((interval, kept)) = open.pop_before(at) {
-                *count -= 1;
-                take(track, &interval, kept.nested(&interval))?;
-            }
-            intervals.clear();
-            intervals.extend(of_track.iter().map(|(_, interval, _)| *interval));
-            for Placed { index, parent } in open.parents(&intervals) {
-                let (_, interval, of) = of_track[index];
-                let kept = open.begin(&interval, of, parent.as_ref());
-                if *count >= MAX_OPEN {
-                    take(track, &interval, kept.nested(&interval))?;
-                    continue;
-                }
-                *count += 1;
-                open.insert(interval, kept);
-            }
-        }
-        together.clear();
-        self.together = together;
-        Ok(())
-    }
+impl<F: FnMut(u64, &Interval, Nested) -> io::Result<()>> Place for Places<F> {
+    type Item = u64;
+    type Kept = Nested;
+    type Track = ();
 
-    /// Passes on what has ended on all tracks.
-    #[cold]
-    fn sweep(
+    fn begin(
         &mut self,
-        at: u64,
-        take: &mut impl FnMut(u64, &Interval, Nested) -> io::Result<()>,
+        _: (u64, &mut ()),
+        _: &Interval,
+        of: u64,
+        parent: Option<(&Interval, &Nested)>,
+    ) -> io::Result<Option<Nested>> {
+        let parent = parent.map(|(_, parent)| parent);
+        let depth = parent.map_or(0, |parent| parent.depth + 1);
+        Ok(Some(Nested { of, parent: parent.map(|parent| parent.of), depth, own: None }))
+    }
+
+    fn end(
+        &mut self,
+        (track, ()): (u64, &mut ()),
+        slice: &Interval,
+        kept: Nested,
+        own: Option<u64>,
     ) -> io::Result<()> {
-        self.since = 0;
-        for (track, open) in &mut self.tracks {
-            while let Some((interval, kept)) = open.pop_before(at) {
-                self.open -= 1;
-                take(*track, &interval, kept.nested(&interval))?;
-            }
-        }
-        Ok(())
-    }
-}
-
-impl Open<Kept> {
-    /// What is kept of a slice that begins; its parent loses the time.
-    fn begin(&mut self, interval: &Interval, of: u64, parent: Option<&Around>) -> Kept {
-        let Some((_, around)) = parent.and_then(|parent| self.of(parent)) else {
-            return Kept { of, parent: None, depth: 0, inner: 0, covered: 0 };
-        };
-        let from = interval.begin.max(around.covered);
-        around.inner = around.inner.saturating_add(interval.end.saturating_sub(from));
-        around.covered = around.covered.max(interval.end);
-        Kept { of, parent: Some(around.of), depth: around.depth + 1, inner: 0, covered: 0 }
-    }
-}
-
-impl Kept {
-    /// Where the slice is, after its end.
-    fn nested(self, interval: &Interval) -> Nested {
-        let Self { of, parent, depth, inner, .. } = self;
-        let own = (interval.end != u64::MAX).then(|| interval.duration().saturating_sub(inner));
-        Nested { of, parent, depth, own }
+        (self.0)(track, slice, Nested { own, ..kept })
     }
 }
 

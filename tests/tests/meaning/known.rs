@@ -2,8 +2,8 @@
 
 use super::doors::{Door, Format, Peer, V52, V55};
 use super::rows::Class;
-use Class::{Arrows, Counters, Operations, Parents, Slices, Stacks};
-use Door::{Export, Folded, Speedscope};
+use Class::{Arrows, Counters, Operations, Parents, Slices};
+use Door::Export;
 
 /// Classes of which doors do not say what the model says: each of the classes at each of the doors.
 pub struct Known {
@@ -40,13 +40,6 @@ pub const KNOWN: &[Known] = &[
                  another one, and take flows to them; both are counted",
         doors: CHROME,
         classes: &[Parents, Arrows],
-        only: "",
-    },
-    Known { reason: "what overlaps counts as inside", doors: &[Folded], classes: &[Stacks], only: "" },
-    Known {
-        reason: "of slices that begin together, another one is outside",
-        doors: &[Speedscope],
-        classes: &[Parents],
         only: "",
     },
     Known {

@@ -35,7 +35,7 @@ pub fn write<W: Write>(
     let mut changes: Option<Changes> = None;
     let (mut is_first, mut infinite) = (true, 0);
     values.finish(order.iter().copied(), |entry: Entry<'_>| {
-        let value = f64::from_bits(entry.length);
+        let value = entry.more.first_chunk().map_or(f64::NAN, |value| f64::from_le_bytes(*value));
         if !value.is_finite() {
             infinite += 1;
             return Ok(());
@@ -51,7 +51,7 @@ pub fn write<W: Write>(
         let Some(changes) = &mut changes else { return Ok(()) };
         let separator = if changes.count == 0 { "" } else { "," };
         json.raw(separator);
-        milliseconds(json, entry.at.saturating_sub(base));
+        milliseconds(json, entry.interval.begin.saturating_sub(base));
         changes.values.raw(separator);
         let change = value - changes.last;
         // The sum of two finite numbers may be none.

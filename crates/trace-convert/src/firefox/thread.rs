@@ -5,9 +5,10 @@ use super::milliseconds;
 use super::stacks::Stacks;
 use super::strings::Strings;
 use crate::json::Json;
-use crate::threads::{Entry, Kind, Names, OPEN, Step, Steps, ThreadName};
+use crate::threads::{Entry, Kind, Names, ThreadName};
 use std::io::{self, Seek, Write};
 use tempfile::SpooledTempFile;
+use trace_model::Interval;
 
 /// So much of a column waits in memory; more of it goes into a file.
 const SPILL_BYTES: usize = 1 << 20;
@@ -104,7 +105,6 @@ pub struct Columns {
     time: Column,
     weight: Column,
     stacks: Stacks,
-    steps: Steps,
     /// Stacks of the open slices.
     open: Vec<Option<u32>>,
     /// When the stack changed last.
@@ -127,7 +127,6 @@ impl Columns {
             time: column(),
             weight: column(),
             stacks: Stacks::default(),
-            steps: Steps::default(),
             open: Vec::new(),
             changed: None,
         }
@@ -146,7 +145,7 @@ impl Columns {
             stack = self.stacks.number(stack, *frame);
         }
         self.write_stack(stack)?;
-        milliseconds(self.time.next()?, entry.at.saturating_sub(self.base));
+        milliseconds(self.time.next()?, entry.interval.begin.saturating_sub(self.base));
         Ok(())
     }
 
@@ -159,21 +158,26 @@ impl Columns {
         Ok(())
     }
 
-    /// Adds a marker.
-    pub fn marker(&mut self, entry: &Entry<'_>, names: &Names, shared: &mut Shared) -> io::Result<()> {
-        let is_slice = entry.kind == Kind::Slice;
-        let is_nested = is_slice && self.is_nested(entry, shared)?;
+    /// Adds a marker; whether it is a slice in the thread's stack.
+    pub fn marker(
+        &mut self,
+        entry: &Entry<'_>,
+        is_nested: bool,
+        names: &Names,
+        shared: &mut Shared,
+    ) -> io::Result<()> {
+        shared.overlapping += u64::from(entry.kind == Kind::Slice && !is_nested);
         let (category, name) = names.get(entry.what);
         self.name.next()?.integer(shared.strings.number(name));
         let category = shared.categories.number(category);
         self.category.next()?.integer(category);
-        let at = entry.at.saturating_sub(self.base);
-        milliseconds(self.start.next()?, at);
+        let Interval { begin, end, .. } = entry.interval;
+        milliseconds(self.start.next()?, begin.saturating_sub(self.base));
         let is_interval = matches!(entry.kind, Kind::Slice | Kind::Operation);
         // An interval without an end is its beginning alone.
-        let (phase, end) = match entry.length {
-            OPEN => ("2", None),
-            length if is_interval => ("1", Some(at.saturating_add(length))),
+        let (phase, end) = match end {
+            u64::MAX => ("2", None),
+            end if is_interval => ("1", Some(end.saturating_sub(self.base))),
             _ => ("0", None),
         };
         self.phase.next()?.raw(phase);
@@ -207,27 +211,18 @@ impl Columns {
         Ok(())
     }
 
-    /// Whether a slice is in the thread's stack, where it is added.
-    fn is_nested(&mut self, entry: &Entry<'_>, shared: &mut Shared) -> io::Result<bool> {
-        let mut steps = std::mem::take(&mut self.steps);
-        let is_in = steps.push(entry, |step| self.step(step));
-        self.steps = steps;
-        let is_in = is_in?;
-        shared.overlapping += u64::from(!is_in);
-        Ok(is_in)
-    }
-
-    /// The stack of slices changes.
-    fn step(&mut self, step: Step) -> io::Result<()> {
+    /// The stack of slices changes: one of this name begins, or the innermost one ends.
+    pub fn step(&mut self, at: u64, begins: Option<u32>) -> io::Result<()> {
         if self.is_sampled {
             return Ok(());
         }
-        self.stretch(step.at)?;
-        if step.is_end {
-            self.open.pop();
-        } else {
-            let stack = self.stacks.number(self.open.last().copied().flatten(), step.what);
-            self.open.push(stack);
+        self.stretch(at)?;
+        match begins {
+            Some(what) => {
+                let stack = self.stacks.number(self.open.last().copied().flatten(), what);
+                self.open.push(stack);
+            }
+            None => _ = self.open.pop(),
         }
         Ok(())
     }
@@ -254,8 +249,9 @@ impl Columns {
         shared: &mut Shared,
         json: &mut Json<W>,
     ) -> io::Result<()> {
-        let mut steps = std::mem::take(&mut self.steps);
-        steps.finish(times.1, |step| self.step(step))?;
+        while !self.open.is_empty() {
+            self.step(times.1, None)?;
+        }
         json.raw("{\"processType\":\"default\",\"processStartupTime\":0,\"processShutdownTime\":null,\"registerTime\":0,\
                   \"unregisterTime\":null,\"pausedRanges\":[],\"showMarkersInTimeline\":true,\"name\":");
         json.string(thread.thread().as_bytes());

@@ -4,10 +4,11 @@
 use super::Roots;
 use super::label::push;
 use crate::tables::Trace;
-use crate::threads::{Collector, Entry, Keep, Kind, Names, OPEN, ThreadName, add_skipped, collect};
+use crate::threads::{Collector, Entry, Keep, Kind, Names, ThreadName, add_skipped, collect};
 use crate::{ConvertError, Filter, Summary};
 use foldhash::HashMap;
 use std::io::{self, Write};
+use trace_model::{Interval, Place, Placing};
 
 /// Memory for the labels of names.
 const MAX_LABEL_BYTES: usize = 64 << 20;
@@ -34,33 +35,29 @@ fn write(
     roots: Roots,
 ) -> Result<Summary, ConvertError> {
     let (collector, mut summary) = collect(&mut trace, filter, Keep::Slices)?;
-    let Collector { threads, names, entries, slices, skipped, .. } = collector;
-    let mut tree = Tree::new(roots);
+    let Collector { threads, names, entries, slices, open, skipped, .. } = collector;
+    let mut placing = Placing::new(Tree::new(roots, &names));
     let mut thread = None;
     let take = |entry: Entry<'_>| {
         if entry.kind != Kind::Slice {
             return Ok(());
         }
         if thread != Some(entry.thread) {
-            tree.end_thread();
-            tree.begin_thread(threads.get(entry.thread));
+            placing.end()?;
+            placing.place().begin_thread(threads.get(entry.thread));
             thread = Some(entry.thread);
         }
-        tree.slice(&entry, &names);
-        Ok(())
+        placing.push(0, &entry.interval, entry.what)
     };
     entries.finish(threads.in_order(), take).map_err(ConvertError::Write)?;
-    tree.end_thread();
+    placing.end().map_err(ConvertError::Write)?;
+    let tree = placing.place();
     tree.write(output).map_err(ConvertError::Write)?;
     summary.events = slices - tree.beyond;
     add_skipped(&mut summary, skipped);
     add_skipped(&mut summary, [("slices of stacks beyond those that there is room for", tree.beyond)]);
     let remarks = [
-        ("slices without an end: their own time is not counted", tree.open),
-        (
-            "slices that end after the slice around them: the time in both counts once, for the inner one",
-            tree.overlapping,
-        ),
+        ("slices without an end: their own time is not counted", open),
         (
             "names beyond those that there is room for, which have one name in common",
             names.dropped + tree.labels.dropped,
@@ -71,43 +68,32 @@ fn write(
     Ok(summary)
 }
 
-/// A slice that is open.
-struct Open {
-    stack: Option<u32>,
-    at: u64,
-    end: u64,
-    inner: u64,
-}
-
 /// All different stacks, each with the one around it.
-struct Tree {
+struct Tree<'a> {
     roots: Roots,
+    names: &'a Names,
     labels: Names,
     /// The label of each stack, its own time, and the stacks in it by their labels.
     stacks: Vec<(u32, u64)>,
     inside: HashMap<(u32, u32), u32>,
     /// The stack of the thread.
     root: Option<u32>,
-    open_slices: Vec<Open>,
-    open: u64,
-    overlapping: u64,
+    /// Slices without a stack.
     beyond: u64,
 }
 
 /// What is around the outermost ones.
 const NOTHING: u32 = u32::MAX;
 
-impl Tree {
-    fn new(roots: Roots) -> Self {
+impl<'a> Tree<'a> {
+    fn new(roots: Roots, names: &'a Names) -> Self {
         Self {
             roots,
+            names,
             labels: Names::new(MAX_LABEL_BYTES),
             stacks: Vec::new(),
             inside: HashMap::default(),
             root: None,
-            open_slices: Vec::new(),
-            open: 0,
-            overlapping: 0,
             beyond: 0,
         }
     }
@@ -145,39 +131,6 @@ impl Tree {
         }
     }
 
-    fn end_thread(&mut self) {
-        while let Some(open) = self.open_slices.pop() {
-            self.close(&open);
-        }
-    }
-
-    /// Adds a slice, in order.
-    fn slice(&mut self, slice: &Entry<'_>, names: &Names) {
-        while let Some(open) = self.open_slices.pop_if(|open| open.end <= slice.at) {
-            self.close(&open);
-        }
-        let end = slice.end();
-        let mut around = self.root;
-        if let Some(open) = self.open_slices.last_mut() {
-            open.inner = open.inner.saturating_add(end.min(open.end) - slice.at);
-            self.overlapping += u64::from(end > open.end);
-            around = open.stack;
-        }
-        let stack = around.and_then(|around| self.stack(around, names.get(slice.what).1));
-        self.beyond += u64::from(stack.is_none());
-        self.open += u64::from(slice.length == OPEN);
-        self.open_slices.push(Open { stack, at: slice.at, end, inner: 0 });
-    }
-
-    /// A slice has no more slices in it.
-    fn close(&mut self, open: &Open) {
-        if let (Some(stack), true) = (open.stack, open.end != OPEN) {
-            let own = (open.end - open.at).saturating_sub(open.inner);
-            let (_, sum) = &mut self.stacks[stack as usize];
-            *sum = sum.saturating_add(own);
-        }
-    }
-
     /// Writes a line for each stack with time of its own; stacks in stacks, by their labels.
     fn write(&self, output: &mut dyn Write) -> io::Result<()> {
         let mut inside: Vec<(u32, &str, u32)> = self
@@ -210,6 +163,41 @@ impl Tree {
             left.push((of(*stack).iter(), line.len()));
         }
         output.flush()
+    }
+}
+
+impl Place for Tree<'_> {
+    /// The number of the name.
+    type Item = u32;
+    /// The stack.
+    type Kept = Option<u32>;
+    type Track = ();
+
+    fn begin(
+        &mut self,
+        _: (u64, &mut ()),
+        _: &Interval,
+        what: u32,
+        parent: Option<(&Interval, &Option<u32>)>,
+    ) -> io::Result<Option<Option<u32>>> {
+        let around = parent.map_or(self.root, |(_, stack)| *stack);
+        let stack = around.and_then(|around| self.stack(around, self.names.get(what).1));
+        self.beyond += u64::from(stack.is_none());
+        Ok(Some(stack))
+    }
+
+    fn end(
+        &mut self,
+        _: (u64, &mut ()),
+        _: &Interval,
+        stack: Option<u32>,
+        own: Option<u64>,
+    ) -> io::Result<()> {
+        if let (Some(stack), Some(own)) = (stack, own) {
+            let (_, sum) = &mut self.stacks[stack as usize];
+            *sum = sum.saturating_add(own);
+        }
+        Ok(())
     }
 }
 

@@ -10,7 +10,6 @@ mod whole;
 
 pub(super) use column::{Block, Cache, Column, Width};
 pub(super) use filling::Watcher;
-pub(super) use nesting::interval;
 pub(super) use spill::{Limits, Spill};
 pub(super) use texts::Texts;
 #[cfg(feature = "parquet")]
@@ -18,6 +17,7 @@ pub(super) use whole::Places;
 pub(super) use whole::Whole;
 pub use whole::fill_whole;
 
+use super::intervals::interval;
 use super::{ColumnSet, KINDS, Kind, ROWS, Type, slices};
 use crate::{ConvertError, Filter, Summary};
 use filling::{Failed, Keep, fill_all};

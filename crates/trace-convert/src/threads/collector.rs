@@ -1,12 +1,13 @@
 //! Takes the rows of a trace's tables.
 
-use super::{Entry, Kind, Names, OPEN, Threads};
+use super::{Entry, Kind, Names, Threads, when};
 use crate::losses;
-use crate::tables::{Cell, ColumnSet, Kind as Table, Rows, Table as Columns};
+use crate::tables::{Cell, ColumnSet, Intervals, Kind as Table, Rows};
 use crate::threads::entries::Entries;
 use foldhash::HashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use trace_model::Interval;
 
 /// Memory for different names.
 const MAX_NAME_BYTES: usize = 64 << 20;
@@ -57,10 +58,11 @@ pub(crate) struct Collector {
     /// Categories and names of events; modules and names of functions.
     pub names: Names,
     pub entries: Entries,
+    intervals: Intervals,
     /// Functions of the stacks of samples, by their names, the outermost first.
     pub stacks: Vec<Vec<u32>>,
     frames: usize,
-    /// By counter instead of thread; the length has the bits of the value.
+    /// By counter instead of thread; what else there is has the bits of the value.
     pub values: Entries,
     pub counters: Vec<Counter>,
     counter_numbers: HashMap<(u64, u32, u64, Box<str>), u32>,
@@ -86,26 +88,9 @@ pub(crate) struct Collector {
     pub start_ts: Option<u64>,
 }
 
-fn number(cell: &Cell<'_>) -> Option<u64> {
-    match *cell {
-        Cell::Integer(value) => Some(value.max(0) as u64),
-        Cell::Unsigned(value) => Some(value),
-        _ => None,
-    }
-}
-
-fn text<'a>(cell: &Cell<'a>) -> &'a str {
-    if let Cell::Text(text) = *cell { text } else { "" }
-}
-
 /// A module's file name.
 fn file_name(module: &str) -> &str {
     module.rsplit('/').next().unwrap_or(module)
-}
-
-/// Columns by their names, as bits.
-fn bits(table: &Columns, names: &[&str]) -> u64 {
-    names.iter().filter_map(|name| table.place(name)).map(|place| 1 << place).sum()
 }
 
 impl Collector {
@@ -115,6 +100,7 @@ impl Collector {
             threads: Threads::default(),
             names: Names::new(MAX_NAME_BYTES),
             entries: Entries::default(),
+            intervals: Intervals::default(),
             stacks: Vec::new(),
             frames: 0,
             values: Entries::default(),
@@ -144,15 +130,19 @@ impl Collector {
         *times = (times.0.min(from), times.1.max(to));
     }
 
+    fn saw(&mut self, interval: &Interval) {
+        let Interval { begin, end, .. } = *interval;
+        self.seen(begin, if end == u64::MAX { begin } else { end });
+    }
+
     /// Keeps something; `pid` and `tid` say where.
     fn push(&mut self, [pid, tid]: [&Cell<'_>; 2], entry: Entry<'_>) -> io::Result<bool> {
-        let [pid, tid] = [pid, tid].map(|cell| number(cell).unwrap_or_default());
+        let [pid, tid] = [pid, tid].map(|cell| cell.number().unwrap_or_default());
         let Some(thread) = self.threads.number(pid, tid) else {
             self.skip("events of threads beyond those that there is room for");
             return Ok(false);
         };
-        let end = if entry.length == OPEN { entry.at } else { entry.end() };
-        self.seen(entry.at, end);
+        self.saw(&entry.interval);
         self.entries.push(&Entry { thread, ..entry })?;
         Ok(true)
     }
@@ -160,28 +150,28 @@ impl Collector {
     fn slice(&mut self, cells: &[Cell<'_>; 16]) -> io::Result<()> {
         let [ts, dur, pid, tid, _, _, category, name, async_id, args, .., provider] = cells;
         let is_operation = !matches!(async_id, Cell::Null);
-        let (at, length) = (number(ts).unwrap_or_default(), number(dur).unwrap_or(OPEN));
+        let interval = self.intervals.next(ts.number().unwrap_or_default(), dur.number());
         if is_operation && self.keep != Keep::Timeline {
             self.skip("asynchronous operations");
-            self.seen(at, if length == OPEN { at } else { at.saturating_add(length) });
+            self.saw(&interval);
             return Ok(());
         }
-        let mut more = text(args).as_bytes();
+        let mut more = args.text().as_bytes();
         if !more.is_empty() && self.keep != Keep::Timeline {
             self.skip("sets of arguments");
             more = b"";
         }
-        let with_id = number(async_id).map(|id| with_id(id, text(args)));
+        let with_id = async_id.number().map(|id| with_id(id, args.text()));
         if let Some(text) = &with_id {
             more = text.as_bytes();
         }
-        let what = self.names.number(text(category), text(name));
+        let what = self.names.number(category.text(), name.text());
         let kind = if is_operation { Kind::Operation } else { Kind::Slice };
-        if self.push([pid, tid], Entry { thread: 0, kind, at, length, what, more })? {
+        if self.push([pid, tid], Entry { thread: 0, kind, interval, what, more })? {
             self.slices += 1;
-            self.open += u64::from(length == OPEN);
+            self.open += u64::from(interval.end == u64::MAX);
         }
-        if let (Some(provider), Some(pid)) = (number(provider), number(pid))
+        if let (Some(provider), Some(pid)) = (provider.number(), pid.number())
             && self.provider_pids.len() < MAX_LOSSES
         {
             self.provider_pids.entry(provider).or_insert(pid);
@@ -198,9 +188,9 @@ impl Collector {
         [category, name]: [&str; 2],
         more: &str,
     ) -> io::Result<()> {
-        let at = number(ts).unwrap_or_default();
+        let at = ts.number().unwrap_or_default();
         let what = self.names.number(category, name);
-        let entry = Entry { thread: 0, kind, at, length: 0, what, more: more.as_bytes() };
+        let entry = Entry { thread: 0, kind, interval: when(at, at), what, more: more.as_bytes() };
         if self.push(whose, entry)? {
             self.others += 1;
         }
@@ -209,12 +199,12 @@ impl Collector {
 
     fn sample(&mut self, cells: &[Cell<'_>; 6]) -> io::Result<()> {
         let [ts, pid, tid, _, _, stack] = cells;
-        let what = number(stack).unwrap_or_default() as u32;
-        let at = number(ts).unwrap_or_default();
-        let entry = Entry { thread: 0, kind: Kind::Sample, at, length: 0, what, more: b"" };
+        let what = stack.number().unwrap_or_default() as u32;
+        let at = ts.number().unwrap_or_default();
+        let entry = Entry { thread: 0, kind: Kind::Sample, interval: when(at, at), what, more: b"" };
         if self.push([pid, tid], entry)? {
             self.samples += 1;
-            let [pid, tid] = [pid, tid].map(|cell| number(cell).unwrap_or_default());
+            let [pid, tid] = [pid, tid].map(|cell| cell.number().unwrap_or_default());
             self.sampled.extend(self.threads.number(pid, tid));
         }
         Ok(())
@@ -223,7 +213,7 @@ impl Collector {
     /// A function of a stack.
     fn frame(&mut self, cells: &[Cell<'_>; 5]) {
         let [id, _, _, function, module] = cells;
-        let id = number(id).unwrap_or_default() as usize;
+        let id = id.number().unwrap_or_default() as usize;
         if id > self.stacks.len() {
             self.stacks.resize_with(id, Vec::new);
         }
@@ -231,7 +221,7 @@ impl Collector {
             return self.skip("functions of stacks beyond those that there is room for");
         }
         self.frames += 1;
-        let what = self.names.number(file_name(text(module)), text(function));
+        let what = self.names.number(file_name(module.text()), function.text());
         if let Some(stack) = id.checked_sub(1).and_then(|place| self.stacks.get_mut(place)) {
             stack.push(what);
         }
@@ -240,14 +230,17 @@ impl Collector {
     fn value(&mut self, cells: &[Cell<'_>; 10]) -> io::Result<()> {
         let [ts, pid, tid, _, _, category, name, id, series, value] = cells;
         let Cell::Double(value) = *value else { return Ok(()) };
-        let (at, id, pid_number) =
-            (number(ts).unwrap_or_default(), number(id).unwrap_or_default(), number(pid).unwrap_or_default());
-        let Some(thread) = self.threads.number(pid_number, number(tid).unwrap_or_default()) else {
+        let (at, id, pid_number) = (
+            ts.number().unwrap_or_default(),
+            id.number().unwrap_or_default(),
+            pid.number().unwrap_or_default(),
+        );
+        let Some(thread) = self.threads.number(pid_number, tid.number().unwrap_or_default()) else {
             self.skip("counter values of threads beyond those that there is room for");
             return Ok(());
         };
-        let what = self.names.number(text(category), text(name));
-        let key = (pid_number, what, id, Box::from(text(series)));
+        let what = self.names.number(category.text(), name.text());
+        let key = (pid_number, what, id, Box::from(series.text()));
         let counter = match self.counter_numbers.get(&key) {
             Some(number) => *number,
             None if self.counters.len() == MAX_COUNTERS => {
@@ -264,19 +257,25 @@ impl Collector {
         };
         self.seen(at, at);
         self.others += 1;
-        let (kind, length) = (Kind::Sample, value.to_bits());
-        self.values.push(&Entry { thread: counter, kind, at, length, what: 0, more: b"" })
+        let more = &value.to_le_bytes();
+        self.values.push(&Entry {
+            thread: counter,
+            kind: Kind::Sample,
+            interval: when(at, at),
+            what: 0,
+            more,
+        })
     }
 
     fn loss(&mut self, cells: &[Cell<'_>; 5]) {
         let [first, last, provider, reason, count] = cells;
-        let count = number(count).unwrap_or_default();
+        let count = count.number().unwrap_or_default();
         self.lost = self.lost.saturating_add(count);
         if count > 0 && self.losses.len() < MAX_LOSSES {
             // A loss whose time is not known ends at 0.
-            let last = number(last).filter(|last| *last > 0);
-            let first = last.and(number(first));
-            let (provider, reason) = (number(provider).unwrap_or_default(), text(reason).to_owned());
+            let last = last.number().filter(|last| *last > 0);
+            let first = last.and(first.number());
+            let (provider, reason) = (provider.number().unwrap_or_default(), reason.text().to_owned());
             self.losses.push(Lost { first, last, provider, reason, count });
         }
     }
@@ -293,91 +292,76 @@ fn with_id(id: u64, args: &str) -> String {
 impl Rows for Collector {
     fn wanted(&self) -> ColumnSet {
         let mut wanted = ColumnSet::NONE;
-        for table in [
-            Table::Slices,
-            Table::Instants,
-            Table::Counters,
-            Table::Flows,
-            Table::Threads,
-            Table::Sched,
-            Table::Wakeups,
-            Table::Logs,
-            Table::Losses,
-            Table::Providers,
-            Table::Traces,
-            Table::Samples,
-            Table::Blobs,
-        ] {
-            let columns = match (table, self.keep) {
-                (Table::Slices, _) => {
-                    &["ts", "dur", "pid", "tid", "category", "name", "async_id", "args", "provider"][..]
-                }
-                (Table::Threads | Table::Losses | Table::Providers | Table::Traces, _) => {
-                    wanted.add(table, u64::MAX >> 1);
-                    continue;
-                }
-                (Table::Samples, Keep::Stacks | Keep::Timeline) => &["ts", "pid", "tid", "stack_id"],
-                (Table::Instants, Keep::Timeline) => {
-                    &["ts", "pid", "tid", "category", "name", "async_id", "args"]
-                }
-                (Table::Flows, Keep::Timeline) => {
-                    &["ts", "pid", "tid", "category", "name", "flow_id", "phase", "args"]
-                }
-                (Table::Counters, Keep::Timeline) => {
-                    &["ts", "pid", "tid", "category", "name", "counter_id", "series", "value"]
-                }
-                (Table::Logs, Keep::Timeline) => &["ts", "pid", "tid", "message"],
-                _ => &["ts"],
-            };
-            wanted.add(table, bits(table.table(), columns));
+        let whose = ["ts", "pid", "tid", "category", "name"];
+        wanted.add_named(Table::Slices, &whose);
+        wanted.add_named(Table::Slices, &["dur", "async_id", "args", "provider"]);
+        for table in [Table::Threads, Table::Losses, Table::Providers, Table::Traces] {
+            wanted.add_all(table);
+        }
+        let of_points = [
+            (Table::Instants, &["async_id", "args"][..]),
+            (Table::Flows, &["flow_id", "phase", "args"]),
+            (Table::Counters, &["counter_id", "series", "value"]),
+            (Table::Logs, &["message"]),
+        ];
+        for (table, columns) in of_points {
+            wanted.add_named(table, &["ts"]);
+            if self.keep == Keep::Timeline {
+                wanted.add_named(table, &whose);
+                wanted.add_named(table, columns);
+            }
+        }
+        for table in [Table::Sched, Table::Wakeups, Table::Samples, Table::Blobs] {
+            wanted.add_named(table, &["ts"]);
         }
         if self.keep != Keep::Slices {
-            wanted.add(Table::Stacks, bits(Table::Stacks.table(), &["id", "function", "module"]));
+            wanted.add_named(Table::Samples, &["pid", "tid", "stack_id"]);
+            wanted.add_named(Table::Stacks, &["id", "function", "module"]);
         }
         wanted
     }
 
+    fn pair(&mut self, rows: u64) {
+        self.intervals.pair(rows);
+    }
+
     fn row(&mut self, table: Table, cells: &[Cell<'_>]) -> io::Result<()> {
-        /// The first cells, which must be there.
-        fn all<'a, 'b, const N: usize>(cells: &'a [Cell<'b>]) -> io::Result<&'a [Cell<'b>; N]> {
-            cells.first_chunk().ok_or_else(|| io::Error::other("a row has too few cells"))
-        }
         let is_timeline = self.keep == Keep::Timeline;
         match table {
-            Table::Slices => return self.slice(all(cells)?),
+            Table::Slices => return self.slice(Cell::first(cells)?),
             Table::Threads => {
-                let [pid, tid, process, thread] = all(cells)?;
-                let [pid, tid] = [pid, tid].map(|cell| number(cell).unwrap_or_default());
-                self.threads.name(pid, tid, text(process), text(thread));
+                let [pid, tid, process, thread] = Cell::first(cells)?;
+                let [pid, tid] = [pid, tid].map(|cell| cell.number().unwrap_or_default());
+                self.threads.name(pid, tid, process.text(), thread.text());
             }
-            Table::Losses => self.loss(all(cells)?),
+            Table::Losses => self.loss(Cell::first(cells)?),
             Table::Traces => {
                 let place = |name| table.table().place(name).and_then(|place| cells.get(place));
-                self.start_ts = place("start_ts").and_then(number);
+                self.start_ts = place("start_ts").and_then(Cell::number);
                 self.start_utc = match place("start_utc") {
                     Some(Cell::Integer(value)) => Some(*value),
                     _ => None,
                 };
             }
             Table::Samples if self.keep == Keep::Slices => self.skip("samples"),
-            Table::Samples => return self.sample(all(cells)?),
-            Table::Stacks => self.frame(all(cells)?),
+            Table::Samples => return self.sample(Cell::first(cells)?),
+            Table::Stacks => self.frame(Cell::first(cells)?),
             Table::Instants if is_timeline => {
-                let [ts, pid, tid, _, _, category, name, _, id, args] = all(cells)?;
-                let with_id = number(id).map(|id| with_id(id, text(args)));
-                let more = with_id.as_deref().unwrap_or(text(args));
-                return self.point(Kind::Instant, [pid, tid], ts, [text(category), text(name)], more);
+                let [ts, pid, tid, _, _, category, name, _, id, args] = Cell::first(cells)?;
+                let with_id = id.number().map(|id| with_id(id, args.text()));
+                let more = with_id.as_deref().unwrap_or(args.text());
+                return self.point(Kind::Instant, [pid, tid], ts, [category.text(), name.text()], more);
             }
             Table::Flows if is_timeline => {
-                let [ts, pid, tid, _, _, category, name, id, phase, args] = all(cells)?;
-                let more = format!("{} {} {}", number(id).unwrap_or_default(), text(phase), text(args));
-                return self.point(Kind::Flow, [pid, tid], ts, [text(category), text(name)], &more);
+                let [ts, pid, tid, _, _, category, name, id, phase, args] = Cell::first(cells)?;
+                let more = format!("{} {} {}", id.number().unwrap_or_default(), phase.text(), args.text());
+                return self.point(Kind::Flow, [pid, tid], ts, [category.text(), name.text()], &more);
             }
             Table::Logs if is_timeline => {
-                let [ts, pid, tid, _, _, message] = all(cells)?;
-                return self.point(Kind::Log, [pid, tid], ts, ["log", "log"], text(message));
+                let [ts, pid, tid, _, _, message] = Cell::first(cells)?;
+                return self.point(Kind::Log, [pid, tid], ts, ["log", "log"], message.text());
             }
-            Table::Counters if is_timeline => return self.value(all(cells)?),
+            Table::Counters if is_timeline => return self.value(Cell::first(cells)?),
             Table::Instants => self.skip_at("instants", cells),
             Table::Flows => self.skip_at("flow events", cells),
             Table::Logs => self.skip_at("log entries", cells),
@@ -387,7 +371,9 @@ impl Rows for Collector {
             Table::Blobs => self.skip("blobs"),
             Table::Providers => {
                 let place = |name| table.table().place(name).and_then(|place| cells.get(place));
-                if let (Some(id), Some(pid)) = (place("id").and_then(number), place("pid").and_then(number)) {
+                if let (Some(id), Some(pid)) =
+                    (place("id").and_then(Cell::number), place("pid").and_then(Cell::number))
+                {
                     self.provider_pids.entry(id).or_insert(pid);
                 }
             }
@@ -411,21 +397,21 @@ impl Collector {
                 continue;
             };
             let at = lost.first.or(lost.last).unwrap_or(last);
-            let length = lost.last.map_or(0, |end| end.saturating_sub(at));
+            let interval = when(at, lost.last.map_or(at, |end| end.max(at)));
             let what = self.names.number(losses::CATEGORY, losses::LOST);
             let args =
                 serde_json::json!({"reason": lost.reason, "count": lost.count, "provider": lost.provider});
             let args = args.to_string();
-            self.seen(at, at.saturating_add(length));
+            self.saw(&interval);
             let more = args.as_bytes();
-            self.entries.push(&Entry { thread, kind: Kind::Operation, at, length, what, more })?;
+            self.entries.push(&Entry { thread, kind: Kind::Operation, interval, what, more })?;
         }
         Ok(())
     }
 
     fn skip_at(&mut self, kind: &'static str, cells: &[Cell<'_>]) {
         self.skip(kind);
-        if let Some(at) = cells.first().and_then(number) {
+        if let Some(at) = cells.first().and_then(Cell::number) {
             self.seen(at, at);
         }
     }

@@ -112,7 +112,7 @@ fn slices_of_many_tracks_are_not_left_out() {
 #[test]
 fn many_slices_may_begin_together() {
     let slices = (0..20_000).map(|at| (at % 50, complete(5, 6 + at / 50, at)));
-    assert_eq!(counted(slices), (MAX_OPEN as u64, MAX_OPEN as u64, 20_000 - MAX_OPEN as u64));
+    assert_eq!(counted(slices), (MAX_PLACED as u64, MAX_PLACED as u64, 20_000 - MAX_PLACED as u64));
     assert_eq!(counted((0..20_000).map(|at| (1, complete(5, 5, at)))), (20_000, 20_000, 0));
 }
 
@@ -130,3 +130,4 @@ fn lanes_have_a_limit() {
 }
 
 use crate::nesting::bytes;
+use crate::placing::MAX_PLACED;

@@ -1,8 +1,8 @@
 //! How slices that come in the order of their begins are in each other.
 
 use super::batch::Batch;
+use crate::tables::intervals::interval;
 use crate::tables::slices;
-use crate::tables::store::interval;
 use trace_model::{Begins, Begun, Interval};
 
 /// The open slices of each thread, by their rows.

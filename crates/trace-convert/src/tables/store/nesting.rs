@@ -28,30 +28,6 @@ pub struct Span {
     pub interval: Interval,
 }
 
-/// The greatest time that a table can have.
-const MAX_TIME: u64 = i64::MAX as u64;
-
-/// When the slice of a row began and ended, and in which order that was recorded. `pair` is what
-/// [`slices::PAIR`](crate::tables::slices::PAIR) says.
-///
-/// Rows come in the order of the records that end their slices, and those of slices that did not end come
-/// last, an outer one before what is in it.
-#[inline]
-pub fn interval(row: u64, ts: u64, dur: Option<u64>, pair: u64) -> Interval {
-    let ended = if dur.is_some() { (row + 1) << 32 } else { u64::MAX - row };
-    let begun = match pair.checked_sub(1) {
-        None => ended,
-        // Between the ends of two rows, what began first has the later row, unless it did not end.
-        Some(between) => {
-            let order = between.min(u32::MAX.into());
-            let order = if dur.is_some() { u64::from(u32::MAX) - order } else { order };
-            row.saturating_sub(between) << 32 | order
-        }
-    };
-    let end = dur.map_or(u64::MAX, |dur| ts.saturating_add(dur).min(MAX_TIME));
-    Interval { begin: ts, end, begun, ended }
-}
-
 /// Takes slices in the order in which they ended.
 pub trait Spans {
     /// Adds a slice.
@@ -100,6 +76,7 @@ impl Nesting {
 #[cfg(test)]
 pub(in crate::tables) mod tests {
     use super::*;
+    use crate::tables::intervals::interval;
     use proptest::collection::vec;
     use proptest::prelude::*;
 
@@ -178,23 +155,6 @@ pub(in crate::tables) mod tests {
     fn places(places: &HeldPlaces) -> Vec<(Option<u64>, u64, Option<u64>)> {
         let place = |row: usize| places.get(row as u64).map(|at| (at.parent, at.depth, at.own)).unwrap();
         (0..places.rows()).map(place).collect()
-    }
-
-    /// Rows come in the order of ends, and those of slices that do not end last.
-    #[test]
-    fn intervals_have_the_order_of_records() {
-        // begin a, complete b, begin c and d, end d, complete e, end c, end a, begin f and g, complete h.
-        let [b, d, e, c] = [(1, 0), (2, 1), (4, 0), (5, 3)].map(|(ts, pair)| (ts, Some(0), pair));
-        let rows = [b, d, e, c, (0, Some(9), 5), (9, Some(0), 0), (9, None, 2), (9, None, 3)];
-        let rows: Vec<Interval> =
-            (0..).zip(rows).map(|(row, (ts, dur, pair))| interval(row, ts, dur, pair)).collect();
-        let [b, d, e, c, a, h, f, g] = rows[..] else { panic!("rows") };
-        let begun =
-            [a.begun, b.begun, c.begun, d.begun, d.ended, e.ended, c.ended, a.ended, f.begun, g.begun];
-        let records = [&begun[..], &[h.ended, g.ended, f.ended]].concat();
-        assert!(records.is_sorted_by(|before, behind| before < behind), "{records:?}");
-        assert!(!b.is_pair() && d.is_pair() && f.is_pair());
-        assert_eq!((g.end, interval(0, u64::MAX >> 1, Some(7), 0).end), (u64::MAX, MAX_TIME));
     }
 
     //= docs/meaning.md#what-is-inside-what
