@@ -114,6 +114,16 @@ test('operations that overlap are in different rows', () => {
   assert.deepEqual([...growing.data.rows[2].index], [2, 3]);
 });
 
+test('slices of a thread that overlap are in different rows, below what they are in', () => {
+  const growing = new Growing(KIND.thread);
+  growing.add([full({ts: 0, end: 100, what: 1}), full({ts: 10, end: 20, what: 2}), full({ts: 15, end: 40, what: 3})], 200);
+  growing.add([full({ts: 16, end: 19, what: 4}), full({ts: 30, end: 35, what: 5}), full({ts: 50, end: 60, what: 6})], 200);
+  assert.deepEqual([...growing.data.depth], [0, 1, 2, 3, 3, 1]);
+  // Of two that are equal, the first one is around the other.
+  growing.add([full({ts: 50, end: 60, what: 7})], 200);
+  assert.deepEqual([[...growing.data.what].slice(-2), [...growing.data.depth].slice(-2)], [[6, 7], [1, 2]]);
+});
+
 const update = (of) => ({base: '1000', from: 0, now: 100, clock: 0, totals: {}, ...of});
 
 test('what is deep or has gone costs no memory', () => {

@@ -5,8 +5,8 @@
 
 use crate::build::workspace;
 use crate::perfetto::package;
+use crate::report::objects;
 use crate::requirement::{Requirement, named};
-use std::io::{Seek, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -37,20 +37,9 @@ pub fn rows(test: &str, traces: &[PathBuf]) -> Option<Vec<serde_json::Value>> {
     if !Requirement::Catapult.is_met(test) {
         return None;
     }
-    let mut lines = tempfile::tempfile().expect("a temporary file");
-    for trace in traces {
-        writeln!(lines, "{}", trace.display()).expect("it can be written");
-    }
-    lines.rewind().expect("it can be read");
     let modules = named("TRACE_TEST_CATAPULT").expect("it was tried");
     let package = package().expect("it was tried");
-    let mut command = script("rows.mjs", &modules, &package);
-    let output = command.stdin(lines).output().expect("node runs");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let text = String::from_utf8_lossy(&output.stdout);
-    let found: Vec<_> = text.lines().map(|line| serde_json::from_str(line).expect("an object")).collect();
-    assert_eq!(found.len(), traces.len());
-    Some(found)
+    Some(objects(script("rows.mjs", &modules, &package), traces))
 }
 
 /// Opens a trace in the viewer of a Python package, with the Node modules of a directory.

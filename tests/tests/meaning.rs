@@ -239,7 +239,10 @@ fn ask_commands(sandbox: &Sandbox, name: &str, trace: &Trace) -> Vec<Result<Answ
         sandbox.trace([&["filter"], trace.filter, &[&file, &filtered]].concat());
         file = filtered;
     }
-    for format in Format::ALL {
+    if trace.convert.is_empty() {
+        sandbox.trace(["report", &file, "-o", &converted_name(name, Format::Page)]);
+    }
+    for format in Format::CONVERTED {
         let to = converted_name(name, format);
         sandbox.trace([&["convert", "--to", format.name()], trace.convert, &[&file, &to]].concat());
     }
@@ -249,7 +252,8 @@ fn ask_commands(sandbox: &Sandbox, name: &str, trace: &Trace) -> Vec<Result<Answ
 /// What a door says otherwise than the model.
 fn compare(trace: &Trace, door: Door, answer: &Result<Answer, String>) -> Vec<Difference> {
     let Trace { label, meaning, .. } = trace;
-    if !trace.convert.is_empty() && !matches!(door, Door::Export(..)) {
+    let is_converted = matches!(door, Door::Export(format, _) if format != Format::Page);
+    if !trace.convert.is_empty() && !is_converted {
         return Vec::new();
     }
     let expected = expected(door, meaning);

@@ -38,7 +38,7 @@ const EDGES: [(&str, &[&str]); 28] = [
     ("trace-linux", &["trace-format"]),
     ("trace-convert", &["trace-format", "trace-linux", "trace-model", "trace-reader"]),
     // The page agrees with the tables, the statistics and the checks because it is made of them.
-    ("trace-report", &["trace-analysis", "trace-convert", "trace-format", "trace-reader"]),
+    ("trace-report", &["trace-analysis", "trace-convert", "trace-format", "trace-model", "trace-reader"]),
     (
         "trace-provider",
         &[

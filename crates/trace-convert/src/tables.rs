@@ -18,7 +18,7 @@ pub mod sqlite;
 mod store;
 
 pub use csv::{Csv, Texts as CsvTexts, text as csv_text, write_csv};
-pub use intervals::Intervals;
+pub use intervals::{Intervals, RowOrder};
 #[cfg(feature = "parquet")]
 pub use parquet::{SCHEMA_VERSION, write_parquet};
 pub use rows::{FirstPass, Origin, fill, fill_in_order, origin};

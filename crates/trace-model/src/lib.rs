@@ -9,7 +9,9 @@
 //! * [`Roots`], [`Begins`] and [`Nesting`] say where slices are in each other: the first two in the order of
 //!   ends or of begins without sorting, the last one for any order.
 //! * [`Shape`] says how a slice was recorded; [`poll_of`] tells polls from durations of their own.
-//! * [`Lanes`] gives the slices of tracks as steps, for formats whose readers know only stacks.
+//! * [`Placing`] gives slices in the order of their begins, each with what it is in, to a [`Place`].
+//! * [`Lanes`] gives the slices of tracks as steps, for formats whose readers know only stacks, and
+//!   [`TrackRows`] the rows in which they are drawn.
 #![forbid(unsafe_code)]
 
 mod around;
@@ -22,6 +24,7 @@ mod pairing;
 mod partings;
 mod placing;
 mod roots;
+mod rows;
 mod shape;
 mod unended;
 
@@ -34,6 +37,7 @@ pub use pairing::{Begin, Ended, MAX_OPEN, MAX_OPEN_OF_ID, Pairing};
 pub use partings::Partings;
 pub use placing::{Place, Placing};
 pub use roots::{Added, OutOfOrder, Root, Roots};
+pub use rows::TrackRows;
 pub use shape::{Shape, parent_operation_of, poll_of};
 pub use unended::Unended;
 

@@ -9,6 +9,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
+use trace_model::{Interval, Place, Placing, TrackRows};
 
 /// How many entries a block has at most.
 const BLOCK_ENTRIES: u64 = 1 << 16;
@@ -16,8 +17,6 @@ const BLOCK_ENTRIES: u64 = 1 << 16;
 const BLOCK_TRACKS: usize = 256;
 /// About how many bytes of columns wait in memory.
 const MAX_WAITING_BYTES: usize = 8 << 20;
-/// Rows of operations that overlap; more of them are drawn over each other.
-const MAX_ROWS: usize = 200;
 
 /// The columns of a track that are not yet in a block.
 #[derive(Debug, Default)]
@@ -122,23 +121,29 @@ struct State {
     interval: u64,
     /// The track that takes them.
     folded: Option<u32>,
-    /// Ends of the entries that are open, by depth or row.
-    ends: Vec<u64>,
+    /// Of operations.
+    operations: TrackRows,
     rows: u32,
     columns: Option<Box<Columns>>,
 }
 
 /// Makes blocks of entries.
 pub struct Blocks<'a> {
+    placing: Placing<Making<'a>>,
+    /// The time of the last slice.
+    at: u64,
+}
+
+/// Takes what is placed.
+struct Making<'a> {
     tracks: &'a [Track],
     states: Vec<State>,
     /// Subtracted from all times, and what they are divided by.
     base: u64,
     unit: u64,
     waiting_bytes: usize,
-    /// What begins at one time, with the places of its arguments.
-    together: Vec<(Entry, Range<usize>)>,
-    together_args: Vec<u8>,
+    /// Arguments of slices that wait for their places.
+    args: Vec<u8>,
     activity: Activity,
     folding: Folding,
     made: Made,
@@ -202,81 +207,89 @@ impl<'a> Blocks<'a> {
         folding: Folding,
         take: &'a mut dyn FnMut(Vec<u8>) -> io::Result<()>,
     ) -> Self {
-        Self {
+        let making = Making {
             tracks,
             states: tracks.iter().map(|_| State::default()).collect(),
             base,
             unit: unit.max(1),
             waiting_bytes: 0,
-            together: Vec::new(),
-            together_args: Vec::new(),
+            args: Vec::new(),
             activity,
             folding,
             made: Made::default(),
             take,
-        }
-    }
-
-    fn kind(&self, track: u32) -> Kind {
-        self.tracks.get(track as usize).map_or(Kind::Folded, |track| track.kind)
+        };
+        Self { placing: Placing::new(making), at: 0 }
     }
 
     /// Takes an entry, in the order of their times.
     pub fn push(&mut self, bytes: &[u8]) -> io::Result<()> {
         let (entry, args) =
             Entry::decode(bytes).ok_or_else(|| io::Error::other("what was sorted has changed"))?;
-        if self.together.first().is_some_and(|(first, _)| first.at != entry.at) {
-            self.place_together()?;
+        let making = self.placing.place();
+        let kind = making.kind(entry.track);
+        let interval = entry.order.interval(entry.at, (entry.length != OPEN).then_some(entry.length));
+        if kind != Kind::Thread {
+            let row = match kind {
+                Kind::Operations => making.states[entry.track as usize].operations.begin(&interval, None),
+                _ => 0,
+            };
+            return making.add(entry, row, args);
         }
-        let from = self.together_args.len();
-        self.together_args.extend_from_slice(args);
-        self.together.push((entry, from..self.together_args.len()));
-        Ok(())
+        if self.at != entry.at {
+            self.placing.flush()?;
+            self.placing.place().args.clear();
+            self.at = entry.at;
+        }
+        let waiting = &mut self.placing.place().args;
+        let from = waiting.len();
+        waiting.extend_from_slice(args);
+        let place = from..waiting.len();
+        self.placing.push(entry.track.into(), &interval, (entry, place))
     }
 
-    /// Of what begins at one time, the longest is around the others; of two that are equal, the later one.
-    fn place_together(&mut self) -> io::Result<()> {
-        let mut together = std::mem::take(&mut self.together);
-        let mut args = std::mem::take(&mut self.together_args);
-        if together.len() > 1 {
-            together.reverse();
-            together.sort_by_key(|(entry, _)| {
-                let kind = self.tracks[entry.track as usize].kind;
-                Reverse(if kind.has_length() { entry.length } else { 0 })
-            });
+    /// Writes what is left; tracks are in this order in blocks.
+    pub fn finish(mut self, order: &[u32]) -> io::Result<(Made, Activity)> {
+        self.placing.end()?;
+        self.placing.into_place().finish(order)
+    }
+}
+
+impl Place for Making<'_> {
+    /// With the place of its arguments.
+    type Item = (Entry, Range<usize>);
+    /// The row.
+    type Kept = usize;
+    type Track = TrackRows;
+
+    fn begin(
+        &mut self,
+        (_, rows): (u64, &mut TrackRows),
+        slice: &Interval,
+        (entry, place): Self::Item,
+        parent: Option<(&Interval, &usize)>,
+    ) -> io::Result<Option<usize>> {
+        let row = rows.begin(slice, parent.map(|(_, row)| *row));
+        if row == 0 {
+            let owner = self.tracks[entry.track as usize].owner;
+            self.activity.add(owner, entry.at, entry.length.min(1 << 62));
         }
-        for (entry, place) in together.drain(..) {
-            self.place(entry, args.get(place).unwrap_or_default())?;
-        }
-        args.clear();
-        (self.together, self.together_args) = (together, args);
-        Ok(())
+        let args = std::mem::take(&mut self.args);
+        let added = self.add(entry, row, args.get(place).unwrap_or_default());
+        self.args = args;
+        added.map(|()| Some(row))
+    }
+}
+
+impl Making<'_> {
+    fn kind(&self, track: u32) -> Kind {
+        self.tracks.get(track as usize).map_or(Kind::Folded, |track| track.kind)
     }
 
-    fn place(&mut self, entry: Entry, args: &[u8]) -> io::Result<()> {
-        let Track { kind, owner, .. } = self.tracks[entry.track as usize];
+    /// Adds an entry to the columns of its track.
+    fn add(&mut self, entry: Entry, depth: usize, args: &[u8]) -> io::Result<()> {
+        let kind = self.kind(entry.track);
         let state = &mut self.states[entry.track as usize];
-        let end = entry.at.saturating_add(entry.length);
-        let mut depth = 0;
-        match kind {
-            Kind::Thread => {
-                while state.ends.pop_if(|open| *open <= entry.at).is_some() {}
-                depth = state.ends.len();
-                state.ends.push(end);
-                if depth == 0 {
-                    self.activity.add(owner, entry.at, entry.length.min(1 << 62));
-                }
-            }
-            Kind::Operations => {
-                let free = state.ends.iter().position(|open| *open <= entry.at);
-                depth = free.unwrap_or(state.ends.len().min(MAX_ROWS));
-                match state.ends.get_mut(depth) {
-                    Some(open) => *open = end,
-                    None => state.ends.push(end),
-                }
-            }
-            _ => {}
-        }
         state.rows = state.rows.max(depth as u32 + 1);
         if kind.has_length() && entry.length < self.folding.cut {
             return self.fold(entry, depth as u32);
@@ -315,7 +328,7 @@ impl<'a> Blocks<'a> {
 
     /// Adds a slice to those of its interval.
     fn fold(&mut self, entry: Entry, row: u32) -> io::Result<()> {
-        let Entry { at, length, track, what } = entry;
+        let Entry { at, length, track, what, .. } = entry;
         let interval = (at - self.base) / self.folding.width.max(1);
         if self.states[track as usize].interval != interval {
             self.write_folds(track)?;
@@ -412,9 +425,7 @@ impl<'a> Blocks<'a> {
         (self.take)(bytes)
     }
 
-    /// Writes what is left; tracks are in this order in blocks.
-    pub fn finish(mut self, order: &[u32]) -> io::Result<(Made, Activity)> {
-        self.place_together()?;
+    fn finish(mut self, order: &[u32]) -> io::Result<(Made, Activity)> {
         for track in 0..self.tracks.len() as u32 {
             self.write_folds(track)?;
         }

@@ -10,7 +10,7 @@ use crate::waits::Waits;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::io;
-use trace_convert::tables::{Cell, ColumnSet, Kind as Table, Rows};
+use trace_convert::tables::{Cell, ColumnSet, Intervals, Kind as Table, RowOrder, Rows};
 use trace_format::units::{Koid, Thread};
 
 /// Flow events that are drawn; further ones are counted.
@@ -31,30 +31,34 @@ pub struct Entry {
     pub track: u32,
     /// Number of category and name; of a thread, for CPUs.
     pub what: u32,
+    /// Of a slice of a thread.
+    pub order: RowOrder,
 }
 
 impl Entry {
-    pub const BYTES: usize = 24;
+    pub const BYTES: usize = 32;
+
+    /// Something whose order of records has no meaning.
+    pub fn new(at: u64, length: u64, track: u32, what: u32) -> Self {
+        Self { at, length, track, what, order: RowOrder::default() }
+    }
 
     /// Appends it and its arguments.
     pub fn encode(self, args: &str, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.at.to_le_bytes());
-        out.extend_from_slice(&self.length.to_le_bytes());
-        out.extend_from_slice(&self.track.to_le_bytes());
-        out.extend_from_slice(&self.what.to_le_bytes());
+        let of_two = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
+        let Self { at, length, track, what, order: RowOrder { row, pair } } = self;
+        let words = [at, length, of_two(track, what), of_two(row, pair)];
+        out.extend_from_slice(words.map(u64::to_le_bytes).as_flattened());
         out.extend_from_slice(args.as_bytes());
     }
 
     /// An entry and its arguments.
     pub fn decode(bytes: &[u8]) -> Option<(Self, &[u8])> {
         let (head, args) = bytes.split_first_chunk::<{ Self::BYTES }>()?;
-        let words = head.as_chunks::<8>().0;
-        let last = u64::from_le_bytes(words[2]);
-        let (track, what) = (last as u32, (last >> 32) as u32);
-        Some((
-            Self { at: u64::from_le_bytes(words[0]), length: u64::from_le_bytes(words[1]), track, what },
-            args,
-        ))
+        let [at, length, of, order] = head.as_chunks::<8>().0.first_chunk()?.map(u64::from_le_bytes);
+        let halves = |word: u64| (word as u32, (word >> 32) as u32);
+        let ((track, what), (row, pair)) = (halves(of), halves(order));
+        Some((Self { at, length, track, what, order: RowOrder { row, pair } }, args))
     }
 }
 
@@ -102,6 +106,7 @@ pub struct Collector {
     pub whats: Whats,
     pub tracks: Tracks,
     pub sorting: Sorting,
+    intervals: Intervals,
     /// The first and the last moment.
     pub times: Option<(u64, u64)>,
     /// The greatest common divisor of all times and lengths.
@@ -122,21 +127,9 @@ pub struct Collector {
     args: String,
 }
 
-fn number(cell: &Cell<'_>) -> Option<u64> {
-    match *cell {
-        Cell::Integer(value) => Some(value.max(0) as u64),
-        Cell::Unsigned(value) => Some(value),
-        _ => None,
-    }
-}
-
-fn text<'a>(cell: &Cell<'a>) -> &'a str {
-    if let Cell::Text(text) = *cell { text } else { "" }
-}
-
 /// The cells of the columns that say which thread a row is of.
 fn thread(cells: &[Cell<'_>], from: usize) -> Thread {
-    let [pid, tid] = [0, 1].map(|place| cells.get(from + place).and_then(number).unwrap_or_default());
+    let [pid, tid] = [0, 1].map(|place| cells.get(from + place).and_then(Cell::number).unwrap_or_default());
     Thread { process: Koid(pid), thread: Koid(tid) }
 }
 
@@ -175,26 +168,26 @@ impl Collector {
     fn slice<'c>(&mut self, cell: impl Fn(usize) -> Cell<'c>) {
         let [ts, dur, pid, tid, category, name] = [0, 1, 2, 3, 6, 7].map(&cell);
         let [async_id, args, provider] = [8, 9, 15].map(cell);
-        let [pid, tid, provider] = [pid, tid, provider].map(|cell| number(&cell).unwrap_or_default());
+        let [pid, tid, provider] = [pid, tid, provider].map(|cell| cell.number().unwrap_or_default());
         let thread = Thread { process: Koid(pid), thread: Koid(tid) };
-        let what = self.whats.number(&mut self.texts, text(&category), text(&name));
+        let what = self.whats.number(&mut self.texts, category.text(), name.text());
         let owner = self.tracks.thread(thread);
         let provider = (provider, pid);
         if self.last_provider != provider && self.provider_processes.len() < MAX_LOSSES {
             self.provider_processes.insert(provider);
             self.last_provider = provider;
         }
-        let (at, length) = (number(&ts).unwrap_or_default(), number(&dur).unwrap_or(OPEN));
-        let args = text(&args);
-        let Some(id) = number(&async_id) else {
+        let (at, length) = (ts.number().unwrap_or_default(), dur.number().unwrap_or(OPEN));
+        let (args, order) = (args.text(), self.intervals.next_order());
+        let Some(id) = async_id.number() else {
             let track = self.tracks.number(Track::new(Kind::Thread, owner.into()));
-            self.push(Entry { at, length, track, what }, args);
+            self.push(Entry { order, ..Entry::new(at, length, track, what) }, args);
             return;
         };
         let process = self.tracks.process_of(owner);
         let track = self.tracks.number(Track { what, ..Track::new(Kind::Operations, process.into()) });
         // The operation's number is shown beside its arguments.
-        self.with_args(Entry { at, length, track, what }, |json| {
+        self.with_args(Entry::new(at, length, track, what), |json| {
             _ = match args.strip_prefix('{') {
                 Some(rest) => write!(json, "{{\"async_id\":{id},{rest}"),
                 None => write!(json, "{{\"async_id\":{id}}}"),
@@ -213,34 +206,34 @@ impl Collector {
 
     fn instant(&mut self, cells: &[Cell<'_>; 10]) {
         let [ts, _, _, _, _, category, name, _, _, args] = cells;
-        let what = self.whats.number(&mut self.texts, text(category), text(name));
+        let what = self.whats.number(&mut self.texts, category.text(), name.text());
         let owner = self.tracks.thread(thread(cells, 1));
         let track = self.tracks.number(Track::new(Kind::Instants, owner.into()));
-        self.push(Entry { at: number(ts).unwrap_or_default(), length: 0, track, what }, text(args));
+        self.push(Entry::new(ts.number().unwrap_or_default(), 0, track, what), args.text());
     }
 
     fn log(&mut self, cells: &[Cell<'_>; 6]) {
         let [ts, _, _, _, thread_name, message] = cells;
-        let what = self.whats.number(&mut self.texts, "", text(message));
+        let what = self.whats.number(&mut self.texts, "", message.text());
         let owner = self.tracks.thread(thread(cells, 1));
         let process = self.tracks.process_of(owner);
         let track = self.tracks.number(Track::new(Kind::Logs, process.into()));
-        self.with_args(Entry { at: number(ts).unwrap_or_default(), length: 0, track, what }, |json| {
-            _ = write!(json, "{{\"thread\":{}}}", serde_json::Value::from(text(thread_name)));
+        self.with_args(Entry::new(ts.number().unwrap_or_default(), 0, track, what), |json| {
+            _ = write!(json, "{{\"thread\":{}}}", serde_json::Value::from(thread_name.text()));
         });
     }
 
     fn counter(&mut self, cells: &[Cell<'_>; 11]) {
         let [ts, _, _, _, _, category, name, id, series, value, _] = cells;
         let Cell::Double(value) = *value else { return };
-        let what = self.whats.number(&mut self.texts, text(category), text(name));
+        let what = self.whats.number(&mut self.texts, category.text(), name.text());
         let owner = self.tracks.thread(thread(cells, 1));
         let process = self.tracks.process_of(owner);
-        let series = self.texts.number(text(series));
-        let id = number(id).unwrap_or_default();
+        let series = self.texts.number(series.text());
+        let id = id.number().unwrap_or_default();
         let track = Track { what, id, series, ..Track::new(Kind::Counter, process.into()) };
         let track = self.tracks.number(track);
-        self.push(Entry { at: number(ts).unwrap_or_default(), length: value.to_bits(), track, what }, "");
+        self.push(Entry::new(ts.number().unwrap_or_default(), value.to_bits(), track, what), "");
     }
 
     fn flow(&mut self, cells: &[Cell<'_>; 10]) {
@@ -249,31 +242,31 @@ impl Collector {
             self.dropped_flows += 1;
             return;
         }
-        let what = self.whats.number(&mut self.texts, text(category), text(name));
+        let what = self.whats.number(&mut self.texts, category.text(), name.text());
         let thread = self.tracks.thread(thread(cells, 1));
-        let at = number(ts).unwrap_or_default();
+        let at = ts.number().unwrap_or_default();
         self.measure(at);
         let times = self.times.get_or_insert((at, at));
         *times = (times.0.min(at), times.1.max(at));
-        let phase = match text(phase) {
+        let phase = match phase.text() {
             "begin" => 0,
             "end" => 2,
             _ => 1,
         };
-        self.flows.push(Flow { what, id: number(id).unwrap_or_default(), at, thread, phase });
+        self.flows.push(Flow { what, id: id.number().unwrap_or_default(), at, thread, phase });
     }
 
     fn sched(&mut self, cells: &[Cell<'_>; 9]) {
         let [ts, dur, cpu, _, _, _, _, prio, end_state] = cells;
         let thread = thread(cells, 3);
         let who = self.tracks.thread(thread);
-        let track = self.tracks.number(Track::new(Kind::Cpu, number(cpu).unwrap_or_default()));
-        let at = number(ts).unwrap_or_default();
+        let track = self.tracks.number(Track::new(Kind::Cpu, cpu.number().unwrap_or_default()));
+        let at = ts.number().unwrap_or_default();
         self.waits.ran(thread.thread.0, who, at);
-        let length = number(dur).unwrap_or(OPEN);
-        self.with_args(Entry { at, length, track, what: who }, |json| {
+        let length = dur.number().unwrap_or(OPEN);
+        self.with_args(Entry::new(at, length, track, who), |json| {
             _ = write!(json, "{{\"tid\":{}", thread.thread.0);
-            if let Some(prio) = number(prio) {
+            if let Some(prio) = prio.number() {
                 _ = write!(json, ",\"prio\":{prio}");
             }
             if let Cell::Text(state) = end_state {
@@ -292,7 +285,7 @@ impl Collector {
     fn stretch(&mut self, thread: u32, Stretch { at, length, state }: Stretch) {
         let what = self.whats.number(&mut self.texts, "", state.text());
         let track = self.tracks.number(Track::new(Kind::States, thread.into()));
-        self.push(Entry { at, length, track, what }, "");
+        self.push(Entry::new(at, length, track, what), "");
     }
 
     /// Takes what is only known when there are no more rows.
@@ -305,13 +298,16 @@ impl Rows for Collector {
     fn wanted(&self) -> ColumnSet {
         let mut wanted = ColumnSet::NONE;
         for (table, columns) in COLUMNS {
-            let places = columns.iter().filter_map(|name| table.table().place(name));
-            wanted.add(table, places.fold(0, |bits, place| bits | 1 << place));
+            wanted.add_named(table, columns);
         }
         for table in WHOLE {
-            wanted.add(table, (1 << table.table().columns.len()) - 1);
+            wanted.add_all(table);
         }
         wanted
+    }
+
+    fn pair(&mut self, rows: u64) {
+        self.intervals.pair(rows);
     }
 
     #[inline]
@@ -329,44 +325,40 @@ impl Rows for Collector {
     }
 
     fn row(&mut self, table: Table, cells: &[Cell<'_>]) -> io::Result<()> {
-        /// The cells, if they are as many as the table has columns.
-        fn all<'a, 'b, const N: usize>(cells: &'a [Cell<'b>]) -> io::Result<&'a [Cell<'b>; N]> {
-            cells.first_chunk().ok_or_else(|| io::Error::other("a row has too few cells"))
-        }
         match table {
             Table::Slices => {
-                let cells = all::<16>(cells)?;
+                let cells = Cell::first::<16>(cells)?;
                 self.slice(|place| cells[place]);
             }
-            Table::Instants => self.instant(all(cells)?),
-            Table::Counters => self.counter(all(cells)?),
-            Table::Flows => self.flow(all(cells)?),
-            Table::Logs => self.log(all(cells)?),
-            Table::Sched => self.sched(all(cells)?),
+            Table::Instants => self.instant(Cell::first(cells)?),
+            Table::Counters => self.counter(Cell::first(cells)?),
+            Table::Flows => self.flow(Cell::first(cells)?),
+            Table::Logs => self.log(Cell::first(cells)?),
+            Table::Sched => self.sched(Cell::first(cells)?),
             Table::Wakeups => {
-                let [ts, _, _, tid, ..] = all::<8>(cells)?;
-                let (tid, at) = (number(tid).unwrap_or_default(), number(ts).unwrap_or_default());
+                let [ts, _, _, tid, ..] = Cell::first::<8>(cells)?;
+                let (tid, at) = (tid.number().unwrap_or_default(), ts.number().unwrap_or_default());
                 self.waits.woken(tid, at);
                 self.states.woken(tid, at);
             }
             Table::Threads => {
-                let [_, _, process, name, _] = all(cells)?;
+                let [_, _, process, name, _] = Cell::first(cells)?;
                 let thread = self.tracks.thread(thread(cells, 0));
-                self.tracks.name(&mut self.texts, thread, text(process), text(name));
+                self.tracks.name(&mut self.texts, thread, process.text(), name.text());
             }
             Table::Losses => {
-                let [first, last, provider, reason, count] = all(cells)?;
-                let provider = number(provider).unwrap_or_default();
-                let (first, last, count) = (number(first), number(last), number(count));
+                let [first, last, provider, reason, count] = Cell::first(cells)?;
+                let provider = provider.number().unwrap_or_default();
+                let (first, last, count) = (first.number(), last.number(), count.number());
                 if self.losses.len() >= MAX_LOSSES {
                     self.dropped_losses += 1;
                 } else if count != Some(0) {
-                    self.losses.push(Loss { first, last, provider, reason: text(reason).to_owned(), count });
+                    self.losses.push(Loss { first, last, provider, reason: reason.text().to_owned(), count });
                 }
             }
             Table::Providers => {
-                let [id, name, ..] = all::<5>(cells)?;
-                self.providers.insert(number(id).unwrap_or_default(), text(name).to_owned());
+                let [id, name, ..] = Cell::first::<5>(cells)?;
+                self.providers.insert(id.number().unwrap_or_default(), name.text().to_owned());
             }
             Table::Traces => {
                 for ((name, _), cell) in table.table().columns.iter().zip(cells) {
@@ -374,7 +366,7 @@ impl Rows for Collector {
                         Cell::Null => {}
                         Cell::Text(text) => self.session_info.push((name, (*text).to_owned())),
                         Cell::Double(value) => self.session_info.push((name, value.to_string())),
-                        cell => self.session_info.push((name, number(cell).unwrap_or_default().to_string())),
+                        cell => self.session_info.push((name, cell.number().unwrap_or_default().to_string())),
                     }
                 }
             }

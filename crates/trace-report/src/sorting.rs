@@ -171,7 +171,7 @@ mod tests {
             for (number, at) in (0..).zip(&times) {
                 let args =
                     if number == 49_999 { long.as_str() } else { &"{\"number\":1}"[..number as usize % 12] };
-                sorting.push(Entry { at: *at, length: number, track: 3, what: 4 }, args);
+                sorting.push(Entry::new(*at, number, 3, 4), args);
             }
             let mut found = Vec::new();
             sorting
@@ -197,7 +197,7 @@ mod tests {
     #[test]
     fn an_error_of_the_caller_ends_it() {
         let mut sorting = Sorting { run_bytes: 1000, ..Sorting::default() };
-        (0..100_000).for_each(|at| sorting.push(Entry { at, length: 0, track: 0, what: 0 }, ""));
+        (0..100_000).for_each(|at| sorting.push(Entry::new(at, 0, 0, 0), ""));
         let error = sorting.finish(|_| Err(io::ErrorKind::StorageFull.into())).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);
     }

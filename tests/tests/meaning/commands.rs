@@ -45,6 +45,7 @@ pub fn ask(sandbox: &Sandbox, door: Door, file: &str, meaning: &Meaning) -> Resu
         Door::Csv => csv(sandbox, file),
         Door::Folded => folded(sandbox, file, meaning),
         Door::Speedscope => speedscope(sandbox, file, meaning),
+        Door::Firefox => firefox(sandbox, file, meaning),
         Door::Stats => stats(sandbox, file),
         Door::Assert => assert(sandbox, file, meaning),
         Door::Measure => measure(sandbox, file, meaning),
@@ -245,6 +246,67 @@ fn speedscope(sandbox: &Sandbox, file: &str, meaning: &Meaning) -> Result<Answer
         }
     }
     Ok(Answer::from([(Class::Slices, slices), (Class::Parents, parents)]))
+}
+
+fn firefox(sandbox: &Sandbox, file: &str, meaning: &Meaning) -> Result<Answer, String> {
+    if meaning.slices.is_empty() {
+        return Ok(Answer::new());
+    }
+    let to = format!("{file}.firefox.json");
+    succeed(sandbox, &["convert", "--to", "firefox", file, &to])?;
+    let profile = std::fs::read(sandbox.file(&to)).map_err(|error| error.to_string())?;
+    let profile: Value = serde_json::from_slice(&profile).map_err(|error| error.to_string())?;
+    let (strings, categories) = (&profile["shared"]["stringArray"], &profile["meta"]["categories"]);
+    let text_at = |list: &Value, place: &Value| {
+        place.as_u64().map(|place| &list[place as usize]).and_then(Value::as_str).unwrap_or("?").to_owned()
+    };
+    // Milliseconds with six decimals.
+    let nanos = |value: &Value| value.as_f64().map(|ms| (ms * 1e6).round() as u64);
+    let mut answer = Answer::new();
+    let markers = |thread: &Value| {
+        let markers = thread["markers"].clone();
+        let count = markers["length"].as_u64().unwrap_or(0) as usize;
+        (0..count).map(move |place| {
+            ["data", "name", "category", "startTime", "endTime"].map(|column| markers[column][place].clone())
+        })
+    };
+    // Times count from a moment that the file does not name.
+    let threads = list(&profile, "threads");
+    let starts = threads.iter().flat_map(markers).filter_map(|[_, _, _, start, _]| nanos(&start));
+    let first = meaning.first().unwrap_or(0) - starts.min().unwrap_or(0);
+    for thread in threads {
+        let track = format!("{}/{}", text(thread, "pid"), number(thread, "tid"));
+        for [data, name, category, start, end] in markers(thread) {
+            let name = text_at(strings, &name);
+            let category = match category.as_u64() {
+                Some(0) => String::new(),
+                place => text(&categories[place.unwrap_or(0) as usize], "name").to_owned(),
+            };
+            let begin = first + nanos(&start).ok_or("firefox: a marker without a time")?;
+            let length = nanos(&end).map(|end| first + end - begin);
+            let kind =
+                text(&data, "type").trim_end_matches(|letter: char| letter.is_ascii_digit()).trim_end();
+            let mut add = |class: Class, row: String| answer.entry(class).or_default().add(row);
+            match kind {
+                "slice" => add(Class::Slices, slice_row(&track, &category, &name, begin, length)),
+                "operation" => {
+                    let process = text(thread, "pid");
+                    add(Class::Operations, slice_row(process, &category, &name, begin, length));
+                }
+                "instant" => add(Class::Instants, slice_row(&track, &category, &name, begin, Some(0))),
+                _ => match kind.strip_prefix("flow ") {
+                    Some(phase) => {
+                        let id = text_at(strings, &data["f0"]);
+                        let id = u64::from_str_radix(id.trim_start_matches("0x"), 16).unwrap_or(u64::MAX);
+                        add(Class::Flows, flow_row(&track, &category, &name, begin, id, phase));
+                    }
+                    None if kind == "log" => {}
+                    None => return Err(format!("firefox: a marker of type {kind}")),
+                },
+            }
+        }
+    }
+    Ok(answer)
 }
 
 /// The numbers in a text.

@@ -21,6 +21,8 @@ pub enum Door {
     Folded,
     /// `trace convert --to speedscope`.
     Speedscope,
+    /// `trace convert --to firefox`.
+    Firefox,
     /// A converted file, as another reader sees it.
     Export(Format, Peer),
 }
@@ -31,6 +33,8 @@ pub enum Format {
     Perfetto,
     Chrome,
     Catapult,
+    /// That of `trace report`.
+    Page,
 }
 
 /// A reader of other software.
@@ -38,13 +42,15 @@ pub enum Format {
 pub enum Peer {
     Perfetto(Version),
     Viewer,
+    /// The modules of a page, which draw what is on it.
+    Page,
 }
 
 pub const V52: Peer = Peer::Perfetto(Version::V52);
 pub const V55: Peer = Peer::Perfetto(Version::V55);
 
 /// Those of which the test itself reads the answer.
-pub const COMMANDS: [Door; 8] = [
+pub const COMMANDS: [Door; 9] = [
     Door::Check,
     Door::Query,
     Door::Csv,
@@ -53,13 +59,15 @@ pub const COMMANDS: [Door; 8] = [
     Door::Measure,
     Door::Folded,
     Door::Speedscope,
+    Door::Firefox,
 ];
 
 /// Readers, and the formats that each of them reads. Perfetto refuses Catapult's format.
-pub const READERS: [(Peer, &[Format]); 3] = [
+pub const READERS: [(Peer, &[Format]); 4] = [
     (V52, &[Format::Perfetto, Format::Chrome]),
     (V55, &[Format::Perfetto, Format::Chrome]),
     (Peer::Viewer, &[Format::Chrome, Format::Catapult]),
+    (Peer::Page, &[Format::Page]),
 ];
 
 /// Threads from this number on are lanes of Chrome's format: further rows for slices that overlap.
@@ -72,7 +80,8 @@ pub const FIRST_REPLACED: u64 = 1 << 30;
 pub const REPLACED: &str = "replaced";
 
 impl Format {
-    pub const ALL: [Self; 3] = [Self::Perfetto, Self::Chrome, Self::Catapult];
+    /// Those of `trace convert`.
+    pub const CONVERTED: [Self; 3] = [Self::Perfetto, Self::Chrome, Self::Catapult];
 
     /// As `trace convert --to` has it.
     pub const fn name(self) -> &'static str {
@@ -80,6 +89,7 @@ impl Format {
             Self::Perfetto => "perfetto",
             Self::Chrome => "chrome",
             Self::Catapult => "catapult",
+            Self::Page => "page",
         }
     }
 }
@@ -95,6 +105,8 @@ impl Display for Door {
             Self::Measure => f.write_str("measure"),
             Self::Folded => f.write_str("convert --to folded"),
             Self::Speedscope => f.write_str("convert --to speedscope"),
+            Self::Firefox => f.write_str("convert --to firefox"),
+            Self::Export(_, Peer::Page) => f.write_str("report"),
             Self::Export(format, Peer::Viewer) => write!(f, "convert --to {}, Catapult", format.name()),
             Self::Export(format, Peer::Perfetto(version)) => {
                 write!(f, "convert --to {}, Perfetto {version:?}", format.name())
@@ -257,13 +269,6 @@ pub fn expected(door: Door, meaning: &Meaning) -> Expected {
                 expected.add(Class::Problems, format!("{kind} {count}"));
             }
         }
-        Door::Query | Door::Csv => {
-            slices(meaning, &mut expected);
-            operations(meaning, &mut expected);
-            for record in &meaning.records {
-                of_record(record, &mut expected);
-            }
-        }
         Door::Stats => {
             for (kind, names) in [
                 ("slice", meaning.lengths_of_slices()),
@@ -301,9 +306,28 @@ pub fn expected(door: Door, meaning: &Meaning) -> Expected {
         }
         Door::Folded => stacks(meaning, &mut expected),
         Door::Speedscope => of_speedscope(meaning, &mut expected),
+        Door::Query | Door::Csv | Door::Firefox => all(meaning, &mut expected),
+        Door::Export(Format::Page, _) => {
+            all(meaning, &mut expected);
+            // In a picture, a slice without length may as well be in what ends there.
+            for slice in meaning.slices.iter().filter(|slice| slice.end == Some(slice.begin)) {
+                let row = slice_row(slice.thread, &slice.category, &slice.name, slice.begin, Some(0));
+                let parent = slice.parent.map(|parent| &*meaning.slices[parent].name);
+                allow_ending(meaning, slice, (&row, &parent_row(&row, parent)), &mut expected);
+            }
+        }
         Door::Export(format, peer) => of_export(format, peer, meaning, &mut expected),
     }
     expected
+}
+
+/// Everything that is in tables.
+fn all(meaning: &Meaning, expected: &mut Expected) {
+    slices(meaning, expected);
+    operations(meaning, expected);
+    for record in &meaning.records {
+        of_record(record, expected);
+    }
 }
 
 fn slices(meaning: &Meaning, expected: &mut Expected) {
@@ -492,10 +516,15 @@ fn allow_touching(peer: Peer, meaning: &Meaning, slice: &Slice, rows: (&str, &st
     // For Catapult's viewer, a slice that begins at the end of another and has no length is inside. An open
     // one has none for it, if nothing follows on its thread.
     if peer == Peer::Viewer {
-        let at_end = |other: &&Slice| (other.thread, other.end) == (slice.thread, Some(slice.begin));
-        for other in meaning.slices.iter().filter(at_end) {
-            expected.allow(Class::Parents, parents, parent_row(row, Some(&other.name)));
-        }
+        allow_ending(meaning, slice, rows, expected);
+    }
+}
+
+/// The same for what ends where a slice without length is.
+fn allow_ending(meaning: &Meaning, slice: &Slice, (row, parents): (&str, &str), expected: &mut Expected) {
+    let at_end = |other: &&Slice| (other.thread, other.end) == (slice.thread, Some(slice.begin));
+    for other in meaning.slices.iter().filter(at_end) {
+        expected.allow(Class::Parents, parents, parent_row(row, Some(&other.name)));
     }
 }
 
@@ -505,15 +534,19 @@ fn counter_name(format: Format, peer: Peer, name: &str, id: u64, series: &str) -
         (Format::Perfetto, ..) => format!("{name}:{series}:{id}"),
         (_, Peer::Perfetto(_), 0) => format!("{name} {series}"),
         (_, Peer::Perfetto(_), id) => format!("{name} id: {id:#x} {series}"),
-        (_, Peer::Viewer, 0) => format!("{name}.{series}"),
-        (_, Peer::Viewer, id) => format!("{name}[{id:#x}].{series}"),
+        (_, Peer::Viewer | Peer::Page, 0) => format!("{name}.{series}"),
+        (_, Peer::Viewer | Peer::Page, id) => format!("{name}[{id:#x}].{series}"),
     }
 }
 
 /// What a door can be asked about in a trace.
 pub fn classes(door: Door, meaning: &Meaning) -> Vec<Class> {
     let mut classes = classes_of(door, meaning);
-    let has_names = matches!(door, Door::Query | Door::Csv | Door::Export(..)) && !meaning.names.is_empty();
+    let has_names = match door {
+        Door::Query | Door::Csv => true,
+        Door::Export(format, _) => format != Format::Page,
+        _ => false,
+    } && !meaning.names.is_empty();
     classes.extend(has_names.then_some(Class::Names));
     classes
 }
@@ -535,6 +568,12 @@ fn classes_of(door: Door, meaning: &Meaning) -> Vec<Class> {
         Door::Measure => vec![Class::Sums],
         Door::Folded => vec![Class::Stacks],
         Door::Speedscope => vec![Class::Slices, Class::Parents],
+        // A profile without slices is refused.
+        Door::Firefox if meaning.slices.is_empty() => Vec::new(),
+        Door::Firefox => vec![Class::Slices, Class::Operations, Class::Instants, Class::Flows],
+        Door::Export(Format::Page, _) => {
+            vec![Class::Slices, Class::Parents, Class::Operations, Class::Instants, Class::Counters]
+        }
         Door::Export(_, peer) => {
             let mut classes = vec![Class::Slices, Class::Parents, Class::Operations, Class::Counters];
             if peer != Peer::Viewer {

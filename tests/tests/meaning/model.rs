@@ -59,6 +59,25 @@ pub struct Meaning {
 }
 
 impl Meaning {
+    /// The first moment at which anything but a counter is.
+    pub fn first(&self) -> Option<u64> {
+        let is_point = |record: &&Record| {
+            matches!(
+                record.kind,
+                Kind::Instant
+                    | Kind::OperationInstant { .. }
+                    | Kind::FlowBegin { .. }
+                    | Kind::FlowStep { .. }
+                    | Kind::FlowEnd { .. }
+                    | Kind::Log
+            )
+        };
+        let others = self.records.iter().filter(is_point);
+        let begins = self.slices.iter().map(|slice| slice.begin);
+        let begins = begins.chain(self.operations.iter().map(|operation| operation.begin));
+        begins.chain(others.map(|record| record.at)).min()
+    }
+
     pub fn of(records: &[Record]) -> Self {
         let mut meaning = Self { records: records.to_vec(), ..Self::default() };
         let open = records.iter().filter(|record| record.kind == Kind::Open).count();

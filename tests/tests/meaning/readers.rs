@@ -23,6 +23,7 @@ pub fn read(test: &str, peer: Peer, files: &[Converted<'_>]) -> Option<Vec<Answe
     match peer {
         Peer::Perfetto(version) => perfetto(test, version, files),
         Peer::Viewer => viewer(test, files),
+        Peer::Page => page(test, files),
     }
 }
 
@@ -101,6 +102,40 @@ fn perfetto(test: &str, version: Version, files: &[Converted<'_>]) -> Option<Vec
     Some(answers.collect())
 }
 
+fn page(test: &str, files: &[Converted<'_>]) -> Option<Vec<Answer>> {
+    let paths: Vec<PathBuf> = files.iter().map(|file| file.path.clone()).collect();
+    let answers = trace_tests::report::rows(test, &paths)?.into_iter().map(|found| {
+        let mut answer = Answer::new();
+        let mut add = |class: Class, row: String| answer.entry(class).or_default().add(row);
+        let rows = |table: &str| found[table].as_array().into_iter().flatten();
+        let word = |value: &Value| value.as_str().unwrap_or("?").to_owned();
+        let whole = |value: &Value| word(value).parse().unwrap_or(u64::MAX);
+        for row in rows("slices") {
+            let track = format!("{}/{}", word(&row[0]), word(&row[1]));
+            let slice = slice_row(track, &word(&row[2]), &word(&row[3]), whole(&row[4]), row[5].as_u64());
+            add(Class::Parents, parent_row(&slice, row[6].as_str()));
+            add(Class::Slices, slice);
+        }
+        for row in rows("operations") {
+            let (process, category) = (word(&row[0]), word(&row[1]));
+            let row = slice_row(process, &category, &word(&row[2]), whole(&row[3]), row[4].as_u64());
+            add(Class::Operations, row);
+        }
+        for row in rows("instants") {
+            let track = format!("{}/{}", word(&row[0]), word(&row[1]));
+            add(Class::Instants, slice_row(track, &word(&row[2]), &word(&row[3]), whole(&row[4]), Some(0)));
+        }
+        for row in rows("counters") {
+            let [process, category, name, id, series] = [0, 1, 2, 3, 4].map(|place| word(&row[place]));
+            let name = format!("{category}:{name}#{id}.{series}");
+            let value = row[6].as_f64().unwrap_or(f64::NAN);
+            add(Class::Counters, counter_row(process, &name, whole(&row[5]), value));
+        }
+        answer
+    });
+    Some(answers.collect())
+}
+
 fn track(process: &Value, thread: &Value) -> String {
     match thread.as_u64() {
         Some(FIRST_LANE..=LAST_LANE) => format!("{process}/lane"),
@@ -158,5 +193,6 @@ pub fn converted_name(name: &str, format: Format) -> String {
         Format::Perfetto => format!("{name}.pftrace"),
         Format::Chrome => format!("{name}.chrome.json"),
         Format::Catapult => format!("{name}.catapult.json"),
+        Format::Page => format!("{name}.html"),
     }
 }

@@ -8,28 +8,49 @@ const MAX_TIME: u64 = i64::MAX as u64;
 /// Intervals of the rows of [`Kind::Slices`](super::Kind::Slices), in their order.
 #[derive(Debug, Default)]
 pub struct Intervals {
-    row: u64,
-    pair: u64,
+    next: RowOrder,
+}
+
+/// Where the records of a row's slice are among all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RowOrder {
+    /// The number of the row.
+    pub row: u32,
+    /// What [`Rows::pair`](super::Rows::pair) says, from 1, and 0 for a slice with one record.
+    pub pair: u32,
 }
 
 impl Intervals {
     /// Takes what [`Rows::pair`](super::Rows::pair) says of the next row.
-    pub const fn pair(&mut self, rows: u64) {
-        self.pair = rows.saturating_add(1);
+    pub fn pair(&mut self, rows: u64) {
+        self.next.pair = u32::try_from(rows).unwrap_or(u32::MAX).saturating_add(1);
+    }
+
+    /// The order of the next row.
+    #[inline]
+    pub fn next_order(&mut self) -> RowOrder {
+        let RowOrder { row, pair } = self.next;
+        self.next = RowOrder { row: row.saturating_add(1), pair: 0 };
+        RowOrder { row, pair }
     }
 
     /// The interval of the next row, with its time and its length in nanoseconds.
     #[inline]
     pub fn next(&mut self, ts: u64, dur: Option<u64>) -> Interval {
-        let interval = interval(self.row, ts, dur, std::mem::take(&mut self.pair));
-        self.row += 1;
-        interval
+        self.next_order().interval(ts, dur)
     }
 }
 
-/// The interval of a row. `pair` is what [`Rows::pair`](super::Rows::pair) says, from 1, and 0 for a slice
-/// with
-/// one record.
+impl RowOrder {
+    /// The interval of the row, with its time and its length in nanoseconds.
+    #[inline]
+    #[must_use]
+    pub fn interval(self, ts: u64, dur: Option<u64>) -> Interval {
+        interval(self.row.into(), ts, dur, self.pair.into())
+    }
+}
+
+/// The interval of a row. `pair` is what [`RowOrder::pair`] says.
 ///
 /// Rows come in the order of the records that end their slices, and those of slices that did not end come
 /// last, an outer one before what is in it.

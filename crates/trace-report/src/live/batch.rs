@@ -76,9 +76,7 @@ impl Batch {
     /// an end otherwise.
     pub fn write(&mut self, base: u64, known: &mut HashSet<Begun>, out: &mut String) {
         let folds = self.fold(known);
-        // As in the page of a trace: of what begins at one time the longest is around the others, and of two
-        // that are equal the later one.
-        self.slices.reverse();
+        // Of what begins at one time the longest is around the others, and of two that are equal the first.
         self.slices.sort_by_key(|slice| (slice.track, slice.at, Reverse(slice.length)));
         if !self.slices.is_empty() {
             json::member(out, "slices");
@@ -219,7 +217,7 @@ mod tests {
         assert_eq!(
             written(&mut batch, 10),
             json!({
-                "slices": [[0, [0], [41], [9]], [1, [0, 10, 0, 30], [31, 6, 6, 0], [8, 3, 7, 4]]],
+                "slices": [[0, [0], [41], [9]], [1, [0, 10, 0, 30], [31, 6, 6, 0], [8, 7, 3, 4]]],
                 "points": [[2, [-1], [1]]],
                 "samples": [[3, [2, 18], [2.0, 1.5]]],
             })

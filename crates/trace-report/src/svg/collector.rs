@@ -5,7 +5,8 @@ use super::layout::WIDTH;
 use crate::texts::{Texts, Whats};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use trace_convert::tables::{Cell, ColumnSet, Kind as Table, Rows};
+use trace_convert::tables::{Cell, ColumnSet, Intervals, Kind as Table, RowOrder, Rows};
+use trace_model::Interval;
 use trace_reader::sorter::Sorter;
 
 /// Threads and series of counters that are looked at; the events of further ones are counted.
@@ -23,23 +24,6 @@ pub const OPEN: u64 = u64::MAX;
 #[derive(Default)]
 pub struct Times(pub Option<(u64, u64)>);
 
-fn number(cell: &Cell<'_>) -> Option<u64> {
-    match *cell {
-        Cell::Integer(value) => Some(value.max(0) as u64),
-        Cell::Unsigned(value) => Some(value),
-        _ => None,
-    }
-}
-
-fn text<'a>(cell: &Cell<'a>) -> &'a str {
-    if let Cell::Text(text) = *cell { text } else { "" }
-}
-
-/// The first cells, which must be there.
-fn all<'a, 'b, const N: usize>(cells: &'a [Cell<'b>]) -> io::Result<&'a [Cell<'b>; N]> {
-    cells.first_chunk().ok_or_else(|| io::Error::other("a row has too few cells"))
-}
-
 impl Times {
     fn seen(&mut self, from: u64, to: u64) {
         let times = self.0.get_or_insert((from, to));
@@ -47,38 +31,32 @@ impl Times {
     }
 }
 
-/// Columns by their names, as bits.
-fn want(wanted: &mut ColumnSet, table: Table, names: &[&str]) {
-    let place = |name: &&str| table.table().place(name);
-    wanted.add(table, names.iter().filter_map(place).map(|place| 1 << place).sum());
-}
-
 impl Rows for Times {
     fn wanted(&self) -> ColumnSet {
         let mut wanted = ColumnSet::NONE;
-        want(&mut wanted, Table::Slices, &["ts", "dur"]);
+        wanted.add_named(Table::Slices, &["ts", "dur"]);
         for table in [Table::Instants, Table::Counters, Table::Flows, Table::Logs] {
-            want(&mut wanted, table, &["ts"]);
+            wanted.add_named(table, &["ts"]);
         }
-        want(&mut wanted, Table::Losses, &["first_ts", "last_ts"]);
+        wanted.add_named(Table::Losses, &["first_ts", "last_ts"]);
         wanted
     }
 
     fn row(&mut self, table: Table, cells: &[Cell<'_>]) -> io::Result<()> {
         match table {
             Table::Slices => {
-                let [ts, dur] = all(cells)?;
-                let at = number(ts).unwrap_or_default();
-                self.seen(at, at.saturating_add(number(dur).unwrap_or_default()));
+                let [ts, dur] = Cell::first(cells)?;
+                let at = ts.number().unwrap_or_default();
+                self.seen(at, at.saturating_add(dur.number().unwrap_or_default()));
             }
             Table::Instants | Table::Counters | Table::Flows | Table::Logs => {
-                let [ts] = all(cells)?;
-                let at = number(ts).unwrap_or_default();
+                let [ts] = Cell::first(cells)?;
+                let at = ts.number().unwrap_or_default();
                 self.seen(at, at);
             }
             Table::Losses => {
-                let [first, last] = all(cells)?;
-                for at in [first, last].into_iter().filter_map(number).filter(|at| *at > 0) {
+                let [first, last] = Cell::first(cells)?;
+                for at in [first, last].into_iter().filter_map(Cell::number).filter(|at| *at > 0) {
                     // A loss alone does not make the trace longer.
                     if self.0.is_some() {
                         self.seen(at, at);
@@ -116,23 +94,28 @@ pub struct Slice {
     pub end: u64,
     pub track: u32,
     pub what: u32,
+    pub order: RowOrder,
 }
 
 impl Slice {
-    fn encode(self) -> [u8; 24] {
-        let words = [self.at, self.end, u64::from(self.track) | u64::from(self.what) << 32];
-        let mut bytes = [0; 24];
-        for (to, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(words) {
-            *to = word.to_le_bytes();
-        }
-        bytes
+    fn encode(self) -> [[u8; 8]; 4] {
+        let of_two = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
+        let Self { at, end, track, what, order: RowOrder { row, pair } } = self;
+        [at, end, of_two(track, what), of_two(row, pair)].map(u64::to_le_bytes)
     }
 
     pub fn decode(bytes: &[u8]) -> io::Result<Self> {
-        let words = bytes.as_chunks::<8>().0.first_chunk::<3>();
+        let words = bytes.as_chunks::<8>().0.first_chunk::<4>();
         let words = words.ok_or_else(|| io::Error::other("what was sorted has changed"))?;
-        let [at, end, both] = words.map(u64::from_le_bytes);
-        Ok(Self { at, end, track: both as u32, what: (both >> 32) as u32 })
+        let [at, end, of, order] = words.map(u64::from_le_bytes);
+        let halves = |word: u64| (word as u32, (word >> 32) as u32);
+        let ((track, what), (row, pair)) = (halves(of), halves(order));
+        Ok(Self { at, end, track, what, order: RowOrder { row, pair } })
+    }
+
+    /// Its times and records.
+    pub fn interval(&self) -> Interval {
+        self.order.interval(self.at, (self.end != OPEN).then(|| self.end - self.at))
     }
 }
 
@@ -181,6 +164,7 @@ pub struct Collector {
     pub tracks: Vec<(Owner, u64, u64)>,
     track_numbers: BTreeMap<Owner, u32>,
     pub slices: Sorter,
+    intervals: Intervals,
     pub slice_count: u64,
     pub open: u64,
     /// Instants and logs by thread and pixel.
@@ -207,6 +191,7 @@ impl Collector {
             tracks: Vec::new(),
             track_numbers: BTreeMap::new(),
             slices: Sorter::default(),
+            intervals: Intervals::default(),
             slice_count: 0,
             open: 0,
             points: BTreeMap::new(),
@@ -238,7 +223,7 @@ impl Collector {
     }
 
     fn thread(&mut self, pid: &Cell<'_>, tid: &Cell<'_>) -> Option<u32> {
-        let [pid, tid] = [pid, tid].map(|cell| number(cell).unwrap_or_default());
+        let [pid, tid] = [pid, tid].map(|cell| cell.number().unwrap_or_default());
         if let Some(number) = self.thread_numbers.get(&(pid, tid)) {
             return Some(*number);
         }
@@ -255,18 +240,19 @@ impl Collector {
 
     fn slice(&mut self, cells: &[Cell<'_>; 16]) -> io::Result<()> {
         let [ts, dur, pid, tid, _, _, category, name, async_id, _, .., provider] = cells;
-        if let (Some(provider), Some(pid)) = (number(provider), number(pid))
+        if let (Some(provider), Some(pid)) = (provider.number(), pid.number())
             && self.provider_pids.len() < MAX_PROVIDERS
         {
             self.provider_pids.insert((provider, pid));
         }
-        let at = number(ts).unwrap_or_default();
-        let end = number(dur).map_or(OPEN, |length| at.saturating_add(length));
+        let order = self.intervals.next_order();
+        let at = ts.number().unwrap_or_default();
+        let end = dur.number().map_or(OPEN, |length| at.saturating_add(length));
         if !self.has(at, end) {
             return Ok(());
         }
         let Some(thread) = self.thread(pid, tid) else { return Ok(()) };
-        let what = self.whats.number(&mut self.texts, text(category), text(name));
+        let what = self.whats.number(&mut self.texts, category.text(), name.text());
         let owner = match async_id {
             Cell::Null => Owner::Thread(thread),
             _ => Owner::Operations(self.threads[thread as usize].pid, what),
@@ -289,12 +275,12 @@ impl Collector {
         (*count, *sum) = (*count + 1, sum.saturating_add(inside));
         self.slice_count += 1;
         self.open += u64::from(end == OPEN);
-        self.slices.push(at, &Slice { at, end, track, what }.encode());
+        self.slices.push(at, Slice { at, end, track, what, order }.encode().as_flattened());
         self.slices.check()
     }
 
     fn point(&mut self, [ts, pid, tid]: [&Cell<'_>; 3], category: &str, name: &str) {
-        let at = number(ts).unwrap_or_default();
+        let at = ts.number().unwrap_or_default();
         if !self.has(at, at) {
             return;
         }
@@ -310,15 +296,15 @@ impl Collector {
     fn value(&mut self, cells: &[Cell<'_>; 10]) {
         let [ts, pid, tid, _, _, category, name, id, series, value] = cells;
         let Cell::Double(value) = *value else { return };
-        let at = number(ts).unwrap_or_default();
+        let at = ts.number().unwrap_or_default();
         if !value.is_finite() || at >= self.window.1 {
             return;
         }
         let Some(thread) = self.thread(pid, tid) else { return };
         let pid = self.threads[thread as usize].pid;
-        let what = self.whats.number(&mut self.texts, text(category), text(name));
-        let series = self.texts.number(text(series));
-        let key = Series { pid, what, id: number(id).unwrap_or_default(), series };
+        let what = self.whats.number(&mut self.texts, category.text(), name.text());
+        let series = self.texts.number(series.text());
+        let key = Series { pid, what, id: id.number().unwrap_or_default(), series };
         if self.series.len() == MAX_OWNERS && !self.series.contains_key(&key) {
             self.skip("counter values of series beyond those that there is room for");
             return;
@@ -335,25 +321,25 @@ impl Collector {
             return self.skip("flow events beyond those that there is room for");
         }
         let Some(thread) = self.thread(pid, tid) else { return };
-        let what = self.whats.number(&mut self.texts, text(category), text(name));
-        let phase = match text(phase) {
+        let what = self.whats.number(&mut self.texts, category.text(), name.text());
+        let phase = match phase.text() {
             "begin" => 0,
             "end" => 2,
             _ => 1,
         };
-        let (id, at) = (number(id).unwrap_or_default(), number(ts).unwrap_or_default());
+        let (id, at) = (id.number().unwrap_or_default(), ts.number().unwrap_or_default());
         self.flows.push(Flow { id, at, phase, thread, what });
     }
 
     fn loss(&mut self, cells: &[Cell<'_>; 5]) {
         let [first, last, provider, reason, count] = cells;
-        let (first, last) = (number(first), number(last).filter(|last| *last > 0));
-        let count = number(count).unwrap_or_default();
+        let (first, last) = (first.number(), last.number().filter(|last| *last > 0));
+        let count = count.number().unwrap_or_default();
         self.lost = self.lost.saturating_add(count);
         let times = last.map(|last| (first.unwrap_or(last).min(last), last));
         let is_in = times.is_none_or(|(from, to)| self.has(from, to));
         if count > 0 && is_in && self.losses.len() < MAX_LOSSES {
-            let (provider, reason) = (number(provider).unwrap_or_default(), text(reason).to_owned());
+            let (provider, reason) = (provider.number().unwrap_or_default(), reason.text().to_owned());
             self.losses.push(Loss { times, provider, reason, count });
         }
     }
@@ -363,52 +349,57 @@ impl Rows for Collector {
     fn wanted(&self) -> ColumnSet {
         let mut wanted = ColumnSet::NONE;
         let whose = ["ts", "pid", "tid", "category", "name"];
-        want(&mut wanted, Table::Slices, &["dur", "async_id", "provider"]);
+        wanted.add_named(Table::Slices, &["dur", "async_id", "provider"]);
         for table in [Table::Slices, Table::Instants, Table::Flows, Table::Counters] {
-            want(&mut wanted, table, &whose);
+            wanted.add_named(table, &whose);
         }
-        want(&mut wanted, Table::Flows, &["flow_id", "phase"]);
-        want(&mut wanted, Table::Counters, &["counter_id", "series", "value"]);
-        want(&mut wanted, Table::Logs, &["ts", "pid", "tid", "message"]);
+        wanted.add_named(Table::Flows, &["flow_id", "phase"]);
+        wanted.add_named(Table::Counters, &["counter_id", "series", "value"]);
+        wanted.add_named(Table::Logs, &["ts", "pid", "tid", "message"]);
         for table in [Table::Threads, Table::Losses, Table::Providers] {
-            wanted.add(table, u64::MAX >> 1);
+            wanted.add_all(table);
         }
         for table in [Table::Sched, Table::Samples, Table::Blobs] {
-            want(&mut wanted, table, &["ts"]);
+            wanted.add_named(table, &["ts"]);
         }
         wanted
     }
 
+    fn pair(&mut self, rows: u64) {
+        self.intervals.pair(rows);
+    }
+
     fn row(&mut self, table: Table, cells: &[Cell<'_>]) -> io::Result<()> {
         match table {
-            Table::Slices => return self.slice(all(cells)?),
+            Table::Slices => return self.slice(Cell::first(cells)?),
             Table::Instants => {
-                let [ts, pid, tid, _, _, category, name] = all(cells)?;
-                self.point([ts, pid, tid], text(category), text(name));
+                let [ts, pid, tid, _, _, category, name] = Cell::first(cells)?;
+                self.point([ts, pid, tid], category.text(), name.text());
             }
             Table::Logs => {
-                let [ts, pid, tid, _, _, message] = all(cells)?;
-                self.point([ts, pid, tid], "log", text(message));
+                let [ts, pid, tid, _, _, message] = Cell::first(cells)?;
+                self.point([ts, pid, tid], "log", message.text());
             }
-            Table::Counters => self.value(all(cells)?),
-            Table::Flows => self.flow(all(cells)?),
+            Table::Counters => self.value(Cell::first(cells)?),
+            Table::Flows => self.flow(Cell::first(cells)?),
             Table::Threads => {
-                let [pid, tid, process, thread] = all(cells)?;
-                let [pid, tid] = [pid, tid].map(|cell| number(cell).unwrap_or_default());
+                let [pid, tid, process, thread] = Cell::first(cells)?;
+                let [pid, tid] = [pid, tid].map(|cell| cell.number().unwrap_or_default());
                 if let Some(number) = self.thread_numbers.get(&(pid, tid)) {
-                    self.threads[*number as usize].name = self.texts.number(text(thread));
+                    self.threads[*number as usize].name = self.texts.number(thread.text());
                 }
-                if let Some(name) = self.processes.get_mut(&pid).filter(|_| !text(process).is_empty()) {
-                    *name = self.texts.number(text(process));
+                if let Some(name) = self.processes.get_mut(&pid).filter(|_| !process.text().is_empty()) {
+                    *name = self.texts.number(process.text());
                 }
             }
-            Table::Losses => self.loss(all(cells)?),
+            Table::Losses => self.loss(Cell::first(cells)?),
             Table::Providers => {
                 let place = |name| table.table().place(name).and_then(|place| cells.get(place));
-                self.provider_pids.extend(place("id").and_then(number).zip(place("pid").and_then(number)));
+                self.provider_pids
+                    .extend(place("id").and_then(Cell::number).zip(place("pid").and_then(Cell::number)));
             }
             Table::Sched | Table::Samples | Table::Blobs => {
-                let at = cells.first().and_then(number);
+                let at = cells.first().and_then(Cell::number);
                 if at.is_none_or(|at| self.has(at, at)) {
                     self.skip(match table {
                         Table::Sched => "context switches",

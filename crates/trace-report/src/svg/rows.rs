@@ -5,11 +5,10 @@ use super::layout::WIDTH;
 use super::merge::{Bar, Bars, MAX_BARS};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use trace_model::{Interval, Place, Placing, TrackRows};
 
 /// Rows of a track; slices that are deeper are counted.
 pub const MAX_ROWS: usize = 24;
-/// So many slices that begin at one time are put into the order of their ends; of more, each part is.
-const MAX_TOGETHER: usize = 1 << 20;
 
 /// Where a flow event is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,18 +32,55 @@ pub struct Placed {
     pub deep: u64,
 }
 
-/// A track, while its slices come.
-#[derive(Default)]
-struct State {
-    /// Ends of the open slices by depth, or of the last ones by row.
-    ends: Vec<u64>,
-    rows: u32,
+/// Puts slices into rows.
+struct Drawing<'a> {
+    window: (u64, u64),
+    shown: &'a BTreeSet<u32>,
+    bars: Bars,
+    rows: Vec<u32>,
+    deep: u64,
+}
+
+impl Drawing<'_> {
+    fn draw(&mut self, slice: &Slice, row: usize) {
+        let Slice { at, end, track, what, .. } = *slice;
+        if !self.shown.contains(&track) {
+            return;
+        }
+        if row >= MAX_ROWS {
+            self.deep += 1;
+            return;
+        }
+        let (row, (from, to)) = (row as u32, self.window);
+        let rows = &mut self.rows[track as usize];
+        *rows = (*rows).max(row + 1);
+        let (bar_from, bar_to) = (at.clamp(from, to), end.clamp(from, to));
+        self.bars.push(Bar { track, row, from: bar_from, to: bar_to, count: 1, what, begin: at, end });
+    }
+}
+
+impl Place for Drawing<'_> {
+    type Item = Slice;
+    /// The row.
+    type Kept = usize;
+    type Track = TrackRows;
+
+    fn begin(
+        &mut self,
+        (_, rows): (u64, &mut TrackRows),
+        interval: &Interval,
+        slice: Slice,
+        parent: Option<(&Interval, &usize)>,
+    ) -> io::Result<Option<usize>> {
+        let row = rows.begin(interval, parent.map(|(_, row)| *row));
+        self.draw(&slice, row);
+        Ok(Some(row))
+    }
 }
 
 /// Places everything on the tracks that are shown.
 pub fn place(collector: &mut Collector, shown: &BTreeSet<u32>) -> io::Result<Placed> {
     let (from, to) = collector.window;
-    let mut states: Vec<State> = collector.tracks.iter().map(|_| State::default()).collect();
     let tracks: Vec<Owner> = collector.tracks.iter().map(|(owner, ..)| *owner).collect();
     let mut track_of_thread = BTreeMap::new();
     for (track, owner) in (0_u32..).zip(&tracks) {
@@ -57,66 +93,35 @@ pub fn place(collector: &mut Collector, shown: &BTreeSet<u32>) -> io::Result<Pla
     flows.sort_by_key(|flow| flow.at);
     let mut flows = flows.into_iter().peekable();
     let mut spots = Vec::new();
+    let bars = Bars::new(((to - from) as f64 / WIDTH) as u64);
+    let rows = vec![0; tracks.len()];
+    let mut placing = Placing::new(Drawing { window: (from, to), shown, bars, rows, deep: 0 });
     // The innermost slice of the thread at the time.
-    let spot = |flow: Flow, states: &[State]| {
-        let track = track_of_thread.get(&flow.thread);
-        let ends = track.map(|track: &u32| &states[*track as usize].ends);
-        let row = ends.and_then(|ends| ends.iter().rposition(|end| *end >= flow.at)).map(|row| row as u32);
-        Spot { flow, row: row.map(|row| row.min(MAX_ROWS as u32 - 1)) }
+    let spot = |flow: Flow, placing: &Placing<Drawing<'_>>| {
+        let rows = track_of_thread.get(&flow.thread).and_then(|track| placing.track(u64::from(*track)));
+        let row = rows.and_then(|rows| rows.innermost(flow.at));
+        Spot { flow, row: row.map(|row| row.min(MAX_ROWS - 1) as u32) }
     };
-    let mut bars = Bars::new(((to - from) as f64 / WIDTH) as u64);
-    let mut deep = 0;
-    let mut together: Vec<Slice> = Vec::new();
-    let mut flush = |together: &mut Vec<Slice>, states: &mut [State]| {
-        // Of what begins at one time, the longest is around the others; of two that are equal, the later row.
-        together.reverse();
-        together.sort_by_key(|slice| std::cmp::Reverse(slice.end));
-        for slice in together.drain(..) {
-            let state = &mut states[slice.track as usize];
-            let row = match tracks[slice.track as usize] {
-                Owner::Thread(_) => {
-                    while state.ends.pop_if(|end| *end <= slice.at).is_some() {}
-                    state.ends.push(slice.end);
-                    state.ends.len() - 1
-                }
-                Owner::Operations(..) => {
-                    let free = state.ends.iter().position(|end| *end <= slice.at);
-                    let row = free.unwrap_or(state.ends.len().min(MAX_ROWS));
-                    match state.ends.get_mut(row) {
-                        Some(end) => *end = slice.end,
-                        None => state.ends.push(slice.end),
-                    }
-                    row
-                }
-            };
-            if !shown.contains(&slice.track) {
-                continue;
-            }
-            if row >= MAX_ROWS {
-                deep += 1;
-                continue;
-            }
-            let row = row as u32;
-            state.rows = state.rows.max(row + 1);
-            let Slice { at, end, track, what } = slice;
-            let (bar_from, bar_to) = (at.clamp(from, to), end.clamp(from, to));
-            bars.push(Bar { track, row, from: bar_from, to: bar_to, count: 1, what, begin: at, end });
-        }
-    };
+    let mut operations: BTreeMap<u32, TrackRows> = BTreeMap::new();
     std::mem::take(&mut collector.slices).finish(|bytes| {
         let slice = Slice::decode(bytes)?;
-        if together.first().is_some_and(|first| first.at != slice.at) || together.len() == MAX_TOGETHER {
-            flush(&mut together, &mut states);
+        if flows.peek().is_some_and(|flow| flow.at < slice.at) {
+            placing.flush()?;
         }
         while let Some(flow) = flows.next_if(|flow| flow.at < slice.at) {
-            spots.push(spot(flow, &states));
+            spots.push(spot(flow, &placing));
         }
-        together.push(slice);
-        Ok(())
+        match tracks[slice.track as usize] {
+            Owner::Thread(_) => placing.push(slice.track.into(), &slice.interval(), slice),
+            Owner::Operations(..) => {
+                let row = operations.entry(slice.track).or_default().begin(&slice.interval(), None);
+                placing.place().draw(&slice, row);
+                Ok(())
+            }
+        }
     })?;
-    flush(&mut together, &mut states);
-    spots.extend(flows.map(|flow| spot(flow, &states)));
-    let bars = bars.finish(MAX_BARS);
-    let rows = states.iter().map(|state| state.rows).collect();
-    Ok(Placed { bars, rows, spots, track_of_thread, deep })
+    placing.flush()?;
+    spots.extend(flows.map(|flow| spot(flow, &placing)));
+    let Drawing { bars, rows, deep, .. } = placing.into_place();
+    Ok(Placed { bars: bars.finish(MAX_BARS), rows, spots, track_of_thread, deep })
 }

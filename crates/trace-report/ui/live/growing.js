@@ -6,10 +6,8 @@ import {Column, GrowingRow} from './columns.js';
 
 /** @typedef {{ts: number, end: number, what: number, value: number, count: number, sum: number}} Entry */
 
-/** Rows of operations that overlap, at most. */
-const MOST_OPERATIONS = 200;
-/** Rows of slices in each other, at most: each is memory, and more are no picture. */
-const MOST_DEPTHS = 512;
+/** Rows of a track, at most: each is memory, and more are no picture. */
+const MOST_LANES = 512;
 
 export class Growing {
   /** @param {number} kind */
@@ -90,42 +88,38 @@ export class Growing {
     }
     if (fresh.length > 0) changed = Math.min(changed, this.from(fresh[0].ts));
     if (fresh.length === 0 && changed === this.n) return changed;
-    // Rows of operations depend on all that came before.
-    const first = this.kind === KIND.operations ? 0 : changed;
-    const tail = [];
-    for (let i = first; i < this.n; i++) tail.push(this.entry(i));
-    this.cut(first);
+    const tail = this.cut(changed);
     const place = this.placing(last, depthAt);
     let [a, b] = [0, 0];
     while (a < tail.length || b < fresh.length) {
       const [old, young] = [tail[a], fresh[b]];
-      const isOld = old && (!young || old.ts < young.ts || (old.ts === young.ts && old.end > young.end));
+      const isOld = old && (!young || old.ts < young.ts || (old.ts === young.ts && old.end >= young.end));
       place(isOld ? tail[a++] : fresh[b++]);
     }
     for (const row of this.rows) row.finish();
     return changed;
   }
 
-  /** Forgets the entries from a place on. @param {number} from */
+  /** Takes out the entries from a place on. @param {number} from */
   cut(from) {
+    const entries = [];
+    for (let i = from; i < this.n; i++) entries.push(this.entry(i));
     for (let i = from; i < this.n && this.isLong; i++) if (this.end.room[i] === Infinity) this.open--;
     const {ts, end, what, depth, values, counts, sums} = this;
     for (const column of [ts, end, what, depth, values, counts, sums]) column.n = Math.min(column.n, from);
     for (const row of this.rows) row.cut(from);
+    return entries;
   }
 
-  /** Adds entries at the end, at their depths. @param {number} last @param {(at: number) => number} [depthAt] */
+  /** Adds entries at the end, in their rows. @param {number} last @param {(at: number) => number} [depthAt] */
   placing(last, depthAt) {
-    /** Ends of what is around the next one, or by row. */
-    const ends = this.kind === KIND.thread ? this.around() : [];
+    const isOfRows = this.kind === KIND.thread || this.kind === KIND.operations;
+    /** When the last one in each row ends. */
+    const ends = isOfRows ? this.rows.map(({index: {room, n}}) => (n > 0 ? this.end.room[room[n - 1]] : 0)) : [];
     return (/** @type {Entry} */ {ts, end, what, value, count, sum}) => {
       let depth = 0;
-      if (this.kind === KIND.thread) {
-        while (ends.length > 0 && ends[ends.length - 1] <= ts) ends.pop();
-        depth = Math.min(ends.push(end), MOST_DEPTHS) - 1;
-      } else if (this.kind === KIND.operations) {
-        const free = ends.findIndex((open) => open <= ts);
-        depth = free < 0 ? Math.min(ends.length, MOST_OPERATIONS) : free;
+      if (isOfRows) {
+        depth = this.rowOf(ends, ts, end);
         ends[depth] = end;
       } else if (depthAt) {
         depth = depthAt(ts);
@@ -151,16 +145,15 @@ export class Growing {
     };
   }
 
-  /** The ends of the slices that are around whatever follows the last one, the outermost first. */
-  around() {
-    const ends = [];
-    let depth = Infinity;
-    for (let i = this.n - 1; i >= 0 && depth > 0; i--) {
-      if (this.depth.room[i] >= depth) continue;
-      depth = this.depth.room[i];
-      ends[depth] = this.end.room[i];
-    }
-    return Array.from(ends, (end) => end ?? 0);
+  /** The first row in which nothing else is, below what a slice is in. Operations are in no other one.
+   * @param {number[]} ends by row @param {number} ts @param {number} end */
+  rowOf(ends, ts, end) {
+    let [first, least] = [0, Infinity];
+    ends.forEach((around, row) => {
+      if (this.kind === KIND.thread && around > ts && around >= end && around <= least) [first, least] = [row + 1, around];
+    });
+    while (first < Math.min(ends.length, MOST_LANES - 1) && ends[first] > ts) first++;
+    return Math.min(first, MOST_LANES - 1);
   }
 
   /** How many slices are around a moment. @param {number} at */
@@ -181,13 +174,7 @@ export class Growing {
   /** Places everything from a moment on anew. @param {number} at @param {number} last
    * @param {(at: number) => number} depthAt */
   replace(at, last, depthAt) {
-    const first = this.from(at);
-    if (first === this.n) return;
-    const tail = [];
-    for (let i = first; i < this.n; i++) tail.push(this.entry(i));
-    this.cut(first);
-    const place = this.placing(last, depthAt);
-    tail.forEach(place);
+    this.cut(this.from(at)).forEach(this.placing(last, depthAt));
     for (const row of this.rows) row.finish();
   }
 
@@ -196,11 +183,7 @@ export class Growing {
   lose(ts, what, last) {
     const lost = this.open > 0 ? this.find(ts, what, Infinity) : -1;
     if (lost < 0) return;
-    const first = this.kind === KIND.operations ? 0 : lost;
-    const tail = [];
-    for (let i = first; i < this.n; i++) if (i !== lost) tail.push(this.entry(i));
-    this.cut(first);
-    tail.forEach(this.placing(last));
+    this.cut(lost).slice(1).forEach(this.placing(last));
     for (const row of this.rows) row.finish();
   }
 
