@@ -399,7 +399,10 @@ impl<W: Write> Exporter<W> {
         self.events += 1;
         let Some(wall) = self.clock.map(|(then, wall)| wall.wrapping_add(at).wrapping_sub(then)) else {
             self.logs_without_clock += 1;
-            let track = self.thread_track(thread, names);
+            self.thread_track(thread, names);
+            // On the thread's own, it would take the parts of flows behind it.
+            let (track, new) = self.tracks.log(thread);
+            new.into_iter().for_each(|descriptor| self.describe(descriptor));
             self.begin(Some(TYPE_INSTANT), track, Text(b"log"), Text(b"log"));
             self.annotation(Text(b"message"), &Value::String(message), TextKey::NONE);
             return self.track_event(at);

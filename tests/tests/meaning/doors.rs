@@ -426,6 +426,9 @@ fn of_export(format: Format, peer: Peer, meaning: &Meaning, expected: &mut Expec
             expected.allow(Class::Parents, &parents, parent_row(&row, None));
         }
         allow_touching(peer, meaning, slice, (&row, &parents), expected);
+        if format == Format::Chrome && peer != Peer::Viewer {
+            allow_whole(meaning, slice, (&row, &parents), expected);
+        }
         // Perfetto's processor has thread numbers of 32 bits, and takes thread 0 for the idle one.
         if slice.thread.thread == 0 || slice.thread.thread > u32::MAX.into() {
             let track = format!("{}/{REPLACED}", slice.thread.process);
@@ -486,6 +489,17 @@ fn of_export(format: Format, peer: Peer, meaning: &Meaning, expected: &mut Expec
         let [from, to] = [from, to].map(|slice| &meaning.slices[*slice]);
         let end = |slice: &Slice| (slice.name.clone(), slice.begin);
         let row = arrow_row(peer, end(from), end(to));
+        if format == Format::Chrome && peer != Peer::Viewer {
+            // A part of a flow belongs to a slice without length that is before it, or in which its slice is.
+            let others = |slice: &Slice| {
+                let thread = slice.thread;
+                let is_there = move |other: &&Slice| other.thread == thread && other.end == Some(other.begin);
+                meaning.slices.iter().filter(is_there).map(end).chain([end(slice)])
+            };
+            for (from, to) in others(from).flat_map(|from| others(to).map(move |to| (from.clone(), to))) {
+                expected.allow(Class::Arrows, &row, arrow_row(peer, from, to));
+            }
+        }
         // Catapult's viewer ends an open slice with the last one of its thread, and finds no part of a flow
         // behind that.
         if peer == Peer::Viewer && (from.end.is_none() || to.end.is_none()) {
@@ -518,6 +532,25 @@ fn allow_touching(peer: Peer, meaning: &Meaning, slice: &Slice, rows: (&str, &st
     if peer == Peer::Viewer {
         allow_ending(meaning, slice, rows, expected);
     }
+}
+
+/// The same for Perfetto's processor and Chrome's format, whose whole slices it ends where the next one
+/// begins: of what it has at one time, it takes ends first and whole slices without length last.
+fn allow_whole(meaning: &Meaning, slice: &Slice, rows: (&str, &str), expected: &mut Expected) {
+    if slice.end != Some(slice.begin) {
+        return;
+    }
+    let (row, parents) = rows;
+    let is_there = |other: &&Slice| {
+        let has_none = other.end == Some(other.begin);
+        other.thread == slice.thread && other.begin == slice.begin && has_none
+    };
+    for other in meaning.slices.iter().filter(is_there) {
+        expected.allow(Class::Parents, parents, parent_row(row, Some(&other.name)));
+    }
+    let around = slice.parent.and_then(|parent| meaning.slices[parent].parent);
+    let around = around.map(|around| &*meaning.slices[around].name);
+    expected.allow(Class::Parents, parents, parent_row(row, around));
 }
 
 /// The same for what ends where a slice without length is.
@@ -574,6 +607,8 @@ fn classes_of(door: Door, meaning: &Meaning) -> Vec<Class> {
         Door::Export(Format::Page, _) => {
             vec![Class::Slices, Class::Parents, Class::Operations, Class::Instants, Class::Counters]
         }
+        // Fuchsia's dialect has the order of the file, and operations of all processes in one place.
+        Door::Export(Format::Catapult, Peer::Viewer) if !meaning.is_in_order() => Vec::new(),
         Door::Export(_, peer) => {
             let mut classes = vec![Class::Slices, Class::Parents, Class::Operations, Class::Counters];
             if peer != Peer::Viewer {

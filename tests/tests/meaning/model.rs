@@ -59,6 +59,28 @@ pub struct Meaning {
 }
 
 impl Meaning {
+    /// Whether the file has begins and ends in the order of their times, nothing overlaps, and no operations
+    /// of
+    /// several processes have one id.
+    pub fn is_in_order(&self) -> bool {
+        let mut last = 0;
+        let mut processes: BTreeMap<u64, u64> = BTreeMap::new();
+        let are_in_order = self.records.iter().all(|record| {
+            // Readers sort complete slices.
+            let is_whole = matches!(record.kind, Kind::Complete { .. } | Kind::Poll { .. });
+            let is_in_order = is_whole || record.at >= last;
+            last = last.max(if is_whole { 0 } else { record.at });
+            let is_of_one = match record.kind {
+                Kind::OperationBegin { id } | Kind::OperationInstant { id } | Kind::OperationEnd { id } => {
+                    *processes.entry(id).or_insert(record.thread.process) == record.thread.process
+                }
+                _ => true,
+            };
+            is_in_order && is_of_one
+        });
+        are_in_order && !self.slices.iter().any(|slice| slice.overlaps)
+    }
+
     /// The first moment at which anything but a counter is.
     pub fn first(&self) -> Option<u64> {
         let is_point = |record: &&Record| {

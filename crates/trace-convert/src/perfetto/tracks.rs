@@ -60,6 +60,7 @@ pub(super) struct Tracks {
     hashing: [RandomState; 2],
     processes: Remembered<Koid>,
     threads: Remembered<Thread>,
+    logs: Remembered<Thread>,
     /// By process, name, argument and id.
     counters: Remembered<NamesKey>,
     /// Of counters of one name, by process and name.
@@ -82,6 +83,7 @@ impl Default for Tracks {
             hashing: <_>::default(),
             processes: Remembered::default(),
             threads: Remembered::default(),
+            logs: Remembered::default(),
             counters: Remembered::default(),
             groups: Remembered::default(),
             operations: Remembered::default(),
@@ -260,13 +262,27 @@ impl Tracks {
         self.named(uuid, name, process.unwrap_or_default())
     }
 
-    /// A further track of a thread, for slices that overlap others. It is below the thread's: of further
-    /// tracks with the thread's description, Perfetto's reader would make another thread.
+    /// A further track of a thread, for slices that overlap others.
     pub fn lane(&mut self, thread: Thread, number: usize) -> TrackDescriptor {
-        let uuid = self.next();
-        let parent_uuid = self.threads.get(&thread).copied();
-        let name = Some(format!("overlapping {number}"));
-        TrackDescriptor { uuid: Some(uuid), name, parent_uuid, ..TrackDescriptor::default() }
+        self.further(thread, format!("overlapping {number}"))
+    }
+
+    /// A further track of a thread, which is known. It is below the thread's: of further tracks with the
+    /// thread's description, Perfetto's reader would make another thread.
+    fn further(&mut self, thread: Thread, name: String) -> TrackDescriptor {
+        let (uuid, parent_uuid) = (Some(self.next()), self.threads.get(&thread).copied());
+        TrackDescriptor { uuid, name: Some(name), parent_uuid, ..TrackDescriptor::default() }
+    }
+
+    /// The track of the log entries of a thread, which is known.
+    pub fn log(&mut self, thread: Thread) -> (u64, Option<TrackDescriptor>) {
+        if let Some(uuid) = self.logs.get(&thread) {
+            return (*uuid, None);
+        }
+        let descriptor = self.further(thread, "log".to_owned());
+        let uuid = self.last;
+        self.logs.insert(thread, uuid);
+        (uuid, Some(descriptor))
     }
 
     /// A track of its own for one operation of a process.
