@@ -2,12 +2,11 @@
 //!
 //! A first pass over the trace finds the order of the rows, and how slices are in each other. A second one
 //! collects the rows that come late, if there are any. The last one reads the trace while a second thread
-//! sorts rows and encodes pages, and a third one compresses and writes them.
+//! sorts rows and writes them.
 //= docs/tables.md#parquet
 
 mod batch;
 mod column;
-mod encoding;
 mod late;
 mod names;
 mod nesting;
@@ -30,7 +29,7 @@ use sorting::Sorting;
 use std::io::{self, Write};
 use std::sync::mpsc::sync_channel;
 use std::thread::{self, Builder};
-use writing::Writing;
+use writing::Output;
 
 /// The version of tables, columns and their meaning. It grows with a column that is removed or means
 /// something else; a new column leaves it.
@@ -38,15 +37,19 @@ use writing::Writing;
 pub const SCHEMA_VERSION: u32 = 1;
 /// Batches between the threads that wait at a time.
 const WAITING: usize = 4;
-/// Encoded pages that wait at a time.
-const WAITING_PAGES: usize = 32;
-/// How much zstd tries.
-const COMPRESSION_LEVEL: i32 = 1;
+/// Rows of a page.
+const PAGE_ROWS: usize = if cfg!(test) { 20 } else { 1 << 14 };
+/// Rows that are encoded before the sizes of pages and of a group are looked at.
+const ROWS_AT_ONCE: usize = if cfg!(test) { 20 } else { 1 << 12 };
+/// Bytes of a column's distinct values in a group. With more, the pages that follow have the values.
+const DICTIONARY_BYTES: usize = if cfg!(test) { 200 } else { 1 << 20 };
+/// The same of numbers, which take less room without a dictionary.
+const NUMBERS_BYTES: usize = if cfg!(test) { 200 } else { 1 << 16 };
 /// Distinct names of a group that its filter is made for: it is 10 KiB then.
 const BLOOM_NAMES: u64 = 8192;
 /// Columns that are different in nearly every row.
 const DISTINCT: [&str; 9] =
-    ["ts", "dur", "id", "parent_id", "self_dur", "first_ts", "last_ts", "value", "integer"];
+    ["ts", "dur", "id", "parent_id", "self_dur", "first_ts", "last_ts", "integer", "ts_utc"];
 
 /// The error of an output as it was, or another one.
 fn other(error: ParquetError) -> io::Error {
@@ -86,6 +89,9 @@ fn properties(kind: Kind) -> WriterProperties {
         ]))
         .set_max_row_group_row_count(None)
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        .set_data_page_row_count_limit(PAGE_ROWS)
+        .set_write_batch_size(ROWS_AT_ONCE)
+        .set_dictionary_page_size_limit(DICTIONARY_BYTES)
         .set_statistics_enabled(EnabledStatistics::Chunk);
     if let Some(place) = order::ts_of(kind) {
         let by_time = SortingColumn { column_idx: place as i32, descending: false, nulls_first: true };
@@ -102,11 +108,19 @@ fn properties(kind: Kind) -> WriterProperties {
                 .set_column_bloom_filter_max_ndv(column.clone(), BLOOM_NAMES);
         }
         let is_long = super::store::LONG.contains(name);
-        if DISTINCT.contains(name) || is_long {
-            properties = properties.set_column_dictionary_enabled(column.clone(), false);
+        let encoding = match of {
+            Type::Integer | Type::Unsigned => Some(Encoding::DELTA_BINARY_PACKED),
+            Type::Text if is_long => Some(Encoding::DELTA_LENGTH_BYTE_ARRAY),
+            Type::Text | Type::Double => None,
+        };
+        if let Some(encoding) = encoding {
+            properties = properties.set_column_encoding(column.clone(), encoding);
         }
-        if DISTINCT.contains(name) && *of == Type::Integer {
-            properties = properties.set_column_encoding(column, Encoding::DELTA_BINARY_PACKED);
+        if *of != Type::Text {
+            properties = properties.set_column_dictionary_page_size_limit(column.clone(), NUMBERS_BYTES);
+        }
+        if is_long || DISTINCT.contains(name) {
+            properties = properties.set_column_dictionary_enabled(column, false);
         }
     }
     properties.build()
@@ -121,17 +135,12 @@ pub fn write_parquet<'w, W: Write + Send + 'w>(
     filter: &Filter,
     mut output: impl FnMut(&str) -> io::Result<W>,
 ) -> Result<Summary, ConvertError> {
-    let output = |name: &str| output(name).map(|output| Box::new(output) as Box<dyn Write + Send + 'w>);
+    let output = |name: &str| output(name).map(|output| Box::new(output) as Output<'w>);
     let outputs: io::Result<_> = TABLES.iter().map(|table| table.name).map(output).collect();
     write(trace, filter, outputs.map_err(ConvertError::Write)?)
 }
 
-fn write(
-    trace: Trace,
-    filter: &Filter,
-    outputs: Vec<Box<dyn Write + Send + '_>>,
-) -> Result<Summary, ConvertError> {
-    let writing = Writing::new(outputs).map_err(ConvertError::Write)?;
+fn write(trace: Trace, filter: &Filter, outputs: Vec<Output<'_>>) -> Result<Summary, ConvertError> {
     let mut order = Order::default();
     let mut whole = Whole::in_time(trace, filter, &order::columns(), &mut order)?;
     order.finish();
@@ -143,13 +152,10 @@ fn write(
     }
     thread::scope(|scope| {
         let (sender, receiver) = sync_channel(WAITING);
-        let (page_sender, pages) = sync_channel(WAITING_PAGES);
         let (emptied, room) = sync_channel(WAITING);
-        let nesting = whole.nesting();
-        let sort = move || Sorting::new(nesting, page_sender, emptied).run(&receiver);
-        let sorter = Builder::new().name("sort".to_owned()).spawn_scoped(scope, sort);
-        let sorter = sorter.map_err(ConvertError::Write)?;
-        let writer = Builder::new().name("write".to_owned()).spawn_scoped(scope, move || writing.run(&pages));
+        let sorting = Sorting::new(outputs, whole.nesting(), emptied).map_err(ConvertError::Write)?;
+        let writer =
+            Builder::new().name("write".to_owned()).spawn_scoped(scope, move || sorting.run(&receiver));
         let writer = writer.map_err(ConvertError::Write)?;
         let mut reading = Reading::new(&order, late, sender, room);
         let filled = whole.fill(&mut reading);
@@ -158,15 +164,11 @@ fn write(
             Ok(summary)
         });
         drop(reading);
-        let ended = [writer.join(), sorter.join()];
-        for ended in ended {
-            // The threads before only know that there is no other one.
-            match ended {
-                Ok(Ok(())) => {}
-                Ok(Err(error)) => return Err(ConvertError::Write(error)),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
+        match writer.join() {
+            Ok(Ok(())) => filled,
+            // The reading thread only knows that there is no other one.
+            Ok(Err(error)) => Err(ConvertError::Write(error)),
+            Err(panic) => std::panic::resume_unwind(panic),
         }
-        filled
     })
 }

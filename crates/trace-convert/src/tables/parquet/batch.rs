@@ -4,7 +4,6 @@ use super::names::{IS_OTHER, Names};
 use crate::tables::store::{Places, Width, width_of};
 use crate::tables::{Cell, Kind, Type, slices};
 use std::io;
-use std::ops::Range;
 
 /// The values of a column.
 #[derive(Debug)]
@@ -49,8 +48,6 @@ pub struct Batch {
     /// Names without a number.
     pub others: Vec<Box<str>>,
     pub text_bytes: usize,
-    /// The columns with texts of their own.
-    texts: Vec<usize>,
 }
 
 impl Numbers {
@@ -83,16 +80,6 @@ impl Numbers {
         is_there.then(|| self.values[row])
     }
 
-    /// All of them, if none is missing.
-    pub fn all(&self) -> Option<&[u64]> {
-        (self.missing == 0).then_some(&self.values)
-    }
-
-    /// Whether all are missing.
-    pub fn is_empty(&self) -> bool {
-        self.missing == self.rows
-    }
-
     fn clear(&mut self) {
         let Self { values, are_there, rows, missing } = self;
         values.clear();
@@ -122,35 +109,26 @@ impl Batch {
             (Type::Text, Width::Wide) => Values::Texts(Texts::default()),
             _ => Values::Numbers(Numbers::default()),
         });
-        let columns: Vec<Values> = columns.collect();
-        let is_text = |place: &usize| matches!(columns[*place], Values::Texts(_));
-        let texts = (0..columns.len()).filter(is_text).collect();
         let (rows, pairs, others) = (Vec::new(), Vec::new(), Vec::new());
-        Self { rows, columns, pairs, others, text_bytes: 0, texts }
+        Self { rows, columns: columns.collect(), pairs, others, text_bytes: 0 }
     }
 
-    /// Bytes of text of some rows, without names that have numbers.
-    pub fn text_of(&self, rows: Range<usize>) -> usize {
+    /// Bytes of a row's texts, without names that have numbers.
+    pub fn text_of(&self, row: usize) -> usize {
         if self.text_bytes == 0 {
             return 0;
         }
-        let of_column = |place: &usize| match &self.columns[*place] {
-            Values::Texts(texts) => texts.start(rows.end) - texts.start(rows.start),
-            _ => 0,
-        };
-        let texts: usize = self.texts.iter().map(of_column).sum();
-        if self.others.is_empty() { texts } else { texts + self.others_of(rows) }
-    }
-
-    fn others_of(&self, rows: Range<usize>) -> usize {
         let of_column = |values: &Values| match values {
-            Values::Names(names) => {
-                let others = names[rows.clone()].iter().filter(|name| **name & IS_OTHER != 0);
-                others.map(|name| self.others[(name & !IS_OTHER) as usize].len()).sum()
-            }
+            Values::Texts(texts) => texts.get(row).map_or(0, <[u8]>::len),
+            Values::Names(names) if names[row] & IS_OTHER != 0 => self.other(names[row]).len(),
             _ => 0,
         };
         self.columns.iter().map(of_column).sum()
+    }
+
+    /// A name without a number.
+    pub fn other(&self, name: u32) -> &str {
+        &self.others[(name & !IS_OTHER) as usize]
     }
 
     /// The same without rows.

@@ -1,7 +1,7 @@
 //! Names that repeat get numbers, so that each is copied once.
 
+use bytes::Bytes;
 use std::collections::HashMap;
-use std::sync::Arc;
 
 /// Memory for names with numbers, in bytes; others are copied each time.
 const MEMORY: usize = 24 << 20;
@@ -14,12 +14,12 @@ pub const IS_OTHER: u32 = 1 << 31;
 
 /// The names so far.
 pub struct Names {
-    texts: Vec<Arc<str>>,
-    numbers: HashMap<Arc<str>, u32, foldhash::fast::RandomState>,
+    texts: Vec<Bytes>,
+    numbers: HashMap<Bytes, u32, foldhash::fast::RandomState>,
     bytes: usize,
     recent: [(usize, u32); RECENT],
     /// Those that the other thread does not know yet.
-    new: Vec<Arc<str>>,
+    new: Vec<Bytes>,
 }
 
 impl Default for Names {
@@ -38,7 +38,7 @@ impl Names {
         let (known_at, number) = self.recent[slot];
         if known_at == address
             && let Some(known) = self.texts.get((number as usize).wrapping_sub(1))
-            && **known == *text
+            && **known == *text.as_bytes()
         {
             return Some(number);
         }
@@ -48,7 +48,7 @@ impl Names {
     }
 
     fn find(&mut self, text: &str) -> Option<u32> {
-        if let Some(number) = self.numbers.get(text) {
+        if let Some(number) = self.numbers.get(text.as_bytes()) {
             return Some(*number);
         }
         let bytes = self.bytes + text.len() + ENTRY_BYTES;
@@ -56,7 +56,7 @@ impl Names {
             return None;
         }
         self.bytes = bytes;
-        let text: Arc<str> = text.into();
+        let text = Bytes::copy_from_slice(text.as_bytes());
         self.texts.push(text.clone());
         let number = self.texts.len() as u32;
         self.numbers.insert(text.clone(), number);
@@ -65,7 +65,7 @@ impl Names {
     }
 
     /// The names that got numbers since the last call.
-    pub fn take_new(&mut self) -> Vec<Arc<str>> {
+    pub fn take_new(&mut self) -> Vec<Bytes> {
         std::mem::take(&mut self.new)
     }
 }

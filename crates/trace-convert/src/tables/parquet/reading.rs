@@ -6,8 +6,8 @@ use super::names::Names;
 use crate::tables::order::{BATCH_ROWS, Order, ts_of};
 use crate::tables::store::NESTED;
 use crate::tables::{Cell, KINDS, Kind, Rows, slices};
+use bytes::Bytes;
 use std::io;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender};
 
 /// Bytes of text in a batch.
@@ -20,7 +20,7 @@ pub struct Message {
     /// Whether slices have how they are in each other.
     pub is_nested: bool,
     /// The names that are numbered after those before.
-    pub new_names: Vec<Arc<str>>,
+    pub new_names: Vec<Bytes>,
     /// The time and number before which there are no more rows; if there is none, there are no more at all.
     pub bound: Option<(i64, u64)>,
 }

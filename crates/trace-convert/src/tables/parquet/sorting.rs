@@ -1,16 +1,17 @@
-//! The thread between the one that reads and the one that writes: it sorts batches, and encodes pages of
-//! columns as they fill.
+//! The thread behind the one that reads: it sorts batches, and writes groups of rows.
 
 use super::batch::{Batch, Values};
-use super::column::{Column, Ended, Page};
 use super::nesting::{Nesting, Place};
-use super::other;
 use super::reading::Message;
+use super::writing::{Failure, Output, TableFile};
+use super::{ROWS_AT_ONCE, other};
 use crate::tables::order::{NO_TIME, ts_of};
 use crate::tables::store::Places;
-use crate::tables::{KINDS, Kind, slices};
+use crate::tables::{Kind, slices};
+use ::parquet::data_type::ByteArray;
+use ::parquet::errors::ParquetError;
 use std::io;
-use std::sync::Arc;
+use std::sync::PoisonError;
 use std::sync::mpsc::{Receiver, SyncSender};
 
 /// Number of rows in a group.
@@ -18,37 +19,29 @@ use std::sync::mpsc::{Receiver, SyncSender};
 const GROUP_ROWS: usize = if cfg!(test) { 50 } else { 1 << 18 };
 /// Bytes of text in a group.
 const GROUP_TEXT_BYTES: usize = 32 << 20;
-/// Rows that are added before the bytes of a group are looked at.
-const ROWS_AT_ONCE: usize = 4096;
+/// Bytes of text that are encoded together, or a text more.
+const TEXT_AT_ONCE: usize = 1 << 20;
 /// Rows that wait for others of the same time at most.
 const MAX_WAITING: usize = 1 << 20;
 /// Bytes of all groups that are not complete, before they are compressed.
 const GROUPS_BYTES: usize = 96 << 20;
 
-/// What is encoded of a table.
-pub enum Encoded {
-    /// The next page of a column.
-    Page(Kind, usize, Page),
-    /// The end of a group of so many rows, with all columns.
-    Group(Kind, usize, Vec<Ended>),
-}
-
 /// All tables.
-pub struct Sorting {
-    tables: [Table; KINDS],
-    names: Vec<Arc<str>>,
+pub struct Sorting<'w> {
+    tables: Vec<Table<'w>>,
+    names: Vec<ByteArray>,
     nesting: Places,
-    sender: SyncSender<Encoded>,
+    failure: Failure,
     /// Batches that can be filled again.
     emptied: SyncSender<(Kind, Batch)>,
 }
 
-struct Table {
+struct Table<'w> {
     kind: Kind,
     ts: Option<usize>,
     /// Rows that may have to wait for earlier ones.
     pending: Vec<Sorted>,
-    columns: Vec<Column>,
+    file: TableFile<'w>,
     group: Group,
     last: (i64, u64),
     /// Finds how slices are in each other, if the first pass has not.
@@ -72,38 +65,54 @@ struct Group {
     text_bytes: usize,
 }
 
-impl Sorting {
-    pub fn new(nesting: Places, sender: SyncSender<Encoded>, emptied: SyncSender<(Kind, Batch)>) -> Self {
-        let tables = Kind::ALL.map(|kind| Table {
-            kind,
-            ts: ts_of(kind),
-            pending: Vec::new(),
-            columns: (0..kind.table().columns.len()).map(|place| Column::new(kind, place)).collect(),
-            group: Group::default(),
-            last: (i64::MIN, 0),
-            nesting: (kind == Kind::Slices && nesting.are_times()).then(Nesting::default),
-            places: Vec::new(),
-        });
-        Self { tables, names: Vec::new(), nesting, sender, emptied }
+impl<'w> Sorting<'w> {
+    /// Begins all tables, in the order of [`Kind`].
+    pub fn new(
+        outputs: Vec<Output<'w>>,
+        nesting: Places,
+        emptied: SyncSender<(Kind, Batch)>,
+    ) -> io::Result<Self> {
+        let (mut tables, failure) = (Vec::new(), Failure::default());
+        for (kind, output) in Kind::ALL.into_iter().zip(outputs) {
+            tables.push(Table {
+                kind,
+                ts: ts_of(kind),
+                pending: Vec::new(),
+                file: TableFile::new(kind, output, &failure)?,
+                group: Group::default(),
+                last: (i64::MIN, 0),
+                nesting: (kind == Kind::Slices && nesting.are_times()).then(Nesting::default),
+                places: Vec::new(),
+            });
+        }
+        Ok(Self { tables, names: Vec::new(), nesting, failure, emptied })
     }
 
-    /// Encodes what comes, until there is no more.
-    pub fn run(mut self, messages: &Receiver<Message>) -> io::Result<()> {
+    /// Writes what comes, until there is no more, and completes the files.
+    pub fn run(self, messages: &Receiver<Message>) -> io::Result<()> {
+        let failure = self.failure.clone();
+        self.write(messages).map_err(|error| {
+            let failure = failure.lock().unwrap_or_else(PoisonError::into_inner).take();
+            failure.unwrap_or(error)
+        })
+    }
+
+    fn write(mut self, messages: &Receiver<Message>) -> io::Result<()> {
         for Message { kind, mut batch, is_nested, new_names, bound } in messages {
-            self.names.extend(new_names);
+            self.names.extend(new_names.into_iter().map(ByteArray::from));
             if kind == Kind::Slices && !is_nested {
                 batch.nest(&mut self.nesting)?;
             }
             let Some(table) = self.tables.get_mut(kind as usize) else { continue };
             table.add(batch);
-            table.emit(bound, &self.names, &self.sender)?;
+            table.emit(bound, &self.names)?;
             for sorted in table.pending.extract_if(.., |sorted| sorted.taken == sorted.order.len()) {
                 // The reading thread may have ended.
                 let _ = self.emptied.try_send((kind, sorted.batch.emptied()));
             }
             self.limit()?;
         }
-        self.tables.iter_mut().try_for_each(|table| table.end_group(&self.names, &self.sender))
+        self.tables.into_iter().try_for_each(Table::close)
     }
 
     /// Ends the largest groups if all together are too large.
@@ -112,18 +121,13 @@ impl Sorting {
             let Some(largest) = self.tables.iter_mut().max_by_key(|table| table.group.memory()) else {
                 break;
             };
-            largest.end_group(&self.names, &self.sender)?;
+            largest.end_group()?;
         }
         Ok(())
     }
 }
 
-/// There is no thread that writes any more; it has the error.
-fn send(sender: &SyncSender<Encoded>, encoded: Encoded) -> io::Result<()> {
-    sender.send(encoded).map_err(|_| io::ErrorKind::BrokenPipe.into())
-}
-
-impl Table {
+impl Table<'_> {
     fn add(&mut self, batch: Batch) {
         let times = self.ts.and_then(|place| match batch.columns.get(place) {
             Some(Values::Numbers(times)) => Some(times),
@@ -142,12 +146,7 @@ impl Table {
     }
 
     /// Moves rows that are before the bound into groups; all if there is none.
-    fn emit(
-        &mut self,
-        bound: Option<(i64, u64)>,
-        names: &[Arc<str>],
-        sender: &SyncSender<Encoded>,
-    ) -> io::Result<()> {
+    fn emit(&mut self, bound: Option<(i64, u64)>, names: &[ByteArray]) -> io::Result<()> {
         let waiting: usize = self.pending.iter().map(|sorted| sorted.order.len() - sorted.taken).sum();
         // Which of the slices that begin together is around the others is known when all of them are there.
         let is_by_time = self.nesting.is_some() && waiting <= MAX_WAITING;
@@ -175,69 +174,65 @@ impl Table {
         }
         let (mut rest, mut gathered) = (&order[..], 0);
         while !rest.is_empty() {
-            let (now, later) = rest.split_at(rest.len().min(GROUP_ROWS - self.group.rows).min(ROWS_AT_ONCE));
-            self.gather(now, gathered);
+            let mut text_bytes = 0;
+            let most = ROWS_AT_ONCE.min(GROUP_ROWS - self.group.rows);
+            let at_once = rest.iter().take(most).take_while(|(.., batch, row)| {
+                let has_room = text_bytes < TEXT_AT_ONCE;
+                if has_room {
+                    text_bytes += self.pending[*batch as usize].batch.text_of(*row as usize);
+                }
+                has_room
+            });
+            let (now, later) = rest.split_at(at_once.count());
+            self.gather(now, gathered, names).map_err(other)?;
+            self.group.text_bytes += text_bytes;
             gathered += now.len();
             rest = later;
-            for (place, column) in self.columns.iter_mut().enumerate() {
-                for page in column.full_pages(names) {
-                    send(sender, Encoded::Page(self.kind, place, page))?;
-                }
-            }
             if self.group.rows >= GROUP_ROWS || self.group.text_bytes >= GROUP_TEXT_BYTES {
-                self.end_group(names, sender)?;
+                self.end_group()?;
             }
         }
         Ok(())
     }
 
-    /// Adds rows, by the numbers of their batches and their places, to the open pages. So many
-    /// rows with places came before.
-    fn gather(&mut self, rows: &[(i64, u64, u32, u32)], gathered: usize) {
-        let Some((.., batch, first)) = rows.first().copied() else { return };
-        let is_behind =
-            |((.., of, place), expected): (&(i64, u64, u32, u32), u32)| *of == batch && *place == expected;
-        let Self { pending, columns, nesting, places: nested, .. } = self;
-        let batches = |number: u32| &pending[number as usize].batch;
-        let is_nested = |place: usize| place == slices::PARENT_ID || place == slices::DEPTH;
-        let has_nesting = nesting.is_some();
-        if let Some(nested) = nested.get(gathered..gathered + rows.len()).filter(|_| has_nesting) {
-            columns[slices::PARENT_ID].extend_numbers(nested.iter().map(|(parent, _)| *parent));
-            columns[slices::DEPTH].extend_numbers(nested.iter().map(|(_, depth)| *depth));
+    /// Adds rows, by the numbers of their batches and their places, to the group. So many rows with places
+    /// came before.
+    fn gather(
+        &mut self,
+        rows: &[(i64, u64, u32, u32)],
+        gathered: usize,
+        names: &[ByteArray],
+    ) -> Result<(), ParquetError> {
+        let Self { kind, pending, file, group, nesting, places: nested, .. } = self;
+        let nested = nesting.as_ref().and_then(|_| nested.get(gathered..gathered + rows.len()));
+        let cells = |(.., batch, row): &(_, _, u32, u32)| (&pending[*batch as usize].batch, *row as usize);
+        let rows: Vec<(&Batch, usize)> = rows.iter().map(cells).collect();
+        for (place, column) in file.columns().iter_mut().enumerate() {
+            match (place, nested) {
+                (slices::PARENT_ID, Some(nested)) => {
+                    column.extend_numbers(nested.iter().map(|(parent, _)| *parent))?;
+                }
+                (slices::DEPTH, Some(nested)) => {
+                    column.extend_numbers(nested.iter().map(|(_, depth)| *depth))?;
+                }
+                _ => column.extend(&rows, names)?,
+            }
         }
-        let mut columns: Vec<&mut Column> = (0..)
-            .zip(columns)
-            .filter_map(|(place, column)| (!has_nesting || !is_nested(place)).then_some(column))
-            .collect();
-        if rows.iter().zip(first..).all(is_behind) {
-            let range = first as usize..first as usize + rows.len();
-            columns.iter_mut().for_each(|column| column.extend(batches(batch), range.clone()));
-            self.group.text_bytes += batches(batch).text_of(range);
-        } else {
-            let places = || rows.iter().map(|(.., batch, place)| (batches(*batch), *place as usize));
-            columns.iter_mut().for_each(|column| column.gather(places()));
-            let text = places().map(|(batch, place)| batch.text_of(place..place + 1));
-            self.group.text_bytes += text.sum::<usize>();
-        }
-        self.group.rows += rows.len();
-        self.group.bytes += rows.len() * 8 * self.columns.len();
+        group.rows += rows.len();
+        group.bytes += rows.len() * 8 * kind.table().columns.len();
+        Ok(())
     }
 
     /// Ends a group of rows, if there is one.
-    fn end_group(&mut self, names: &[Arc<str>], sender: &SyncSender<Encoded>) -> io::Result<()> {
+    fn end_group(&mut self) -> io::Result<()> {
         let Group { rows, .. } = std::mem::take(&mut self.group);
-        if rows == 0 {
-            return Ok(());
-        }
-        let mut all = Vec::new();
-        for (place, column) in self.columns.iter_mut().enumerate() {
-            let (pages, ended) = column.end(names).map_err(other)?;
-            for page in pages {
-                send(sender, Encoded::Page(self.kind, place, page))?;
-            }
-            all.push(ended);
-        }
-        send(sender, Encoded::Group(self.kind, rows, all))
+        if rows == 0 { Ok(()) } else { self.file.end_group() }
+    }
+
+    /// Completes the file.
+    fn close(mut self) -> io::Result<()> {
+        self.end_group()?;
+        self.file.close()
     }
 }
 

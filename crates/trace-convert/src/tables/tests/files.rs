@@ -138,7 +138,7 @@ fn files_say_what_is_in_them() {
         for (column, (name, of)) in group.columns().iter().zip(Kind::Slices.table().columns) {
             assert!(column.statistics().is_some(), "{name}");
             let is_delta = column.encodings().any(|encoding| encoding == Encoding::DELTA_BINARY_PACKED);
-            let is_distinct = ["ts", "dur", "id", "parent_id", "self_dur"].contains(name);
+            let is_distinct = ["ts", "dur", "id", "parent_id", "self_dur", "ts_utc"].contains(name);
             assert_eq!(is_delta, is_distinct && *of == Type::Integer, "{name}");
         }
     }
