@@ -5,7 +5,8 @@
 //= docs/tables.md#questions
 
 mod aggregates;
-mod direct;
+#[cfg(test)]
+mod generated;
 mod grouped;
 mod guard;
 mod index;
@@ -15,15 +16,14 @@ mod views;
 mod virtual_table;
 
 use super::store::{Limits, Store};
-use super::{Cell, ColumnSet, Kind, TABLES, Table, Trace, Type};
+use super::{Cell, Kind, TABLES, Table, Trace, Type};
 use crate::{ConvertError, Filter, Summary};
-use direct::{Answer, Direct, GROUPS, Grouping, Question};
 use guard::Guard;
 use plan::TRACE;
 use rusqlite::fallible_iterator::FallibleIterator;
 use rusqlite::limits::Limit;
-use rusqlite::types::{ToSqlOutput, ValueRef};
-use rusqlite::{Batch, Connection, Rows, Statement, ToSql, params_from_iter};
+use rusqlite::types::ValueRef;
+use rusqlite::{Batch, Connection, Rows, Statement};
 use scan::Shared;
 use std::io;
 use std::path::Path;
@@ -243,11 +243,10 @@ impl Database {
 
     fn run(&self, sql: &str, answers: &mut impl Answers) -> Result<(), AskError> {
         let mut batch = Batch::new(&self.connection, sql);
-        loop {
-            let wanted = self.shared.store().wanted();
-            let Some(mut statement) = batch.next()? else { return Ok(()) };
-            self.answer(&mut statement, wanted, answers)?;
+        while let Some(mut statement) = batch.next()? {
+            answer(&mut statement, answers)?;
         }
+        Ok(())
     }
 
     /// Runs one statement that reads the traces, and leaves nothing behind: no view, no temporary table.
@@ -260,7 +259,6 @@ impl Database {
 
     fn run_one(&self, sql: &str, answers: &mut impl Answers) -> Result<(), AskError> {
         let mut batch = Batch::new(&self.connection, sql);
-        let wanted = self.shared.store().wanted();
         let Some(mut statement) = batch.next()? else {
             return Err(QueryError::Statements("none").into());
         };
@@ -270,101 +268,19 @@ impl Database {
         if batch.next()?.is_some() {
             return Err(QueryError::Statements("several").into());
         }
-        self.answer(&mut statement, wanted, answers)
-    }
-
-    /// Runs a statement, before which these columns were wanted.
-    fn answer(
-        &self,
-        statement: &mut Statement<'_>,
-        wanted: ColumnSet,
-        answers: &mut impl Answers,
-    ) -> Result<(), AskError> {
-        let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
-        if let Some(direct) = statement.expanded_sql().and_then(|sql| direct::recognize(&sql))
-            && self.stands_for_itself(direct.question.kind)?
-        {
-            let of_statement = self.shared.store().replace_wanted(wanted);
-            if self.guard.pause(|| self.answer_directly(&direct, &columns, answers))? {
-                return Ok(());
-            }
-            self.shared.store().replace_wanted(of_statement);
-        }
-        let mut rows = statement.query([])?;
-        if columns.is_empty() {
-            while rows.next()?.is_some() {}
-            return Ok(());
-        }
-        pass_on(&mut rows, &columns, answers)
-    }
-
-    /// Whether no view and no temporary table has the name of a table, or of that of groups.
-    fn stands_for_itself(&self, kind: Kind) -> rusqlite::Result<bool> {
-        let sql = "SELECT count(*) FROM (SELECT name FROM sqlite_master UNION ALL SELECT name FROM sqlite_temp_master) \
-                   WHERE name COLLATE NOCASE IN (?, ?)";
-        let names = [kind.table().name, GROUPS];
-        let others: i64 = self.connection.query_row(sql, names, |row| row.get(0))?;
-        Ok(others == 0)
-    }
-
-    /// Groups of rows; none if SQLite has to find them.
-    fn groups(&self, question: &Question) -> Result<Option<Vec<Vec<Answer>>>, AskError> {
-        let mut store = self.shared.store();
-        let Some(mut grouping) = Grouping::new(question, |text| store.number_of(text)) else {
-            return Ok(None);
-        };
-        if let Err(failed) = store.watch(question.kind, question.columns(), &mut grouping) {
-            return Err(rusqlite::Error::ModuleError(failed.0).into());
-        }
-        Ok(grouping.finish(store.texts()))
-    }
-
-    /// Answers from a table of groups; false if SQLite has to find them.
-    fn answer_directly(
-        &self,
-        direct: &Direct,
-        columns: &[String],
-        answers: &mut impl Answers,
-    ) -> Result<bool, AskError> {
-        let Direct { question, definition, sql } = direct;
-        let connection = &self.connection;
-        // There may be too many columns.
-        if connection.execute_batch(&format!("CREATE TEMP TABLE \"{GROUPS}\" ({definition})")).is_err() {
-            return Ok(false);
-        }
-        let mut answer = || -> Result<bool, AskError> {
-            let Ok(mut statement) = connection.prepare(sql) else { return Ok(false) };
-            if statement.column_count() != columns.len() {
-                return Ok(false);
-            }
-            let Some(groups) = self.groups(question)? else { return Ok(false) };
-            insert(connection, &groups)?;
-            pass_on(&mut statement.query([])?, columns, answers)?;
-            Ok(true)
-        };
-        let answered = answer();
-        let dropped = connection.execute_batch(&format!("DROP TABLE temp.\"{GROUPS}\""));
-        answered.and_then(|is_answered| Ok(dropped.map(|()| is_answered)?))
+        answer(&mut statement, answers)
     }
 }
 
-/// Fills the table of groups.
-fn insert(connection: &Connection, groups: &[Vec<Answer>]) -> rusqlite::Result<()> {
-    let Some(first) = groups.first() else { return Ok(()) };
-    let values = vec!["?"; first.len()].join(", ");
-    let mut statement = connection.prepare(&format!("INSERT INTO temp.\"{GROUPS}\" VALUES ({values})"))?;
-    groups.iter().try_for_each(|group| statement.execute(params_from_iter(group)).map(|_| ()))
-}
-
-impl ToSql for Answer {
-    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        Ok(ToSqlOutput::Borrowed(match self {
-            Self::Null => ValueRef::Null,
-            Self::Integer(value) => ValueRef::Integer(*value),
-            Self::Double(value) => ValueRef::Real(*value),
-            Self::Text(text) => ValueRef::Text(text.as_bytes()),
-        }))
+/// Runs a statement.
+fn answer(statement: &mut Statement<'_>, answers: &mut impl Answers) -> Result<(), AskError> {
+    let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
+    let mut rows = statement.query([])?;
+    if columns.is_empty() {
+        while rows.next()?.is_some() {}
+        return Ok(());
     }
+    pass_on(&mut rows, &columns, answers)
 }
 
 /// Passes on the rows of a statement.

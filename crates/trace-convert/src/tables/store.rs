@@ -8,6 +8,8 @@ mod spill;
 mod texts;
 mod whole;
 
+#[cfg(feature = "sqlite")]
+pub(super) use column::{BLOCK_BITS, BLOCK_ROWS, Window};
 pub(super) use column::{Block, Cache, Column, Width};
 pub(super) use filling::Watcher;
 pub(super) use spill::{Limits, Spill};
@@ -67,38 +69,29 @@ pub(super) struct TableData {
 
 impl TableData {
     /// A value; none if it is missing.
-    #[inline]
+    #[inline(always)]
     pub fn get(&self, place: usize, row: u64, cache: &mut Cache, spill: &Spill) -> io::Result<Option<u64>> {
         match self.columns.get(place) {
             Some(Some(column)) => column.get(row, cache, spill),
-            _ => Err(io::Error::other("a column is missing")),
+            _ => Err(is_missing()),
         }
     }
 
-    /// Shows all rows to a watcher.
+    /// A column.
     #[cfg(feature = "sqlite")]
-    fn watch(&self, kind: Kind, columns: u64, spill: &Spill, watcher: &mut dyn Watcher) -> io::Result<()> {
-        let missing = || io::Error::other("a column is missing");
-        let mut caches: Vec<Cache> = self.columns.iter().map(|_| None).collect();
-        let block_rows = column::BLOCK_ROWS as u64;
-        for number in 0..self.rows.div_ceil(block_rows) {
-            let mut blocks = Vec::new();
-            for ((place, column), cache) in self.columns.iter().enumerate().zip(&mut caches) {
-                if columns & 1 << place != 0 {
-                    let column = column.as_ref().ok_or_else(missing)?;
-                    blocks.push((place, column.block(number as usize, cache, spill)?));
-                }
-            }
-            let rows = block_rows.min(self.rows - number * block_rows);
-            watcher.rows(kind, rows as usize, &blocks)?;
-        }
-        Ok(())
+    pub fn column(&self, place: usize) -> io::Result<&Column> {
+        self.columns.get(place).and_then(Option::as_ref).ok_or_else(is_missing)
     }
 
     /// The trace that a row is of.
     pub fn trace_of(&self, row: u64) -> usize {
         self.starts.partition_point(|start| *start <= row).saturating_sub(1)
     }
+}
+
+#[cold]
+fn is_missing() -> io::Error {
+    io::Error::other("a column is missing")
 }
 
 /// What is there of all tables.
@@ -203,62 +196,6 @@ impl Store {
         missing
     }
 
-    /// What is wanted.
-    #[cfg(feature = "sqlite")]
-    pub fn wanted(&self) -> ColumnSet {
-        self.wanted
-    }
-
-    /// Replaces what is wanted.
-    #[cfg(feature = "sqlite")]
-    pub fn replace_wanted(&mut self, wanted: ColumnSet) -> ColumnSet {
-        std::mem::replace(&mut self.wanted, wanted)
-    }
-
-    /// The texts of all columns.
-    #[cfg(feature = "sqlite")]
-    pub fn texts(&self) -> &Texts {
-        &self.data.texts
-    }
-
-    /// The number of a text, if it can have one.
-    #[cfg(feature = "sqlite")]
-    pub fn number_of(&mut self, text: &str) -> Option<u64> {
-        let Data { texts, spill, .. } = Arc::get_mut(&mut self.data)?;
-        texts.number_of(text, spill).map(u64::from)
-    }
-
-    /// Shows all rows of a table to a watcher, with these columns: as they come, if none of the columns is
-    /// there.
-    #[cfg(feature = "sqlite")]
-    pub fn watch(&mut self, kind: Kind, columns: u64, watcher: &mut dyn Watcher) -> Result<(), PassFailed> {
-        let filled = self.filled.0[kind as usize];
-        let is_nested = kind == Kind::Slices && columns & NESTED != 0;
-        if columns & filled == 0 && !is_nested && (columns != 0 || !self.filled.has(kind)) {
-            let mut missing = ColumnSet::NONE;
-            missing.add(kind, columns);
-            missing.0[kind as usize] &= !filled;
-            return self.watch_pass(missing, watcher).map_err(|failed| self.failed(failed));
-        }
-        self.want(kind, columns);
-        let data = self.data()?;
-        data.tables[kind as usize]
-            .watch(kind, columns, &data.spill, watcher)
-            .map_err(|error| PassFailed(error.to_string()))
-    }
-
-    #[cfg(feature = "sqlite")]
-    fn watch_pass(&mut self, missing: ColumnSet, watcher: &mut dyn Watcher) -> Result<(), Failed> {
-        let Self { traces, filter, data, .. } = self;
-        let data = Arc::get_mut(data).ok_or_else(in_use)?;
-        let filled = fill_all(traces, filter, data, missing, Keep::WhatFits, Some(watcher))?;
-        merge(&mut self.summaries, filled.summaries);
-        if filled.is_kept {
-            self.fill_with(missing);
-        }
-        Ok(())
-    }
-
     fn failed(&mut self, (name, error): Failed) -> PassFailed {
         let text = error.to_string();
         self.error = Some((name, error));
@@ -281,8 +218,8 @@ impl Store {
             && self.traces.len() == 1;
         let mut nesting = is_watched.then(WatchedNesting::default);
         let watcher = nesting.as_mut().map(|nesting| nesting as &mut dyn Watcher);
-        let filled = fill_all(&mut self.traces, &self.filter, data, missing, Keep::All, watcher)?;
-        merge(&mut self.summaries, filled.summaries);
+        let summaries = fill_all(&mut self.traces, &self.filter, data, missing, Keep::All, watcher)?;
+        merge(&mut self.summaries, summaries);
         if missing_of_slices & NESTED != 0 {
             nest(data, nesting).map_err(failed)?;
             if let Some(pairs) = data.tables[Kind::Slices as usize].columns[slices::PAIR].take() {

@@ -1,23 +1,61 @@
 //! Rows with equal values one after the other, for `GROUP BY` and `DISTINCT`.
+//!
+//! Rows come in parts, each of which is put in the order of the groups in memory. What is used of them is
+//! copied in that order, since the originals of a group are far from each other, and the parts are merged
+//! while they are read.
 
-use crate::tables::Kind;
-use crate::tables::Type;
-use crate::tables::store::{Block, Cache, Data, Width, width_of};
+use crate::tables::store::{Block, Column, Data, Limits, Spill, Width, Window, width_of};
+use crate::tables::{Kind, Type};
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::io;
+use std::sync::Arc;
 
+/// Rows of a part.
+pub const PART_ROWS: usize = if cfg!(test) { 8 } else { 2 << 20 };
 /// Most groups that are counted; with more, rows are sorted.
 const MAX_GROUPS: usize = 1 << 20;
-/// Memory for the values of grouped rows, in bytes.
+/// Memory for the copies, in bytes.
 const MEMORY: usize = 48 << 20;
 
-/// Rows in the order of their groups, with copies of the values that are used: in the order of the groups the
-/// originals are far from each other.
+/// Rows in the order of their groups.
 pub struct Grouped {
-    rows: Vec<u32>,
+    kind: Kind,
+    /// The columns that are grouped by.
+    groups: Vec<usize>,
+    /// The columns that are copied, by their bits.
+    used: u64,
+    /// The places of texts in their order, by number, once they are needed.
+    ranks: Vec<u32>,
+    spill: Spill,
+    parts: Vec<Part>,
+    /// The part that has the present row.
+    current: usize,
+    /// The place of the present row in it, if there is one yet.
+    at: Option<u64>,
+    /// Where rows of another group begin there.
+    end: u64,
+}
+
+/// Some of the rows, in the order of their groups.
+struct Part {
+    /// Their numbers, from 1.
+    rows: Column,
     /// By the place of the column.
-    columns: Vec<Option<Block>>,
-    next: usize,
+    columns: Vec<Option<Column>>,
+    /// The columns that are grouped by.
+    keys: Vec<Window>,
+    /// The first row that has not been the present one.
+    next: u64,
+    count: u64,
+}
+
+impl Part {
+    /// A value of a column that is grouped by.
+    fn key(&mut self, groups: &[usize], number: usize, at: u64, spill: &Spill) -> io::Result<Option<u64>> {
+        let column = self.columns.get(groups[number]).and_then(Option::as_ref).ok_or_else(is_missing)?;
+        self.keys[number].get(column, at, spill)
+    }
 }
 
 /// The numbers of the groups that rows belong to, in the order of the groups' values.
@@ -36,39 +74,39 @@ fn signed(value: u64) -> u64 {
 }
 
 impl Numbers {
-    /// None if there are too many groups.
-    fn of(data: &Data, kind: Kind, groups: &[usize], rows: &[u32]) -> io::Result<Option<Self>> {
-        let mut numbers = Self { of_rows: vec![0; rows.len()], count: 1 };
-        for place in groups {
-            if !numbers.divide(data, kind, *place, rows)? {
-                return Ok(None);
-            }
+    /// Divides each group by the values of a text column. False if there are too many.
+    fn divide_by_texts(
+        &mut self,
+        ranks: &[u32],
+        rows: &[u32],
+        mut value: impl FnMut(u32) -> io::Result<Option<u64>>,
+    ) -> io::Result<bool> {
+        if !self.has_room_for(ranks.len()) {
+            return Ok(false);
         }
-        Ok(Some(numbers))
+        for (number, row) in self.of_rows.iter_mut().zip(rows) {
+            let rank = value(*row)?.map_or(0, |text| ranks[text as usize]);
+            *number = *number * ranks.len() as u32 + rank;
+        }
+        self.count *= ranks.len();
+        Ok(true)
     }
 
-    /// Divides each group by the values of a column. False if there are too many.
-    fn divide(&mut self, data: &Data, kind: Kind, place: usize, rows: &[u32]) -> io::Result<bool> {
-        let table = &data.tables[kind as usize];
-        let mut cache = None;
-        let mut value = |row: u32| table.get(place, u64::from(row), &mut cache, &data.spill);
-        if is_text(kind, place) {
-            let ranks = data.texts.ranks();
-            if data.texts.has_unnumbered() || !self.has_room_for(ranks.len()) {
-                return Ok(false);
-            }
-            for (number, row) in self.of_rows.iter_mut().zip(rows) {
-                let rank = value(*row)?.map_or(0, |text| ranks[text as usize]);
-                *number = *number * ranks.len() as u32 + rank;
-            }
-            self.count *= ranks.len();
-            return Ok(true);
-        }
+    /// The same for a column of numbers.
+    fn divide(
+        &mut self,
+        rows: &[u32],
+        mut value: impl FnMut(u32) -> io::Result<Option<u64>>,
+    ) -> io::Result<bool> {
         let mut known: HashMap<u64, u32, foldhash::fast::RandomState> = HashMap::default();
+        let mut last = None;
         for row in rows {
-            if let Some(value) = value(*row)? {
-                known.insert(signed(value), 0);
+            let value = value(*row)?;
+            if value == last {
+                continue;
             }
+            last = value;
+            known.extend(value.map(|value| (signed(value), 0)));
             if !self.has_room_for(known.len() + 1) {
                 return Ok(false);
             }
@@ -105,81 +143,190 @@ impl Numbers {
 }
 
 impl Grouped {
-    /// Groups rows by columns; none if there are too many groups, or there is no room for the columns that
-    /// are used, by their bits.
-    pub fn of(
-        data: &Data,
-        kind: Kind,
-        groups: &[usize],
-        used: u64,
-        rows: &[u32],
-    ) -> io::Result<Option<Self>> {
-        let columns = kind.table().columns;
-        let is_used = |place: usize| used & 1 << place != 0;
-        let width = |place: usize| width_of(columns[place].0, columns[place].1);
-        let bytes = |place: usize| if width(place) == Width::Narrow { 4 } else { 8 };
-        let each: usize = (0..columns.len()).filter(|place| is_used(*place)).map(bytes).sum();
-        if rows.len() * each > MEMORY {
-            return Ok(None);
+    /// No rows yet. Groups are made by some columns, and columns are used, by their bits.
+    pub fn new(kind: Kind, groups: Vec<usize>, used: u64) -> Self {
+        let used = groups.iter().fold(used, |used, place| used | 1 << place);
+        let spill = Spill::new(Limits { columns: MEMORY, ..Limits::default() });
+        Self { kind, groups, used, ranks: Vec::new(), spill, parts: Vec::new(), current: 0, at: None, end: 0 }
+    }
+
+    /// Adds a part.
+    pub fn add(&mut self, data: &Data, rows: &[u32]) -> io::Result<()> {
+        let places = self.places(data, rows)?;
+        let table = &data.tables[self.kind as usize];
+        let mut columns = Vec::new();
+        for (place, (name, of)) in self.kind.table().columns.iter().enumerate() {
+            if self.used & 1 << place == 0 {
+                columns.push(None);
+                continue;
+            }
+            let (column, mut window) = (table.column(place)?, Window::default());
+            let value = |row: u32| window.get(column, row.into(), &data.spill);
+            columns.push(Some(self.copy(width_of(name, *of), rows, &places, value)?));
         }
-        let Some(numbers) = Numbers::of(data, kind, groups, rows)? else { return Ok(None) };
-        let places = numbers.into_places();
-        let mut grouped = vec![0; rows.len()];
-        rows.iter().zip(&places).for_each(|(row, place)| grouped[*place as usize] = *row);
-        let copy = |place: usize| -> io::Result<Option<Block>> {
-            if !is_used(place) {
-                return Ok(None);
-            }
-            let mut block = Block::with_rows(width(place), rows.len());
-            let mut cache: Cache = None;
-            for (row, to) in rows.iter().zip(&places) {
-                let value =
-                    data.tables[kind as usize].get(place, u64::from(*row), &mut cache, &data.spill)?;
-                block.set(*to as usize, value);
-            }
-            Ok(Some(block))
-        };
-        let columns = (0..columns.len()).map(copy).collect::<io::Result<_>>()?;
-        Ok(Some(Self { rows: grouped, columns, next: 0 }))
+        let numbers = self.copy(Width::Narrow, rows, &places, |row| Ok(Some(u64::from(row) + 1)))?;
+        let keys = self.groups.iter().map(|_| Window::default()).collect();
+        self.parts.push(Part { rows: numbers, columns, keys, next: 0, count: rows.len() as u64 });
+        Ok(())
     }
 
-    /// Goes on to the next row, and returns it.
-    pub fn next(&mut self) -> Option<u64> {
-        let row = self.rows.get(self.next)?;
-        self.next += 1;
-        Some(u64::from(*row))
+    fn copy(
+        &self,
+        width: Width,
+        rows: &[u32],
+        places: &[u32],
+        mut value: impl FnMut(u32) -> io::Result<Option<u64>>,
+    ) -> io::Result<Column> {
+        let mut block = Block::with_rows(width, places.len());
+        for (row, place) in rows.iter().zip(places) {
+            block.set(*place as usize, value(*row)?);
+        }
+        Column::of(width, &block, &self.spill)
     }
 
-    /// A value of the present row.
-    #[inline]
-    pub fn get(&self, place: usize) -> Option<u64> {
-        self.columns.get(place)?.as_ref()?.get(self.next - 1)
+    /// Where rows are in the order of their groups.
+    fn places(&mut self, data: &Data, rows: &[u32]) -> io::Result<Vec<u32>> {
+        let mut numbers = Numbers { of_rows: vec![0; rows.len()], count: 1 };
+        for place in &self.groups {
+            let (column, mut window) = (data.tables[self.kind as usize].column(*place)?, Window::default());
+            let value = |row: u32| window.get(column, row.into(), &data.spill);
+            let is_divided = match is_text(self.kind, *place) {
+                true if data.texts.has_unnumbered() => false,
+                true => {
+                    if self.ranks.is_empty() {
+                        self.ranks = data.texts.ranks();
+                    }
+                    numbers.divide_by_texts(&self.ranks, rows, value)?
+                }
+                false => numbers.divide(rows, value)?,
+            };
+            if !is_divided {
+                return sorted(data, self.kind, &self.groups, rows);
+            }
+        }
+        Ok(numbers.into_places())
+    }
+
+    /// Goes on to the next row, and returns its place in its part.
+    #[inline(always)]
+    pub fn next(&mut self, data: &Data) -> io::Result<Option<u64>> {
+        match &mut self.at {
+            Some(at) if *at + 1 < self.end => {
+                *at += 1;
+                Ok(Some(*at))
+            }
+            _ => self.choose(data),
+        }
+    }
+
+    /// The part that has the present row, by its number.
+    pub fn part(&self) -> usize {
+        self.current
+    }
+
+    /// Goes on to the part with the least group.
+    #[inline(never)]
+    fn choose(&mut self, data: &Data) -> io::Result<Option<u64>> {
+        if let Some(part) = self.parts.get_mut(self.current).filter(|_| self.at.is_some()) {
+            part.next = self.end;
+        }
+        let mut least = None;
+        for number in (0..self.parts.len()).rev() {
+            if self.parts[number].next == self.parts[number].count {
+                continue;
+            }
+            least = match least {
+                Some(least) if self.compare(data, number, least)?.is_gt() => Some(least),
+                _ => Some(number),
+            };
+        }
+        let Some(least) = least else { return Ok(None) };
+        self.current = least;
+        self.at = Some(self.parts[least].next);
+        self.end = self.end_of_group(least)?;
+        Ok(self.at)
+    }
+
+    /// Where another group begins in a part; the end, if it is the only part.
+    fn end_of_group(&mut self, number: usize) -> io::Result<u64> {
+        let is_single = self.parts.len() == 1;
+        let part = &mut self.parts[number];
+        let mut end = if is_single { part.count } else { part.next + 1 };
+        'next: while end < part.count {
+            for number in 0..self.groups.len() {
+                let value = part.key(&self.groups, number, end, &self.spill)?;
+                if value != part.key(&self.groups, number, end - 1, &self.spill)? {
+                    break 'next;
+                }
+            }
+            end += 1;
+        }
+        Ok(end)
+    }
+
+    /// The order of the groups that come next in two parts.
+    fn compare(&mut self, data: &Data, a: usize, b: usize) -> io::Result<Ordering> {
+        for (key, place) in self.groups.iter().enumerate() {
+            let mut value = |number: usize| {
+                let part = &mut self.parts[number];
+                part.key(&self.groups, key, part.next, &self.spill)
+            };
+            let (a, b) = (value(a)?, value(b)?);
+            let text = |number: u64| data.texts.get(number as u32, &data.spill);
+            let order = match (a, b) {
+                (Some(a), Some(b)) if a != b && is_text(self.kind, *place) => text(a)?.cmp(&text(b)?),
+                (a, b) => a.map(signed).cmp(&b.map(signed)),
+            };
+            if order.is_ne() {
+                return Ok(order);
+            }
+        }
+        Ok(Ordering::Equal)
+    }
+
+    /// A block of a column of the present part.
+    pub fn block(&self, place: usize, number: usize) -> io::Result<Arc<Block>> {
+        let column = self.parts.get(self.part()).and_then(|part| part.columns.get(place)?.as_ref());
+        column.ok_or_else(is_missing)?.shared(number, &self.spill)
+    }
+
+    /// The number of the present row.
+    pub fn row(&self) -> io::Result<u64> {
+        let part = self.parts.get(self.part()).ok_or_else(is_missing)?;
+        Ok(part.rows.get(self.at.unwrap_or_default(), &mut None, &self.spill)?.unwrap_or(1) - 1)
     }
 }
 
-/// Rows sorted by their values in columns, those without a value first.
-pub fn sorted(data: &Data, kind: Kind, groups: &[usize], mut rows: Vec<u32>) -> io::Result<Vec<u32>> {
+fn is_missing() -> io::Error {
+    io::Error::other("a column is missing")
+}
+
+/// The places of rows when they are sorted by their values in columns, those without a value first.
+fn sorted(data: &Data, kind: Kind, groups: &[usize], rows: &[u32]) -> io::Result<Vec<u32>> {
+    let mut order: Vec<u32> = (0..rows.len() as u32).collect();
     for place in groups.iter().rev() {
         let table = &data.tables[kind as usize];
         let mut cache = None;
-        let mut value = |row: u32| table.get(*place, u64::from(row), &mut cache, &data.spill);
+        let mut value = |of: u32| table.get(*place, rows[of as usize].into(), &mut cache, &data.spill);
         if is_text(kind, *place) {
-            let mut keyed = Vec::with_capacity(rows.len());
-            for row in rows {
-                let number = value(row)?;
+            let mut keyed = Vec::with_capacity(order.len());
+            for of in order {
+                let number = value(of)?;
                 let text = number.map(|number| data.texts.get(number as u32, &data.spill)).transpose()?;
-                keyed.push((text, row));
+                keyed.push((text, of));
             }
             keyed.sort_by(|a, b| a.0.cmp(&b.0));
-            rows = keyed.into_iter().map(|(_, row)| row).collect();
+            order = keyed.into_iter().map(|(_, of)| of).collect();
         } else {
-            let mut keyed = Vec::with_capacity(rows.len());
-            for row in rows {
-                keyed.push((value(row)?.map(signed), row));
+            let mut keyed = Vec::with_capacity(order.len());
+            for of in order {
+                keyed.push((value(of)?.map(signed), of));
             }
             keyed.sort_by_key(|(key, _)| *key);
-            rows = keyed.into_iter().map(|(_, row)| row).collect();
+            order = keyed.into_iter().map(|(_, of)| of).collect();
         }
     }
-    Ok(rows)
+    let mut places = vec![0; order.len()];
+    (0..).zip(order).for_each(|(place, of)| places[of as usize] = place);
+    Ok(places)
 }

@@ -1,13 +1,12 @@
 //! A scan of a table: the rows that a plan asks for, one after the other.
 
-use super::grouped::{Grouped, sorted};
+use super::grouped::{Grouped, PART_ROWS};
 use super::index::{Hints, Index};
 use super::plan::{Comparison, Computed, Plan, Term, computed};
-use crate::tables::store::{Cache, Data, Store, Width, width_of};
+use crate::tables::store::{BLOCK_BITS, BLOCK_ROWS, Block, Cache, Data, Store, Width, width_of};
 use crate::tables::{Kind, Type};
 use rusqlite::types::ValueRef;
 use std::borrow::Cow;
-use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io;
 use std::ops::Range;
@@ -75,7 +74,6 @@ enum Tested {
 /// The rows to look at.
 enum Candidates {
     All(Range<u64>),
-    Listed(std::vec::IntoIter<u32>),
     Grouped(Grouped),
     /// Places of an index, which is known by its number.
     Indexed {
@@ -90,13 +88,40 @@ pub enum Value<'a> {
     Null,
     Integer(i64),
     Double(f64),
+    /// A text that stays where it is as long as the traces are there.
+    Kept(&'a str),
     Text(Cow<'a, str>),
+}
+
+/// What the bits of a column are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// A number with a sign.
+    Integer,
+    Double,
+    /// The number of a text.
+    Numbered,
+    /// The place of a text.
+    Long,
+}
+
+impl Form {
+    fn of((name, of): &(&str, Type)) -> Self {
+        match of {
+            // Numbers have a sign and 63 bits there.
+            Type::Integer | Type::Unsigned => Self::Integer,
+            Type::Double => Self::Double,
+            Type::Text if width_of(name, *of) == Width::Narrow => Self::Numbered,
+            Type::Text => Self::Long,
+        }
+    }
 }
 
 /// A scan, which begins anew with each [`Scan::filter`].
 pub struct Scan {
     shared: Arc<Shared>,
     kind: Kind,
+    forms: Vec<Form>,
     /// The places of the columns that a row's end is made of, in tables that have both.
     ts_and_dur: Option<(usize, usize)>,
     /// What there is of the tables, from the first filter on.
@@ -107,16 +132,22 @@ pub struct Scan {
     plan: (String, Plan),
     tests: Vec<Test>,
     candidates: Candidates,
-    caches: RefCell<Vec<Cache>>,
+    caches: Vec<Cache>,
+    /// Blocks that have the present row, as far as it was asked for their columns.
+    blocks: Vec<Option<Arc<Block>>>,
+    /// What they are blocks of: a part of grouped rows, and their number there.
+    of_blocks: (usize, usize),
+    /// The place of the present row in the table, or in a part of grouped rows.
     row: Option<u64>,
 }
 
 impl Scan {
     pub fn new(shared: Arc<Shared>, kind: Kind) -> Self {
-        let caches = RefCell::new(kind.table().columns.iter().map(|_| None).collect());
+        let caches = kind.table().columns.iter().map(|_| None).collect();
         Self {
             shared,
             kind,
+            forms: kind.table().columns.iter().map(Form::of).collect(),
             ts_and_dur: kind.table().place("ts").zip(kind.table().place("dur")),
             data: Arc::default(),
             is_filled: false,
@@ -125,6 +156,8 @@ impl Scan {
             tests: Vec::new(),
             candidates: Candidates::All(0..0),
             caches,
+            blocks: kind.table().columns.iter().map(|_| None).collect(),
+            of_blocks: (0, 0),
             row: None,
         }
     }
@@ -152,6 +185,7 @@ impl Scan {
             }
         }
         self.candidates = self.candidates()?;
+        self.blocks.iter_mut().for_each(|block| *block = None);
         if !self.plan.1.groups.is_empty() {
             self.group()?;
         }
@@ -208,31 +242,58 @@ impl Scan {
 
     /// Puts rows with equal values next to each other, in the order of the values.
     fn group(&mut self) -> io::Result<()> {
+        let Plan { groups, used, .. } = self.plan.1.clone();
+        let mut grouped = Grouped::new(self.kind, groups, used);
         let mut rows = Vec::new();
         while let Some(row) = self.next_match()? {
             rows.push(u32::try_from(row).map_err(io::Error::other)?);
+            if let Candidates::All(more) = &mut self.candidates
+                && self.tests.is_empty()
+                && u32::try_from(more.end).is_ok()
+            {
+                let more = more.by_ref().take(PART_ROWS - rows.len());
+                rows.extend(more.map(|row| row as u32));
+            }
+            if rows.len() == PART_ROWS {
+                grouped.add(&self.data, &rows)?;
+                rows.clear();
+            }
         }
-        let Plan { groups, used, .. } = self.plan.1.clone();
+        if !rows.is_empty() {
+            grouped.add(&self.data, &rows)?;
+        }
         self.tests.clear();
-        self.candidates = match Grouped::of(&self.data, self.kind, &groups, used, &rows)? {
-            Some(grouped) => Candidates::Grouped(grouped),
-            None => Candidates::Listed(sorted(&self.data, self.kind, &groups, rows)?.into_iter()),
-        };
+        self.candidates = Candidates::Grouped(grouped);
         Ok(())
     }
 
     /// Goes on to the next row.
+    #[inline]
     pub fn advance(&mut self) -> io::Result<()> {
         self.row = self.next_match()?;
+        let part = if let Candidates::Grouped(grouped) = &self.candidates { grouped.part() } else { 0 };
+        let of_blocks = (part, (self.row.unwrap_or_default() >> BLOCK_BITS) as usize);
+        if self.of_blocks != of_blocks {
+            self.of_blocks = of_blocks;
+            self.blocks.iter_mut().for_each(|block| *block = None);
+        }
         Ok(())
     }
 
+    #[inline]
     fn next_match(&mut self) -> io::Result<Option<u64>> {
+        match &mut self.candidates {
+            Candidates::All(rows) if self.tests.is_empty() => Ok(rows.next()),
+            Candidates::Grouped(grouped) => grouped.next(&self.data),
+            _ => self.next_tested(),
+        }
+    }
+
+    fn next_tested(&mut self) -> io::Result<Option<u64>> {
         loop {
             let row = match &mut self.candidates {
                 Candidates::All(rows) => rows.next(),
-                Candidates::Listed(rows) => rows.next().map(u64::from),
-                Candidates::Grouped(grouped) => grouped.next(),
+                Candidates::Grouped(grouped) => return grouped.next(&self.data),
                 Candidates::Indexed { index, places, end } => {
                     let Some((_, index, _)) = self.indexes.get(*index) else { return Ok(None) };
                     places.start = index.skip(places.start, *end);
@@ -246,15 +307,15 @@ impl Scan {
         }
     }
 
-    #[inline]
-    fn get(&self, place: usize, row: u64) -> io::Result<Option<u64>> {
-        let cache = &mut self.caches.borrow_mut()[place];
-        self.data.tables[self.kind as usize].get(place, row, cache, &self.data.spill)
+    #[inline(always)]
+    fn get(&mut self, place: usize, row: u64) -> io::Result<Option<u64>> {
+        let Data { tables, spill, .. } = &*self.data;
+        tables[self.kind as usize].get(place, row, &mut self.caches[place], spill)
     }
 
-    fn matches(&self, row: u64) -> io::Result<bool> {
-        for test in &self.tests {
-            let holds = match *test {
+    fn matches(&mut self, row: u64) -> io::Result<bool> {
+        for number in 0..self.tests.len() {
+            let holds = match self.tests[number] {
                 Test::Is { place, value } => self.get(place, row)? == Some(value),
                 Test::Between { place, from, to } => {
                     self.get(place, row)?.is_some_and(|value| (from..=to).contains(&(value as i64)))
@@ -268,7 +329,7 @@ impl Scan {
         Ok(true)
     }
 
-    fn end(&self, row: u64) -> io::Result<Option<i64>> {
+    fn end(&mut self, row: u64) -> io::Result<Option<i64>> {
         let Some((ts, dur)) = self.ts_and_dur else { return Ok(None) };
         let ts = self.get(ts, row)?.unwrap_or_default() as i64;
         Ok(self.get(dur, row)?.map(|dur| ts.saturating_add(dur as i64)))
@@ -280,43 +341,70 @@ impl Scan {
     }
 
     /// The number of the present row.
-    pub fn row(&self) -> i64 {
-        self.row.map_or(0, |row| row as i64 + 1)
+    pub fn row(&self) -> io::Result<i64> {
+        Ok(self.row_of_table()? as i64 + 1)
+    }
+
+    /// A value of the present row in a column that was asked for before, of a row in the same block; none if
+    /// it takes more to find it.
+    #[inline(always)]
+    pub fn quick_value(&self, place: usize) -> Option<Value<'_>> {
+        let block = self.blocks.get(place)?.as_ref()?;
+        let Some(value) = block.get(self.row? as usize % BLOCK_ROWS) else { return Some(Value::Null) };
+        match self.forms.get(place)? {
+            Form::Integer => Some(Value::Integer(value as i64)),
+            Form::Double => Some(Value::Double(f64::from_bits(value))),
+            Form::Numbered => self.data.texts.numbered(value as u32).map(Value::Kept),
+            Form::Long => None,
+        }
     }
 
     /// A value of the present row.
-    #[inline]
-    pub fn value(&self, place: usize) -> io::Result<Value<'_>> {
+    pub fn value(&mut self, place: usize) -> io::Result<Value<'_>> {
         let Some(row) = self.row else { return Ok(Value::Null) };
-        let Some((_, of)) = self.kind.table().columns.get(place) else {
-            return Ok(match computed(self.kind, place) {
-                Some(Computed::Trace) => {
-                    let trace = self.data.tables[self.kind as usize].trace_of(row);
-                    self.data.traces.get(trace).map_or(Value::Null, |name| Value::Text(name.into()))
-                }
-                Some(Computed::End) => self.end(row)?.map_or(Value::Null, Value::Integer),
-                None => Value::Null,
-            });
+        let Some(form) = self.forms.get(place).copied() else { return self.computed(place) };
+        let number = self.of_blocks.1;
+        let block = match &self.candidates {
+            Candidates::Indexed { .. } => None,
+            Candidates::Grouped(grouped) => Some(grouped.block(place, number)?),
+            Candidates::All(_) => {
+                let Data { tables, spill, .. } = &*self.data;
+                Some(tables[self.kind as usize].column(place)?.shared(number, spill)?)
+            }
         };
-        let value = match &self.candidates {
-            Candidates::Grouped(grouped) => grouped.get(place),
-            _ => self.get(place, row)?,
+        let value = match block {
+            Some(block) => self.blocks[place].insert(block).get(row as usize % BLOCK_ROWS),
+            // The next row is in another one.
+            None => self.get(place, row)?,
         };
         let Some(value) = value else { return Ok(Value::Null) };
-        Ok(match of {
-            // Numbers have a sign and 63 bits there.
-            Type::Integer | Type::Unsigned => Value::Integer(value as i64),
-            Type::Double => Value::Double(f64::from_bits(value)),
-            Type::Text => Value::Text(self.text(place, value)?),
+        let Data { texts, spill, .. } = &*self.data;
+        Ok(match form {
+            Form::Integer => Value::Integer(value as i64),
+            Form::Double => Value::Double(f64::from_bits(value)),
+            Form::Numbered => Value::Text(texts.get(value as u32, spill)?),
+            Form::Long => Value::Text(texts.long(value, spill)?),
         })
     }
 
-    fn text(&self, place: usize, value: u64) -> io::Result<Cow<'_, str>> {
-        let (name, of) = self.kind.table().columns[place];
-        match width_of(name, of) {
-            Width::Narrow => self.data.texts.get(value as u32, &self.data.spill),
-            Width::Wide => self.data.texts.long(value, &self.data.spill),
+    /// The present row's place in the table.
+    fn row_of_table(&self) -> io::Result<u64> {
+        match &self.candidates {
+            Candidates::Grouped(grouped) => grouped.row(),
+            _ => Ok(self.row.unwrap_or_default()),
         }
+    }
+
+    fn computed(&mut self, place: usize) -> io::Result<Value<'_>> {
+        let row = self.row_of_table()?;
+        Ok(match computed(self.kind, place) {
+            Some(Computed::Trace) => {
+                let trace = self.data.tables[self.kind as usize].trace_of(row);
+                self.data.traces.get(trace).map_or(Value::Null, |name| Value::Text(name.into()))
+            }
+            Some(Computed::End) => self.end(row)?.map_or(Value::Null, Value::Integer),
+            None => Value::Null,
+        })
     }
 }
 

@@ -7,8 +7,7 @@ use super::plan::{self, Comparison, END, Plan, TRACE, Term};
 use super::scan::{Scan, Shared, Value};
 use super::type_name;
 use crate::tables::Kind;
-use rusqlite::ffi::{sqlite3_vtab, sqlite3_vtab_cursor};
-use rusqlite::types::Null;
+use rusqlite::ffi::{self, sqlite3_context, sqlite3_module, sqlite3_vtab, sqlite3_vtab_cursor};
 use rusqlite::vtab::{
     Context, DistinctMode, Filters, IndexConstraintOp, IndexInfo, Module, VTab, VTabConfig, VTabConnection,
     VTabCursor,
@@ -17,6 +16,7 @@ use rusqlite::{Connection, Error, Result};
 use std::borrow::Cow;
 use std::ffi::{CStr, CString, c_int};
 use std::io;
+use std::mem::transmute;
 use std::sync::Arc;
 
 /// What every table is made with.
@@ -29,17 +29,104 @@ pub struct Parts {
     pub rows: Option<u64>,
 }
 
-/// Rows that are sorted in memory for a grouping.
-const MAX_GROUPED: u64 = 4_000_000;
 /// What is assumed where nothing is known.
 const USUAL_ROWS: u64 = 1_000_000;
 
 /// Gives a connection the tables.
 pub fn load(connection: &Connection, parts: impl Fn(Kind) -> Parts) -> Result<()> {
-    const MODULE: Module<'static, Table> = Module::eponymous_only_module();
+    const MODULE: Module<'static, Table> = module();
     Kind::ALL.into_iter().try_for_each(|kind| {
         connection.create_module(kind.table().name, &MODULE, Some(Arc::new(parts(kind))))
     })
+}
+
+/// The functions of a table, two of which are called for each row: rusqlite's own would be a third of a
+/// statement's instructions.
+const fn module() -> Module<'static, Table> {
+    // SAFETY: `Module` is transparent, around a `sqlite3_module` whose functions are those of `Table`. Those
+    // that replace them here take pointers to the same `Cursor`.
+    unsafe {
+        let mut module: sqlite3_module = transmute(Module::<'static, Table>::eponymous_only_module());
+        module.xColumn = Some(column);
+        module.xNext = Some(next);
+        transmute(module)
+    }
+}
+
+/// Sets the message of an error that SQLite asks a table for.
+#[cold]
+unsafe fn complain(table: *mut sqlite3_vtab, error: &io::Error) -> c_int {
+    let text = CString::new(error.to_string()).unwrap_or_default();
+    // SAFETY: the table is SQLite's, which frees the message that it gets from its own allocator.
+    unsafe {
+        ffi::sqlite3_free((*table).zErrMsg.cast());
+        (*table).zErrMsg = ffi::sqlite3_mprintf(c"%s".as_ptr(), text.as_ptr());
+    }
+    ffi::SQLITE_ERROR
+}
+
+unsafe extern "C" fn next(cursor: *mut sqlite3_vtab_cursor) -> c_int {
+    // SAFETY: SQLite passes what `open` has made, which nothing else uses meanwhile.
+    let cursor = unsafe { &mut *cursor.cast::<Cursor>() };
+    match cursor.scan.advance() {
+        Ok(()) => ffi::SQLITE_OK,
+        // SAFETY: the table of a cursor is there as long as the cursor.
+        Err(error) => unsafe { complain(cursor.base.pVtab, &error) },
+    }
+}
+
+unsafe extern "C" fn column(
+    cursor: *mut sqlite3_vtab_cursor,
+    context: *mut sqlite3_context,
+    place: c_int,
+) -> c_int {
+    // SAFETY: SQLite passes what `open` has made, which nothing else uses meanwhile, and a context for the
+    // result.
+    unsafe {
+        let cursor = &mut *cursor.cast::<Cursor>();
+        match cursor.scan.quick_value(place as usize) {
+            Some(value) => set(context, &value),
+            None => return slow_column(cursor, context, place),
+        }
+    }
+    ffi::SQLITE_OK
+}
+
+#[inline(never)]
+unsafe fn slow_column(cursor: &mut Cursor, context: *mut sqlite3_context, place: c_int) -> c_int {
+    match cursor.scan.value(place as usize) {
+        // SAFETY: the caller has a context.
+        Ok(value) => unsafe { set(context, &value) },
+        Err(error) => {
+            let text = CString::new(error.to_string()).unwrap_or_default();
+            // SAFETY: the caller has a context, and SQLite copies the text.
+            unsafe { ffi::sqlite3_result_error(context, text.as_ptr(), -1) };
+            return ffi::SQLITE_ERROR;
+        }
+    }
+    ffi::SQLITE_OK
+}
+
+/// Sets a result.
+#[inline(always)]
+unsafe fn set(context: *mut sqlite3_context, value: &Value<'_>) {
+    let text = |text: &str, destructor| {
+        let (start, bytes) = (text.as_ptr().cast(), text.len() as u64);
+        // SAFETY: the caller has a context. A text that is not kept is copied before the function returns. The
+        // others stay where they are as long as the traces, in which the module has a part, and the module is
+        // there as long as the connection.
+        unsafe { ffi::sqlite3_result_text64(context, start, bytes, destructor, ffi::SQLITE_UTF8 as u8) }
+    };
+    // SAFETY: the caller has a context.
+    unsafe {
+        match value {
+            Value::Null => {}
+            Value::Integer(value) => ffi::sqlite3_result_int64(context, *value),
+            Value::Double(value) => ffi::sqlite3_result_double(context, *value),
+            Value::Kept(value) => text(value, ffi::SQLITE_STATIC()),
+            Value::Text(value) => text(value, ffi::SQLITE_TRANSIENT()),
+        }
+    }
 }
 
 fn failed(error: io::Error) -> Error {
@@ -124,7 +211,6 @@ unsafe impl<'vtab> VTab<'vtab> for Table {
             .collect();
         if let Some(groups) = groups.filter(|groups| !groups.is_empty())
             && is_grouping
-            && rows.is_some_and(|rows| rows <= MAX_GROUPED)
         {
             scan.groups = groups;
             info.set_order_by_consumed(true);
@@ -160,16 +246,12 @@ unsafe impl VTabCursor for Cursor {
         self.scan.is_over()
     }
 
-    fn column(&self, context: &mut Context, place: c_int) -> Result<()> {
-        match self.scan.value(place as usize).map_err(failed)? {
-            Value::Null => context.set_result(Null),
-            Value::Integer(value) => context.set_result(value),
-            Value::Double(value) => context.set_result(value),
-            Value::Text(text) => context.set_result(&*text),
-        }
+    // SQLite calls the function that has replaced this one.
+    fn column(&self, _context: &mut Context, _place: c_int) -> Result<()> {
+        Ok(())
     }
 
     fn rowid(&self) -> Result<i64> {
-        Ok(self.scan.row())
+        self.scan.row().map_err(failed)
     }
 }

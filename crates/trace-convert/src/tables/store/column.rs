@@ -2,6 +2,7 @@
 
 use super::spill::{Piece, Spill};
 use std::io;
+use std::sync::Arc;
 
 /// Rows of a block.
 pub const BLOCK_ROWS: usize = 1 << BLOCK_BITS;
@@ -29,7 +30,7 @@ pub struct Block {
 
 impl Block {
     /// The value of a row; none if it is missing.
-    #[inline]
+    #[inline(always)]
     pub fn get(&self, row: usize) -> Option<u64> {
         if let Some(value) = self.wide.get(row) {
             let is_present = self.present.is_empty() || self.present[row / 64] >> (row % 64) & 1 != 0;
@@ -116,12 +117,37 @@ impl Block {
 /// A block that is complete.
 #[derive(Debug)]
 enum Sealed {
-    Held(Block),
+    Held(Arc<Block>),
     Stored(Piece),
 }
 
 /// A block that was read lately, and its number.
 pub type Cache = Option<(usize, Block)>;
+
+/// The block of a complete column that a row was read from last, for rows that are read in their order.
+#[cfg(feature = "sqlite")]
+#[derive(Default)]
+pub struct Window {
+    number: usize,
+    block: Option<Arc<Block>>,
+}
+
+#[cfg(feature = "sqlite")]
+impl Window {
+    /// The value of a row; none if it is missing.
+    #[inline(always)]
+    pub fn get(&mut self, column: &Column, row: u64, spill: &Spill) -> io::Result<Option<u64>> {
+        let number = (row >> BLOCK_BITS) as usize;
+        let block = match &mut self.block {
+            Some(block) if self.number == number => block,
+            block => {
+                self.number = number;
+                block.insert(column.shared(number, spill)?)
+            }
+        };
+        Ok(block.get(row as usize % BLOCK_ROWS))
+    }
+}
 
 /// A column that is complete or being filled.
 #[derive(Debug)]
@@ -136,6 +162,33 @@ impl Column {
     /// A column without rows.
     pub fn new(width: Width) -> Self {
         Self { width, blocks: Vec::new(), open: Block::default(), rows: 0 }
+    }
+
+    /// A complete column with the rows of a block, which may have more than those of a column.
+    #[cfg(feature = "sqlite")]
+    pub fn of(width: Width, rows: &Block, spill: &Spill) -> io::Result<Self> {
+        let mut column = Self::new(width);
+        if rows.present.is_empty() {
+            for narrow in rows.narrow.chunks(BLOCK_ROWS) {
+                column.append(Block { narrow: narrow.to_vec(), ..Block::default() }, spill)?;
+            }
+            for wide in rows.wide.chunks(BLOCK_ROWS) {
+                column.append(Block { wide: wide.to_vec(), ..Block::default() }, spill)?;
+            }
+            return Ok(column);
+        }
+        (0..rows.rows()).try_for_each(|row| column.push(rows.get(row), spill))?;
+        column.finish(spill)?;
+        Ok(column)
+    }
+
+    /// A block of a complete column, which is read unless it is in memory.
+    #[cfg(feature = "sqlite")]
+    pub fn shared(&self, number: usize, spill: &Spill) -> io::Result<Arc<Block>> {
+        match self.blocks.get(number) {
+            Some(Sealed::Held(block)) => Ok(block.clone()),
+            _ => Ok(Arc::new(self.read(number, spill)?)),
+        }
     }
 
     /// Adds the value of the next row.
@@ -163,7 +216,7 @@ impl Column {
             return Ok(());
         }
         self.blocks.push(match spill.has_room(block.bytes()) {
-            true => Sealed::Held(block),
+            true => Sealed::Held(Arc::new(block)),
             false => Sealed::Stored(spill.store(&block.to_bytes())?),
         });
         Ok(())

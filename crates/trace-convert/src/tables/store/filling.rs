@@ -43,20 +43,11 @@ enum Message {
     Again,
 }
 
-/// What a pass has found, and whether the columns were kept.
-pub struct Filled {
-    pub summaries: Vec<Summary>,
-    pub is_kept: bool,
-}
-
 /// What is done with the columns of a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
     /// They are kept, in a file if there is no memory for them.
     All,
-    /// They are kept as long as there is memory for them. What is only looked at is not worth a file.
-    #[cfg(feature = "sqlite")]
-    WhatFits,
     /// They are only looked at.
     Nothing,
 }
@@ -69,7 +60,7 @@ pub fn fill_all<'a>(
     missing: ColumnSet,
     keep: Keep,
     watcher: Option<&'a mut dyn Watcher>,
-) -> Result<Filled, Failed> {
+) -> Result<Vec<Summary>, Failed> {
     let Data { tables, texts, spill, .. } = data;
     let mut reading = Reading { traces, filter, missing, texts, spill: spill.clone() };
     let mut keeping = Keeping::new(tables, missing, spill, keep, watcher);
@@ -275,7 +266,6 @@ struct Keeping<'a> {
     spill: &'a Spill,
     keep: Keep,
     watcher: Option<&'a mut dyn Watcher>,
-    is_kept: bool,
 }
 
 impl<'a> Keeping<'a> {
@@ -286,21 +276,21 @@ impl<'a> Keeping<'a> {
         keep: Keep,
         watcher: Option<&'a mut dyn Watcher>,
     ) -> Self {
-        let is_kept = keep != Keep::Nothing;
-        let mut keeping = Self { tables, missing, spill, keep, watcher, is_kept };
-        if is_kept {
-            keeping.renew(|width| Some(Column::new(width)));
-        }
+        let mut keeping = Self { tables, missing, spill, keep, watcher };
+        keeping.renew();
         keeping
     }
 
     /// Replaces all columns of the pass.
-    fn renew(&mut self, column: impl Fn(Width) -> Option<Column>) {
+    fn renew(&mut self) {
+        if self.keep == Keep::Nothing {
+            return;
+        }
         for kind in Kind::ALL {
             let table = &mut self.tables[kind as usize];
             let pairs = has_pairs(kind, self.missing).then_some((slices::PAIR, Width::Wide));
             for (place, width) in columns(kind, self.missing).chain(pairs) {
-                if let Some(old) = std::mem::replace(&mut table.columns[place], column(width)) {
+                if let Some(old) = table.columns[place].replace(Column::new(width)) {
                     old.release(self.spill);
                 }
             }
@@ -316,9 +306,7 @@ impl<'a> Keeping<'a> {
 
     fn take(&mut self, message: Message) -> io::Result<()> {
         let Message::Part(part) = message else {
-            if self.is_kept {
-                self.renew(|width| Some(Column::new(width)));
-            }
+            self.renew();
             if let Some(watcher) = &mut self.watcher {
                 watcher.again();
             }
@@ -328,18 +316,12 @@ impl<'a> Keeping<'a> {
             let columns: Vec<_> = part.columns.iter().map(|(place, block)| (*place, block)).collect();
             watcher.rows(part.kind, part.rows, &columns)?;
         }
-        if !self.is_kept {
+        if self.keep == Keep::Nothing {
             return Ok(());
         }
         let table = &mut self.tables[part.kind as usize];
         if self.missing.has(part.kind) {
             table.rows += part.rows as u64;
-        }
-        let bytes = part.columns.iter().map(|(_, block)| block.bytes()).sum();
-        if self.keep != Keep::All && !self.spill.has_room_for(bytes) {
-            self.is_kept = false;
-            self.renew(|_| None);
-            return Ok(());
         }
         for (place, block) in part.columns {
             if let Some(column) = &mut table.columns[place] {
@@ -349,12 +331,12 @@ impl<'a> Keeping<'a> {
         Ok(())
     }
 
-    fn finish(self, summaries: Vec<Summary>, starts: Starts) -> Filled {
+    fn finish(self, summaries: Vec<Summary>, starts: Starts) -> Vec<Summary> {
         for (kind, starts) in Kind::ALL.into_iter().zip(starts) {
-            if self.is_kept && self.missing.has(kind) {
+            if self.keep == Keep::All && self.missing.has(kind) {
                 self.tables[kind as usize].starts = starts;
             }
         }
-        Filled { summaries, is_kept: self.is_kept }
+        summaries
     }
 }

@@ -71,11 +71,6 @@ impl Spill {
         self.shared.held.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).is_ok()
     }
 
-    /// Whether there is room in memory.
-    pub fn has_room_for(&self, bytes: usize) -> bool {
-        self.shared.held.load(Ordering::Relaxed).saturating_add(bytes) <= self.limits.columns
-    }
-
     /// Something for which there was room is not kept any more.
     pub fn release(&self, bytes: usize) {
         self.shared.held.fetch_sub(bytes, Ordering::Relaxed);

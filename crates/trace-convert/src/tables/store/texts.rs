@@ -103,13 +103,6 @@ impl Texts {
         self.numbered.get((number as usize).checked_sub(1)?).map(|text| &**text)
     }
 
-    /// The number of a text that is in memory, which gets one if there is room.
-    #[cfg(feature = "sqlite")]
-    pub fn number_of(&mut self, text: &str, spill: &Spill) -> Option<u32> {
-        let number = self.find(text, spill).ok()?;
-        (number & IS_LONG == 0).then_some(number)
-    }
-
     /// Adds a text that is not expected to repeat, and returns its place.
     pub fn push(&mut self, text: &str, spill: &Spill) -> io::Result<u64> {
         self.long.push(text, spill)
