@@ -74,7 +74,7 @@ fn write(mut trace: Trace, output: &mut dyn Write, filter: Filter) -> Result<Sum
     };
     entries.finish(order.iter().copied(), take).map_err(ConvertError::Write)?;
     placing.end().map_err(ConvertError::Write)?;
-    let Stepping { steps: mut profile, left_out } = placing.into_place();
+    let Stepping { steps: mut profile, left_out, .. } = placing.into_place();
     profile.end_threads(order.len()).map_err(ConvertError::Write)?;
     let Profile { meta, shared, mut json, .. } = profile;
     json.raw("],\"counters\":[");

@@ -41,14 +41,14 @@ fn write(mut trace: Trace, output: &mut dyn Write, filter: Filter) -> Result<Sum
             thread = Some(entry.thread);
         }
         match entry.kind {
-            Kind::Slice => placing.push(0, &entry.interval, entry.what.to_le_bytes().to_vec()),
+            Kind::Slice => placing.push(0, &entry.interval, entry.what.to_le_bytes()),
             Kind::Sample => placing.place().steps.sample(entry.what, &stacks),
             _ => Ok(()),
         }
     };
     entries.finish(threads.in_order(), take).map_err(ConvertError::Write)?;
     placing.end().map_err(ConvertError::Write)?;
-    let Stepping { steps: mut document, left_out } = placing.into_place();
+    let Stepping { steps: mut document, left_out, .. } = placing.into_place();
     document.end_thread().map_err(ConvertError::Write)?;
     summary.events = slices + samples - left_out;
     add_skipped(&mut summary, skipped);
@@ -158,15 +158,17 @@ impl<W: Write> Document<W> {
         }
         let open = self.open.get_or_insert_default();
         let (kind, frame) = match begins {
-            Some(what) => ("O", Some(what)),
-            None => ("C", open.pop()),
+            Some(what) => {
+                open.push(what);
+                ("O", what)
+            }
+            None => ("C", open.pop().unwrap_or_default()),
         };
-        open.extend(begins);
         let json = &mut self.json;
         json.raw(if self.events == 0 { "{\"type\":\"" } else { ",{\"type\":\"" });
         json.raw(kind);
         json.raw("\",\"frame\":");
-        json.integer(frame.unwrap_or_default());
+        json.integer(frame);
         json.raw(",\"at\":");
         json.integer(at.saturating_sub(self.times.0));
         json.raw("}");

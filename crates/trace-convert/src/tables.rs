@@ -56,6 +56,7 @@ pub enum Cell<'a> {
 
 impl<'a> Cell<'a> {
     /// A whole number; 0 for one below.
+    #[inline]
     #[must_use]
     pub fn number(&self) -> Option<u64> {
         match *self {
@@ -66,6 +67,7 @@ impl<'a> Cell<'a> {
     }
 
     /// A text; an empty one for anything else.
+    #[inline]
     #[must_use]
     pub const fn text(&self) -> &'a str {
         if let Self::Text(text) = *self { text } else { "" }
@@ -75,6 +77,7 @@ impl<'a> Cell<'a> {
     ///
     /// # Errors
     /// There are fewer.
+    #[inline]
     pub fn first<const N: usize>(cells: &[Self]) -> io::Result<&[Self; N]> {
         cells.first_chunk().ok_or_else(|| io::Error::other("a row has too few cells"))
     }

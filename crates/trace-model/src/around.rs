@@ -62,6 +62,12 @@ impl<S> Open<S> {
         self.stack.last()
     }
 
+    /// The slice that ends next, if there is no tree.
+    #[inline]
+    pub fn innermost(&mut self) -> Option<&mut (Interval, S)> {
+        if self.tree.is_empty() { self.stack.last_mut() } else { None }
+    }
+
     /// Adds a slice that ends before all others.
     #[inline]
     pub fn push(&mut self, interval: Interval, state: S) {
@@ -88,7 +94,10 @@ impl<S> Open<S> {
     /// Removes the slice that ends next.
     #[inline]
     pub fn pop(&mut self) -> Option<(Interval, S)> {
-        self.stack.pop().or_else(|| self.tree.pop_first().map(|(_, open)| open))
+        match self.stack.pop() {
+            None => self.tree.pop_first().map(|(_, open)| open),
+            next => next,
+        }
     }
 
     /// Finds the parents of slices that begin together, at a time before which no open one ends. What is

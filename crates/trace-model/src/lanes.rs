@@ -7,6 +7,7 @@ use crate::interval::Interval;
 use crate::nesting::words;
 use crate::placing::{Place, Placing};
 use std::io;
+use std::marker::PhantomData;
 use trace_reader::sorter::Sorter;
 
 /// Lanes of one track. A slice that needs a further one is left out.
@@ -89,33 +90,35 @@ impl<F: FnMut(&Step<'_>) -> io::Result<()>> Steps for F {
 }
 
 /// Makes steps of slices that come in the order of their begins.
-pub struct Stepping<S> {
+pub struct Stepping<S, B> {
     /// What takes them.
     pub steps: S,
     /// How many slices were left out.
     pub left_out: u64,
+    /// The caller's bytes.
+    bytes: PhantomData<B>,
 }
 
-impl<S> Stepping<S> {
+impl<S, B> Stepping<S, B> {
     /// One that has left out none.
     pub const fn new(steps: S) -> Self {
-        Self { steps, left_out: 0 }
+        Self { steps, left_out: 0, bytes: PhantomData }
     }
 }
 
 /// Of each lane of a track, the slices that are open there, the innermost last.
 type Stacks = Vec<Vec<Interval>>;
 
-impl<S: Steps> Place for Stepping<S> {
-    type Item = Vec<u8>;
+impl<S: Steps, B: AsRef<[u8]>> Place for Stepping<S, B> {
+    type Item = B;
     /// The lane.
     type Kept = usize;
     type Track = Stacks;
 
     const TOGETHER_BYTES: usize = if cfg!(test) { 1 << 20 } else { 8 << 20 };
 
-    fn heap_bytes(bytes: &Vec<u8>) -> usize {
-        bytes.len()
+    fn heap_bytes(bytes: &B) -> usize {
+        bytes.as_ref().len()
     }
 
     fn leaves_out(&mut self) -> bool {
@@ -127,14 +130,19 @@ impl<S: Steps> Place for Stepping<S> {
         &mut self,
         (track, lanes): (u64, &mut Stacks),
         slice: &Interval,
-        bytes: Vec<u8>,
+        bytes: B,
         parent: Option<(&Interval, &usize)>,
     ) -> io::Result<Option<usize>> {
         let lane = self.lane((track, lanes), slice.begin, parent)?;
         match lane {
             Some(lane) => {
                 lanes[lane].push(*slice);
-                self.steps.step(&Step { track, lane, at: slice.begin, begins: Some((*slice, &bytes)) })?;
+                self.steps.step(&Step {
+                    track,
+                    lane,
+                    at: slice.begin,
+                    begins: Some((*slice, bytes.as_ref())),
+                })?;
             }
             None => self.left_out += 1,
         }
@@ -156,7 +164,7 @@ impl<S: Steps> Place for Stepping<S> {
     }
 }
 
-impl<S: Steps> Stepping<S> {
+impl<S: Steps, B> Stepping<S, B> {
     /// The lane for a slice that begins, after the ends of what is not around it; none if there is none.
     fn lane(
         &mut self,

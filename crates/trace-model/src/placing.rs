@@ -97,11 +97,23 @@ struct Timed<T> {
 }
 
 impl<T> Timed<T> {
-    /// A slice directly in it takes time from it.
-    fn lose(&mut self, slice: &Interval) {
-        let from = slice.begin.max(self.covered);
-        self.inner = self.inner.saturating_add(slice.end.saturating_sub(from));
-        self.covered = self.covered.max(slice.end);
+    /// Begins a slice, which takes time from its parent.
+    #[inline]
+    fn begin<P: Place<Kept = T>>(
+        place: &mut P,
+        track: (u64, &mut P::Track),
+        slice: &Interval,
+        item: P::Item,
+        parent: Option<&mut (Interval, Self)>,
+    ) -> io::Result<Option<Self>> {
+        let parent = parent.map(|(interval, timed)| {
+            let from = slice.begin.max(timed.covered);
+            timed.inner = timed.inner.saturating_add(slice.end.saturating_sub(from));
+            timed.covered = timed.covered.max(slice.end);
+            (&*interval, &timed.kept)
+        });
+        let kept = place.begin(track, slice, item, parent)?;
+        Ok(kept.map(|kept| Self { kept, inner: 0, covered: 0 }))
     }
 }
 
@@ -127,7 +139,7 @@ impl<P: Place> Track<P> {
         place.end((track, &mut self.kept), &slice, timed.kept, own)
     }
 
-    /// Begins a slice, and returns how many more are open then.
+    /// Begins a slice, of which it is known how many more are open then.
     fn begin(
         &mut self,
         place: &mut P,
@@ -135,25 +147,43 @@ impl<P: Place> Track<P> {
         parent: Option<Around>,
         has_room: bool,
     ) -> io::Result<usize> {
-        // Nothing is in a complete record of length 0.
-        let is_over = slice.is_instant() && !slice.is_pair();
-        if !has_room && !is_over && place.leaves_out() {
+        let is_open = has_room && !is_over(&slice);
+        if !has_room && !is_over(&slice) && place.leaves_out() {
             return Ok(0);
         }
-        let parent = parent.and_then(|parent| self.open.of(&parent)).map(|(interval, timed)| {
-            timed.lose(&slice);
-            (&*interval, &timed.kept)
-        });
+        let parent = parent.and_then(|parent| self.open.of(&parent));
         let of = (track, &mut self.kept);
-        let Some(kept) = place.begin(of, &slice, item, parent)? else { return Ok(0) };
-        let timed = Timed { kept, inner: 0, covered: 0 };
-        if has_room && !is_over {
+        let Some(timed) = Timed::begin(place, of, &slice, item, parent)? else { return Ok(0) };
+        if is_open {
             self.open.insert(slice, timed);
             return Ok(1);
         }
         self.end(place, track, slice, timed)?;
         Ok(0)
     }
+
+    /// The same for one that lasts and has room, and that none begins together with.
+    #[inline]
+    fn begin_alone(
+        &mut self,
+        place: &mut P,
+        (track, slice, item): (u64, Interval, P::Item),
+    ) -> io::Result<usize> {
+        let is_inside = |outer: &&mut (Interval, _)| outer.0.around() > slice.around();
+        if let Some(outer) = self.open.innermost().filter(is_inside) {
+            let of = (track, &mut self.kept);
+            let Some(timed) = Timed::begin(place, of, &slice, item, Some(outer))? else { return Ok(0) };
+            self.open.push(slice, timed);
+            return Ok(1);
+        }
+        let parent = self.open.behind(&slice.around());
+        self.begin(place, (track, slice, item), parent, true)
+    }
+}
+
+/// Whether nothing can be in a slice: it is a complete record of length 0.
+const fn is_over(slice: &Interval) -> bool {
+    slice.is_instant() && !slice.is_pair()
 }
 
 impl<P: Place> Placing<P> {
@@ -182,10 +212,11 @@ impl<P: Place> Placing<P> {
     ///
     /// # Errors
     /// Of what is done with those before.
+    #[inline]
     pub fn push(&mut self, track: u64, slice: &Interval, item: P::Item) -> io::Result<()> {
-        let bytes = self.together.len() * size_of::<Waiting<P::Item>>() + self.heap_bytes;
-        let is_later = self.together.first().is_some_and(|(_, first, _)| first.begin != slice.begin);
-        if is_later || bytes > P::TOGETHER_BYTES {
+        if let Some((_, first, _)) = self.together.first()
+            && (first.begin != slice.begin || self.together_bytes() > P::TOGETHER_BYTES)
+        {
             self.flush()?;
         }
         self.heap_bytes += P::heap_bytes(&item);
@@ -193,16 +224,28 @@ impl<P: Place> Placing<P> {
         Ok(())
     }
 
+    fn together_bytes(&self) -> usize {
+        self.together.len() * size_of::<Waiting<P::Item>>() + self.heap_bytes
+    }
+
     /// Places what has come so far: nothing else begins at that time.
     ///
     /// # Errors
     /// Of what is done with slices.
+    #[inline]
     pub fn flush(&mut self) -> io::Result<()> {
         self.heap_bytes = 0;
-        let mut together = std::mem::take(&mut self.together);
-        if together.len() > 1 {
-            together.sort_by_key(|(track, ..)| *track);
+        if self.together.len() == 1
+            && let Some(waiting) = self.together.pop()
+        {
+            return self.place_together(&mut [waiting]);
         }
+        self.flush_several()
+    }
+
+    fn flush_several(&mut self) -> io::Result<()> {
+        let mut together = std::mem::take(&mut self.together);
+        together.sort_by_key(|(track, ..)| *track);
         for of_track in together.chunk_by_mut(|a, b| a.0 == b.0) {
             self.place_together(of_track)?;
         }
@@ -212,6 +255,7 @@ impl<P: Place> Placing<P> {
     }
 
     /// Places slices of a track.
+    #[inline]
     fn place_together(&mut self, together: &mut [Waiting<P::Item>]) -> io::Result<()> {
         let Some(&(number, Interval { begin: at, .. }, _)) = together.first() else { return Ok(()) };
         self.since += together.len();
@@ -219,14 +263,17 @@ impl<P: Place> Placing<P> {
             self.sweep(at)?;
         }
         let Self { place, tracks, intervals, open, .. } = self;
-        let track = tracks.entry(number).or_default();
+        let track = match tracks.get_mut(&number) {
+            Some(track) => track,
+            None => tracks.entry(number).or_default(),
+        };
         if let [(_, slice, item)] = together
             && !slice.is_instant()
+            && *open < MAX_PLACED
             && let Some(item) = item.take()
         {
             *open -= track.end_before(place, number, at.saturating_add(1))?;
-            let parent = track.open.behind(&slice.around());
-            *open += track.begin(place, (number, *slice, item), parent, *open < MAX_PLACED)?;
+            *open += track.begin_alone(place, (number, *slice, item))?;
             return Ok(());
         }
         // What ends now may be around a slice of length 0.

@@ -8,7 +8,6 @@ use crate::tracks::{Kind, Track};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::io;
-use std::ops::Range;
 use trace_model::{Interval, Place, Placing, TrackRows};
 
 /// How many entries a block has at most.
@@ -244,8 +243,8 @@ impl<'a> Blocks<'a> {
         let waiting = &mut self.placing.place().args;
         let from = waiting.len();
         waiting.extend_from_slice(args);
-        let place = from..waiting.len();
-        self.placing.push(entry.track.into(), &interval, (entry, place))
+        let place = [from, waiting.len()].map(|place| place as u32);
+        self.placing.push(entry.track.into(), &interval, (entry.what, place))
     }
 
     /// Writes what is left; tracks are in this order in blocks.
@@ -256,26 +255,29 @@ impl<'a> Blocks<'a> {
 }
 
 impl Place for Making<'_> {
-    /// With the place of its arguments.
-    type Item = (Entry, Range<usize>);
+    /// The number of its name, and the place of its arguments.
+    type Item = (u32, [u32; 2]);
     /// The row.
     type Kept = usize;
     type Track = TrackRows;
 
+    #[inline]
     fn begin(
         &mut self,
-        (_, rows): (u64, &mut TrackRows),
+        (track, rows): (u64, &mut TrackRows),
         slice: &Interval,
-        (entry, place): Self::Item,
+        (what, [from, to]): Self::Item,
         parent: Option<(&Interval, &usize)>,
     ) -> io::Result<Option<usize>> {
         let row = rows.begin(slice, parent.map(|(_, row)| *row));
+        let length = if slice.end == u64::MAX { OPEN } else { slice.duration() };
         if row == 0 {
-            let owner = self.tracks[entry.track as usize].owner;
-            self.activity.add(owner, entry.at, entry.length.min(1 << 62));
+            let owner = self.tracks[track as usize].owner;
+            self.activity.add(owner, slice.begin, length.min(1 << 62));
         }
         let args = std::mem::take(&mut self.args);
-        let added = self.add(entry, row, args.get(place).unwrap_or_default());
+        let of_slice = args.get(from as usize..to as usize).unwrap_or_default();
+        let added = self.add(Entry::new(slice.begin, length, track as u32, what), row, of_slice);
         self.args = args;
         added.map(|()| Some(row))
     }

@@ -65,7 +65,7 @@ fn what_overlaps_is_on_a_lane() {
     let lines = [complete(0, "A", 20_000), complete(10_000, "B", 40_000), (50_000, "C", BEGIN, &[])];
     // Tracks 1 and 2 are the process and the thread.
     let (steps, summary) = steps(&lines);
-    assert_eq!(steps, ["2 0 A", "3 10000 B", "2 20000", "2 50000 C", "3 40000"]);
+    assert_eq!(steps, ["2 0 A", "3 10000 B", "2 20000", "3 40000", "2 50000 C"]);
     assert_eq!(summary, Summary { events: 3, ..Summary::default() });
     let (events, summary) = document(&lines);
     assert_eq!(
@@ -74,8 +74,8 @@ fn what_overlaps_is_on_a_lane() {
             r#"{"name":"A","ph":"B","tid":6,"ts":0.0}"#,
             r#"{"name":"B","ph":"B","tid":2147483648,"ts":10.0}"#,
             r#"{"ph":"E","tid":6,"ts":20.0}"#,
-            r#"{"name":"C","ph":"B","tid":6,"ts":50.0}"#,
             r#"{"ph":"E","tid":2147483648,"ts":40.0}"#,
+            r#"{"name":"C","ph":"B","tid":6,"ts":50.0}"#,
         ]
     );
     assert_eq!(summary, Summary { events: 3, ..Summary::default() });
@@ -113,7 +113,7 @@ fn parts_of_flows_on_lanes_are_counted() {
         (30_000, "f", EventKind::FlowEnd { id: 1 }, &[]),
     ];
     let (steps, summary) = steps(&lines);
-    assert_eq!(steps, ["2 0 A", "2 5000 f", "3 10000 B", "3 25000 f", "3 30000 f", "2 20000", "3 40000"]);
+    assert_eq!(steps, ["2 0 A", "2 5000 f", "3 10000 B", "2 20000", "3 25000 f", "3 30000 f", "3 40000"]);
     let said = "parts of flows in slices that overlap others, where Perfetto shows no arrows";
     assert_eq!(summary.skipped, [(said.to_owned(), 2)]);
     assert_eq!(document(&lines).1.skipped, []);

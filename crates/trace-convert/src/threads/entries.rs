@@ -42,6 +42,7 @@ pub(crate) struct Entry<'a> {
 
 const WORDS: usize = 5;
 const HEAD_BYTES: usize = WORDS * size_of::<u64>() + 1;
+const THREAD_AT: usize = (WORDS - 1) * size_of::<u64>();
 
 /// When something is that has no record of its end.
 pub(crate) const fn when(begin: u64, end: u64) -> Interval {
@@ -58,7 +59,6 @@ impl<'a> Entry<'a> {
     }
 
     fn decode(bytes: &'a [u8]) -> io::Result<Self> {
-        let changed = || io::Error::other("what was sorted has changed");
         let (head, more) = bytes.split_first_chunk::<HEAD_BYTES>().ok_or_else(changed)?;
         let words = head.as_chunks::<8>().0.first_chunk::<WORDS>().ok_or_else(changed)?;
         let [begin, end, begun, ended, both] = words.map(u64::from_le_bytes);
@@ -66,6 +66,16 @@ impl<'a> Entry<'a> {
         let interval = Interval { begin, end, begun, ended };
         Ok(Self { thread: both as u32, kind, interval, what: (both >> 32) as u32, more })
     }
+}
+
+/// The thread of an encoded entry.
+fn thread_of(bytes: &[u8]) -> io::Result<u32> {
+    let thread = bytes.get(THREAD_AT..).and_then(<[u8]>::first_chunk);
+    thread.map(|thread| u32::from_le_bytes(*thread)).ok_or_else(changed)
+}
+
+fn changed() -> io::Error {
+    io::Error::other("what was sorted has changed")
 }
 
 /// Entries, sorted by time.
@@ -99,7 +109,7 @@ impl Entries {
         }
         let mut by_thread = Sorter::default();
         self.by_time.finish(|bytes| {
-            let thread = Entry::decode(bytes)?.thread;
+            let thread = thread_of(bytes)?;
             by_thread.push(positions.get(thread as usize).copied().unwrap_or(thread).into(), bytes);
             by_thread.check()
         })?;

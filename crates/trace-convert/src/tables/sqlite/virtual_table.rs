@@ -112,9 +112,10 @@ unsafe fn slow_column(cursor: &mut Cursor, context: *mut sqlite3_context, place:
 unsafe fn set(context: *mut sqlite3_context, value: &Value<'_>) {
     let text = |text: &str, destructor| {
         let (start, bytes) = (text.as_ptr().cast(), text.len() as u64);
-        // SAFETY: the caller has a context. A text that is not kept is copied before the function returns. The
-        // others stay where they are as long as the traces, in which the module has a part, and the module is
-        // there as long as the connection.
+        // SAFETY: the caller has a context. A text that is not kept is copied before the function returns.
+        // The
+        // others have allocations of their own, which `Texts` never frees: they are there as long as the
+        // traces, in which the module has a part, and the module is there as long as the connection.
         unsafe { ffi::sqlite3_result_text64(context, start, bytes, destructor, ffi::SQLITE_UTF8 as u8) }
     };
     // SAFETY: the caller has a context.
