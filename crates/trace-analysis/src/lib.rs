@@ -11,6 +11,7 @@ pub mod ab;
 pub mod assertion;
 pub mod check;
 pub mod cost;
+pub mod counted;
 pub mod diff;
 pub mod live;
 pub mod losses;

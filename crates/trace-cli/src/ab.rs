@@ -9,7 +9,6 @@ mod text;
 
 use crate::args::ab::Ab;
 use crate::args::analysis::Sort;
-use crate::counted::Counted;
 use crate::exit::{FAILURE, Failure, INCOMPLETE, USAGE};
 use crate::output::OutputFile;
 use crate::stdio::{self, say};
@@ -23,6 +22,7 @@ use trace_analysis::ab::judge::{Plan, Verdict};
 use trace_analysis::ab::looks::pairs_needed;
 use trace_analysis::ab::order;
 use trace_analysis::ab::run::{Run, Selection, Statistic};
+use trace_analysis::counted::Counted;
 use trace_analysis::pattern::Pattern;
 
 /// How many runs of each command there are at most, unless the user says otherwise.

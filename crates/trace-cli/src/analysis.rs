@@ -1,12 +1,12 @@
 //! What `stats`, `assert` and `diff` share: reading, and texts for people.
 
-use crate::counted::Counted;
 use crate::exit::Failure;
 use crate::input::{ImportReport, Scanned, name, open, problem, scan_ends};
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
+use trace_analysis::counted::Counted;
 use trace_analysis::losses::Losses;
 use trace_analysis::walk::Walked;
 use trace_convert::tables::CsvTexts;

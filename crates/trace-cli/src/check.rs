@@ -1,7 +1,6 @@
 //! `trace check`: reports the problems of a trace.
 
 use crate::args::Check;
-use crate::counted::Counted;
 use crate::exit::{FAILURE, Failure, USAGE};
 use crate::input::{ImportReport, Scanned, name, problem, scan};
 use crate::stdio::{self, say};
@@ -11,6 +10,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use trace_analysis::check::{Finding, Limits, NO_END, Problem, Report, TRUNCATED, UNDECODABLE, Usage, check};
+use trace_analysis::counted::Counted;
 use trace_archive::recovery::Session;
 use trace_format::shown::Shown;
 use trace_reader::item::Nanos;

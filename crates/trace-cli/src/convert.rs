@@ -7,7 +7,6 @@ mod tables;
 
 use crate::args::format::{Compression, Format, Target, of_name};
 use crate::args::{Container, Convert, Stacks};
-use crate::counted::Counted;
 use crate::exit::Failure;
 use crate::input::{self, ImportReport, is_stdin, open};
 use crate::json;
@@ -21,6 +20,7 @@ use std::error::Error;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
+use trace_analysis::counted::Counted;
 pub use trace_client::convert::Job;
 use trace_client::convert::{self as archive, jobs, odd_finder};
 use trace_client::destination::Written;
@@ -269,7 +269,7 @@ pub fn report_summary(summary: &Summary, target: &str) {
         say!("trace: {} skipped: {target} cannot express {them}", Counted(*count, kind));
     }
     for (remark, count) in &summary.remarks {
-        say!("trace: {count} {remark}");
+        say!("trace: {}", Counted(*count, remark));
     }
     if summary.warnings > 0 {
         let first = summary.first_warnings.join("; ");

@@ -5,6 +5,7 @@ use crate::connection::{self, NOTHING_RECORDED};
 use crate::exit::Failure;
 use crate::json;
 use crate::stdio::say;
+use trace_analysis::counted::Counted;
 use trace_protocol::memory::{MemoryDump, MemoryDumpLevel};
 
 /// Requests a dump, and reports its number.
@@ -29,11 +30,11 @@ pub fn run(options: &DumpMemory) -> Result<(), Failure> {
 /// Reports how many programs have written a dump, and its number.
 fn text(dump: &MemoryDump) -> String {
     let MemoryDump { id, providers, written } = dump;
-    let programs = if *providers == 1 { "program" } else { "programs" };
+    let programs = Counted(u64::from(*providers), "programs");
     match written {
-        Some(written) => format!("memory dump {id}: written by {written} of {providers} {programs}\n"),
+        Some(written) => format!("memory dump {id}: written by {written} of {programs}\n"),
         // The manager, or one of the programs, is of a release that does not report it.
-        None => format!("memory dump {id}: {providers} {programs} asked\n"),
+        None => format!("memory dump {id}: {programs} asked\n"),
     }
 }
 

@@ -3,7 +3,6 @@
 
 use crate::args::filter::Filter;
 use crate::args::format::{Compression, Format, of_name};
-use crate::counted::Counted;
 use crate::exit::Failure;
 use crate::input::{self, ImportReport, again, is_stdin, open};
 use crate::output::{OutputFile, Problem, refuse_input, remove_on_signal};
@@ -14,6 +13,7 @@ use serde_json::json;
 use std::cell::Cell;
 use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
+use trace_analysis::counted::Counted;
 use trace_client::compressor::Manner;
 use trace_client::convert::Encoder;
 use trace_convert::filtered::{self, Filtered, Options};

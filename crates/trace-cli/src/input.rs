@@ -1,6 +1,5 @@
 //! The input of a command: a trace.
 
-use crate::counted::Counted;
 use crate::exit::Failure;
 use crate::progress;
 use crate::stdio::say;
@@ -15,6 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use trace_analysis::check::{Finding, Problem, TRUNCATED, UNDECODABLE};
+use trace_analysis::counted::Counted;
 use trace_archive::output::open_same;
 use trace_convert::import::{ImportError, ftrace, json, perfetto};
 use trace_convert::tables::Trace;

@@ -16,7 +16,6 @@ mod command;
 mod completion;
 mod connection;
 mod convert;
-mod counted;
 mod diff;
 mod doctor;
 mod dump;
@@ -38,6 +37,7 @@ mod measure;
 mod near;
 mod output;
 mod own_manager;
+mod percent;
 mod progress;
 #[cfg(feature = "query")]
 mod query;

@@ -6,7 +6,6 @@ mod tests;
 
 use crate::args::Measure;
 use crate::bad_value::BadValue;
-use crate::counted::Counted;
 use crate::exit::{self, Failure};
 use crate::input::{as_archive, name, open, problem, stopped};
 use crate::json;
@@ -20,6 +19,7 @@ use std::fmt;
 use std::io::{Read, Write};
 use std::path::Path;
 use trace_analysis::assertion::Kind;
+use trace_analysis::counted::Counted;
 use trace_analysis::population::Population;
 use trace_analysis::samples::{Anchor, Exactly, Measured, Quantity};
 use trace_format::shown::Shown;

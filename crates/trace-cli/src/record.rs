@@ -13,7 +13,6 @@ use crate::args;
 use crate::args::record::Recording as Options;
 use crate::command::RecordedCommand;
 use crate::connection::{self, Connection, not_started, recover_command};
-use crate::counted::Counted;
 use crate::exit::{self, Failure};
 use crate::input::is_stdin;
 use crate::output::{Removing, remove_on_signal, remove_on_signal_saying};
@@ -31,6 +30,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
+use trace_analysis::counted::Counted;
 use trace_archive::problem;
 use trace_client::limited;
 use trace_protocol::controller::{

@@ -6,7 +6,6 @@ use crate::args::Recover;
 use crate::args::format::{Compression, Format, of_name};
 use crate::caller;
 use crate::connection;
-use crate::counted::Counted;
 use crate::exit::Failure;
 use crate::input::is_stdin;
 use crate::json;
@@ -20,6 +19,7 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use trace_analysis::check::{Limits, check};
+use trace_analysis::counted::Counted;
 use trace_archive::manifest::{Manifest, SessionInfo};
 use trace_archive::problem;
 use trace_archive::recovery::{

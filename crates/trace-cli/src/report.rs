@@ -5,7 +5,6 @@
 use crate::args::viewing::Report;
 use crate::caller;
 use crate::convert;
-use crate::counted::Counted;
 use crate::exit::Failure;
 use crate::input::{self, again, is_stdin, open};
 use crate::output::{OutputFile, Problem, refuse_input, remove_on_signal};
@@ -13,6 +12,7 @@ use crate::stdio::{self, Stdout, say};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use trace_analysis::counted::Counted;
 use trace_convert::{ConvertError, Summary};
 use trace_format::shown::Shown;
 use trace_report::ReportError;

@@ -2,12 +2,12 @@
 
 use crate::args::running::Snapshot as Options;
 use crate::connection::{self, NOTHING_RECORDED};
-use crate::counted::Counted;
 use crate::exit::Failure;
 use crate::record::destination::{self, Worth};
 use crate::stdio::say;
 use crate::{caller, json, summary};
 use std::time::Duration;
+use trace_analysis::counted::Counted;
 use trace_client::Snapshot;
 use trace_format::shown::Shown;
 use trace_protocol::controller::ProviderStats;

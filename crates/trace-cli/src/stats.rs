@@ -3,7 +3,6 @@
 
 use crate::analysis::{self, contents, limited, losses, losses_json, more, table};
 use crate::args::analysis::{By as ByOption, Sort, Stats as Options};
-use crate::counted::Counted;
 use crate::exit::Failure;
 use crate::input::{open, stopped};
 use crate::stdio;
@@ -12,6 +11,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use trace_analysis::cost::EventCosts;
+use trace_analysis::counted::Counted;
 use trace_analysis::pattern::Pattern;
 use trace_analysis::stats::{By, Counter, Instants, Options as Selection, Row, Spread, Stats};
 use trace_analysis::walk::Walked;

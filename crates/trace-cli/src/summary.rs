@@ -5,9 +5,9 @@ pub mod machine;
 mod rows;
 
 use crate::connection;
-use crate::counted::Counted;
 use rows::COLUMNS;
 use std::path::Path;
+use trace_analysis::counted::Counted;
 use trace_format::loss::LossCode;
 use trace_format::shown::Shown;
 use trace_protocol::controller::{Lost, ProviderDisposition, ProviderStats};

@@ -11,7 +11,6 @@ use crate::args::values::Compress;
 use crate::args::{Machinery, Start};
 use crate::connection::{self, Connection, NOTHING_RECORDED};
 use crate::convert;
-use crate::counted::Counted;
 use crate::exit::Failure;
 use crate::output::create_new;
 use crate::record::add_kept;
@@ -26,6 +25,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use trace_analysis::counted::Counted;
 use trace_format::shown::Shown;
 use trace_protocol::BufferingMode;
 use trace_protocol::controller::{

@@ -37,8 +37,8 @@ const OTHERS: [(&str, &str); 17] = [
     // Of JavaScript, and of the words of a counted noun.
     ("crates/trace-report/src/page.rs", "import "),
     ("crates/trace-report/src/page.rs", "export "),
-    ("crates/trace-cli/src/counted.rs", " and "),
-    ("crates/trace-cli/src/counted.rs", "metadata "),
+    ("crates/trace-analysis/src/counted.rs", " and "),
+    ("crates/trace-analysis/src/counted.rs", "metadata "),
 ];
 
 /// The literals with a blank that a line looks for in a text.

@@ -4,7 +4,6 @@
 use super::Comparison;
 use crate::analysis::{limited, more, table};
 use crate::args::analysis::Sort;
-use crate::counted::Counted;
 use clap::ValueEnum;
 use std::cmp::Ordering;
 use std::fmt::Write as _;
@@ -13,6 +12,7 @@ use trace_analysis::ab::comparison::{Row, Unjudged};
 use trace_analysis::ab::judge::Verdict;
 use trace_analysis::ab::looks::pairs_needed;
 use trace_analysis::ab::run::Name;
+use trace_analysis::counted::Counted;
 use trace_format::shown::{Digits, Lasting, Shown};
 
 /// How many names are listed for each reason not to judge them.

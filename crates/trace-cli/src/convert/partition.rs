@@ -4,6 +4,7 @@
 
 use crate::input;
 use crate::output::Folder;
+use crate::percent::encoded;
 use std::io;
 use std::path::{Path, PathBuf};
 use trace_convert::ConvertError;
@@ -76,15 +77,7 @@ fn stem(path: &Path) -> String {
 /// Characters that have a meaning in names of such directories are written as `%` and two digits.
 fn escaped(text: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '+' | '@');
-    let mut escaped = String::new();
-    for c in text.chars() {
-        if is_plain(c) {
-            escaped.push(c);
-        } else {
-            let mut bytes = [0; 4];
-            c.encode_utf8(&mut bytes).bytes().for_each(|byte| escaped += &format!("%{byte:02X}"));
-        }
-    }
+    let mut escaped = encoded(text, is_plain);
     shorten(&mut escaped);
     if escaped.trim_matches('.').is_empty() { NONE.to_owned() } else { escaped }
 }

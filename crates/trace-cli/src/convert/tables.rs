@@ -6,7 +6,6 @@ use super::partition::Partition;
 use super::{Converted, Problem, report_summary};
 use crate::args::Convert;
 use crate::args::format::Target;
-use crate::counted::Counted;
 use crate::exit::Failure;
 use crate::input;
 use crate::json;
@@ -15,6 +14,7 @@ use crate::stdio::say;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
+use trace_analysis::counted::Counted;
 use trace_convert::tables::{self, CsvTexts, TABLES, Trace};
 use trace_convert::{ConvertError, Filter, Summary};
 

@@ -1,10 +1,10 @@
 //! The line that shows the progress of a recording, at a terminal.
 
 use crate::args::values::Mode;
-use crate::counted::Counted;
 use crate::stdio::{self, say};
 use indicatif::{HumanCount, HumanDuration, ProgressBar, ProgressStyle};
 use std::time::{Duration, Instant};
+use trace_analysis::counted::Counted;
 use trace_protocol::controller::ProviderProgress;
 
 /// How often it is updated.

@@ -9,7 +9,6 @@ use crate::args::record::Recording as Options;
 use crate::args::trigger::{Action, Condition, Trigger, UserSignal};
 use crate::args::values::Span;
 use crate::connection;
-use crate::counted::Counted;
 use crate::exit::Failure;
 use crate::output::OutputFile;
 use crate::stdio::say;
@@ -22,6 +21,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use trace_analysis::counted::Counted;
 use trace_protocol::controller::{Alert, ProviderProgress};
 use trace_protocol::memory::MemoryDumpLevel;
 

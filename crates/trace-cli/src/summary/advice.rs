@@ -3,8 +3,8 @@
 //!
 //! Sizes come from the actual shortage, which the buffer counts: see docs/buffer.md, "What was short".
 
-use crate::counted::Counted;
 use std::collections::BTreeMap;
+use trace_analysis::counted::Counted;
 use trace_format::buffer::{BufferMode, Layout, MAX_BUFFERED_RECORD_BYTES};
 use trace_format::loss::LossCode;
 use trace_format::record::MAX_RECORD_WORDS;

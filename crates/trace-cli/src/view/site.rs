@@ -4,6 +4,7 @@ use super::access::{self, Access, empty, with_type};
 use super::attendance::Attendance;
 use super::body::{Content, Reading};
 use super::server::Answers;
+use crate::percent::encoded;
 use hyper::body::Bytes;
 use hyper::header::{ACCESS_CONTROL_ALLOW_ORIGIN, ALLOW, CONTENT_SECURITY_POLICY, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
@@ -60,7 +61,9 @@ impl Site {
     }
 
     fn with_access(trace: Trace, ui: Option<PathBuf>, access: Access) -> Self {
-        Self { trace: Arc::new(trace.file), name: escape(&trace.name), ui, access }
+        let is_plain = |char: char| char.is_ascii_alphanumeric() || "-._~".contains(char);
+        let name = encoded(&trace.name, is_plain);
+        Self { trace: Arc::new(trace.file), name, ui, access }
     }
 
     /// The page that shows the trace.
@@ -150,15 +153,6 @@ fn below(directory: &Path, url: &str) -> Option<PathBuf> {
     let path = if path.is_dir() { path.join("index.html") } else { path };
     let is_below = path.canonicalize().ok()?.starts_with(directory.canonicalize().ok()?);
     (is_below && path.is_file()).then_some(path)
-}
-
-/// A name as a component of an address.
-fn escape(name: &str) -> String {
-    let escaped = name.bytes().map(|byte| match byte {
-        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
-        byte => format!("%{byte:02X}"),
-    });
-    escaped.collect()
 }
 
 fn content_type(path: &Path) -> &'static str {

@@ -8,6 +8,7 @@ use super::merge::Bar;
 use super::rows::{Placed, place};
 use super::text::{cut, escaped, px, title};
 use std::io::{self, Write};
+use trace_analysis::counted::Counted;
 use trace_format::shown::Lasting;
 
 /// Colours of slices: the same name has the same one.
@@ -53,15 +54,15 @@ impl Picture {
         let merged = placed.bars.iter().filter(|bar| bar.count > 1).map(|bar| bar.count).sum();
         let lost = collector.losses.iter().map(|loss| loss.count).sum();
         let notes = [
-            (lost, "records are missing: they are hatched where their time is known"),
+            (lost, "missing records, hatched where the time is known"),
             (merged, "slices are too short to be seen one by one: neighbours are drawn together"),
-            (placed.deep, "slices are deeper than 24 rows, and not shown"),
-            (shown.hidden_threads, "threads with less time are not shown"),
-            (shown.hidden_operations, "further kinds of operations are not shown"),
-            (shown.hidden_series, "further counters are not shown"),
-            (arrows.outside, "arrows lead out of the picture, and are not shown"),
-            (arrows.beyond, "further arrows are not shown"),
-            (collector.open, "slices have no end"),
+            (placed.deep, "slices deeper than 24 rows, not shown"),
+            (shown.hidden_threads, "threads with less time, not shown"),
+            (shown.hidden_operations, "further kinds of operations, not shown"),
+            (shown.hidden_series, "further counters, not shown"),
+            (arrows.outside, "arrows out of the picture, not shown"),
+            (arrows.beyond, "further arrows, not shown"),
+            (collector.open, "slices without an end"),
         ];
         let notes = notes.into_iter().filter(|(count, _)| *count > 0);
         let notes = notes.map(|(count, text)| Note { count, text }).collect();
@@ -150,11 +151,10 @@ impl Picture {
             let y = bottom + (place as f64 + 1.0) * NOTE - 4.0;
             writeln!(
                 out,
-                "<text class=\"dim\" x=\"{}\" y=\"{}\">{} {}</text>",
+                "<text class=\"dim\" x=\"{}\" y=\"{}\">{}</text>",
                 px(MARGIN),
                 px(y),
-                note.count,
-                note.text
+                Counted(note.count, note.text)
             )?;
         }
         writeln!(out, "</svg>")

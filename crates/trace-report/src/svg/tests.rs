@@ -82,7 +82,7 @@ c</title><rect class="c4 open" x="1140" y="230" width="50" height="17"/><text x=
         assert!(text.contains(&format!("{label}<title>{label}</title>")), "{label}: {text}");
     }
     assert_eq!((summary.events, summary.skipped), (8, Vec::new()));
-    assert_eq!(summary.remarks, [("slices have no end".to_owned(), 1)]);
+    assert_eq!(summary.remarks, [("slices without an end".to_owned(), 1)]);
 }
 
 /// Which of the colours a name has does not matter.
@@ -110,7 +110,7 @@ fn a_window_has_what_is_in_it_at_least_partly() {
     assert_eq!(summary.events, 5);
     let (text, summary) = picture(EVENTS, Some(550_000), Some(700_000));
     assert!(!text.contains("class=\"flow\""), "{text}");
-    assert_eq!(summary.remarks, [("arrows lead out of the picture, and are not shown".to_owned(), 1)]);
+    assert_eq!(summary.remarks, [("arrows out of the picture, not shown".to_owned(), 1)]);
 }
 
 #[test]
@@ -221,8 +221,5 @@ fn tracks_are_hatched_while_records_are_missing() {
     let hatched = between(&text, "<rect fill=\"url(#lost)\" ", "</rect>");
     let expected = r#"x="390" y="48" width="300" height="48"><title>7 records lost: buffer full</title>"#;
     assert_eq!(hatched, [expected]);
-    assert_eq!(
-        summary.remarks,
-        [("records are missing: they are hatched where their time is known".to_owned(), 7)]
-    );
+    assert_eq!(summary.remarks, [("missing records, hatched where the time is known".to_owned(), 7)]);
 }

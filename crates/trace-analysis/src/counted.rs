@@ -3,6 +3,7 @@
 use std::fmt;
 
 /// A number of things, with their name in the plural: `5 events`, `1 event`.
+#[derive(Clone, Copy, Debug)]
 pub struct Counted<'a>(pub u64, pub &'a str);
 
 impl fmt::Display for Counted<'_> {
@@ -15,15 +16,30 @@ impl fmt::Display for Counted<'_> {
 }
 
 /// Words that begin what qualifies a noun.
-const QUALIFIERS: [&str; 10] =
-    [" that ", " of ", " without ", " beyond ", " before ", " for ", " with ", " within ", " whose ", ", "];
+const QUALIFIERS: [&str; 12] = [
+    " that ",
+    " of ",
+    " without ",
+    " beyond ",
+    " before ",
+    " for ",
+    " with ",
+    " within ",
+    " whose ",
+    " deeper ",
+    " out ",
+    ", ",
+];
 /// Verbs that qualify nouns, in the plural and in the singular.
-const VERBS: [(&str, &str); 6] = [
+const VERBS: [(&str, &str); 9] = [
     (" that are no numbers", " that is no number"),
     (" that are no events", " that is no event"),
     (" that are ", " that is "),
     (" that refer ", " that refers "),
     (" that have ", " that has "),
+    (" that end ", " that ends "),
+    (" that overlap ", " that overlaps "),
+    (" that stand ", " that stands "),
     (", which do not ", ", which does not "),
 ];
 
@@ -65,6 +81,8 @@ mod tests {
             ("kernel objects that are no process or thread", "kernel object that is no process or thread"),
             ("members \"samples\"", "member \"samples\""),
             ("metadata process_labels", "metadata process_labels"),
+            ("slices deeper than 24 rows", "slice deeper than 24 rows"),
+            ("arrows out of the picture, not shown", "arrow out of the picture, not shown"),
             ("scheduling that cannot be expressed", "scheduling that cannot be expressed"),
         ];
         for (things, thing) in expected {
