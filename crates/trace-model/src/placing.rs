@@ -68,7 +68,11 @@ pub trait Place {
 /// begin together.
 pub struct Placing<P: Place> {
     place: P,
-    tracks: HashMap<u64, Track<P>, RandomState>,
+    tracks: Vec<(u64, Track<P>)>,
+    /// Their places by their numbers.
+    places: HashMap<u64, usize, RandomState>,
+    /// The place of the last one.
+    last: usize,
     /// Slices that begin at one time.
     together: Vec<Waiting<P::Item>>,
     heap_bytes: usize,
@@ -189,8 +193,17 @@ const fn is_over(slice: &Interval) -> bool {
 impl<P: Place> Placing<P> {
     /// One that has no slices yet.
     pub fn new(place: P) -> Self {
-        let (tracks, together, intervals) = (HashMap::default(), Vec::new(), Vec::new());
-        Self { place, tracks, together, heap_bytes: 0, intervals, open: 0, since: 0 }
+        Self {
+            place,
+            tracks: Vec::new(),
+            places: HashMap::default(),
+            last: 0,
+            together: Vec::new(),
+            heap_bytes: 0,
+            intervals: Vec::new(),
+            open: 0,
+            since: 0,
+        }
     }
 
     /// What is done with slices.
@@ -205,7 +218,7 @@ impl<P: Place> Placing<P> {
 
     /// What is kept of a track; none if it has no slice.
     pub fn track(&self, track: u64) -> Option<&P::Track> {
-        Some(&self.tracks.get(&track)?.kept)
+        Some(&self.tracks[*self.places.get(&track)?].1.kept)
     }
 
     /// Adds a slice of a track, which begins at the time of the last one or behind.
@@ -262,11 +275,9 @@ impl<P: Place> Placing<P> {
         if self.open + together.len() > MAX_PLACED && self.since * SWEPT >= self.tracks.len() {
             self.sweep(at)?;
         }
-        let Self { place, tracks, intervals, open, .. } = self;
-        let track = match tracks.get_mut(&number) {
-            Some(track) => track,
-            None => tracks.entry(number).or_default(),
-        };
+        self.find(number);
+        let Self { place, tracks, last, intervals, open, .. } = self;
+        let (_, track) = &mut tracks[*last];
         if let [(_, slice, item)] = together
             && !slice.is_instant()
             && *open < MAX_PLACED
@@ -289,6 +300,18 @@ impl<P: Place> Placing<P> {
         Ok(())
     }
 
+    /// Makes a track the last one.
+    #[inline]
+    fn find(&mut self, number: u64) {
+        if self.tracks.get(self.last).is_none_or(|(last, _)| *last != number) {
+            let tracks = &mut self.tracks;
+            self.last = *self.places.entry(number).or_insert_with(|| {
+                tracks.push((number, Track::default()));
+                tracks.len() - 1
+            });
+        }
+    }
+
     /// Ends what has ended on all tracks, and forgets those on which nothing is open.
     #[cold]
     fn sweep(&mut self, at: u64) -> io::Result<()> {
@@ -296,7 +319,8 @@ impl<P: Place> Placing<P> {
         for (number, track) in &mut self.tracks {
             self.open -= track.end_before(&mut self.place, *number, at)?;
         }
-        self.tracks.retain(|_, track| !track.open.is_empty());
+        self.tracks.retain(|(_, track)| !track.open.is_empty());
+        self.places = self.tracks.iter().map(|(number, _)| *number).zip(0..).collect();
         Ok(())
     }
 
@@ -307,7 +331,8 @@ impl<P: Place> Placing<P> {
     pub fn end(&mut self) -> io::Result<()> {
         self.flush()?;
         self.open = 0;
-        let mut tracks: Vec<(u64, Track<P>)> = self.tracks.drain().collect();
+        self.places.clear();
+        let mut tracks = std::mem::take(&mut self.tracks);
         tracks.sort_by_key(|(number, _)| *number);
         for (number, mut track) in tracks {
             while let Some((slice, timed)) = track.open.pop() {

@@ -8,7 +8,6 @@
 
 mod batch;
 mod drawer;
-mod json;
 mod running;
 
 pub use drawer::{Drawer, Loss, Message, Moment};

@@ -1,11 +1,10 @@
 //! What has come since the last message, and how it is made small enough to be drawn.
 
-use super::json;
 use crate::collector::OPEN;
 use crate::fold::Fold;
+use serde_json::{Value, json};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
-use std::fmt::Write;
 
 /// Slices of a message that are passed on one by one, at most; of more, the longest so many.
 pub const MAX_SLICES: usize = 2000;
@@ -70,64 +69,57 @@ fn span(times: impl Iterator<Item = (u32, u64)>) -> Option<((u64, u64), usize)> 
     all.map(|all| (all, tracks.len()))
 }
 
+/// A message, or a part of one.
+pub type Object = serde_json::Map<String, Value>;
+
+/// Adds a list to an object, unless it is empty.
+pub fn add_list(out: &mut Object, name: &str, list: impl Iterator<Item = Value>) {
+    let list: Vec<Value> = list.collect();
+    if !list.is_empty() {
+        out.insert(name.to_owned(), list.into());
+    }
+}
+
+/// Times as differences: the first from a base, which may be later, the others from the one before.
+fn differences(base: u64, times: impl Iterator<Item = u64>) -> Vec<i64> {
+    let mut before = base;
+    times.map(|at| at.wrapping_sub(std::mem::replace(&mut before, at)) as i64).collect()
+}
+
 impl Batch {
-    /// Appends everything to a message, and is empty then. Slices that pages knew to be open are passed on
-    /// one by one however short they are, and are no longer among `known` then: pages would show them without
-    /// an end otherwise.
-    pub fn write(&mut self, base: u64, known: &mut HashSet<Begun>, out: &mut String) {
+    /// Adds everything to a message, and is empty then. Slices that pages knew to be open are passed on one
+    /// by
+    /// one however short they are, and are no longer among `known` then: pages would show them without an end
+    /// otherwise.
+    pub fn write(&mut self, base: u64, known: &mut HashSet<Begun>, out: &mut Object) {
         let folds = self.fold(known);
         // Of what begins at one time the longest is around the others, and of two that are equal the first.
         self.slices.sort_by_key(|slice| (slice.track, slice.at, Reverse(slice.length)));
-        if !self.slices.is_empty() {
-            json::member(out, "slices");
-            json::list(out, self.slices.chunk_by(|a, b| a.track == b.track), |out, slices| {
-                _ = write!(out, "[{},", slices.first().map_or(0, |slice| slice.track));
-                json::times(out, base, slices.iter().map(|slice| slice.at));
-                out.push(',');
-                // 0 for those that have not ended.
-                let length = |slice: &Slice| if slice.length == OPEN { 0 } else { slice.length + 1 };
-                json::numbers(out, slices.iter().map(length));
-                out.push(',');
-                json::numbers(out, slices.iter().map(|slice| slice.what.into()));
-                out.push(']');
-            });
-        }
-        if !folds.is_empty() {
-            json::member(out, "folds");
-            json::list(out, folds.chunk_by(|a, b| a.0 == b.0), |out, folds| {
-                _ = write!(out, "[{},", folds.first().map_or(0, |fold| fold.0));
-                let folds = || folds.iter().map(|(_, fold)| fold);
-                json::times(out, base, folds().map(|fold| fold.from));
-                out.push(',');
-                json::numbers(out, folds().map(|fold| fold.to - fold.from + 1));
-                out.push(',');
-                json::numbers(out, folds().map(|fold| fold.what.into()));
-                out.push(',');
-                json::numbers(out, folds().map(|fold| fold.count));
-                out.push(',');
-                json::numbers(out, folds().map(|fold| fold.sum));
-                out.push(']');
-            });
-        }
+        // 0 for those that have not ended.
+        let length = |slice: &Slice| if slice.length == OPEN { 0 } else { slice.length + 1 };
+        let slices = self.slices.chunk_by(|a, b| a.track == b.track).map(|slices| {
+            let whats: Vec<u32> = slices.iter().map(|slice| slice.what).collect();
+            let lengths: Vec<u64> = slices.iter().map(length).collect();
+            json!([slices[0].track, differences(base, slices.iter().map(|slice| slice.at)), lengths, whats])
+        });
+        add_list(out, "slices", slices);
+        let folds = folds.chunk_by(|a, b| a.0 == b.0).map(|folds| {
+            let column = |of: fn(&Fold) -> u64| folds.iter().map(|(_, fold)| of(fold)).collect::<Vec<u64>>();
+            let begins = differences(base, folds.iter().map(|(_, fold)| fold.from));
+            let (lengths, whats) = (column(|fold| fold.to - fold.from + 1), column(|fold| fold.what.into()));
+            json!([folds[0].0, begins, lengths, whats, column(|fold| fold.count), column(|fold| fold.sum)])
+        });
+        add_list(out, "folds", folds);
         let thinned = [&mut self.points, &mut self.samples].map(thin);
         self.thinned += thinned[0] + thinned[1];
-        for (name, points) in [("points", &self.points), ("samples", &self.samples)] {
-            if points.is_empty() {
-                continue;
-            }
-            json::member(out, name);
-            json::list(out, points.chunk_by(|a, b| a.track == b.track), |out, points| {
-                _ = write!(out, "[{},", points.first().map_or(0, |point| point.track));
-                json::times(out, base, points.iter().map(|point| point.at));
-                out.push(',');
-                let whats = points.iter().map(|point| point.what);
-                match name {
-                    "points" => json::numbers(out, whats),
-                    _ => json::values(out, whats.map(f64::from_bits)),
-                }
-                out.push(']');
-            });
-        }
+        let columns = |points: &[Point], whats: Vec<Value>| {
+            json!([points[0].track, differences(base, points.iter().map(|point| point.at)), whats])
+        };
+        let points = self.points.chunk_by(|a, b| a.track == b.track);
+        add_list(out, "points", points.map(|of| columns(of, of.iter().map(|of| of.what.into()).collect())));
+        let samples = self.samples.chunk_by(|a, b| a.track == b.track);
+        let value = |of: &Point| f64::from_bits(of.what).into();
+        add_list(out, "samples", samples.map(|of| columns(of, of.iter().map(value).collect())));
         self.slices.clear();
         self.points.clear();
         self.samples.clear();
@@ -187,12 +179,11 @@ fn thin(points: &mut Vec<Point>) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::{Value, json};
 
     fn written(batch: &mut Batch, base: u64) -> Value {
-        let mut out = String::from("{");
+        let mut out = Object::new();
         batch.write(base, &mut HashSet::new(), &mut out);
-        serde_json::from_str(&(out + "}")).expect("JSON")
+        out.into()
     }
 
     #[test]
@@ -269,10 +260,9 @@ mod tests {
         }
         let never_ended = (1, 5, 4);
         let mut known: HashSet<Begun> = [(1, 7, 3), (1, 8, 3), never_ended].into();
-        let mut out = String::from("{");
-        batch.write(0, &mut known, &mut out);
+        let mut message = Object::new();
+        batch.write(0, &mut known, &mut message);
         assert_eq!(known, [never_ended].into());
-        let message: Value = serde_json::from_str(&(out + "}")).expect("JSON");
         let lengths = message["slices"][0][2].as_array().expect("a column");
         assert_eq!((lengths.len(), &lengths[0], &lengths[1]), (MAX_SLICES, &json!(8), &json!(9)));
         let counts = message["folds"][0][4].as_array().expect("a column").iter();

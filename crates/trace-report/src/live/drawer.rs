@@ -1,14 +1,13 @@
 //! Makes messages of the records of a recording.
 
-use super::batch::{Batch, Begun, Point, Slice};
+use super::batch::{Batch, Begun, Object, Point, Slice, add_list};
 use super::running::{Ran, Running};
-use super::{json, shorten};
+use super::shorten;
 use crate::collector::OPEN;
 use crate::tracks::{Kind, Track, Tracks};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
-use std::fmt::Write;
 use trace_analysis::Shape;
 use trace_analysis::live::{Live, Mark, Snapshot};
 use trace_format::units::{Koid, ProviderId};
@@ -248,40 +247,26 @@ impl Drawer {
         let base = self.base.unwrap_or_else(|| self.first().unwrap_or(now));
         self.base = Some(base);
         let from = self.last.replace(now).unwrap_or(base);
-        let mut update = String::from("{");
-        json::member(&mut update, "base");
-        json::text(&mut update, &base.to_string());
-        let relative = |time: u64| i128::from(time) - i128::from(base);
-        json::member(&mut update, "from");
-        _ = write!(update, "{}", relative(from));
-        json::member(&mut update, "now");
-        _ = write!(update, "{}", relative(now));
-        json::member(&mut update, "clock");
-        _ = write!(update, "{clock_ms:.3}");
+        let relative = |time: u64| time.wrapping_sub(base) as i64;
+        let mut update = Object::new();
+        update.insert("base".to_owned(), base.to_string().into());
+        update.insert("from".to_owned(), relative(from).into());
+        update.insert("now".to_owned(), relative(now).into());
+        update.insert("clock".to_owned(), clock_ms.into());
         self.drawing.batch.write(base, &mut gone, &mut update);
-        if !gone.is_empty() {
-            json::member(&mut update, "gone");
-            json::list(&mut update, gone, |out, (track, at, what)| {
-                _ = write!(out, "[{track},{},{what}]", relative(at));
-            });
-        }
-        if !losses.is_empty() {
-            json::member(&mut update, "losses");
-            json::list(&mut update, losses, |out, loss| {
-                let Loss { provider, pid, reason, count } = loss;
-                let (from, now) = (relative(from) as i64, relative(now) as i64);
-                let loss = serde_json::json!([from, now, provider, reason, count, [pid.to_string()]]);
-                _ = write!(out, "{loss}");
-            });
-        }
-        self.write_totals(&mut update);
+        let gone = gone.iter().map(|(track, at, what)| json!([track, relative(*at), what]));
+        add_list(&mut update, "gone", gone);
+        let losses = losses.iter().map(|Loss { provider, pid, reason, count }| {
+            json!([relative(from), relative(now), provider, reason, count, [pid.to_string()]])
+        });
+        add_list(&mut update, "losses", losses);
+        update.insert("totals".to_owned(), self.totals());
         if let Some(table) = table {
-            json::member(&mut update, "table");
-            _ = write!(update, "{table}");
+            update.insert("table".to_owned(), table.clone());
             self.write_sums(&mut update);
         }
-        update.push('}');
-        Message { names: self.names(names), open: opened.then(|| self.open_slices(base)), update }
+        let open = opened.then(|| self.open_slices(base));
+        Message { names: self.names(names), open, update: Value::from(update).to_string() }
     }
 
     /// The time of the first thing that was recorded since the last message.
@@ -325,37 +310,29 @@ impl Drawer {
             what: *what,
         });
         let mut batch = Batch { slices: slices.collect(), ..Batch::default() };
-        let mut out = String::from("{");
-        json::member(&mut out, "base");
-        json::text(&mut out, &base.to_string());
+        let mut out = Object::new();
+        out.insert("base".to_owned(), base.to_string().into());
         batch.write(base, &mut HashSet::new(), &mut out);
-        out.push('}');
-        out
+        Value::from(out).to_string()
     }
 
-    fn write_totals(&self, out: &mut String) {
+    fn totals(&self) -> Value {
         let Totals { slices, operations, instants, counters, flows, logs, sched } = self.drawing.totals;
-        json::member(out, "totals");
-        out.push('{');
-        for (name, total) in [
-            ("slices", slices),
-            ("operations", operations),
-            ("instants", instants),
-            ("counters", counters),
-            ("flows", flows),
-            ("logs", logs),
-            ("sched", sched),
-            ("thinned", self.drawing.batch.thinned),
-            ("undrawn", self.drawing.undrawn),
-        ] {
-            json::member(out, name);
-            _ = write!(out, "{total}");
-        }
-        out.push('}');
+        json!({
+            "slices": slices,
+            "operations": operations,
+            "instants": instants,
+            "counters": counters,
+            "flows": flows,
+            "logs": logs,
+            "sched": sched,
+            "thinned": self.drawing.batch.thinned,
+            "undrawn": self.drawing.undrawn,
+        })
     }
 
     /// The names with most time in the whole recording: number, count, time, and the longest.
-    fn write_sums(&self, out: &mut String) {
+    fn write_sums(&self, out: &mut Object) {
         let mut sums: Vec<(usize, &Sum)> =
             self.drawing.sums.iter().enumerate().filter(|(_, sum)| sum.count > 0).collect();
         let key = |(what, sum): &(usize, &Sum)| (Reverse(sum.total), *what);
@@ -365,35 +342,23 @@ impl Drawer {
             sums.truncate(MAX_SUMS);
         }
         sums.sort_by_key(key);
-        json::member(out, "sums");
-        json::list(out, sums, |out, (what, sum)| {
-            let Sum { count, total, longest } = sum;
-            _ = write!(out, "[{what},{count},{total},{longest}]");
-        });
-        json::member(out, "more_sums");
-        _ = write!(out, "{more}");
+        let sums =
+            sums.iter().map(|(what, Sum { count, total, longest })| json!([what, count, total, longest]));
+        out.insert("sums".to_owned(), sums.collect());
+        out.insert("more_sums".to_owned(), more.into());
     }
 
     /// Names and numbers that pages do not know yet.
     fn names(&mut self, names: Option<&Names>) -> String {
         let Self { live, drawing, known, .. } = self;
-        let mut out = String::from("{");
+        let mut out = Object::new();
         let whats = live.whats();
-        if known.texts < whats.texts() {
-            json::member(&mut out, "texts");
-            json::list(&mut out, known.texts..whats.texts(), |out, text| {
-                json::text(out, shorten(whats.text_of(text as u32)));
-            });
-            known.texts = whats.texts();
-        }
-        if known.whats < whats.len() {
-            json::member(&mut out, "whats");
-            json::list(&mut out, known.whats..whats.len(), |out, what| {
-                let what = whats.what(what as u32);
-                _ = write!(out, "[{},{}]", what.category, what.name);
-            });
-            known.whats = whats.len();
-        }
+        let texts = known.texts..whats.texts();
+        add_list(&mut out, "texts", texts.map(|text| shorten(whats.text_of(text as u32)).into()));
+        known.texts = whats.texts();
+        let new = (known.whats..whats.len()).map(|what| whats.what(what as u32));
+        add_list(&mut out, "whats", new.map(|what| json!([what.category, what.name])));
+        known.whats = whats.len();
         let threads = live.threads();
         if known.threads < threads.len() {
             let new: Vec<(Thread, u32)> = threads.skip(known.threads).collect();
@@ -402,46 +367,32 @@ impl Drawer {
                     known.process_names.push((thread.process, None));
                 }
             }
-            json::member(&mut out, "threads");
-            json::list(&mut out, &new, |out, (thread, process)| {
-                // Numbers of more than 53 bits would lose digits.
-                _ = write!(out, "[\"{}\",{process}]", thread.thread.0);
-            });
-            if known.processes < known.process_names.len() {
-                json::member(&mut out, "processes");
-                json::list(&mut out, &known.process_names[known.processes..], |out, (process, _)| {
-                    _ = write!(out, "\"{}\"", process.0);
-                });
-                known.processes = known.process_names.len();
-            }
+            // Numbers of more than 53 bits would lose digits.
+            let threads = new.iter().map(|(thread, process)| json!([thread.thread.0.to_string(), process]));
+            add_list(&mut out, "threads", threads);
+            let processes = known.process_names[known.processes..].iter();
+            add_list(&mut out, "processes", processes.map(|(process, _)| process.0.to_string().into()));
+            known.processes = known.process_names.len();
             known.threads += new.len();
             known.thread_names.resize(known.threads, None);
         }
-        if known.tracks < drawing.tracks.list.len() {
-            json::member(&mut out, "tracks");
-            json::list(&mut out, &drawing.tracks.list[known.tracks..], |out, track| {
-                let Track { kind, owner, what, id, series, .. } = *track;
-                _ = write!(out, "[{},{owner},{what},\"{id}\",", kind as u8);
-                let is_counter = kind == Kind::Counter;
-                let series = drawing.series.get(series as usize).filter(|_| is_counter);
-                json::text(out, series.map_or("", String::as_str));
-                out.push(']');
-            });
-            known.tracks = drawing.tracks.list.len();
-        }
+        let tracks = drawing.tracks.list[known.tracks..].iter().map(|track| {
+            let Track { kind, owner, what, id, series, .. } = *track;
+            let is_counter = kind == Kind::Counter;
+            let series = drawing.series.get(series as usize).filter(|_| is_counter);
+            json!([kind as u8, owner, what, id.to_string(), series.map_or("", String::as_str)])
+        });
+        add_list(&mut out, "tracks", tracks);
+        known.tracks = drawing.tracks.list.len();
         if let Some(names) = names {
             rename(&mut out, live, known, names);
         }
-        if out.len() == 1 {
-            return String::new();
-        }
-        out.push('}');
-        out
+        if out.is_empty() { String::new() } else { Value::from(out).to_string() }
     }
 }
 
-/// Appends the names of threads and processes that are new.
-fn rename(out: &mut String, live: &Live, known: &mut Known, names: &Names) {
+/// Adds the names of threads and processes that are new.
+fn rename(out: &mut Object, live: &Live, known: &mut Known, names: &Names) {
     let mut new: [Vec<(usize, String)>; 2] = Default::default();
     let mut renamings = known.renamings;
     let mut take =
@@ -465,14 +416,7 @@ fn rename(out: &mut String, live: &Live, known: &mut Known, names: &Names) {
     }
     known.renamings = renamings;
     for (name, new) in ["thread_names", "process_names"].iter().zip(&new) {
-        if !new.is_empty() {
-            json::member(out, name);
-            json::list(out, new, |out, (number, name)| {
-                _ = write!(out, "[{number},");
-                json::text(out, name);
-                out.push(']');
-            });
-        }
+        add_list(out, name, new.iter().map(|(number, name)| json!([number, name])));
     }
 }
 
