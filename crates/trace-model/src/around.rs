@@ -52,16 +52,6 @@ impl<S> Open<S> {
         self.stack.is_empty() && self.tree.is_empty()
     }
 
-    /// Removes slices that end until a time, if there is no tree, and returns the one that ends next.
-    #[inline]
-    pub fn innermost_behind(&mut self, time: u64) -> Option<&(Interval, S)> {
-        if !self.tree.is_empty() {
-            return None;
-        }
-        while self.stack.pop_if(|(open, _)| open.end <= time).is_some() {}
-        self.stack.last()
-    }
-
     /// The slice that ends next, if there is no tree.
     #[inline]
     pub fn innermost(&mut self) -> Option<&mut (Interval, S)> {

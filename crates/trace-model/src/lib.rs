@@ -6,16 +6,14 @@
 //! * [`Unended`] has the begins of which the trace says that there is no end; [`Partings`] say why others
 //!   have
 //!   none.
-//! * [`Roots`], [`Begins`] and [`Nesting`] say where slices are in each other: the first two in the order of
+//! * [`Roots`], [`Placing`] and [`Nesting`] say where slices are in each other: the first two in the order of
 //!   ends or of begins without sorting, the last one for any order.
 //! * [`Shape`] says how a slice was recorded; [`poll_of`] tells polls from durations of their own.
-//! * [`Placing`] gives slices in the order of their begins, each with what it is in, to a [`Place`].
 //! * [`Lanes`] gives the slices of tracks as steps, for formats whose readers know only stacks, and
 //!   [`TrackRows`] the rows in which they are drawn.
 #![forbid(unsafe_code)]
 
 mod around;
-mod begins;
 mod interval;
 mod lanes;
 mod nesting;
@@ -28,7 +26,6 @@ mod rows;
 mod shape;
 mod unended;
 
-pub use begins::{Begins, Begun};
 pub use interval::Interval;
 pub use lanes::{Lanes, MAX_LANES, Step, Stepping, Steps};
 pub use nesting::{Nested, Nesting};

@@ -5,10 +5,9 @@
 //= docs/firefox.md#arguments
 
 use crate::json::Json;
-use serde::de::{Deserializer, MapAccess, Visitor};
+use crate::members::Members;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::fmt;
 use std::io::Write;
 
 /// Schemas of different arguments; markers with further ones have them as text.
@@ -142,37 +141,12 @@ impl Schemas {
     }
 }
 
-/// Arguments in their order: a name may occur more than once.
-struct Pairs(Vec<(String, Value)>);
-
-impl<'de> serde::Deserialize<'de> for Pairs {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct InOrder;
-        impl<'de> Visitor<'de> for InOrder {
-            type Value = Pairs;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Pairs, A::Error> {
-                let mut pairs = Vec::new();
-                while let Some(pair) = map.next_entry()? {
-                    pairs.push(pair);
-                }
-                Ok(Pairs(pairs))
-            }
-        }
-        deserializer.deserialize_map(InOrder)
-    }
-}
-
 /// The arguments of an event: their names, formats and values.
 fn parsed(arguments: &str) -> Vec<(String, Format, String)> {
     if arguments.is_empty() {
         return Vec::new();
     }
-    let Ok(Pairs(pairs)) = serde_json::from_str(arguments) else {
+    let Ok(Members(members)) = serde_json::from_str(arguments) else {
         // No object: the text of a log entry.
         return vec![("message".to_owned(), Format::Text, arguments.to_owned())];
     };
@@ -186,9 +160,10 @@ fn parsed(arguments: &str) -> Vec<(String, Format, String)> {
         }
         value => (Format::Text, value.to_string()),
     };
-    let fields = pairs.into_iter().map(|(name, value)| {
-        let (format, value) = of(value);
-        (name, format, value)
+    // A name may occur more than once.
+    let fields = members.into_iter().map(|(name, value)| {
+        let (format, value) = of(serde_json::from_str(value.get()).unwrap_or_default());
+        (name.into_owned(), format, value)
     });
     fields.collect()
 }

@@ -1,6 +1,6 @@
 use super::*;
 use crate::testing::{by_definition, slices};
-use crate::{Added, Begins, Begun, OutOfOrder, Roots};
+use crate::{Added, OutOfOrder, Roots};
 use proptest::prelude::*;
 
 fn nested(slices: &[Interval]) -> Vec<Nested> {
@@ -44,24 +44,6 @@ fn by_roots(slices: &[Interval]) -> Result<(Vec<Nested>, bool), OutOfOrder> {
     Ok((all, is_odd))
 }
 
-/// The same in the order of begins, without own times.
-fn by_begins(slices: &[Interval]) -> Vec<Nested> {
-    let mut by_begin: Vec<(Interval, u64)> = slices.iter().copied().zip(0..).collect();
-    by_begin.sort_by_key(|(slice, _)| slice.begin);
-    let (mut begins, mut all) = (Begins::default(), Vec::new());
-    for together in by_begin.chunk_by(|a, b| a.0.begin == b.0.begin) {
-        let mut take = |of: u64, begun: Begun<u64>| {
-            all.push(Nested { of, parent: begun.parent, depth: begun.depth, own: None });
-        };
-        match together {
-            [(slice, of)] => take(*of, begins.add(slice, *of)),
-            _ => begins.add_together(together, |place, begun| take(together[place].1, begun)),
-        }
-    }
-    all.sort_by_key(|nested| nested.of);
-    all
-}
-
 const fn complete(begin: u64, end: u64, record: u64) -> Interval {
     Interval { begin, end, begun: record, ended: record }
 }
@@ -72,13 +54,6 @@ proptest! {
     #[test]
     fn slices_are_where_they_are_by_definition(slices in slices()) {
         prop_assert_eq!(nested(&slices), by_definition(&slices));
-    }
-
-    #[test]
-    fn begins_say_the_same(slices in slices()) {
-        let mut expected = by_definition(&slices);
-        expected.iter_mut().for_each(|nested| nested.own = None);
-        prop_assert_eq!(by_begins(&slices), expected);
     }
 
     #[test]
@@ -129,9 +104,6 @@ fn many_that_overlap_are_where_they_are_by_definition() {
     slices.extend((60..90).map(|at| complete(at, 300 - at, at)));
     slices.extend((90..200).map(|at| complete(at, at + at % 5, at)));
     assert_eq!(nested(&slices), by_definition(&slices));
-    let mut expected = by_definition(&slices);
-    expected.iter_mut().for_each(|nested| nested.own = None);
-    assert_eq!(by_begins(&slices), expected);
 }
 
 #[test]

@@ -3,92 +3,80 @@
 use super::batch::Batch;
 use crate::tables::intervals::interval;
 use crate::tables::slices;
-use trace_model::{Begins, Begun, Interval};
-
-/// The open slices of each thread, by their rows.
-#[derive(Default)]
-pub struct Nesting {
-    threads: Vec<Begins<u64>>,
-    together: Vec<(usize, usize, Interval, u64)>,
-    of_thread: Vec<(Interval, u64)>,
-}
+use std::io;
+use trace_model::{Interval, Placing};
 
 /// The parent and the depth of a slice, if it is one of a thread.
 pub type Place = (Option<u64>, Option<u64>);
 
-fn place_of(Begun { parent, depth }: Begun<u64>) -> Place {
-    (parent.map(|row| row + 1), Some(depth))
+/// Takes slices of all threads, in parts.
+pub struct Nesting(Placing<Found>);
+
+/// The places of a part's rows.
+#[derive(Default)]
+struct Found(Vec<Place>);
+
+impl Default for Nesting {
+    fn default() -> Self {
+        Self(Placing::new(Found::default()))
+    }
 }
 
-/// The thread of a slice, and when it was; none of an operation.
-#[inline]
-fn slice(batch: &Batch, row: u64, place: usize) -> Option<(usize, Interval)> {
-    let number = |column: usize| batch.number(column, place);
-    if number(slices::ASYNC_ID).is_some() {
-        return None;
+impl trace_model::Place for Found {
+    /// Which of the part's rows it is, and its number.
+    type Item = (usize, u64);
+    /// The number of the row, and the depth.
+    type Kept = (u64, u64);
+    type Track = ();
+
+    #[inline]
+    fn begin(
+        &mut self,
+        _: (u64, &mut ()),
+        _: &Interval,
+        (place, row): (usize, u64),
+        parent: Option<(&Interval, &(u64, u64))>,
+    ) -> io::Result<Option<(u64, u64)>> {
+        let parent = parent.map(|(_, parent)| *parent);
+        let depth = parent.map_or(0, |(_, depth)| depth + 1);
+        self.0[place] = (parent.map(|(row, _)| row + 1), Some(depth));
+        Ok(Some((row, depth)))
     }
-    let thread = usize::try_from(number(slices::THREAD_ID)?).ok()?;
-    let ts = number(slices::TS).unwrap_or_default();
-    let pair = batch.pairs.get(place).copied().unwrap_or_default();
-    Some((thread, interval(row, ts, number(slices::DUR), pair)))
 }
 
 impl Nesting {
     /// Finds the places of rows in the order of time, by their times, their numbers, and batches with the
     /// places there. Rows of one time come together.
-    pub fn places<'b>(
+    pub fn find<'b>(
         &mut self,
         rows: &[(i64, u64, u32, u32)],
         batches: impl Fn(u32) -> &'b Batch,
-        places: &mut Vec<Place>,
-    ) {
-        places.clear();
-        let of_row = |(_, row, batch, place): &(i64, u64, u32, u32)| {
-            slice(batches(*batch), *row, *place as usize).map(|(thread, interval)| (thread, interval, *row))
-        };
-        for rows in rows.chunk_by(|a, b| a.0 == b.0) {
-            if let [row] = rows {
-                places.push(of_row(row).map_or((None, None), |(thread, interval, row)| {
-                    place_of(self.thread(thread).add(&interval, row))
-                }));
-                continue;
+    ) -> io::Result<()> {
+        let found = &mut self.0.place().0;
+        found.clear();
+        found.resize(rows.len(), (None, None));
+        for (place, (_, row, batch, at)) in rows.iter().enumerate() {
+            if let Some((thread, interval)) = slice(batches(*batch), *row, *at as usize) {
+                self.0.push(thread, &interval, (place, *row))?;
             }
-            let first = places.len();
-            places.resize(first + rows.len(), (None, None));
-            let mut together = std::mem::take(&mut self.together);
-            together.extend((first..).zip(rows).filter_map(|(place, row)| {
-                of_row(row).map(|(thread, interval, row)| (thread, place, interval, row))
-            }));
-            together.sort_unstable_by_key(|(thread, place, ..)| (*thread, *place));
-            for of_thread in together.chunk_by(|a, b| a.0 == b.0) {
-                self.place_together(of_thread, places);
-            }
-            together.clear();
-            self.together = together;
         }
+        self.0.flush()
     }
 
-    /// Finds the places of slices of one thread.
-    fn place_together(&mut self, together: &[(usize, usize, Interval, u64)], places: &mut [Place]) {
-        let [(thread, first, interval, row), ..] = together else { return };
-        if together.len() == 1 {
-            places[*first] = place_of(self.thread(*thread).add(interval, *row));
-            return;
-        }
-        let mut of_thread = std::mem::take(&mut self.of_thread);
-        of_thread.extend(together.iter().map(|(.., interval, row)| (*interval, *row)));
-        self.thread(*thread).add_together(&of_thread, |number, begun| {
-            places[together[number].1] = place_of(begun);
-        });
-        of_thread.clear();
-        self.of_thread = of_thread;
+    /// The places that were found last.
+    pub fn found(&mut self) -> &[Place] {
+        &self.0.place().0
     }
+}
 
-    #[inline]
-    fn thread(&mut self, thread: usize) -> &mut Begins<u64> {
-        if self.threads.len() <= thread {
-            self.threads.resize_with(thread + 1, Begins::default);
-        }
-        &mut self.threads[thread]
+/// The thread of a slice, and when it was; none of an operation.
+#[inline]
+fn slice(batch: &Batch, row: u64, place: usize) -> Option<(u64, Interval)> {
+    let number = |column: usize| batch.number(column, place);
+    if number(slices::ASYNC_ID).is_some() {
+        return None;
     }
+    let ts = number(slices::TS).unwrap_or_default();
+    let pair = batch.pairs.get(place).copied().unwrap_or_default();
+    Some((number(slices::THREAD_ID)?, interval(row, ts, number(slices::DUR), pair)))
 }

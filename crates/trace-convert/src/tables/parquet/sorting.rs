@@ -1,7 +1,7 @@
 //! The thread behind the one that reads: it sorts batches, and writes groups of rows.
 
 use super::batch::{Batch, Values};
-use super::nesting::{Nesting, Place};
+use super::nesting::Nesting;
 use super::reading::Message;
 use super::writing::{Failure, Output, TableFile};
 use super::{ROWS_AT_ONCE, other};
@@ -46,7 +46,6 @@ struct Table<'w> {
     last: (i64, u64),
     /// Finds how slices are in each other, if the first pass has not.
     nesting: Option<Nesting>,
-    places: Vec<Place>,
 }
 
 /// A batch, and its rows in order of time: time, number and place.
@@ -82,7 +81,6 @@ impl<'w> Sorting<'w> {
                 group: Group::default(),
                 last: (i64::MIN, 0),
                 nesting: (kind == Kind::Slices && nesting.are_times()).then(Nesting::default),
-                places: Vec::new(),
             });
         }
         Ok(Self { tables, names: Vec::new(), nesting, failure, emptied })
@@ -168,9 +166,9 @@ impl Table<'_> {
             }
             self.last = (last.0, last.1);
         }
-        let Self { nesting, places, pending, .. } = self;
+        let Self { nesting, pending, .. } = self;
         if let Some(nesting) = nesting {
-            nesting.places(&order, |number| &pending[number as usize].batch, places);
+            nesting.find(&order, |number| &pending[number as usize].batch)?;
         }
         let (mut rest, mut gathered) = (&order[..], 0);
         while !rest.is_empty() {
@@ -203,8 +201,9 @@ impl Table<'_> {
         gathered: usize,
         names: &[ByteArray],
     ) -> Result<(), ParquetError> {
-        let Self { kind, pending, file, group, nesting, places: nested, .. } = self;
-        let nested = nesting.as_ref().and_then(|_| nested.get(gathered..gathered + rows.len()));
+        let Self { kind, pending, file, group, nesting, .. } = self;
+        let nested =
+            nesting.as_mut().and_then(|nesting| nesting.found().get(gathered..gathered + rows.len()));
         let cells = |(.., batch, row): &(_, _, u32, u32)| (&pending[*batch as usize].batch, *row as usize);
         let rows: Vec<(&Batch, usize)> = rows.iter().map(cells).collect();
         for (place, column) in file.columns().iter_mut().enumerate() {
