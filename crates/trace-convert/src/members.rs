@@ -52,9 +52,27 @@ pub(crate) fn distinct(object: &str) -> Option<String> {
     Some(format!("{{{}}}", texts.collect::<Vec<_>>().join(",")))
 }
 
+/// The members of two objects, of which each may be an empty text.
+#[must_use]
+pub fn joined(first: &str, second: &str) -> String {
+    let [first, second] = [first, second].map(|object| {
+        let members = object.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
+        members.unwrap_or_default()
+    });
+    let separator = if first.is_empty() || second.is_empty() { "" } else { "," };
+    format!("{{{first}{separator}{second}}}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn members_of_two_objects_are_joined() {
+        let joined = [("{\"a\":{}}", "{\"b\":\"}\"}"), ("", "{\"b\":1}"), ("{\"a\":1}", "{}"), ("", "")]
+            .map(|(first, second)| joined(first, second));
+        assert_eq!(joined, ["{\"a\":{},\"b\":\"}\"}", "{\"b\":1}", "{\"a\":1}", "{}"]);
+    }
 
     #[test]
     fn the_last_value_of_a_name_counts() {

@@ -14,7 +14,7 @@ use super::spans::{Late, Of, Open, Role, Spans};
 use super::{Cell, ColumnSet, KINDS, Kind, Rows};
 use crate::filter::{Filter, Selection};
 use crate::filtered::process_of;
-use crate::members::distinct;
+use crate::members::{distinct, joined};
 use crate::{ConvertError, Summary, source};
 use arguments::{KnownTexts, Objects};
 use profile::Samples;
@@ -508,8 +508,7 @@ impl<'a, R: Rows> Filler<'a, R> {
         if open.args.is_empty() {
             open.args = part.args;
         } else if !part.args.is_empty() {
-            let first = open.args.strip_suffix('}').unwrap_or_default();
-            let joined = format!("{first},{}", &part.args[1..]);
+            let joined = joined(&open.args, &part.args);
             open.args = distinct(&joined).unwrap_or(joined).into();
         }
         Some((open, part.at))

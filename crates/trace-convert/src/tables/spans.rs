@@ -1,5 +1,6 @@
 //! Open spans, and what has to be sorted before it is paired.
 
+use crate::members::joined;
 use std::cmp::Ordering::Equal;
 use std::io;
 use trace_format::scopes::{END_ARGUMENT, Ending, LASTED_ARGUMENT};
@@ -48,10 +49,9 @@ impl Open {
     /// Says in its arguments, an object in JSON, why it has no end, and how long it had lasted.
     pub fn say_why(&mut self, ending: Ending, lasted: u64) {
         self.ending = Some(ending);
-        let rest = self.args.strip_suffix('}').filter(|rest| rest.len() > 1);
-        let args = rest.map_or_else(|| "{".to_owned(), |rest| format!("{rest},"));
         let why = ending.text();
-        self.args = format!("{args}\"{END_ARGUMENT}\":\"{why}\",\"{LASTED_ARGUMENT}\":{lasted}}}").into();
+        let why = format!("{{\"{END_ARGUMENT}\":\"{why}\",\"{LASTED_ARGUMENT}\":{lasted}}}");
+        self.args = joined(&self.args, &why).into();
     }
 
     fn name(&self) -> u64 {

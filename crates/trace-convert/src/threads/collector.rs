@@ -2,6 +2,7 @@
 
 use super::{Entry, Kind, Names, Threads, when};
 use crate::losses;
+use crate::members::joined;
 use crate::tables::{Cell, ColumnSet, Intervals, Kind as Table, Rows};
 use crate::threads::entries::Entries;
 use foldhash::HashMap;
@@ -283,10 +284,7 @@ impl Collector {
 
 /// Arguments, and the number of an operation or a flow before them.
 fn with_id(id: u64, args: &str) -> String {
-    match args.strip_prefix('{') {
-        Some(rest) => format!("{{\"id\":{id},{rest}"),
-        None => format!("{{\"id\":{id}}}"),
-    }
+    joined(&format!("{{\"id\":{id}}}"), args)
 }
 
 impl Rows for Collector {
