@@ -81,6 +81,17 @@ impl Losses {
             || self.reported.iter().any(|loss| !loss.reason.has_count())
     }
 
+    /// What providers have counted, for people, if they have and it adds up.
+    #[must_use]
+    pub fn adds_up(&self) -> Option<String> {
+        let whose = match self.ledgers {
+            0 => return None,
+            1 => "the provider".to_owned(),
+            count => format!("{count} providers"),
+        };
+        self.unbalanced.is_empty().then(|| format!("the records of {whose} add up"))
+    }
+
     /// What is missing, in a few words each; nothing if the trace is whole.
     #[must_use]
     pub fn reasons(&self) -> Vec<String> {

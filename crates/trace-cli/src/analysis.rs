@@ -55,10 +55,9 @@ pub fn losses(losses: &Losses) -> String {
     let mut text: String =
         losses.reasons().iter().map(|reason| format!("lost: {}\n", Shown(reason))).collect();
     if losses.reported.is_empty() && !losses.may_be_more() {
-        let _ = match losses.ledgers {
-            0 => writeln!(text, "lost: nothing is reported"),
-            1 => writeln!(text, "lost: nothing; the records of the provider add up"),
-            count => writeln!(text, "lost: nothing; the records of {count} providers add up"),
+        let _ = match losses.adds_up() {
+            None => writeln!(text, "lost: nothing is reported"),
+            Some(adds_up) => writeln!(text, "lost: nothing; {adds_up}"),
         };
     }
     text

@@ -201,9 +201,8 @@ impl Archive {
         }
         value["balance"] = match (losses.ledgers, losses.unbalanced.is_empty()) {
             (0, true) => "unknown: no program has counted its records".into(),
-            (1, true) => "the records of the provider add up".into(),
-            (count, true) => format!("the records of {count} providers add up").into(),
             (_, false) => "the records do not add up".into(),
+            (_, true) => losses.adds_up().into(),
         };
         value
     }
