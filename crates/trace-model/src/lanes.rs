@@ -12,6 +12,8 @@ use trace_reader::sorter::Sorter;
 
 /// Lanes of one track. A slice that needs a further one is left out.
 pub const MAX_LANES: usize = 1000;
+/// Of slices that begin together, so many bytes are put into an order at a time.
+const TOGETHER_BYTES: usize = if cfg!(test) { 1 << 20 } else { 8 << 20 };
 /// What waits in memory; a file holds the rest.
 const RUN_BYTES: usize = 16 << 20;
 
@@ -63,7 +65,7 @@ impl Lanes {
     /// # Errors
     /// What had to be sorted could not be kept in a file, or the caller's.
     pub fn finish(self, take: impl FnMut(&Step<'_>) -> io::Result<()>) -> io::Result<u64> {
-        let mut placing = Placing::new(Stepping::new(take));
+        let mut placing = Placing::new(Stepping::new(take)).with_bytes(TOGETHER_BYTES);
         self.sorter.finish(|entry| {
             let [track, begin, end, begun, ended] = words::<HEAD_WORDS>(entry)?;
             let bytes = entry.get(HEAD_WORDS * size_of::<u64>()..).unwrap_or_default();
@@ -114,8 +116,6 @@ impl<S: Steps, B: AsRef<[u8]>> Place for Stepping<S, B> {
     /// The lane.
     type Kept = usize;
     type Track = Stacks;
-
-    const TOGETHER_BYTES: usize = if cfg!(test) { 1 << 20 } else { 8 << 20 };
 
     fn heap_bytes(bytes: &B) -> usize {
         bytes.as_ref().len()

@@ -8,6 +8,8 @@ use std::io;
 
 /// Slices of all tracks that have begun and not ended. Beyond that, nothing is found to be in a slice.
 pub const MAX_PLACED: usize = if cfg!(test) { 2000 } else { 500_000 };
+/// Of slices that begin together, so many bytes are put into an order at a time.
+const TOGETHER_BYTES: usize = if cfg!(test) { 1 << 20 } else { 48 << 20 };
 /// So many tracks are looked at for ended slices for each slice that has come since.
 const SWEPT: usize = 64;
 
@@ -19,9 +21,6 @@ pub trait Place {
     type Kept;
     /// What is kept of a track while slices of it are open.
     type Track: Default;
-
-    /// Of slices that begin together, so many bytes are put into an order at a time.
-    const TOGETHER_BYTES: usize = if cfg!(test) { 1 << 20 } else { 48 << 20 };
 
     /// Memory of an item on the heap, in bytes.
     fn heap_bytes(_item: &Self::Item) -> usize {
@@ -64,8 +63,7 @@ pub trait Place {
 
 /// Slices on their way.
 ///
-/// Memory holds 500 000 open slices of all tracks, and [so many bytes](Place::TOGETHER_BYTES) of those that
-/// begin together.
+/// Memory holds 500 000 open slices of all tracks, and 48 MiB of those that begin together.
 pub struct Placing<P: Place> {
     place: P,
     tracks: Vec<(u64, Track<P>)>,
@@ -76,6 +74,7 @@ pub struct Placing<P: Place> {
     /// Slices that begin at one time.
     together: Vec<Waiting<P::Item>>,
     heap_bytes: usize,
+    max_bytes: usize,
     intervals: Vec<Interval>,
     /// How many slices are open.
     open: usize,
@@ -200,10 +199,18 @@ impl<P: Place> Placing<P> {
             last: 0,
             together: Vec::new(),
             heap_bytes: 0,
+            max_bytes: TOGETHER_BYTES,
             intervals: Vec::new(),
             open: 0,
             since: 0,
         }
+    }
+
+    /// The same for so many bytes of slices that begin together.
+    #[must_use]
+    pub fn with_bytes(mut self, max_bytes: usize) -> Self {
+        self.max_bytes = max_bytes;
+        self
     }
 
     /// What is done with slices.
@@ -228,7 +235,7 @@ impl<P: Place> Placing<P> {
     #[inline]
     pub fn push(&mut self, track: u64, slice: &Interval, item: P::Item) -> io::Result<()> {
         if let Some((_, first, _)) = self.together.first()
-            && (first.begin != slice.begin || self.together_bytes() > P::TOGETHER_BYTES)
+            && (first.begin != slice.begin || self.together_bytes() > self.max_bytes)
         {
             self.flush()?;
         }

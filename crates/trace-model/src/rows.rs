@@ -13,8 +13,8 @@ pub struct TrackRows {
 }
 
 impl TrackRows {
-    /// The row of a slice that begins, below that of its parent.
-    pub fn begin(&mut self, slice: &Interval, parent: Option<usize>) -> usize {
+    /// The row of a slice that begins, below that of its parent, and whether another one is there.
+    pub fn begin(&mut self, slice: &Interval, parent: Option<usize>) -> (usize, bool) {
         let first = parent.map_or(0, |row| row + 1);
         let last = first + MAX_TAKEN;
         let is_free = |row: &usize| self.ends.get(*row).is_none_or(|end| *end <= slice.begin);
@@ -22,8 +22,9 @@ impl TrackRows {
         if self.ends.len() <= row {
             self.ends.resize(row + 1, 0);
         }
+        let is_taken = self.ends[row] > slice.begin;
         self.ends[row] = slice.end;
-        row
+        (row, is_taken)
     }
 
     /// The row of the innermost slice that has not ended before a time.
@@ -48,23 +49,24 @@ mod tests {
     #[test]
     fn what_overlaps_is_in_a_row_of_its_own() {
         let mut rows = TrackRows::default();
-        assert_eq!(rows.begin(&slice(0, 20), None), 0);
-        assert_eq!(rows.begin(&slice(1, 5), Some(0)), 1);
-        assert_eq!(rows.begin(&slice(5, 7), Some(0)), 1);
+        assert_eq!(rows.begin(&slice(0, 20), None), (0, false));
+        assert_eq!(rows.begin(&slice(1, 5), Some(0)), (1, false));
+        assert_eq!(rows.begin(&slice(5, 7), Some(0)), (1, false));
         // It overlaps the first one; what is in that has to go around it.
-        assert_eq!(rows.begin(&slice(10, 40), None), 1);
-        assert_eq!(rows.begin(&slice(12, 15), Some(0)), 2);
+        assert_eq!(rows.begin(&slice(10, 40), None), (1, false));
+        assert_eq!(rows.begin(&slice(12, 15), Some(0)), (2, false));
         assert_eq!((rows.innermost(15), rows.innermost(16), rows.innermost(41)), (Some(2), Some(1), None));
-        assert_eq!(rows.begin(&slice(20, 21), None), 0);
+        assert_eq!(rows.begin(&slice(20, 21), None), (0, false));
     }
 
     #[test]
     fn rows_have_a_limit() {
         let mut rows = TrackRows::default();
-        let placed: Vec<usize> = (0..300).map(|begin| rows.begin(&slice(begin, 1000), None)).collect();
-        assert_eq!(placed[..200], (0..200).collect::<Vec<_>>());
-        assert_eq!(placed[200..], [200; 100]);
-        assert_eq!(rows.begin(&slice(500, 600), Some(200)), 201);
+        let placed: Vec<(usize, bool)> =
+            (0..300).map(|begin| rows.begin(&slice(begin, 1000), None)).collect();
+        assert_eq!(placed[..=200], (0..=200).map(|row| (row, false)).collect::<Vec<_>>());
+        assert_eq!(placed[201..], [(200, true); 99]);
+        assert_eq!(rows.begin(&slice(500, 600), Some(200)), (201, false));
     }
 
     /// The slices of each row.
@@ -83,7 +85,8 @@ mod tests {
             (): (),
             parent: Option<(&Interval, &usize)>,
         ) -> io::Result<Option<usize>> {
-            let row = rows.begin(slice, parent.map(|(_, row)| *row));
+            let (row, is_taken) = rows.begin(slice, parent.map(|(_, row)| *row));
+            assert!(!is_taken);
             assert!(parent.is_none_or(|(_, parent)| *parent < row));
             self.0.resize_with(self.0.len().max(row + 1), Vec::new);
             self.0[row].push(*slice);

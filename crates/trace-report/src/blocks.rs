@@ -17,6 +17,9 @@ const BLOCK_TRACKS: usize = 256;
 /// About how many bytes of columns wait in memory.
 const MAX_WAITING_BYTES: usize = 8 << 20;
 
+/// Pages have 16 bits for the number of a row.
+const LAST_ROW: usize = u16::MAX as usize;
+
 /// The columns of a track that are not yet in a block.
 #[derive(Debug, Default)]
 struct Columns {
@@ -110,6 +113,8 @@ pub struct Made {
     /// For each track of folded slices, the track that they are of.
     pub folded_tracks: Vec<u32>,
     pub folded: Folded,
+    /// How many slices are drawn over others.
+    pub drawn_over: u64,
 }
 
 /// The state of a track while its entries arrive.
@@ -231,7 +236,7 @@ impl<'a> Blocks<'a> {
         if kind != Kind::Thread {
             let row = match kind {
                 Kind::Operations => making.states[entry.track as usize].operations.begin(&interval, None),
-                _ => 0,
+                _ => (0, false),
             };
             return making.add(entry, row, args);
         }
@@ -269,7 +274,7 @@ impl Place for Making<'_> {
         (what, [from, to]): Self::Item,
         parent: Option<(&Interval, &usize)>,
     ) -> io::Result<Option<usize>> {
-        let row = rows.begin(slice, parent.map(|(_, row)| *row));
+        let (row, is_taken) = rows.begin(slice, parent.map(|(_, row)| *row));
         let length = if slice.end == u64::MAX { OPEN } else { slice.duration() };
         if row == 0 {
             let owner = self.tracks[track as usize].owner;
@@ -277,7 +282,7 @@ impl Place for Making<'_> {
         }
         let args = std::mem::take(&mut self.args);
         let of_slice = args.get(from as usize..to as usize).unwrap_or_default();
-        let added = self.add(Entry::new(slice.begin, length, track as u32, what), row, of_slice);
+        let added = self.add(Entry::new(slice.begin, length, track as u32, what), (row, is_taken), of_slice);
         self.args = args;
         added.map(|()| Some(row))
     }
@@ -288,8 +293,10 @@ impl Making<'_> {
         self.tracks.get(track as usize).map_or(Kind::Folded, |track| track.kind)
     }
 
-    /// Adds an entry to the columns of its track.
-    fn add(&mut self, entry: Entry, depth: usize, args: &[u8]) -> io::Result<()> {
+    /// Adds an entry to the columns of its track, in a row in which another one may be.
+    fn add(&mut self, entry: Entry, (row, is_taken): (usize, bool), args: &[u8]) -> io::Result<()> {
+        let depth = row.min(LAST_ROW);
+        self.made.drawn_over += u64::from(is_taken || row > depth);
         let kind = self.kind(entry.track);
         let state = &mut self.states[entry.track as usize];
         state.rows = state.rows.max(depth as u32 + 1);

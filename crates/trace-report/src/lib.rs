@@ -101,7 +101,7 @@ fn write_page(
         let sums = scope.spawn(|| sums::of(|| opened(&open)));
         let sums = || sums.join().unwrap_or_else(|panic| resume_unwind(panic));
         let mut collector = Collector::default();
-        let summary = match collect(&open, disorder, &mut collector) {
+        let mut summary = match collect(&open, disorder, &mut collector) {
             Ok(summary) => summary,
             // Where both fail, it is for the same reason.
             Err(error) => return sums().map_or_else(|error| Err(error.into()), |_| Err(error.into())),
@@ -114,7 +114,8 @@ fn write_page(
         let mut packer = Packer::new(scope, &inbox, take);
         let made = blocks_of(&mut collector, &mut |bytes| packer.push(bytes));
         let made = made.and_then(|made| packer.finish().map(|()| made));
-        let (activity, tracks, folded) = made.map_err(ReportError::Write)?;
+        let (activity, tracks, folded, drawn_over) = made.map_err(ReportError::Write)?;
+        summary.remarks.extend((drawn_over > 0).then(|| (DRAWN_OVER.to_owned(), drawn_over)));
         let bytes = output.bytes;
         let (base, unit) = (collector.times.unwrap_or_default().0, collector.unit.max(1));
         collector.flows.sort_unstable();
@@ -171,12 +172,15 @@ fn collect(
 
 /// Of a large trace, how short slices were folded, and their sums.
 type WhatWasFolded = Option<(Folding, Folded)>;
+/// The remark about slices for which there was no row.
+const DRAWN_OVER: &str =
+    "slices that overlap more than 200 others, or are below 65 535: the page draws them over others";
 
 /// Makes the blocks of everything that was collected.
 fn blocks_of(
     collector: &mut Collector,
     take: &mut dyn FnMut(Vec<u8>) -> io::Result<()>,
-) -> io::Result<(Activity, Value, WhatWasFolded)> {
+) -> io::Result<(Activity, Value, WhatWasFolded, u64)> {
     let sorting = std::mem::take(&mut collector.sorting);
     let tracks = &collector.tracks;
     let (base, last) = collector.times.unwrap_or_default();
@@ -205,7 +209,7 @@ fn blocks_of(
         "tracks": all.collect::<Vec<_>>(),
         "blocks": made.directory,
     });
-    Ok((activity, json, (cut > 0).then_some((folding, made.folded))))
+    Ok((activity, json, (cut > 0).then_some((folding, made.folded)), made.drawn_over))
 }
 
 /// Tracks of a process beside each other.

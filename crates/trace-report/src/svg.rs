@@ -85,7 +85,7 @@ fn draw(mut trace: Trace, window: Window, output: &mut dyn Write) -> Result<Summ
         return Err(SvgError::Outside { length: Lasting(length as f64).to_string() });
     }
     let to = to.max(from + 1);
-    let mut collector = Collector::new((first + from, first.saturating_add(to)));
+    let mut collector = Collector::new((first + from, first.saturating_add(to)), to >= length);
     let mut summary = fill(open()?, &disorder, &mut collector, Filter::default())?;
     let skipped = std::mem::take(&mut collector.skipped);
     let picture = Picture::of(collector, &trace.name, first).map_err(ReportError::Write)?;

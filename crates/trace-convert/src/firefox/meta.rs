@@ -111,8 +111,8 @@ impl Meta {
         summary.events = self.written;
         add_skipped(summary, self.skipped);
         let remarks = [
-            ("slices without an end: they are markers that have only begun", self.open),
-            ("slices that overlap others: they are markers, and in no stack", shared.overlapping),
+            ("slices without an end: markers of their begins", self.open),
+            ("slices that overlap others: markers, and in no stack", shared.overlapping),
             (
                 "markers have arguments as text, because there are too many different sets of them",
                 shared.schemas.as_text,
@@ -122,7 +122,7 @@ impl Meta {
                 self.lost,
             ),
             (
-                "stacks beyond those that there is room for: they are shown without their innermost names",
+                "stacks beyond those that there is room for: shown without their innermost names",
                 shared.dropped_stacks,
             ),
             (

@@ -116,8 +116,8 @@ fn what_is_on_a_thread_is_a_marker() {
     assert_eq!(markers(&document, &threads[2]), ["a;b 7  1 0.055..0.059 c slice nested []"]);
     assert_eq!((summary.events, summary.skipped), (15, Vec::new()));
     let remarks = [
-        ("slices without an end: they are markers that have only begun", 1),
-        ("slices that overlap others: they are markers, and in no stack", 1),
+        ("slices without an end: markers of their begins", 1),
+        ("slices that overlap others: markers, and in no stack", 1),
     ];
     assert_eq!(counts(&summary.remarks), remarks);
 }

@@ -58,8 +58,8 @@ fn each_thread_has_a_profile_of_its_slices() {
     ];
     assert_eq!(counts(&summary.skipped), skipped);
     let remarks = [
-        ("slices without an end: they end with the trace", 1),
-        ("slices that overlap others: they are in further profiles of their threads", 1),
+        ("slices without an end: up to that of the trace", 1),
+        ("slices that overlap others: in further profiles of their threads", 1),
     ];
     assert_eq!(counts(&summary.remarks), remarks);
 }

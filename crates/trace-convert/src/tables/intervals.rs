@@ -3,7 +3,7 @@
 use trace_model::Interval;
 
 /// The greatest time that a table can have.
-const MAX_TIME: u64 = i64::MAX as u64;
+pub(super) const MAX_TIME: u64 = i64::MAX as u64;
 
 /// Intervals of the rows of [`Kind::Slices`](super::Kind::Slices), in their order.
 #[derive(Debug, Default)]

@@ -155,6 +155,8 @@ pub type Points = BTreeMap<u16, (u64, u64, u32)>;
 pub struct Collector {
     /// The window: its beginning and its end.
     pub window: (u64, u64),
+    /// The window ends with the trace.
+    is_to_end: bool,
     pub texts: Texts,
     pub whats: Whats,
     pub threads: Vec<Thread>,
@@ -180,9 +182,10 @@ pub struct Collector {
 }
 
 impl Collector {
-    pub fn new(window: (u64, u64)) -> Self {
+    pub fn new(window: (u64, u64), is_to_end: bool) -> Self {
         Self {
             window,
+            is_to_end,
             texts: Texts::default(),
             whats: Whats::default(),
             threads: Vec::new(),
@@ -212,7 +215,12 @@ impl Collector {
 
     /// Whether something is at least partly in the window.
     fn has(&self, from: u64, to: u64) -> bool {
-        from < self.window.1 && to >= self.window.0
+        self.has_begun(from) && to >= self.window.0
+    }
+
+    /// Whether a time is before the end of the window, or at that of the trace.
+    fn has_begun(&self, at: u64) -> bool {
+        at < self.window.1 || self.is_to_end && at == self.window.1
     }
 
     /// The pixel of a time in the window.
@@ -297,7 +305,7 @@ impl Collector {
         let [ts, pid, tid, _, _, category, name, id, series, value] = cells;
         let Cell::Double(value) = *value else { return };
         let at = ts.number().unwrap_or_default();
-        if !value.is_finite() || at >= self.window.1 {
+        if !value.is_finite() || !self.has_begun(at) {
             return;
         }
         let Some(thread) = self.thread(pid, tid) else { return };

@@ -72,7 +72,7 @@ impl Place for Drawing<'_> {
         slice: Slice,
         parent: Option<(&Interval, &usize)>,
     ) -> io::Result<Option<usize>> {
-        let row = rows.begin(interval, parent.map(|(_, row)| *row));
+        let (row, _) = rows.begin(interval, parent.map(|(_, row)| *row));
         self.draw(&slice, row);
         Ok(Some(row))
     }
@@ -114,7 +114,7 @@ pub fn place(collector: &mut Collector, shown: &BTreeSet<u32>) -> io::Result<Pla
         match tracks[slice.track as usize] {
             Owner::Thread(_) => placing.push(slice.track.into(), &slice.interval(), slice),
             Owner::Operations(..) => {
-                let row = operations.entry(slice.track).or_default().begin(&slice.interval(), None);
+                let (row, _) = operations.entry(slice.track).or_default().begin(&slice.interval(), None);
                 placing.place().draw(&slice, row);
                 Ok(())
             }

@@ -113,6 +113,32 @@ fn a_window_has_what_is_in_it_at_least_partly() {
     assert_eq!(summary.remarks, [("arrows out of the picture, not shown".to_owned(), 1)]);
 }
 
+/// As of a program that crashed right after a begin.
+//= docs/svg.md#the-command
+#[test]
+fn what_is_at_the_last_moment_is_there() {
+    let events = r##"
+        {"ph":"X","ts":0,"dur":10,"pid":1,"tid":1,"name":"around"},
+        {"ph":"B","ts":10,"pid":1,"tid":1,"name":"crashed here"},
+        {"ph":"i","ts":10,"pid":1,"tid":1,"name":"now","s":"t"},
+        {"ph":"C","ts":10,"pid":1,"tid":1,"name":"count","args":{"n":3}},
+        {"ph":"X","ts":10,"dur":0,"pid":1,"tid":2,"name":"moment"}"##;
+    let titles = |to: Option<u64>| {
+        let (text, summary) = picture(events, None, to);
+        let titles = between(&text, "<title>", "</title>");
+        let titles: Vec<&str> = titles.iter().skip(1).filter_map(|title| title.lines().next()).collect();
+        (titles.join("; "), summary.events)
+    };
+    let (all, events) = titles(None);
+    for name in ["around", "crashed here", "now", "3 to 3, at the end 3", "moment"] {
+        assert!(all.contains(name), "{name}: {all}");
+    }
+    assert_eq!(events, 5);
+    assert_eq!(titles(Some(10_000)), (all, 5));
+    // A window that ends before has what began before.
+    assert_eq!(titles(Some(9_999)).1, 1);
+}
+
 #[test]
 fn windows_outside_and_empty_traces_are_errors() {
     for (from, to) in [(Some(1_000_001), None), (Some(5), Some(5)), (Some(9), Some(3))] {

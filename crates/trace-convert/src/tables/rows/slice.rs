@@ -2,6 +2,7 @@
 
 use super::session::Session;
 use super::{Kind, Of, Open, integer};
+use crate::tables::intervals::MAX_TIME;
 use crate::tables::{Cell, Rows};
 use std::io;
 use trace_format::scopes::Ending;
@@ -64,7 +65,7 @@ impl<T: Moment> Slice<'_, T> {
         slice: i64,
         number: i64,
     ) -> io::Result<()> {
-        let dur = |end: T| integer(end.nanos().saturating_sub(self.at.nanos()));
+        let dur = |end: T| integer(end.nanos().min(MAX_TIME).saturating_sub(self.at.nanos()));
         let args = self.args.map_or(Cell::Null, Cell::Text);
         let async_id = self.async_id.map_or(Cell::Null, Cell::Unsigned);
         let provider = Cell::Integer(self.provider.0.into());
