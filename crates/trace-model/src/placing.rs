@@ -61,7 +61,7 @@ pub trait Place {
     }
 }
 
-/// Slices on their way.
+/// Finds what each slice is directly in, and has a [`Place`] do something with it.
 ///
 /// Memory holds 500 000 open slices of all tracks, and 48 MiB of those that begin together.
 pub struct Placing<P: Place> {
@@ -90,7 +90,7 @@ struct Track<P: Place> {
     kept: P::Track,
 }
 
-/// What is kept of an open slice, and the time in which slices in it have lasted.
+/// What is kept of an open slice, with the time so far in which others directly in it lasted.
 #[derive(Debug)]
 struct Timed<T> {
     kept: T,
@@ -142,7 +142,7 @@ impl<P: Place> Track<P> {
         place.end((track, &mut self.kept), &slice, timed.kept, own)
     }
 
-    /// Begins a slice, of which it is known how many more are open then.
+    /// Begins a slice, and returns how many more are open then: one or none.
     fn begin(
         &mut self,
         place: &mut P,
@@ -165,7 +165,7 @@ impl<P: Place> Track<P> {
         Ok(0)
     }
 
-    /// The same for one that lasts and has room, and that none begins together with.
+    /// The same for a slice that lasts, for which there is room, and that begins at a time of its own.
     #[inline]
     fn begin_alone(
         &mut self,
@@ -218,7 +218,7 @@ impl<P: Place> Placing<P> {
         &mut self.place
     }
 
-    /// The same, when all slices have ended.
+    /// The same, once all slices have [ended](Self::end).
     pub fn into_place(self) -> P {
         self.place
     }

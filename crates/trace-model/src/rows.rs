@@ -2,7 +2,7 @@
 
 use crate::interval::Interval;
 
-/// So many rows below its parent may be taken when a slice begins; with more, it is drawn over another.
+/// If so many rows below its parent have other slices when a slice begins, it is drawn over one of these.
 const MAX_TAKEN: usize = 200;
 
 /// The rows of a track, whose slices come in the order of their begins, an outer one before those in it.
