@@ -117,8 +117,8 @@ fn a_profile_shows_the_functions_that_a_program_is_in() {
     let profile = Profile::record(test, c_program("profiled.c", &flags), &["--profile-stack", "0"], &[]);
     let times: Vec<u64> =
         profile.samples().iter().map(|record| record["ns"].as_u64().expect("a time")).collect();
-    // 300 ms on a CPU, a thousand times a second.
-    assert!((200..=400).contains(&times.len()), "{}", times.len());
+    // 900 ms on a CPU, a thousand times a second.
+    assert!((600..=1000).contains(&times.len()), "{}", times.len());
     let mut spans: Vec<u64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
     spans.sort_unstable();
     // A millisecond apart, and more where others had a turn on its CPU.
@@ -140,7 +140,7 @@ fn callers_are_found_in_programs_without_frame_pointers() {
     }
     let _alone = alone();
     let profile = Profile::record(test, c_program("profiled.c", &PLAIN), &[], &[]);
-    assert!((200..=400).contains(&profile.samples().len()), "{}", profile.samples().len());
+    assert!((600..=1000).contains(&profile.samples().len()), "{}", profile.samples().len());
     let Some(found) = profile.converted(&[]) else { return };
     for function in ["main", "outer", "between"] {
         found.assert_share(function, 90);

@@ -548,9 +548,11 @@ fn allow_whole(meaning: &Meaning, slice: &Slice, rows: (&str, &str), expected: &
     for other in meaning.slices.iter().filter(is_there) {
         expected.allow(Class::Parents, parents, parent_row(row, Some(&other.name)));
     }
-    let around = slice.parent.and_then(|parent| meaning.slices[parent].parent);
-    let around = around.map(|around| &*meaning.slices[around].name);
-    expected.allow(Class::Parents, parents, parent_row(row, around));
+    let mut around = slice.parent.map(|parent| &meaning.slices[parent]);
+    while let Some(ended) = around.filter(|around| around.end == Some(slice.begin)) {
+        around = ended.parent.map(|parent| &meaning.slices[parent]);
+        expected.allow(Class::Parents, parents, parent_row(row, around.map(|around| &*around.name)));
+    }
 }
 
 /// The same for what ends where a slice without length is.

@@ -59,9 +59,8 @@ pub struct Meaning {
 }
 
 impl Meaning {
-    /// Whether the file has begins and ends in the order of their times, nothing overlaps, and no operations
-    /// of
-    /// several processes have one id.
+    /// Whether the file has begins and ends in the order of their times, all of which belong together, slices
+    /// of a thread begin at times of their own, and operations of one id follow each other in one process.
     pub fn is_in_order(&self) -> bool {
         let mut last = 0;
         let mut processes: BTreeMap<u64, u64> = BTreeMap::new();
@@ -78,7 +77,17 @@ impl Meaning {
             };
             is_in_order && is_of_one
         });
-        are_in_order && !self.slices.iter().any(|slice| slice.overlaps)
+        let mut open = BTreeSet::new();
+        let is_one_at_a_time = self.records.iter().all(|record| match record.kind {
+            Kind::OperationBegin { id } => open.insert(id),
+            Kind::OperationEnd { id } => open.remove(&id),
+            _ => true,
+        });
+        let mut begins = BTreeSet::new();
+        let begin_apart = self.slices.iter().all(|slice| begins.insert((slice.thread, slice.begin)));
+        let is_open = |record: &Record| record.kind == Kind::Open;
+        let has_open = self.records.iter().any(is_open);
+        are_in_order && is_one_at_a_time && begin_apart && self.problems.is_empty() && !has_open
     }
 
     /// The first moment at which anything but a counter is.

@@ -150,7 +150,8 @@ export class Growing {
   rowOf(ends, ts, end) {
     let [first, least] = [0, Infinity];
     ends.forEach((around, row) => {
-      if (this.kind === KIND.thread && around > ts && around >= end && around <= least) [first, least] = [row + 1, around];
+      if (this.kind === KIND.thread && around > ts && around >= end && around <= least)
+        [first, least] = [row + 1, around];
     });
     while (first < Math.min(ends.length, MOST_LANES - 1) && ends[first] > ts) first++;
     return Math.min(first, MOST_LANES - 1);
