@@ -54,7 +54,7 @@ fn write(mut trace: Trace, output: &mut dyn Write, filter: Filter) -> Result<Sum
     add_skipped(&mut summary, skipped);
     add_skipped(&mut summary, [("slices that overlap too many others", left_out)]);
     let remarks = [
-        ("slices without an end: up to that of the trace", open),
+        ("slices without an end: until the trace ends", open),
         ("slices that overlap others: in further profiles of their threads", document.overlapping),
         ("records are missing in the trace: the name of the document says so", lost),
         ("names beyond those that there is room for, which have one name in common", names.dropped),

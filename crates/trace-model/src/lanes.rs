@@ -81,7 +81,7 @@ pub trait Steps {
     /// Takes the next one.
     ///
     /// # Errors
-    /// Its own.
+    /// It cannot keep the step.
     fn step(&mut self, step: &Step<'_>) -> io::Result<()>;
 }
 
@@ -156,7 +156,7 @@ impl<S: Steps, B: AsRef<[u8]>> Place for Stepping<S, B> {
         lane: usize,
         _: Option<u64>,
     ) -> io::Result<()> {
-        // Its end may have been passed on.
+        // Another slice may have begun on the lane at that time: then the end was passed on before.
         if lanes[lane].pop_if(|last| last == slice).is_some() && slice.end != u64::MAX {
             self.steps.step(&Step { track, lane, at: slice.end, begins: None })?;
         }

@@ -58,7 +58,7 @@ fn each_thread_has_a_profile_of_its_slices() {
     ];
     assert_eq!(counts(&summary.skipped), skipped);
     let remarks = [
-        ("slices without an end: up to that of the trace", 1),
+        ("slices without an end: until the trace ends", 1),
         ("slices that overlap others: in further profiles of their threads", 1),
     ];
     assert_eq!(counts(&summary.remarks), remarks);
@@ -109,7 +109,7 @@ fn samples_of_a_thread_are_a_profile_in_which_each_counts_as_one() {
     assert_eq!((summary.events, summary.skipped), (3, Vec::new()));
 }
 
-/// The order of rows is that of the ends; times go back, and many slices overlap.
+/// Rows come in the order of ends, so times go back, and many slices overlap.
 #[test]
 fn whatever_overlaps_every_profile_is_balanced_and_every_slice_is_in_one() {
     let mut events = Vec::new();

@@ -52,8 +52,8 @@ impl RowOrder {
 
 /// The interval of a row. `pair` is what [`RowOrder::pair`] says.
 ///
-/// Rows come in the order of the records that end their slices, and those of slices that did not end come
-/// last, an outer one before what is in it.
+/// Rows come in the order in which ends were recorded. Rows of slices without an end come last, an outer
+/// slice before what is in it.
 #[inline]
 pub(super) fn interval(row: u64, ts: u64, dur: Option<u64>, pair: u64) -> Interval {
     let ended = if dur.is_some() { (row + 1) << 32 } else { u64::MAX - row };
@@ -74,7 +74,7 @@ pub(super) fn interval(row: u64, ts: u64, dur: Option<u64>, pair: u64) -> Interv
 mod tests {
     use super::*;
 
-    /// Rows come in the order of ends, and those of slices that do not end last.
+    /// Rows come in the order of ends, and rows without an end come last.
     #[test]
     fn intervals_have_the_order_of_records() {
         // begin a, complete b, begin c and d, end d, complete e, end c, end a, begin f and g, complete h.

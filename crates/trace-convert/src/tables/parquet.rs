@@ -43,7 +43,7 @@ const PAGE_ROWS: usize = if cfg!(test) { 20 } else { 1 << 14 };
 const ROWS_AT_ONCE: usize = if cfg!(test) { 20 } else { 1 << 12 };
 /// Bytes of a column's distinct values in a group. With more, the pages that follow have the values.
 const DICTIONARY_BYTES: usize = if cfg!(test) { 200 } else { 1 << 20 };
-/// The same of numbers, which take less room without a dictionary.
+/// Bytes of a dictionary of numbers, at most: beyond, numbers take less room without one.
 const NUMBERS_BYTES: usize = if cfg!(test) { 200 } else { 1 << 16 };
 /// Distinct names of a group that its filter is made for: it is 10 KiB then.
 const BLOOM_NAMES: u64 = 8192;

@@ -1,4 +1,4 @@
-//! The files of tables, whose errors are those of their outputs.
+//! The files of tables. Errors of their outputs are passed on.
 
 use super::column::Column;
 use super::{other, properties, schema};

@@ -154,10 +154,11 @@ impl Choices {
         }
         if !keys.is_empty() {
             let mut groups = keys.clone();
+            // All keys stay: a column that no group is made by could be that of any row.
             if self.once_in(5) {
-                groups[0] = "1".to_owned();
+                groups.insert(0, "1".to_owned());
             } else if self.once_in(5) && !aliases.is_empty() {
-                groups[0].clone_from(&aliases[0]);
+                groups.insert(0, aliases[0].clone());
             }
             rest += &format!(" GROUP BY {}", groups.join(", "));
             if self.once_in(3) {

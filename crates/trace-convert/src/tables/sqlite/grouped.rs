@@ -92,7 +92,7 @@ impl Numbers {
         Ok(true)
     }
 
-    /// The same for a column of numbers.
+    /// Divides each group by the values of a column of numbers. False if there are too many.
     fn divide(
         &mut self,
         rows: &[u32],

@@ -43,8 +43,8 @@ pub fn load(connection: &Connection, parts: impl Fn(Kind) -> Parts) -> Result<()
 /// The functions of a table, two of which are called for each row: rusqlite's own would be a third of a
 /// statement's instructions.
 const fn module() -> Module<'static, Table> {
-    // SAFETY: `Module` is transparent, around a `sqlite3_module` whose functions are those of `Table`. Those
-    // that replace them here take pointers to the same `Cursor`.
+    // SAFETY: `Module` is transparent, around a `sqlite3_module` with the functions of `Table`. The functions
+    // that replace two of them take pointers to the same type, `Cursor`.
     unsafe {
         let mut module: sqlite3_module = transmute(Module::<'static, Table>::eponymous_only_module());
         module.xColumn = Some(column);
@@ -65,6 +65,7 @@ unsafe fn complain(table: *mut sqlite3_vtab, error: &io::Error) -> c_int {
     ffi::SQLITE_ERROR
 }
 
+// SAFETY: SQLite alone calls it, with a cursor that `open` has made.
 unsafe extern "C" fn next(cursor: *mut sqlite3_vtab_cursor) -> c_int {
     // SAFETY: SQLite passes what `open` has made, which nothing else uses meanwhile.
     let cursor = unsafe { &mut *cursor.cast::<Cursor>() };
@@ -75,6 +76,7 @@ unsafe extern "C" fn next(cursor: *mut sqlite3_vtab_cursor) -> c_int {
     }
 }
 
+// SAFETY: SQLite alone calls it, with a cursor that `open` has made and a context for the result.
 unsafe extern "C" fn column(
     cursor: *mut sqlite3_vtab_cursor,
     context: *mut sqlite3_context,

@@ -164,7 +164,7 @@ impl Column {
         Self { width, blocks: Vec::new(), open: Block::default(), rows: 0 }
     }
 
-    /// A complete column with the rows of a block, which may have more than those of a column.
+    /// A complete column with the rows of a block, which may be longer than a column's own blocks.
     #[cfg(feature = "sqlite")]
     pub fn of(width: Width, rows: &Block, spill: &Spill) -> io::Result<Self> {
         let mut column = Self::new(width);
