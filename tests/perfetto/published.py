@@ -1,7 +1,7 @@
 """Writes down the numbers and types of the fields of Perfetto's messages that we read or write.
 
     python3 -m venv /tmp/published && /tmp/published/bin/pip install perfetto==0.59.1 protobuf==7.36.2
-    /tmp/published/bin/python tests/perfetto/published.py > crates/trace-convert/src/perfetto/published.txt
+    /tmp/published/bin/python tests/perfetto/published.py > crates/trace-convert/src/export/perfetto/published.txt
 
 Each message has a line with its name, and an indented line for each field: number, name, type, and `repeated` and
 `packed` where they apply. A field that is a message has its name if it is one of MESSAGES.

@@ -7,33 +7,23 @@
 //! them; [`seekable`] compresses.
 #![deny(unsafe_code)]
 
-pub mod catapult;
+mod export;
 mod filter;
 pub mod filtered;
-pub mod firefox;
-mod flows;
-pub mod folded;
 #[cfg(test)]
 mod full;
 pub mod import;
-mod jobs;
 mod json;
-mod losses;
 mod members;
-mod numbers;
-mod odd;
 mod output;
-pub mod perfetto;
 mod profile;
 pub mod seekable;
 mod sink;
 mod source;
-pub mod speedscope;
 pub mod tables;
-mod threads;
 
+pub use export::{Jobs, catapult, firefox, folded, perfetto, speedscope};
 pub use filter::{BadPattern, Filter};
-pub use jobs::Jobs;
 pub use profile::read_no_files;
 pub use trace_model::{Odd, OddFinder};
 

@@ -19,12 +19,12 @@ use super::room::{ENTRY_BYTES, Room};
 use super::waiting::Waiting;
 use super::writer::{Writer, thread_ref};
 use crate::Summary;
-use crate::perfetto::messages::{
+use crate::export::perfetto::messages::{
     AndroidLogPacket, CLOCK_MONOTONIC, CLOCK_REALTIME, ProcessDescriptor, ProcessTree,
     SEQ_INCREMENTAL_STATE_CLEARED, SEQ_NEEDS_INCREMENTAL_STATE, ThreadDescriptor, TracePacket,
     TrackDescriptor, TrackEvent, Trigger,
 };
-use crate::perfetto::published;
+use crate::export::perfetto::published;
 use batch::Batch;
 use clocks::Clocks;
 use foldhash::{HashMap, HashSet};

@@ -157,7 +157,7 @@ fn begins_and_ends_are_paired_in_the_order_of_time() {
 #[test]
 fn samples_have_stacks_of_functions() {
     let mut lines = Lines::default();
-    let archive = crate::folded::testing::trace();
+    let archive = crate::export::folded::testing::trace();
     let summary = fill(&archive[..], &Disorder::default(), &mut lines, Filter::default()).unwrap();
     insta::assert_snapshot!(lines.0, @r#"
     stacks: 1 0 4112 "main" -

@@ -1,7 +1,7 @@
 //! Documents, and what comes of them.
 
 use super::*;
-use crate::catapult::{self, Container, Dialect, Options};
+use crate::export::catapult::{self, Container, Dialect, Options};
 use crate::import::testing::lines;
 
 fn imported(text: &str) -> (Vec<u8>, Summary) {

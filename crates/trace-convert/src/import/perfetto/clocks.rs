@@ -1,8 +1,8 @@
 //! Times of several clocks, and how they relate.
 //= docs/import.md#clocks-of-perfetto
 
+use crate::export::perfetto::messages::{CLOCK_BOOTTIME, ClockSnapshot};
 use crate::import::room::{ENTRY_BYTES, Room};
-use crate::perfetto::messages::{CLOCK_BOOTTIME, ClockSnapshot};
 use foldhash::HashMap;
 use std::mem::size_of;
 

@@ -5,10 +5,10 @@ use super::Importer;
 use super::koid;
 use super::sequence::{Names, Sequence, sequence};
 use super::tracks::{INSTRUCTIONS_NAME, THREAD_TIME_NAME, TrackScope};
-use crate::import::writer::{FLOW, Writer};
-use crate::perfetto::messages::{
+use crate::export::perfetto::messages::{
     DebugAnnotation, LegacyEvent, TYPE_COUNTER, TYPE_INSTANT, TYPE_SLICE_BEGIN, TYPE_SLICE_END, TrackEvent,
 };
+use crate::import::writer::{FLOW, Writer};
 use foldhash::HashSet;
 use std::borrow::Cow;
 use std::io::Write;

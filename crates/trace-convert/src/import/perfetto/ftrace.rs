@@ -2,8 +2,8 @@
 
 use super::wire::{self, Fields, bundle_bytes};
 use super::{Importer, MAX_DECODED_BYTES, NO_RELATION};
-use crate::perfetto::messages::{CLOCK_BOOTTIME, CompactSched, FtraceEvent, PowerState, SchedWaking};
-use crate::perfetto::published;
+use crate::export::perfetto::messages::{CLOCK_BOOTTIME, CompactSched, FtraceEvent, PowerState, SchedWaking};
+use crate::export::perfetto::published;
 use std::io::Write;
 use trace_format::argument::{Argument, ArgumentValue};
 use trace_format::event::EventKind;

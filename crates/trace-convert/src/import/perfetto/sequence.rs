@@ -1,9 +1,9 @@
 //! State of a writer's packet sequence: values that later packets omit because an earlier one had them.
 
-use crate::import::room::{ENTRY_BYTES, Room};
-use crate::perfetto::messages::{
+use crate::export::perfetto::messages::{
     InternedData, InternedName, ThreadDescriptor, TracePacketDefaults, TrackEvent,
 };
+use crate::import::room::{ENTRY_BYTES, Room};
 use foldhash::HashMap;
 use std::collections::hash_map::Entry;
 use std::mem::size_of;

@@ -7,10 +7,10 @@ use super::sequence::{Name, Names};
 use super::tracks::TrackScope;
 use super::usual::Usual;
 use super::{Importer, NO_RELATION};
-use crate::import::writer::Writer;
-use crate::perfetto::messages::{
+use crate::export::perfetto::messages::{
     SEQ_INCREMENTAL_STATE_CLEARED, SEQ_NEEDS_INCREMENTAL_STATE, TYPE_SLICE_BEGIN, TYPE_SLICE_END,
 };
+use crate::import::writer::Writer;
 use smallvec::SmallVec;
 use std::io::Write;
 use trace_format::argument::{Argument, ArgumentValue, MAX_ARGUMENTS};

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::Filter;
+use crate::export::perfetto::messages::*;
 use crate::import::testing::lines;
-use crate::perfetto::messages::*;
 use prost::Message;
 
 mod clocks;
@@ -375,7 +375,7 @@ fn what_we_export_comes_back() {
     let mut archive = Vec::new();
     crate::import::json::import(text.as_bytes(), &mut archive).unwrap();
     let mut exported = Vec::new();
-    crate::perfetto::convert(&archive[..], &mut exported, Filter::default()).unwrap();
+    crate::export::perfetto::convert(&archive[..], &mut exported, Filter::default()).unwrap();
     let (found, summary) = imported(&exported);
     insta::assert_snapshot!(found.join("\n"), @r#"
     - kernel-object process #5 "app"

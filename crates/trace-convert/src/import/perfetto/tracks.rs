@@ -2,8 +2,8 @@
 //= docs/import.md#tracks-of-perfetto
 
 use super::koid;
+use crate::export::perfetto::messages::TrackDescriptor;
 use crate::import::room::{ENTRY_BYTES, Room};
-use crate::perfetto::messages::TrackDescriptor;
 use foldhash::HashMap;
 use std::mem::size_of;
 use trace_format::units::Koid;

@@ -2,7 +2,7 @@
 //!
 //! All other packets, and all that are malformed, are left to the library's decoder.
 
-use crate::perfetto::messages::{DebugAnnotation, TracePacket};
+use crate::export::perfetto::messages::{DebugAnnotation, TracePacket};
 use trace_format::argument::ArgumentValue;
 use trace_linux::inline;
 
@@ -404,7 +404,7 @@ impl<'a> Usual<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::perfetto::messages::TrackEvent;
+    use crate::export::perfetto::messages::TrackEvent;
     use proptest::prelude::*;
     use prost::Message;
 

@@ -2,7 +2,7 @@
 //! UTF-8.
 
 use super::MAX_DECODED_BYTES;
-use crate::perfetto::messages as message;
+use crate::export::perfetto::messages as message;
 use prost::bytes::Buf;
 use prost::encoding::{
     DecodeContext, WireType, decode_key, decode_varint, encode_key, encode_varint, skip_field,

@@ -1,6 +1,6 @@
 //! Arguments as JSON, and texts that repeat.
 
-use crate::catapult::blocks::Blocks;
+use crate::export::catapult::blocks::Blocks;
 use crate::json::Json;
 use std::borrow::Cow;
 use std::io::{self, Sink};

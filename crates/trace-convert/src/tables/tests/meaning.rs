@@ -1,7 +1,7 @@
 //! Rows mean what the rules say.
 
 use super::*;
-use crate::perfetto::tests::archive as archive_of;
+use crate::export::perfetto::tests::archive as archive_of;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::collections::HashMap;

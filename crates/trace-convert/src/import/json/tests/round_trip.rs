@@ -2,8 +2,8 @@
 //= docs/import.md#round-trips
 
 use super::*;
+use crate::export::numbers::{is_replaced, short, thread_number};
 use crate::import::writer::Writer;
-use crate::numbers::{is_replaced, short, thread_number};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use proptest::prelude::*;

@@ -1,7 +1,7 @@
 //! Sizes, fields, and texts that are not UTF-8.
 
 use super::*;
-use crate::perfetto::published::tests::declared;
+use crate::export::perfetto::published::tests::declared;
 use message::{DebugAnnotation, InternedName, InternedText, TracePacket, TrackEvent};
 use prost::Message;
 

@@ -1,0 +1,15 @@
+//! The formats that traces are converted to, and what the writers of several formats share.
+
+pub mod catapult;
+pub mod firefox;
+mod flows;
+pub mod folded;
+mod jobs;
+mod losses;
+pub(crate) mod numbers;
+mod odd;
+pub mod perfetto;
+pub mod speedscope;
+mod threads;
+
+pub use jobs::Jobs;
