@@ -115,10 +115,12 @@ fn every_door_gives_one_answer() {
             }
         }
     }
-    // Fuchsia's dialect of Catapult's format is compared with these alone.
-    assert!(in_order * 4 > count, "{in_order} of {count} traces are in order");
     let failures: Vec<String> = found.iter().filter_map(shortest).collect();
     assert!(failures.is_empty(), "{count} traces\n{}", failures.join("\n"));
+    // Fuchsia's dialect of Catapult's format is compared with these alone: with all small ones among random
+    // traces,
+    // and with few of the large ones.
+    assert!(in_order * 10 > count, "{in_order} of {count} traces are in order");
 }
 
 #[test]

@@ -56,6 +56,7 @@ mod scenarios {
     mod names;
     mod naming;
     mod observing;
+    mod odd_files;
     mod off;
     mod options;
     mod other_readers;

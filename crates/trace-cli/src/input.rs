@@ -180,7 +180,9 @@ pub fn stopped(path: &Path, error: &(dyn Error + 'static), result: &str) -> Fail
 }
 
 /// What the import calls events that it could not read.
-const UNREADABLE: &str = "events that cannot be read";
+const UNREADABLE_EVENTS: &str = "events that cannot be read";
+/// The end of that and others of this kind.
+const UNREADABLE: &str = "that cannot be read";
 
 impl ImportReport {
     /// Reports undecodable records, and a truncated input, as problems of the trace.
@@ -232,7 +234,7 @@ impl ImportReport {
     /// The error of an input of which only a part was converted.
     pub fn problem(&self) -> Option<String> {
         let summary = self.summary.get()?;
-        let of_kind = |(kind, _): &&(String, u64)| kind == UNREADABLE;
+        let of_kind = |(kind, _): &&(String, u64)| kind == UNREADABLE_EVENTS;
         let skipped = summary.skipped.iter().find(of_kind).map_or(0, |(_, count)| *count);
         let skipped_text = match skipped {
             0 => None,
@@ -627,7 +629,7 @@ impl Read for Imported {
         };
         for (kind, count) in &summary.skipped {
             let them = if *count == 1 { "it" } else { "them" };
-            let why = if kind == UNREADABLE {
+            let why = if kind.ends_with(UNREADABLE) {
                 String::new()
             } else {
                 format!(": an archive cannot express {them}")

@@ -21,7 +21,7 @@ struct Case {
 }
 
 /// `tests/data/cases/README.md` says what each of them shows.
-const CASES: [Case; 11] = [
+const CASES: [Case; 13] = [
     case(
         "A1_end_without_name.json",
         &["10000 1/1 begin :load", "12000 1/1 begin :parse", "15000 1/1 end :", "20000 1/1 end :"],
@@ -60,6 +60,14 @@ const CASES: [Case; 11] = [
             "55000 1/140588800255680 complete :W2 to 2055000",
         ],
     ),
+    case("H1_decimal_tid.json", &["1000 1/2 complete :a to 2000", "5000 1/2 complete :b to 6000"]),
+    Case {
+        names: &[(Thread { process: 47, thread: 47 }, "main")],
+        ..case(
+            "I1_no_tid.json",
+            &["10000 47/47 begin :f", "20000 47/47 end :f", "12000 47/49 complete :g to 15000"],
+        )
+    },
     case(
         "K1_instant_on_track.pftrace",
         &[

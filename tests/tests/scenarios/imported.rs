@@ -283,10 +283,10 @@ fn what_could_be_read_of_malformed_json_is_written() {
     let good = [slice("a", 1, ""), slice("b", 2, "")].join(",\n");
     let bad = format!(
         "{{\"traceEvents\":[{good},\n{},\n{}]}}",
-        slice("c", 3, ",\"args\":{\"x\":}"),
+        slice("c", 3, ",\"args\":{\"x\" 5}"),
         slice("d", 4, "")
     );
-    let place = "trace: line 3, column 75: expected value in ";
+    let place = "trace: line 3, column 75: expected `:` in ";
     let malformed = "trace: bad.json: 1 event could not be read and was skipped";
     let stops = format!("[{good}\n}}]");
     let stopped =

@@ -7,6 +7,7 @@ mod document;
 mod entry;
 mod mended;
 mod number;
+mod numbering;
 mod open_operations;
 mod open_slices;
 mod other_files;

@@ -9,10 +9,13 @@ use crate::import::scanner::SourcePosition;
 use crate::members::distinct;
 use serde_json::Value;
 use std::io::Write;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// How many bytes of an error's context are shown.
 const SHOWN_BYTES: usize = 40;
+/// How many events are looked for where one of them has no end.
+const MAX_EVENTS: usize = 64;
 /// How much a batch has at most.
 const MAX_STEPS: usize = 4096;
 
@@ -96,30 +99,51 @@ impl<W: Write> Worker<Batch> for Importer<W> {
 }
 
 impl<W: Write> Importer<W> {
-    /// An event of either kind. Invalid JSON within it drops at most this event.
+    /// An event of either kind, and those behind it where its end was not found.
     fn parsed(
         &mut self,
         batch: &Batch,
         span: Span,
         take: fn(&mut Self, &[u8]) -> Result<(), serde_json::Error>,
     ) {
-        let text = batch.text(span);
-        if let Err(error) = take(self, text) {
-            let mended = mended(text);
-            let mut try_again =
-                |text: Option<&str>| text.is_some_and(|text| take(self, text.as_bytes()).is_ok());
-            let is_kept = try_again(mended.as_deref()) || {
-                let text = mended.as_deref().or_else(|| std::str::from_utf8(text).ok());
-                try_again(text.and_then(distinct).as_deref())
-            };
-            // An error within a part has its position relative to the part, but one of the whole has it in
-            // the whole.
-            let of_all =
-                (text.len() <= MAX_MENDED_BYTES).then(|| serde_json::from_slice::<Value>(text).err());
-            let error = of_all.flatten().unwrap_or(error);
-            let error = syntax_error(batch.position(span.range().start), text, &error);
-            self.malformed(&error, is_kept);
+        let Range { mut start, end } = span.range();
+        for _ in 0..MAX_EVENTS {
+            let Some(text) = batch.text.get(start..end) else { return };
+            let Err(error) = take(self, text) else { return };
+            let length = self.mended(text, &error, batch.position(start), take);
+            start += length;
+            let rest = text.get(length..).unwrap_or_default();
+            start += rest.iter().take_while(|byte| byte.is_ascii_whitespace() || **byte == b',').count();
+            if start >= end {
+                return;
+            }
         }
+    }
+
+    /// An event that is invalid JSON, which drops at most this event. Returns its length.
+    fn mended(
+        &mut self,
+        text: &[u8],
+        error: &serde_json::Error,
+        position: SourcePosition,
+        take: fn(&mut Self, &[u8]) -> Result<(), serde_json::Error>,
+    ) -> usize {
+        let mended = mended(text);
+        let mut try_again = |text: Option<&str>| text.is_some_and(|text| take(self, text.as_bytes()).is_ok());
+        let json = mended.as_ref().map(|mended| &*mended.json);
+        let is_kept = try_again(json) || {
+            let text = json.or_else(|| std::str::from_utf8(text).ok());
+            try_again(text.and_then(distinct).as_deref())
+        };
+        let mended = mended.filter(|_| is_kept);
+        self.writer
+            .skip_many("members that cannot be read", mended.as_ref().map_or(0, |mended| mended.left_out));
+        // An error within a part has its position relative to the part, but one of the whole has it in
+        // the whole.
+        let of_all = (text.len() <= MAX_MENDED_BYTES).then(|| serde_json::from_slice::<Value>(text).err());
+        let error = syntax_error(position, text, of_all.flatten().as_ref().unwrap_or(error));
+        self.malformed(&error, is_kept);
+        mended.map_or(text.len(), |mended| mended.length)
     }
 }
 

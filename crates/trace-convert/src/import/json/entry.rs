@@ -1,7 +1,8 @@
 //! One event of a JSON trace.
 //= docs/import.md#events
 
-use super::number::{id, nanos};
+use super::number::{id, id2, nanos};
+use super::numbering::Numbering;
 use super::open_operations::OpenOperations;
 use super::open_slices::OpenSlices;
 use super::plain::{PlainEvent, Span};
@@ -19,8 +20,8 @@ use std::borrow::Cow;
 use std::io::Write;
 use trace_format::argument::{Argument, ArgumentValue, MAX_ARGUMENTS};
 use trace_format::event::{EventKind, Scope};
-use trace_format::units::{Koid, Ticks};
-use trace_linux::{Records, hash, inline};
+use trace_format::units::Ticks;
+use trace_linux::{Records, inline};
 use trace_reader::Thread;
 
 /// The members that are used, with values as they are written; others are skipped.
@@ -97,15 +98,15 @@ struct RawEntry<'a> {
     #[serde(borrow)]
     id2: Option<&'a RawValue>,
     #[serde(borrow)]
-    s: Option<Cow<'a, str>>,
+    s: Option<&'a RawValue>,
     #[serde(borrow)]
-    bp: Option<Cow<'a, str>>,
+    bp: Option<&'a RawValue>,
     #[serde(borrow)]
     bind_id: Option<&'a RawValue>,
-    #[serde(default)]
-    flow_in: bool,
-    #[serde(default)]
-    flow_out: bool,
+    #[serde(borrow)]
+    flow_in: Option<&'a RawValue>,
+    #[serde(borrow)]
+    flow_out: Option<&'a RawValue>,
     #[serde(borrow)]
     tts: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -131,16 +132,20 @@ impl<'a> RawEntry<'a> {
             tid: self.tid.map(RawValue::get),
             id: self.id.map(RawValue::get),
             id2: self.id2.map(RawValue::get),
-            s: self.s,
-            bp: self.bp,
+            s: self.s.map(|s| text(s.get())).transpose()?,
+            bp: self.bp.map(|bp| text(bp.get())).transpose()?,
             bind_id: self.bind_id.map(RawValue::get),
-            flow_in: self.flow_in,
-            flow_out: self.flow_out,
+            flow_in: is_true(self.flow_in),
+            flow_out: is_true(self.flow_out),
             tts: self.tts.map(RawValue::get),
             tdur: self.tdur.map(RawValue::get),
             args: Args::Parsed(args),
         })
     }
+}
+
+fn is_true(raw: Option<&RawValue>) -> bool {
+    raw.is_some_and(|raw| raw.get() == "true")
 }
 
 /// Whether a text is an event: it has a phase, and a time or a process.
@@ -158,7 +163,7 @@ pub(super) fn is_event(text: &[u8]) -> bool {
 }
 
 /// Text, or the text of another value.
-fn text(raw: &str) -> Result<Cow<'_, str>, serde_json::Error> {
+pub(super) fn text(raw: &str) -> Result<Cow<'_, str>, serde_json::Error> {
     let Some(text) = raw.strip_prefix('"') else {
         return Ok(Cow::Borrowed(raw));
     };
@@ -219,6 +224,7 @@ type Few<T> = SmallVec<[T; 6]>;
 
 pub(super) struct Importer<W> {
     pub writer: Writer<W>,
+    numbering: Numbering,
     /// Ends of flows that go to their thread's next slice.
     waiting: Waiting,
     open_slices: OpenSlices,
@@ -236,6 +242,7 @@ impl<W: Write> Importer<W> {
     pub fn new(writer: Writer<W>) -> Self {
         Self {
             writer,
+            numbering: Numbering::default(),
             waiting: Waiting::default(),
             open_slices: OpenSlices::default(),
             open_operations: OpenOperations::default(),
@@ -255,11 +262,6 @@ impl<W: Write> Importer<W> {
     //= docs/import.md#events
     fn slice_begins(&mut self, thread: Thread, at: u64) -> Result<(), serde_json::Error> {
         self.waiting.take(thread, at).iter().try_for_each(|event| self.event_at(event, Some(at)))
-    }
-
-    /// A process or thread: its number, or the hash of a name that replaces it.
-    fn koid(raw: Option<&str>) -> Koid {
-        Koid(raw.map_or(0, id))
     }
 
     pub fn event(&mut self, text_of_event: &[u8]) -> Result<(), serde_json::Error> {
@@ -285,7 +287,7 @@ impl<W: Write> Importer<W> {
     ) -> Result<(), serde_json::Error> {
         // Before anything is written or counted.
         let texts = Texts::of(entry)?;
-        let thread = Thread { process: Self::koid(entry.pid), thread: Self::koid(entry.tid) };
+        let thread = self.numbering.thread((entry.pid, entry.tid), &mut self.writer)?;
         let phase = entry.ph.as_deref().unwrap_or_default();
         self.objects += 1;
         self.has_phases |= !phase.is_empty();
@@ -302,10 +304,7 @@ impl<W: Write> Importer<W> {
         if goes_to_next && !is_late && self.waiting.push(thread, at, text_of_event) {
             return Ok(());
         }
-        let own_id = || {
-            let local = entry.id2.map(|id2| local_id(id2).unwrap_or_else(|| hash(id2.as_bytes())));
-            entry.id.map(id).or(local).unwrap_or(0)
-        };
+        let own_id = || entry.id.map(id).or(entry.id2.map(id2)).unwrap_or(0);
         let kind = match phase {
             "B" => {
                 self.open_slices.begin(thread, at, &texts.category, &texts.name);
@@ -475,14 +474,4 @@ fn whole(value: u64) -> ArgumentValue<'static> {
 /// Whether a text is a number in decimal.
 fn is_number(text: &str) -> bool {
     text.trim().parse::<f64>().is_ok_and(f64::is_finite)
-}
-
-/// Parses `{"local":"0x7"}`, the form in which exports write ids. The number is used as it is, because
-/// archives pair operations within a process. Other programs may have put blanks into it.
-fn local_id(id2: &str) -> Option<u64> {
-    let number = |id2: &str| {
-        let digits = id2.strip_prefix("{\"local\":\"0x")?.strip_suffix("\"}")?;
-        u64::from_str_radix(digits, 16).ok().filter(|_| digits == "0" || !digits.starts_with(['+', '0']))
-    };
-    number(id2).or_else(|| number(&id2.split_ascii_whitespace().collect::<String>()))
 }

@@ -1,5 +1,7 @@
 //! Exact conversion of decimal numbers.
 
+use serde::Deserialize;
+use serde_json::value::RawValue;
 use trace_linux::hash;
 
 /// Microseconds in decimal, as nanoseconds: rounded to the nearest, half away from zero. None if the text is
@@ -33,47 +35,115 @@ fn usual_nanos(text: &[u8]) -> Option<u64> {
 /// Any other decimal number.
 #[cold]
 fn other_nanos(text: &str) -> Option<u64> {
-    let text = text.trim().trim_matches('"');
-    let (mantissa, exponent) = match text.split_once(['e', 'E']) {
-        Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
-        None => (text, 0),
-    };
-    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    let is_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    if whole.is_empty() && fraction.is_empty() || !is_digits(whole) || !is_digits(fraction) {
-        return None;
-    }
-    // The digits, and how many of them are before the point of the nanoseconds.
-    let point = i64::try_from(whole.len()).ok()? + 3 + i64::from(exponent);
-    let mut value: u64 = 0;
-    let mut digits = whole.bytes().chain(fraction.bytes());
-    for _ in 0..point.max(0) {
-        let digit = digits.next().map_or(0, |byte| u64::from(byte - b'0'));
-        value = value.checked_mul(10)?.checked_add(digit)?;
-    }
-    let is_up = point >= 0 && digits.next().is_some_and(|byte| byte >= b'5');
+    let decimal = Decimal::parse(text.trim().trim_matches('"'))?;
+    let (value, mut rest) = decimal.before(decimal.point + 3)?;
+    // Nothing is before the first digit.
+    let is_up = decimal.point >= -3 && rest.next().is_some_and(|byte| byte >= b'5');
     value.checked_add(u64::from(is_up))
 }
 
-/// An id: a number, or text with a decimal or hexadecimal number; other text by its hash. A number with
-/// decimal places is hashed, too.
+/// A decimal number: its digits, and how many of them are before the point.
+struct Decimal<'a> {
+    whole: &'a str,
+    fraction: &'a str,
+    point: i64,
+}
+
+impl<'a> Decimal<'a> {
+    fn parse(text: &'a str) -> Option<Self> {
+        let (mantissa, exponent) = match text.split_once(['e', 'E']) {
+            Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
+            None => (text, 0),
+        };
+        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let is_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+        if whole.is_empty() && fraction.is_empty() || !is_digits(whole) || !is_digits(fraction) {
+            return None;
+        }
+        let point = i64::try_from(whole.len()).ok()? + i64::from(exponent);
+        Some(Self { whole, fraction, point })
+    }
+
+    /// The number that the digits before a point make, and the digits behind it. None if it exceeds 64 bits.
+    fn before(&self, point: i64) -> Option<(u64, impl Iterator<Item = u8>)> {
+        let mut digits = self.whole.bytes().chain(self.fraction.bytes());
+        let mut value: u64 = 0;
+        for _ in 0..point.max(0) {
+            let digit = match digits.next() {
+                Some(byte) => u64::from(byte - b'0'),
+                None if value == 0 => break,
+                None => 0,
+            };
+            value = value.checked_mul(10)?.checked_add(digit)?;
+        }
+        Some((value, digits))
+    }
+
+    /// The number, if it is a whole one of 64 bits.
+    fn whole(&self) -> Option<u64> {
+        let (value, mut rest) = self.before(self.point)?;
+        rest.all(|digit| digit == b'0').then_some(value)
+    }
+}
+
+/// An id: a number, or text that is one; other text by its hash.
 //= docs/import.md#ids
 #[inline]
-pub(super) fn id(text: &str) -> u64 {
+pub(super) fn id(raw: &str) -> u64 {
+    exact(raw).unwrap_or_else(|| hash(raw.trim().trim_matches('"').as_bytes()))
+}
+
+/// The id in an object such as `{"local":"0x7"}`: archives pair operations within a process, so this one is
+/// used as
+/// it is. Ids of all processes have hashes.
+//= docs/import.md#ids
+pub(super) fn id2(raw: &str) -> u64 {
+    #[derive(Deserialize)]
+    struct Id2<'a> {
+        #[serde(borrow)]
+        local: Option<&'a RawValue>,
+        #[serde(borrow)]
+        global: Option<&'a RawValue>,
+    }
+
+    match serde_json::from_str(raw) {
+        Ok(Id2 { local: Some(local), global: None }) => id(local.get()),
+        Ok(Id2 { local: None, global: Some(global) }) => {
+            hash(format!("global {}", id(global.get())).as_bytes())
+        }
+        _ => id(raw),
+    }
+}
+
+/// A whole number: in decimal, also with a decimal point and an exponent, or as text, in decimal or with
+/// `0x`. None
+/// if there are other decimals, or if it exceeds 64 bits.
+//= docs/import.md#ids
+#[inline]
+pub(super) fn exact(raw: &str) -> Option<u64> {
     let add = |sum: u64, byte: u8| byte.is_ascii_digit().then(|| 10 * sum + u64::from(byte - b'0'));
-    let is_short = (1..=MAX_DIGITS).contains(&text.len());
-    let number = if is_short { text.bytes().try_fold(0, add) } else { None };
-    number.unwrap_or_else(|| other_id(text))
+    let is_short = (1..=MAX_DIGITS).contains(&raw.len());
+    let number = if is_short { raw.bytes().try_fold(0, add) } else { None };
+    number.or_else(|| other_exact(raw))
 }
 
 #[cold]
-fn other_id(text: &str) -> u64 {
-    let plain = text.trim().trim_matches('"');
-    let parsed = match plain.strip_prefix("0x").or_else(|| plain.strip_prefix("0X")) {
-        Some(digits) => u64::from_str_radix(digits, 16).ok(),
-        None => plain.parse::<u64>().ok().or_else(|| plain.parse::<i64>().ok().map(|value| value as u64)),
-    };
-    parsed.unwrap_or_else(|| hash(plain.as_bytes()))
+fn other_exact(raw: &str) -> Option<u64> {
+    let raw = raw.trim();
+    let plain = raw.trim_matches('"');
+    if let Some(digits) = plain.strip_prefix("0x").or_else(|| plain.strip_prefix("0X")) {
+        return u64::from_str_radix(digits, 16).ok();
+    }
+    // Text such as 12e5 is the begin of a hash rather than a number.
+    if plain.len() < raw.len() && plain.contains(['e', 'E']) {
+        return None;
+    }
+    let (is_negative, magnitude) = plain.strip_prefix('-').map_or((false, plain), |plain| (true, plain));
+    let value = Decimal::parse(magnitude)?.whole()?;
+    if !is_negative {
+        return Some(value);
+    }
+    0_i64.checked_sub_unsigned(value).map(i64::cast_unsigned)
 }
 
 #[cfg(test)]
@@ -113,7 +183,7 @@ mod tests {
         fn usual_numbers_are_as_exact_as_others(text in "[0-9]{0,20}(\\.[0-9]{0,4})?", other in ".{0,6}") {
             for text in [text, other] {
                 prop_assert_eq!(nanos(&text), other_nanos(&text));
-                prop_assert_eq!(id(&text), other_id(&text));
+                prop_assert_eq!(exact(&text), other_exact(&text));
             }
         }
     }
@@ -127,10 +197,40 @@ mod tests {
             ("\"9223372036854775809\"", 9_223_372_036_854_775_809),
             ("\"0x8000000000000001\"", 9_223_372_036_854_775_809),
             ("-1", u64::MAX),
+            ("1.0", 1),
+            ("1e3", 1000),
+            ("12.50E1", 125),
+            ("-2.0", u64::MAX - 1),
+            ("1200e-2", 12),
+            ("0.0", 0),
+            ("0e2147483647", 0),
+            ("0e-2147483648", 0),
+            ("\"7.0\"", 7),
+            ("9007199254740993.0", 9_007_199_254_740_993),
+            ("18446744073709551615", u64::MAX),
+            ("1.8446744073709551615e19", u64::MAX),
         ] {
             assert_eq!(id(text), expected, "{text}");
         }
         assert_eq!(id("\"request A\""), hash(b"request A"));
         assert_ne!(id("\"a\""), id("\"b\""));
+        for text in
+            ["1.5", "\"12e5\"", "18446744073709551616", "-9223372036854775809", "1e20", "-", ".", "", "e"]
+        {
+            assert_eq!(exact(text), None, "{text}");
+        }
+    }
+
+    //= docs/import.md#ids
+    #[test]
+    fn ids_in_objects_count_by_value() {
+        for text in ["{\"local\":\"0x7\"}", "{ \"local\": 7 }", "{\"local\":\"7\"}", "{\"local\":7.0}"] {
+            assert_eq!(id2(text), 7, "{text}");
+        }
+        let global = hash(b"global 7");
+        for text in ["{\"global\":\"0x7\"}", "{\"global\" : 7}"] {
+            assert_eq!(id2(text), global, "{text}");
+        }
+        assert_eq!(id2("\"0x7\""), 7);
     }
 }

@@ -29,7 +29,7 @@ fn event(text: &mut String, number: u64) {
     let at = 10 * number;
     let _ = match number {
         number if number % 101 == 100 => {
-            writeln!(text, r#"{{"ph":"i","ts":{at},"name":"bad {number}","pid":08}},"#)
+            writeln!(text, r#"{{"ph":"i","ts":{at},"name":"bad {number}","pid" 8}},"#)
         }
         number if number % 17 == 16 => writeln!(
             text,

@@ -1,0 +1,50 @@
+//! Files of other programs that are not quite as their format has it, or are in something else. The files and
+//! what is
+//! right about each are listed in `tests/data/cases/README.md`.
+
+use trace_tests::Sandbox;
+use trace_tests::build::workspace;
+
+/// A file, a question, the rows of the answer, and what is printed beside it.
+type Case = (&'static str, &'static str, &'static [&'static str], &'static str);
+
+const SLICES: &str = "SELECT ts, dur, name FROM slices ORDER BY ts";
+const ARGUMENTS: &str = "SELECT name, args FROM slices ORDER BY ts";
+
+const CASES: [Case; 4] = [
+    (
+        "M1_backslashes.json",
+        SLICES,
+        &["5000,1000,D:\\work\\core.py(21)", "9000,1000,ok"],
+        "line 1, column 23: invalid escape in",
+    ),
+    (
+        "M3_decimal_comma_args.json",
+        ARGUMENTS,
+        &["a,\"{\"\"n\"\":3}\"", "b,"],
+        "1 member that cannot be read skipped",
+    ),
+    (
+        "F1_text_ids.json",
+        "SELECT process, thread, name FROM slices ORDER BY ts",
+        &["Main,work,plan", "Main,rest,film"],
+        "",
+    ),
+    ("I1_no_tid.json", "SELECT name, tid, thread FROM slices ORDER BY ts", &["f,47,main", "g,49,"], ""),
+];
+
+//= docs/import.md#what-is-no-json
+//= docs/import.md#processes-and-threads
+#[test]
+fn odd_files_have_their_right_values() {
+    let sandbox = Sandbox::new();
+    for (file, question, rows, remark) in CASES {
+        let path = workspace().join("tests/data/cases").join(file);
+        let output = sandbox.trace(["query", "--output", "csv", path.to_str().unwrap(), question]);
+        let [text, error] =
+            [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text).into_owned());
+        let found: Vec<&str> = text.lines().skip(1).collect();
+        assert_eq!(found, rows, "{file}: {error}");
+        assert!(error.contains(remark), "{file}: {error}");
+    }
+}
