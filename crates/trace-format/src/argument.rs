@@ -289,7 +289,7 @@ impl<'a> ArgumentValue<'a> {
 
     //= docs/format.md#arguments
     #[inline]
-    fn decode(header: u64, own: &mut Cursor<'a>) -> Result<Self, DecodeError> {
+    pub(crate) fn decode(header: u64, own: &mut Cursor<'a>) -> Result<Self, DecodeError> {
         const WHAT: &str = "argument value";
 
         let raw = field(header, 0, 4) as u8;

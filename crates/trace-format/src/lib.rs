@@ -18,6 +18,7 @@ mod cursor;
 pub mod error;
 pub mod event;
 pub mod function;
+pub mod further;
 pub mod initialization;
 pub mod kernel_object;
 pub mod large;

@@ -1,6 +1,8 @@
 //! A record as the header describes it, with pointers into the reader's memory, and into that of [`Filled`].
 
 use crate::abi::{CArgument, CText, CValue, Record, kind};
+use trace_format::blob::TYPE_DATA;
+use trace_format::further::ARGUMENTS_BLOB_NAME;
 use trace_reader::item::{EventKind, ProfilerKind, Scheduling};
 use trace_reader::{Arguments, Event, Item, Resolved, Thread, Time, Value};
 
@@ -105,6 +107,12 @@ impl Filled {
                     ]
                     .map(|(name, number)| argument(CText::of(name.as_bytes()), Value::Uint64(number))),
                 );
+            }
+            Item::FurtherArguments(piece) => {
+                record.kind = kind::BLOB;
+                record.subtype = TYPE_DATA.into();
+                record.name = CText::of(ARGUMENTS_BLOB_NAME.as_bytes());
+                set_payload(record, piece, piece.len() as u64);
             }
             Item::Function(function) => {
                 record.kind = kind::FUNCTION;

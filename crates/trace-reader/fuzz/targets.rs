@@ -5,6 +5,7 @@ use arbitrary::{Result, Unstructured};
 use trace_format::argument::{Argument, ArgumentValue, Arguments};
 use trace_format::blob::Blob;
 use trace_format::event::{Event, EventKind, Scope};
+use trace_format::further;
 use trace_format::initialization::Initialization;
 use trace_format::kernel_object::KernelObject;
 use trace_format::large::{LargeBlob, LargeBlobEvent};
@@ -22,6 +23,7 @@ use trace_format::units::{
 };
 use trace_format::userspace_object::{ProcessRef, UserspaceObject};
 use trace_reader::dump::{Line, RawLine};
+use trace_reader::item::FurtherArguments;
 use trace_reader::{Item, Reader, Records};
 
 /// Splits: every byte is in a record, zero, damaged or left over; slices and streams agree.
@@ -62,7 +64,11 @@ pub fn resolved(data: &[u8]) {
             let is_shared = matches!(record.item, Item::Event(_) | Item::Log { .. });
             let definitions = record.definitions();
             assert!(definitions.are_of(&record));
-            let again = definitions.item(record.bytes);
+            let further = match &record.item {
+                Item::Event(event) => event.arguments.further(),
+                _ => FurtherArguments::default(),
+            };
+            let again = definitions.item(record.bytes, further);
             assert_eq!(format!("{again:?}"), format!("{:?}", is_shared.then_some(record.item)));
             for line in [Line(&record).to_string(), RawLine(&record).to_string()] {
                 assert!(!line.contains('\n'));
@@ -195,6 +201,10 @@ fn write_record<'a>(input: &mut Unstructured<'a>, words: &mut Words) -> Result<b
                 _ => EventKind::FlowEnd { id: c },
             };
             Record::Event(Event { timestamp, thread, category, name, kind, arguments })
+        }
+        14 if b % 4 == 3 => {
+            let payload = [further::head().as_slice(), payload].concat();
+            return Ok(further::blob(&payload).encode(words).is_ok());
         }
         14 => Record::Blob(Blob { blob_type: b as u8, name, payload }),
         15 => Record::UserspaceObject(UserspaceObject {

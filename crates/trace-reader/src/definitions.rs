@@ -1,6 +1,6 @@
 //! What events need to be resolved away from their reader: on another thread, while it reads on.
 
-use crate::item::{Arguments, Event, Item, Resolved, Thread, resolve_keyed};
+use crate::item::{Arguments, Event, FurtherArguments, Item, Resolved, Thread, resolve_keyed};
 use crate::tables::Provider;
 use std::sync::Arc;
 use trace_format::event;
@@ -36,23 +36,24 @@ impl Definitions {
     }
 
     /// The contents of an event or a log record that the reader has resolved with these definitions, from
-    /// the bytes of the record. None for other records.
+    /// the bytes of the record, and the event's further arguments. None for other records.
     #[inline]
     #[must_use]
-    pub fn item<'a>(&'a self, bytes: &'a [u8]) -> Option<Item<'a>> {
+    pub fn item<'a>(&'a self, bytes: &'a [u8], further: FurtherArguments<'a>) -> Option<Item<'a>> {
         let provider = &*self.0;
+        let resolved = |event| Item::Event(resolved(provider, event, further));
         if let Some(event) = event::Event::of_common_record(bytes, |_| true) {
-            return Some(Item::Event(resolved(provider, event)));
+            return Some(resolved(event));
         }
         match event::Event::of_record(bytes) {
-            Some(event) => event.ok().map(|event| Item::Event(resolved(provider, event))),
+            Some(event) => event.ok().map(resolved),
             None => log(provider, bytes),
         }
     }
 }
 
 #[inline]
-fn resolved<'a>(provider: &'a Provider, event: event::Event<'a>) -> Event<'a> {
+fn resolved<'a>(provider: &'a Provider, event: event::Event<'a>, further: FurtherArguments<'a>) -> Event<'a> {
     let (category, category_key) = resolve_keyed(provider, event.category);
     let (name, name_key) = resolve_keyed(provider, event.name);
     Event {
@@ -61,7 +62,7 @@ fn resolved<'a>(provider: &'a Provider, event: event::Event<'a>) -> Event<'a> {
         category,
         name,
         kind: event.kind,
-        arguments: Arguments { encoded: event.arguments, provider },
+        arguments: Arguments { encoded: event.arguments, further, provider },
         keys: (category_key, name_key),
     }
 }

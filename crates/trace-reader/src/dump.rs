@@ -58,6 +58,7 @@ impl Display for Line<'_> {
                 "- ledger provider={} generated={} archived={} records={} uncertain={}",
                 ledger.provider, ledger.generated, ledger.archived, ledger.records, ledger.uncertain
             ),
+            Item::FurtherArguments(piece) => write!(f, "- further-arguments {}", Bytes(piece)),
             Item::Function(FunctionRecord { process, start, length, name }) => {
                 write!(f, "- function {process} start={start:#x} length={length:#x} {}", Quoted(name))
             }

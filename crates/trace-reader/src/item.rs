@@ -16,6 +16,7 @@ use trace_format::refs::StringRef;
 
 pub use trace_format::event::{EventKind, Scope};
 pub use trace_format::function::FunctionRecord;
+pub use trace_format::further::FurtherArguments;
 pub use trace_format::loss::{LedgerRecord, LossRecord};
 pub use trace_format::profiler::ProfilerKind;
 pub use trace_format::scheduling::ThreadState;
@@ -163,6 +164,8 @@ pub enum Item<'a> {
         /// The bytes.
         payload: &'a [u8],
     },
+    /// A part of the arguments of the next event, which has all of them.
+    FurtherArguments(&'a [u8]),
     /// A loss of a provider.
     Loss(LossRecord),
     /// How a provider's records add up.
@@ -270,6 +273,7 @@ impl Item<'_> {
                 | Self::Initialization { .. }
                 | Self::String { .. }
                 | Self::Thread { .. }
+                | Self::FurtherArguments(_)
                 | Self::Unknown { .. }
                 | Self::Malformed { .. }
                 | Self::Damage { .. }
@@ -452,6 +456,8 @@ pub enum Value<'a> {
 #[derive(Clone, Copy)]
 pub struct Arguments<'a> {
     pub(crate) encoded: trace_format::argument::Arguments<'a>,
+    /// Those that have no room in the record.
+    pub(crate) further: FurtherArguments<'a>,
     pub(crate) provider: &'a Provider,
 }
 
@@ -459,21 +465,28 @@ impl<'a> Arguments<'a> {
     /// The number of arguments.
     #[inline]
     #[must_use]
-    pub const fn len(&self) -> usize {
-        self.encoded.len()
+    pub fn len(&self) -> usize {
+        self.encoded.len() + self.further.count()
     }
 
     /// Whether there are no arguments.
     #[inline]
     #[must_use]
     pub const fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.encoded.len() == 0 && self.further.is_empty()
+    }
+
+    /// Those that have no room in the record.
+    #[inline]
+    #[must_use]
+    pub const fn further(&self) -> FurtherArguments<'a> {
+        self.further
     }
 
     /// The arguments of a record that has none.
     #[must_use]
-    pub const fn none(self) -> Self {
-        Self { encoded: trace_format::argument::Arguments::from_slice(&[]), ..self }
+    pub fn none(self) -> Self {
+        Self { encoded: Default::default(), further: FurtherArguments::default(), ..self }
     }
 
     /// Names and values, in order.
@@ -487,7 +500,7 @@ impl<'a> Arguments<'a> {
     pub fn keyed(&self) -> impl Iterator<Item = (Text<'a>, Value<'a>, [TextKey; 2])> + use<'a> {
         let provider = self.provider;
         // All of them were checked when the record was decoded. In this form they are read fastest.
-        self.encoded.iter().map_while(Result::ok).map(
+        self.encoded.iter().map_while(Result::ok).chain(self.further).map(
             #[inline(always)]
             move |argument| {
                 let (name, name_key) = resolve_keyed(provider, argument.name);
@@ -520,7 +533,9 @@ impl<'a> Arguments<'a> {
     pub fn find(&self, name: &str) -> Option<Value<'a>> {
         // Most have no such argument, which their headers say at a tenth of the cost.
         let is_of = |index| self.provider.string(index).is_none_or(|text| text == name.as_bytes());
-        if !self.encoded.headers().any(|header| header.name_index().is_none_or(is_of)) {
+        if self.further.is_empty()
+            && !self.encoded.headers().any(|header| header.name_index().is_none_or(is_of))
+        {
             return None;
         }
         self.iter().find(|(found, _)| found == name).map(|(_, value)| value)

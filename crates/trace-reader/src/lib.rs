@@ -27,6 +27,7 @@ mod disorder;
 pub mod dump;
 mod file_kind;
 mod functions;
+mod further;
 mod input;
 pub mod item;
 mod known_argument;

@@ -121,6 +121,9 @@ impl<I: Input> Reader<I> {
         if self.resolver.is_at_start {
             self.resolver.start(raw.header());
         }
+        if self.resolver.further.is_any() {
+            self.resolver.further.before(raw.header());
+        }
         // The most common record by far takes the shortest path.
         if let Some(event) = self.resolver.common_event(raw.bytes) {
             return Ok(Some(self.resolver.event::<true>(event, raw)));

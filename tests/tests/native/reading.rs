@@ -172,7 +172,11 @@ fn of_cxx(item: &Item<'_>) -> (Option<u8>, bool) {
         Item::String { index, .. } => ((*index != 0).then_some(2), false),
         Item::Thread { index, .. } => ((*index != 0).then_some(3), false),
         Item::Event(event) => (event.kind.event_type().map(|_| 4), false),
-        Item::Blob { .. } | Item::Loss(_) | Item::Ledger(_) | Item::Function(_) => (Some(5), false),
+        Item::Blob { .. }
+        | Item::Loss(_)
+        | Item::Ledger(_)
+        | Item::Function(_)
+        | Item::FurtherArguments(_) => (Some(5), false),
         Item::KernelObject { .. } => (Some(7), false),
         // Fibers are of a newer version than that reader.
         Item::Scheduling { kind: trace_reader::item::Scheduling::FiberSwitch { .. }, .. } => (None, false),

@@ -11,7 +11,7 @@ type Case = (&'static str, &'static str, &'static [&'static str], &'static str);
 const SLICES: &str = "SELECT ts, dur, name FROM slices ORDER BY ts";
 const ARGUMENTS: &str = "SELECT name, args FROM slices ORDER BY ts";
 
-const CASES: [Case; 4] = [
+const CASES: [Case; 6] = [
     (
         "M1_backslashes.json",
         SLICES,
@@ -28,6 +28,18 @@ const CASES: [Case; 4] = [
         "F1_text_ids.json",
         "SELECT process, thread, name FROM slices ORDER BY ts",
         &["Main,work,plan", "Main,rest,film"],
+        "",
+    ),
+    (
+        "N1_two_long_args.json",
+        "SELECT name, dur, length(args ->> 'sql'), length(args ->> 'plan') FROM slices ORDER BY ts",
+        &["query,2000,20000,20000", "ok,2000,,"],
+        "",
+    ),
+    (
+        "V1_many_arguments.json",
+        "SELECT count(*), args ->> 'a15', args ->> 'a18' FROM slices, json_each(args)",
+        &["18,15,last"],
         "",
     ),
     ("I1_no_tid.json", "SELECT name, tid, thread FROM slices ORDER BY ts", &["f,47,main", "g,49,"], ""),

@@ -72,6 +72,10 @@ fn item<M: SerializeMap>(map: &mut M, record: &Resolved<'_>) -> Result<(), M::Er
             map.serialize_entry("records", &ledger.records)?;
             map.serialize_entry("uncertain", &ledger.uncertain)
         }
+        Item::FurtherArguments(piece) => {
+            kind(map, "further-arguments")?;
+            map.serialize_entry("payload", &Hex(piece))
+        }
         Item::Function(function) => {
             kind(map, "function")?;
             map.serialize_entry("process", &function.process.0)?;

@@ -304,8 +304,8 @@ impl<W: Write> Exporter<W> {
                 Some(lost) => return self.lost(&lost),
                 None => self.skip("loss records"),
             },
-            // Only of use to `trace check`.
-            Item::Ledger(_) | Item::Function(_) => {}
+            // Only of use to `trace check`, or to the next event.
+            Item::Ledger(_) | Item::Function(_) | Item::FurtherArguments(_) => {}
             Item::ProviderEvent { .. } => self.skip("provider events"),
             Item::UserspaceObject { .. } => self.skip("userspace objects"),
             Item::Scheduling { time, kind, arguments } if self.dialect == Dialect::Fuchsia => {

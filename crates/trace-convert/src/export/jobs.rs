@@ -6,10 +6,12 @@
 use crate::output::Output;
 use std::collections::VecDeque;
 use std::io;
+use std::ops::Range;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use trace_format::record::RecordHeader;
-use trace_reader::{Definitions, Item, Resolved};
+use trace_reader::item::FurtherArguments;
+use trace_reader::{Definitions, Event, Item, Resolved};
 
 /// How many threads convert, and what each does at once. The result is the same for all values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +57,8 @@ pub(crate) struct Batch<X> {
     /// The next record, and its stretch.
     next: usize,
     stretch: usize,
+    /// Where further arguments of the next record are.
+    further: Range<usize>,
     pub extras: X,
     /// Room for the output.
     pub output: Output,
@@ -72,10 +76,17 @@ impl<X: Extras> Batch<X> {
         while let Some(Stretch { definitions, end }) = self.stretches.get(self.stretch) {
             while self.next < *end {
                 let rest = self.bytes.get(self.next..).unwrap_or_default();
-                let Some(header) = rest.first_chunk() else { break };
-                let length = RecordHeader(u64::from_le_bytes(*header)).size().bytes();
+                let Some(word) = rest.first_chunk().map(|word| u64::from_le_bytes(*word)) else { break };
+                if word & TYPE_BITS == FURTHER {
+                    self.further = self.next + 8..self.next + 8 + (word >> 4) as usize;
+                    self.next = self.further.end;
+                    continue;
+                }
+                let length = RecordHeader(word).size().bytes();
                 self.next += length.max(1);
-                if let Some(item) = rest.get(..length).and_then(|record| definitions.item(record))
+                let further = self.bytes.get(std::mem::take(&mut self.further)).unwrap_or_default();
+                let further = FurtherArguments::new(further);
+                if let Some(item) = rest.get(..length).and_then(|record| definitions.item(record, further))
                     && !take(&item, &mut self.extras)
                 {
                     return;
@@ -96,7 +107,7 @@ impl<X: Extras> Batch<X> {
         self.stretches.clear();
         self.extras.clear();
         self.output.clear();
-        Self { next: 0, stretch: 0, ..self }
+        Self { next: 0, stretch: 0, further: 0..0, ..self }
     }
 
     pub fn len(&self) -> usize {
@@ -104,6 +115,11 @@ impl<X: Extras> Batch<X> {
     }
 }
 
+/// The type of records.
+const TYPE_BITS: u64 = 0xf;
+/// In a batch, further arguments of the next record, of which no record has the type; the other bits are
+/// their length.
+const FURTHER: u64 = 0xe;
 /// What is assumed that an entry of the tables costs to copy, as bytes of records.
 const ENTRY_BYTES: usize = 16;
 /// Most bytes of records that have no copy to pay for yet.
@@ -128,12 +144,15 @@ impl<X: Extras> Collector<X> {
     /// its work at once, after that of the batch.
     #[inline]
     pub fn add(&mut self, record: &Resolved<'_>, know: impl FnOnce(&mut X)) -> bool {
-        let length = record.bytes.len();
+        let start = self.batch.bytes.len();
+        self.add_further(&record.item);
+        let length = self.batch.bytes.len() - start + record.bytes.len();
         if let Some(last) = self.batch.stretches.last_mut()
             && last.definitions.are_of(record)
         {
             last.end += length;
         } else if !self.begin_stretch(record) {
+            self.batch.bytes.truncate(start);
             self.credit = (self.credit + length).min(MAX_CREDIT);
             return false;
         }
@@ -141,6 +160,18 @@ impl<X: Extras> Collector<X> {
         self.batch.bytes.extend_from_slice(record.bytes);
         know(&mut self.batch.extras);
         true
+    }
+
+    /// Adds further arguments of the record that comes next.
+    #[inline]
+    fn add_further(&mut self, item: &Item<'_>) {
+        let Item::Event(Event { arguments, .. }) = item else { return };
+        let further = arguments.further().as_bytes();
+        if !further.is_empty() {
+            let word = FURTHER | (further.len() as u64) << 4;
+            self.batch.bytes.extend_from_slice(&word.to_le_bytes());
+            self.batch.bytes.extend_from_slice(further);
+        }
     }
 
     #[cold]

@@ -325,8 +325,9 @@ impl<W: Write> Exporter<W> {
             Item::Unknown { .. } => self.skip("records of unknown type"),
             // Only of use to `trace check`.
             Item::Ledger(_)
-            // Used through the names.
+            // Used through the names, or by the next event.
             | Item::Function(_)
+            | Item::FurtherArguments(_)
             | Item::Magic
             | Item::ProviderInfo { .. }
             | Item::ProviderSection

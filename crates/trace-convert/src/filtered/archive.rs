@@ -4,6 +4,8 @@ use super::texts::Placeholder;
 use crate::sink::Bytes;
 use foldhash::{HashMap, HashMapExt};
 use std::io::{self, Write};
+use trace_format::argument::Argument;
+use trace_format::event::Event;
 use trace_format::initialization::Initialization;
 use trace_format::large;
 use trace_format::loss::{LedgerRecord, LossRecord};
@@ -169,6 +171,15 @@ impl<W: Write> Archive<W> {
             return false;
         }
         self.provider(id).written += 1;
+        self.flush_if_full();
+        true
+    }
+
+    /// The same of an event, and blobs for those arguments that its record has no room for.
+    pub fn write_event<'a>(&mut self, id: ProviderId, event: Event<'a>, arguments: &[Argument<'a>]) -> bool {
+        self.begin(id);
+        let Some(blobs) = self.bytes.event(event, arguments) else { return false };
+        self.provider(id).written += 1 + blobs;
         self.flush_if_full();
         true
     }

@@ -8,9 +8,10 @@ use std::io::Write;
 use trace_format::argument::{Argument, ArgumentValue};
 use trace_format::operation::{FIRST_POLL, PARENT_OPERATION, POLL_OF};
 use trace_format::program_info::OPEN_ARGUMENT;
-use trace_format::refs::StringRef;
+use trace_format::refs::{MAX_STRING_BYTES, StringRef};
 use trace_format::scopes::{DEEPER_ARGUMENT, END_ARGUMENT, Ending, LASTED_ARGUMENT};
 use trace_format::units::ProviderId;
+use trace_linux::inline;
 use trace_reader::{Text, TextKey, Value};
 
 /// What arguments belong to.
@@ -117,6 +118,10 @@ impl<'a> WrittenArguments<'a> {
             }
             let name = archive.text(id, name, name_key);
             let value = match value {
+                // Blobs have room for what a record has not.
+                Value::String(text) if holder != Holder::Other && is_long(text, options) => {
+                    WrittenValue::Plain(ArgumentValue::String(StringRef::Inline(text.as_bytes())))
+                }
                 Value::String(text) => {
                     WrittenValue::Text(text_of(options, id, (text, value_key), archive, texts))
                 }
@@ -133,12 +138,27 @@ impl<'a> WrittenArguments<'a> {
         self.list.iter().map(Written::argument).collect()
     }
 
+    /// All of them, cut to what a record has room for.
+    pub fn cut(&self) -> List<'_> {
+        let cut = |written| match Written::argument(written) {
+            Argument { name, value: ArgumentValue::String(StringRef::Inline(text)) } => {
+                Argument { name, value: ArgumentValue::String(inline(text)) }
+            }
+            argument => argument,
+        };
+        self.list.iter().map(cut).collect()
+    }
+
     /// Those that are no texts: a placeholder may be longer than what it stands for, and a record with it
     /// too large.
     pub fn numbers(&self) -> List<'_> {
         let numbers = self.list.iter().filter(|written| matches!(written.value, WrittenValue::Plain(_)));
         numbers.map(Written::argument).collect()
     }
+}
+
+fn is_long(text: Text<'_>, options: &Options) -> bool {
+    text.as_bytes().len() > MAX_STRING_BYTES && !options.redacts_texts
 }
 
 /// A text, or the placeholder for it.

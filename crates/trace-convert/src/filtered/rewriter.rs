@@ -98,7 +98,7 @@ impl<'a, W: Write> Rewriter<'a, W> {
             Item::Ledger(ledger) => self.archive.ledger(ledger),
             Item::LargeBlobPart { payload } => self.archive.payload(payload),
             // They are defined where they are used.
-            Item::String { .. } | Item::Thread { .. } | Item::Damage { .. } => {}
+            Item::String { .. } | Item::Thread { .. } | Item::FurtherArguments(_) | Item::Damage { .. } => {}
             Item::Unknown { .. } => self.skip(LATER_RECORDS),
             Item::Malformed { .. } => self.skip(MALFORMED),
             Item::Event(event) => self.event(record, event, is_kept),
@@ -167,13 +167,12 @@ impl<'a, W: Write> Rewriter<'a, W> {
         let category = self.archive.text(id, event.category, event.keys.0);
         let name = self.archive.text(id, event.name, event.keys.1);
         let (timestamp, kind) = (event.time.ticks, event.kind);
-        let lists = [arguments.all(), arguments.numbers()];
-        let written = self.write_with(record, &lists, |arguments| {
-            Record::Event(event::Event { timestamp, thread, category, name, kind, arguments })
-        });
-        match written {
-            Ok(()) => self.filtered.summary.events += 1,
-            Err(why) => self.skip(why),
+        let none = trace_format::argument::Arguments::from_slice(&[]);
+        let event = event::Event { timestamp, thread, category, name, kind, arguments: none };
+        if self.archive.write_event(id, event, &arguments.all()) {
+            self.filtered.summary.events += 1;
+        } else {
+            self.skip(TOO_LARGE);
         }
     }
 
@@ -336,7 +335,7 @@ impl<'a, W: Write> Rewriter<'a, W> {
             Some((time, thread, arguments)) => {
                 let arguments = self.arguments(record, arguments, Holder::Event);
                 let thread = self.archive.thread(id, *thread);
-                let list = arguments.all();
+                let list = arguments.cut();
                 let arguments = trace_format::argument::Arguments::from_slice(&list);
                 let event = Some(LargeBlobEvent { timestamp: time.ticks, thread, arguments });
                 let blob = LargeBlob { category, name, event, payload: b"" };

@@ -348,7 +348,7 @@ fn large_blobs_keep_their_payload_or_lose_all_of_it() {
 
 /// More strings than a table has room for, each of which becomes longer.
 #[test]
-fn a_record_with_placeholders_that_is_too_large_keeps_its_numbers() {
+fn an_event_whose_placeholders_are_too_large_has_them_in_a_blob() {
     let mut archive = generated::Writer::new();
     archive.introduce(1, "server");
     let names: Vec<String> = (0..33_000).map(|number| format!("{number:04x}")).collect();
@@ -380,7 +380,9 @@ fn a_record_with_placeholders_that_is_too_large_keeps_its_numbers() {
     assert_eq!(result.summary.skipped, []);
     let found = events(&output, &Options::default());
     let last = found.iter().find(|event| event.name == long).unwrap();
-    assert_eq!(last.arguments, [(String::new(), "Int64(9)".to_owned())]);
+    let placeholders = (33_006..33_010).map(|number| format!("String(\"text-{number}\")"));
+    let expected = placeholders.chain(["Int64(9)".to_owned()]).map(|value| (String::new(), value));
+    assert_eq!(last.arguments, expected.collect::<Vec<_>>());
 }
 
 //= docs/filter.md#processes

@@ -8,7 +8,7 @@ use super::{ImportError, LINE_BYTES};
 use crate::Summary;
 use line::{Event, Line, Parser};
 use std::io::{BufRead, BufReader, Read, Write};
-use trace_format::argument::{Argument, ArgumentValue, MAX_ARGUMENTS};
+use trace_format::argument::{Argument, ArgumentValue};
 use trace_format::event::{EventKind, Scope};
 use trace_format::scheduling::ThreadState;
 use trace_linux::{IRQ, Kernel, OTHER, POWER, Records, SYSCALL, inline};
@@ -184,14 +184,11 @@ impl<W: Write> Importer<W> {
     /// A tracepoint without a meaning of its own: an instant with its fields.
     fn other(&mut self, line: &Line<'_>, fields: &[(&[u8], &[u8])]) {
         let kernel = &mut self.kernel;
-        for _ in fields.iter().skip(MAX_ARGUMENTS) {
-            kernel.writer.skip("arguments beyond the fifteenth");
-        }
         let mut arguments = Vec::new();
         if fields.is_empty() && !line.text.is_empty() {
             arguments.push(argument(kernel, b"text", ArgumentValue::String(inline(line.text))));
         }
-        for (name, value) in fields.iter().take(MAX_ARGUMENTS) {
+        for (name, value) in fields {
             let whole = std::str::from_utf8(value).ok().and_then(|value| value.parse().ok());
             let value = match whole {
                 Some(whole) => ArgumentValue::Int64(whole),

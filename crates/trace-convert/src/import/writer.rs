@@ -2,7 +2,7 @@
 
 use super::CUT_OFF;
 use super::timeline::{Outcome, Timeline};
-use crate::sink::Bytes;
+use crate::sink::{Bytes, behind_blobs};
 use crate::{Summary, Unread};
 use foldhash::{HashMap, HashMapExt};
 use std::collections::BTreeMap;
@@ -38,6 +38,8 @@ const OTHER_KINDS: &str = "records of other kinds";
 const MAX_INDEXED_BYTES: usize = 200;
 /// What names are called that are cut.
 const LONG_NAMES: &str = "ends of names and categories beyond 32 000 bytes";
+/// How much of a category and of a name there is room for if both are long.
+const MAX_NAME_BYTES: usize = 15_900;
 /// How many strings are found without the table; a power of two.
 const RECENT: usize = 64;
 /// Only strings that are not longer.
@@ -207,19 +209,50 @@ impl<W: Write> Writer<W> {
         kind: EventKind,
         arguments: &[Argument<'_>],
     ) {
-        let event = Event {
-            timestamp: Ticks(at),
-            thread: thread_ref(thread),
-            category,
-            name,
-            kind,
-            arguments: Arguments::from_slice(arguments),
-        };
+        let (timestamp, thread) = (Ticks(at), thread_ref(thread));
+        let event = Event { timestamp, thread, category, name, kind, arguments: Arguments::from_slice(&[]) };
+        let start = self.bytes.0.len();
         self.events += 1;
-        if !self.at(at, &Record::Event(event)) {
+        if self.bytes.event(event, arguments).is_some() || self.cut_event(event, arguments) {
+            self.place(at, start);
+        } else {
             self.events -= 1;
             self.skip("events that are too large");
         }
+    }
+
+    /// Writes an event with a part of its category and name.
+    #[cold]
+    fn cut_event(&mut self, event: Event<'_>, arguments: &[Argument<'_>]) -> bool {
+        self.skip(LONG_NAMES);
+        [MAX_STRING_BYTES, MAX_NAME_BYTES].into_iter().any(|limit| {
+            let [category, name] = [event.category, event.name].map(|reference| match reference {
+                StringRef::Inline(text) => inline(&text[..text.len().min(limit)]),
+                reference => reference,
+            });
+            self.bytes.event(Event { category, name, ..event }, arguments).is_some()
+        })
+    }
+
+    /// Puts a record that was encoded, and blobs before it, where it belongs.
+    #[inline]
+    fn place(&mut self, at: u64, start: usize) {
+        let encoded = &mut self.bytes.0[start..];
+        match &mut self.order {
+            Order::AsTheyAre => {}
+            Order::InTime(timeline) => {
+                if let Outcome::Dropped(why) = timeline.finish(behind_blobs(encoded)) {
+                    self.bytes.0.truncate(start);
+                    self.events -= 1;
+                    self.skip(why);
+                }
+            }
+            Order::Sorted(sorter, _) => {
+                sorter.push(at, encoded);
+                self.bytes.0.truncate(start);
+            }
+        }
+        self.relieve();
     }
 
     /// Writes out waiting records, if there are many.
@@ -248,7 +281,7 @@ impl<W: Write> Writer<W> {
             return Err(error);
         }
         if let Order::Sorted(sorter, mut timeline) = std::mem::replace(&mut self.order, Order::AsTheyAre) {
-            sorter.finish(|record| match timeline.finish(record) {
+            sorter.finish(|record| match timeline.finish(behind_blobs(record)) {
                 Outcome::Kept => {
                     self.bytes.0.extend_from_slice(record);
                     write_if_full(&mut self.output, &mut self.bytes)
@@ -278,16 +311,14 @@ impl<W: Write> Writer<W> {
 }
 
 impl<W: Write> Records for Writer<W> {
-    /// A reference to a string, which is in the table if it may come again; cut at the format's limit.
+    /// A reference to a string, which is in the table if it may come again. It may be longer than a record
+    /// can have.
     fn string<'a>(&mut self, text: &'a [u8]) -> StringRef<'a> {
         if text.is_empty() {
             return StringRef::Empty;
         }
         if text.len() > MAX_INDEXED_BYTES {
-            if text.len() > MAX_STRING_BYTES {
-                self.skip(LONG_NAMES);
-            }
-            return inline(text);
+            return StringRef::Inline(text);
         }
         let recent = (text.len() <= MAX_RECENT_BYTES).then(|| Recent::place_of(text));
         if let Some(place) = recent
@@ -304,11 +335,11 @@ impl<W: Write> Records for Writer<W> {
         }
         let next = u16::try_from(self.strings.len() + 1).ok().and_then(StringIndex::new);
         let Some(index) = next else {
-            return inline(text);
+            return StringRef::Inline(text);
         };
         let record = StringRecord { index: index.get(), value: text };
         if record.encode(&mut self.bytes).is_err() {
-            return inline(text);
+            return StringRef::Inline(text);
         }
         self.strings.insert(text.into(), index);
         StringRef::Index(index)
@@ -325,22 +356,7 @@ impl<W: Write> Records for Writer<W> {
             self.bytes.0.truncate(start);
             return false;
         }
-        let encoded = &mut self.bytes.0[start..];
-        match &mut self.order {
-            Order::AsTheyAre => {}
-            Order::InTime(timeline) => {
-                if let Outcome::Dropped(why) = timeline.finish(encoded) {
-                    self.bytes.0.truncate(start);
-                    self.events -= 1;
-                    self.skip(why);
-                }
-            }
-            Order::Sorted(sorter, _) => {
-                sorter.push(at, encoded);
-                self.bytes.0.truncate(start);
-            }
-        }
-        self.relieve();
+        self.place(at, start);
         true
     }
 
@@ -359,7 +375,10 @@ impl<W: Write> Records for Writer<W> {
     }
 
     fn object(&mut self, object_type: u8, koid: Koid, name: &[u8], arguments: &[Argument<'_>]) {
-        let name = self.string(name);
+        if name.len() > MAX_STRING_BYTES {
+            self.skip(LONG_NAMES);
+        }
+        let name = if name.len() > MAX_INDEXED_BYTES { inline(name) } else { self.string(name) };
         let object = KernelObject { object_type, koid, name, arguments: Arguments::from_slice(arguments) };
         if object.encode(&mut self.bytes).is_err() {
             self.skip("names that cannot be expressed");

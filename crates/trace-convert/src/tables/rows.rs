@@ -311,6 +311,7 @@ impl<'a, R: Rows> Filler<'a, R> {
             Item::Profiler { time, thread, kind } => return self.profiler(*time, *thread, kind, names),
             Item::Unknown { .. } => self.skip("records of unknown type"),
             Item::Function(_)
+            | Item::FurtherArguments(_)
             | Item::Magic
             | Item::ProviderSection
             | Item::String { .. }

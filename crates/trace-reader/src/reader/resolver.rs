@@ -1,6 +1,7 @@
 //! Resolves records: remembers definitions, and looks up references.
 
 use super::{Anomaly, Unknown};
+use crate::further::Further;
 use crate::item::{self, Arguments, Event, Item, Resolved, Text, TextKey, Thread, Time};
 use crate::names::Names;
 use crate::records::{Gap, RawRecord};
@@ -10,6 +11,7 @@ use trace_format::argument::{self, ArgumentValue};
 use trace_format::blob::{Blob, TYPE_DATA, TYPE_LAST_BRANCH, TYPE_PERFETTO};
 use trace_format::event::{self, EventKind};
 use trace_format::function::{FUNCTION_BLOB_NAME, FunctionRecord};
+use trace_format::further::{self, ARGUMENTS_BLOB_NAME, FurtherArguments};
 use trace_format::kernel_object::{KernelObject, PROCESS_ARGUMENT, TYPE_PROCESS, TYPE_THREAD};
 use trace_format::loss::{LEDGER_BLOB_NAME, LOSS_BLOB_NAME, LedgerRecord, LossRecord};
 use trace_format::metadata::{MAGIC_WORD, Metadata};
@@ -32,6 +34,8 @@ pub(super) struct Resolver {
     first_rate: Option<TicksPerSecond>,
     /// Bytes of a large blob that are still to come.
     pub payload_left: u64,
+    /// Arguments of the next event.
+    pub further: Further,
     pub is_at_start: bool,
     pub is_strict: bool,
 }
@@ -46,6 +50,7 @@ impl Resolver {
             offset: Offset(0),
             first_rate: None,
             payload_left: 0,
+            further: Further::default(),
             is_at_start: true,
             is_strict: false,
         }
@@ -72,6 +77,7 @@ impl Resolver {
         self.offset = gap.offset;
         self.warn(WarningKind::Damaged(gap.bytes));
         self.payload_left = 0;
+        self.further.clear();
         let (provider, budget) = self.providers.current_mut();
         provider.forget(budget);
     }
@@ -94,7 +100,7 @@ impl Resolver {
         if self.is_strict {
             self.check_event_strictly(&event);
         }
-        let Self { providers, warnings, unknown, names, .. } = self;
+        let Self { providers, warnings, unknown, names, further, .. } = self;
         // Names of arguments of common events are registered.
         if !IS_COMMON && !event.arguments.is_empty() && !providers.current().has_inline_names() {
             providers.current_mut().0.note_inline_names();
@@ -142,7 +148,7 @@ impl Resolver {
             EventKind::Unknown { raw } => unknown.events.add(raw),
             _ => {}
         }
-        let arguments = Arguments { encoded: event.arguments, provider };
+        let arguments = Arguments { encoded: event.arguments, further: further.arguments(), provider };
         let keys = (category_key, name_key);
         let item = Item::Event(Event { time, thread, category, name, kind: event.kind, arguments, keys });
         let provider_name = Text(&provider.name);
@@ -263,6 +269,10 @@ impl Resolver {
         if !matches!(blob.blob_type, TYPE_DATA | TYPE_LAST_BRANCH | TYPE_PERFETTO) {
             self.unknown.blobs.add(blob.blob_type);
         }
+        if let Some(piece) = self.further_arguments(blob) {
+            self.further.push(piece);
+            return;
+        }
         let Some(function) = self.function(blob) else {
             return;
         };
@@ -270,6 +280,11 @@ impl Resolver {
         if !self.names.functions.insert(&function, budget) {
             self.warn(WarningKind::TablesFull);
         }
+    }
+
+    fn further_arguments<'a>(&self, blob: &Blob<'a>) -> Option<&'a [u8]> {
+        let name = item::resolve(self.providers.current(), blob.name);
+        further::piece(blob.payload).filter(|_| name == ARGUMENTS_BLOB_NAME)
     }
 
     fn function<'a>(&self, blob: &Blob<'a>) -> Option<FunctionRecord<'a>> {
@@ -437,6 +452,9 @@ impl Resolver {
                 let name = self.text(blob.name);
                 // A provider's own claims about other providers are ignored.
                 let is_own = |provider| provider == self.providers.current().id;
+                if let Some(piece) = self.further_arguments(&blob) {
+                    return Item::FurtherArguments(piece);
+                }
                 if let Some(function) = self.function(&blob) {
                     return Item::Function(function);
                 }
@@ -577,6 +595,6 @@ impl Resolver {
 
     #[inline]
     fn arguments<'a>(&'a self, encoded: argument::Arguments<'a>) -> Arguments<'a> {
-        Arguments { encoded, provider: self.providers.current() }
+        Arguments { encoded, further: FurtherArguments::default(), provider: self.providers.current() }
     }
 }

@@ -18,10 +18,11 @@ use serde_json::value::RawValue;
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::io::Write;
-use trace_format::argument::{Argument, ArgumentValue, MAX_ARGUMENTS};
+use trace_format::argument::{Argument, ArgumentValue};
 use trace_format::event::{EventKind, Scope};
+use trace_format::refs::StringRef;
 use trace_format::units::Ticks;
-use trace_linux::{Records, inline};
+use trace_linux::Records;
 use trace_reader::Thread;
 
 /// The members that are used, with values as they are written; others are skipped.
@@ -196,9 +197,10 @@ impl<'a> Texts<'a> {
         }
         let text_or_empty = |raw: Option<&'a str>| raw.map_or(Ok(Cow::default()), text);
         let (category, name) = (text_or_empty(entry.cat)?, text_or_empty(entry.name)?);
-        let mut arguments = Vec::with_capacity(entry.args.len().min(MAX_ARGUMENTS));
+        let mut arguments = Vec::new();
         if let Args::Parsed(args) = &entry.args {
-            for (_, raw) in args.iter().take(MAX_ARGUMENTS) {
+            arguments.reserve_exact(args.len());
+            for (_, raw) in args {
                 let raw = raw.get();
                 arguments.push(if raw.starts_with('"') { Some(text(raw)?) } else { None });
             }
@@ -377,9 +379,8 @@ impl<W: Write> Importer<W> {
 
     fn write(&mut self, at: u64, thread: Thread, texts: &Texts<'_>, kind: EventKind, entry: &Entry<'_>) {
         let is_counter = matches!(kind, EventKind::Counter { .. });
-        let count = entry.args.len().min(MAX_ARGUMENTS);
         let mut arguments = Few::new();
-        for place in 0..count {
+        for place in 0..entry.args.len() {
             let Some((name, raw)) = entry.args.get(place) else { break };
             let name = self.writer.string(name.as_bytes());
             let value = match texts.argument(entry, place) {
@@ -391,11 +392,6 @@ impl<W: Write> Importer<W> {
         }
         if entry.tts.is_some() || entry.tdur.is_some() {
             self.thread_times(entry, is_counter, &mut arguments);
-        }
-        let beyond = entry.args.len() - count + arguments.len().saturating_sub(MAX_ARGUMENTS);
-        if beyond > 0 {
-            self.writer.skip_many("arguments beyond the fifteenth", beyond as u64);
-            arguments.truncate(MAX_ARGUMENTS);
         }
         self.has_any = true;
         self.writer.event(at, thread, texts.category.as_bytes(), texts.name.as_bytes(), kind, &arguments);
@@ -420,7 +416,7 @@ impl<W: Write> Importer<W> {
 
     /// Names of processes and threads.
     fn metadata(&mut self, entry: &Entry<'_>, texts: &Texts<'_>, thread: Thread) {
-        let mut numbers = (0..entry.args.len().min(MAX_ARGUMENTS))
+        let mut numbers = (0..entry.args.len())
             .filter(|number| entry.args.get(*number).is_some_and(|(key, _)| key == "name"));
         let name = numbers.find_map(|number| texts.argument(entry, number));
         self.has_any |= name.is_some();
@@ -449,7 +445,7 @@ fn plain_value(raw: &str) -> ArgumentValue<'_> {
         Some(b't') => ArgumentValue::Bool(true),
         Some(b'f') => ArgumentValue::Bool(false),
         Some(b'n') => ArgumentValue::Null,
-        Some(b'{' | b'[') => ArgumentValue::String(inline(raw.as_bytes())),
+        Some(b'{' | b'[') => ArgumentValue::String(StringRef::inline(raw)),
         _ => number(raw),
     }
 }

@@ -158,6 +158,7 @@ fn slices_may_have_flows() {
 
 mod batches;
 mod damaged;
+mod further;
 mod numbering;
 mod round_trip;
 mod system;

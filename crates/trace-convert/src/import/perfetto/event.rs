@@ -12,10 +12,11 @@ use crate::import::writer::{FLOW, Writer};
 use foldhash::HashSet;
 use std::borrow::Cow;
 use std::io::Write;
-use trace_format::argument::{Argument, ArgumentValue, MAX_ARGUMENTS};
+use trace_format::argument::{Argument, ArgumentValue};
 use trace_format::event::{EventKind, Scope};
+use trace_format::refs::StringRef;
 use trace_format::units::{Koid, Ticks};
-use trace_linux::{MAX_STRING_BYTES, Records, inline};
+use trace_linux::{MAX_STRING_BYTES, Records};
 use trace_reader::Thread;
 
 /// Maximum depth of nested values.
@@ -29,11 +30,16 @@ const FLOW_IN: i32 = 1;
 const FLOW_OUT: i32 = 2;
 const FLOW_INOUT: i32 = 3;
 
+/// What the names of an event's arguments may take: each nested one has those around it in its own.
+const MAX_NESTED_BYTES: usize = 16 << 20;
+
 /// Leaf values.
 #[derive(Default)]
 struct Flat<'a> {
-    /// Names and values, whose text is still to be put into the table; at most as many as an event may have.
+    /// Names and values, whose text is still to be put into the table.
     arguments: Vec<(Cow<'a, str>, ArgumentValue<'a>)>,
+    /// What the names take.
+    bytes: usize,
     /// The number of further values.
     rest: usize,
 }
@@ -91,8 +97,7 @@ fn flatten<'a>(
     annotation: &'a DebugAnnotation,
     depth: usize,
 ) {
-    if flat.arguments.len() >= MAX_ARGUMENTS {
-        // Nested names are long.
+    if flat.bytes >= MAX_NESTED_BYTES {
         flat.rest += leaves(annotation, depth);
         return;
     }
@@ -110,7 +115,7 @@ fn flatten<'a>(
     }
     if depth > 0 && !annotation.array_values.is_empty() {
         for (number, entry) in annotation.array_values.iter().enumerate() {
-            if flat.arguments.len() < MAX_ARGUMENTS {
+            if flat.bytes < MAX_NESTED_BYTES {
                 flatten(flat, sequence, &format!("{name}[{number}]"), entry, depth - 1);
             } else {
                 flat.rest += leaves(entry, depth - 1);
@@ -131,10 +136,11 @@ fn flatten<'a>(
     } else if let Some(value) = annotation.pointer_value {
         ArgumentValue::Pointer(value)
     } else if let Some(text) = text.or_else(interned) {
-        ArgumentValue::String(inline(text.as_bytes()))
+        ArgumentValue::String(StringRef::inline(text))
     } else {
         ArgumentValue::Null
     };
+    flat.bytes += name.len();
     flat.arguments.push((name, value));
 }
 
@@ -191,15 +197,13 @@ impl<W: Write> Importer<W> {
             return metadata(writer, described, place.thread(), resolved.name, event);
         }
         let writer = &mut self.kernel.writer;
-        writer.skip_many("arguments beyond the fifteenth", resolved.arguments.rest as u64);
+        writer.skip_many("arguments whose names exceed 16 MiB", resolved.arguments.rest as u64);
         writer.skip_many("flows without a direction", bound_flow(event).is_err().into());
         let has_flows = flows(event).next().is_some();
-        let mut arguments = Vec::with_capacity(MAX_ARGUMENTS);
+        let mut arguments = Vec::with_capacity(resolved.arguments.arguments.len());
         for (name, value) in &resolved.arguments.arguments {
             let value = match value {
-                ArgumentValue::String(trace_format::refs::StringRef::Inline(text)) => {
-                    ArgumentValue::String(writer.string(text))
-                }
+                ArgumentValue::String(StringRef::Inline(text)) => ArgumentValue::String(writer.string(text)),
                 other => *other,
             };
             arguments.push(Argument { name: writer.string(name.as_bytes()), value });

@@ -4,7 +4,7 @@
 
 use crate::export::perfetto::messages::{DebugAnnotation, TracePacket};
 use trace_format::argument::ArgumentValue;
-use trace_linux::inline;
+use trace_format::refs::StringRef;
 
 /// Keys: a field's number and its form on the wire.
 mod key {
@@ -354,7 +354,7 @@ impl<'a> Usual<'a> {
                 Value::Uint(value) => ArgumentValue::Uint64(value),
                 Value::Int(value) => ArgumentValue::Int64(value),
                 Value::Double(value) => ArgumentValue::Double(value),
-                Value::Text(text) => ArgumentValue::String(inline(text.of(texts.as_bytes()))),
+                Value::Text(text) => ArgumentValue::String(StringRef::Inline(text.of(texts.as_bytes()))),
                 Value::Missing => ArgumentValue::Null,
             };
             (argument.name, value)
