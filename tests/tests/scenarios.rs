@@ -69,6 +69,7 @@ mod scenarios {
     mod printing;
     mod private;
     mod privileges;
+    mod producers;
     mod profilers;
     mod querying;
     mod questions;
