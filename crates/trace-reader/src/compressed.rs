@@ -1,9 +1,9 @@
 //! Traces as they are stored: plain, or compressed with gzip or zstd, recognized by their content.
 
 use crate::file_kind::{FileKind, SNIFFED_BYTES};
-use flate2::bufread::MultiGzDecoder;
+use flate2::bufread::GzDecoder;
 use std::fmt;
-use std::io::{self, BufReader, Cursor, ErrorKind, Read};
+use std::io::{self, BufRead, BufReader, Cursor, ErrorKind, Read};
 
 /// Largest window of zstd data, as a power of two: the one that every decoder should support, and that levels
 /// up to 19 use.
@@ -33,7 +33,7 @@ pub struct Plain<R> {
 
 enum Decoder<R> {
     None(Sniffed<R>),
-    Gzip(MultiGzDecoder<BufReader<Counted<Sniffed<R>>>>),
+    Gzip(Gzip<BufReader<Counted<Sniffed<R>>>>),
     Zstd(zstd::Decoder<'static, BufReader<Counted<Sniffed<R>>>>),
 }
 
@@ -48,7 +48,7 @@ impl<R: Read> Plain<R> {
         let kind = FileKind::of(&start);
         let input = Cursor::new(start).chain(input);
         let decoder = match kind {
-            FileKind::Gzip => Decoder::Gzip(MultiGzDecoder::new(BufReader::new(Counted::new(input)))),
+            FileKind::Gzip => Decoder::Gzip(Gzip::new(BufReader::new(Counted::new(input)))),
             FileKind::Zstd => {
                 let mut decoder = zstd::Decoder::with_buffer(BufReader::new(Counted::new(input)))?;
                 decoder.window_log_max(MAX_WINDOW_LOG)?;
@@ -66,7 +66,9 @@ impl<R: Read> Read for Plain<R> {
         let piece = &mut to[..length];
         let (read, compressed, what) = match &mut self.decoder {
             Decoder::None(input) => return input.read(to),
-            Decoder::Gzip(decoder) => (decoder.read(piece), decoder.get_ref().get_ref().bytes, "gzip"),
+            Decoder::Gzip(decoder) => {
+                (decoder.read(piece), decoder.input().map_or(0, |input| input.get_ref().bytes), "gzip")
+            }
             Decoder::Zstd(decoder) => (decoder.read(piece), decoder.get_ref().get_ref().bytes, "zstd"),
         };
         let read = read.map_err(|error| match error.kind() {
@@ -96,6 +98,49 @@ impl<R: Read> Read for Plain<R> {
 impl<R> fmt::Debug for Plain<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Plain").field("bytes", &self.bytes).finish_non_exhaustive()
+    }
+}
+
+/// Members of gzip behind each other, and zeros behind the last one, which tapes and some tools add.
+struct Gzip<R> {
+    member: Option<GzDecoder<R>>,
+}
+
+impl<R: BufRead> Gzip<R> {
+    fn new(input: R) -> Self {
+        Self { member: Some(GzDecoder::new(input)) }
+    }
+
+    fn input(&self) -> Option<&R> {
+        self.member.as_ref().map(GzDecoder::get_ref)
+    }
+}
+
+impl<R: BufRead> Read for Gzip<R> {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        while let Some(member) = &mut self.member {
+            let read = member.read(to)?;
+            if read > 0 || to.is_empty() {
+                return Ok(read);
+            }
+            if !pass_zeros(member.get_mut())? {
+                return Ok(0);
+            }
+            self.member = self.member.take().map(|member| GzDecoder::new(member.into_inner()));
+        }
+        Ok(0)
+    }
+}
+
+/// Consumes zeros; whether there is anything behind them.
+fn pass_zeros(input: &mut impl BufRead) -> io::Result<bool> {
+    loop {
+        let bytes = input.fill_buf()?;
+        let (zeros, length) = (bytes.iter().take_while(|byte| **byte == 0).count(), bytes.len());
+        input.consume(zeros);
+        if zeros < length || length == 0 {
+            return Ok(length > 0);
+        }
     }
 }
 

@@ -44,6 +44,21 @@ fn compressed_archives_are_recognized_by_their_content() {
     assert_eq!(COMPLETE_STARTS.len(), 10);
 }
 
+//= docs/import.md#what-is-cut-off
+#[test]
+fn zeros_behind_gzip_data_are_padding() {
+    let data = gzip(&bytes(&COMPLETE));
+    for padding in [1, 7, 512, 20_000] {
+        let padded = [&data[..], &vec![0; padding]].concat();
+        assert!(matches!(count(&padded), (10, None)), "{padding}");
+        assert!(matches!(count(&[&padded[..], &data].concat()), (20, None)), "{padding}");
+        let error = cause(count(&[&padded[..], b"x"].concat()).1);
+        assert_eq!(error, "the gzip data is cut off", "{padding}");
+        let error = cause(count(&[&padded[..], b"something else"].concat()).1);
+        assert_eq!(error, "bad gzip data: invalid gzip header", "{padding}");
+    }
+}
+
 #[test]
 fn what_is_inside_must_be_a_trace() {
     for data in [gzip(b"hello, world"), zstd(b"hello, world")] {
