@@ -13,6 +13,8 @@ mod waiting;
 mod writer;
 
 use crate::Summary;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::io;
 
 /// The remark about an input that ends too early.
@@ -47,6 +49,15 @@ pub enum ImportError {
         /// Its kind.
         found: String,
     },
+    /// Events, lines or packets were found, and none of them can be read.
+    // prints: taken for a JSON trace, but nothing in it can be read; events of other phases: 3
+    #[error("taken for {taken_for}, but nothing in it can be read; {skipped}")]
+    Nothing {
+        /// The format that it was imported as.
+        taken_for: &'static str,
+        /// What was skipped, with counts.
+        skipped: String,
+    },
     /// The rest of the input cannot be read.
     #[error("{error}")]
     Stopped {
@@ -65,7 +76,39 @@ pub enum ImportError {
     },
 }
 
+/// Kinds of skipped parts that are no events: a trace without events may have them.
+const NO_EVENTS: [&str; 2] = ["member", "metadata "];
+/// How many kinds of skipped parts an error lists.
+const MAX_LISTED_KINDS: usize = 3;
+
 impl ImportError {
+    /// The error of an input of which nothing but these was found.
+    fn nothing(taken_for: &'static str, skipped: &BTreeMap<String, u64>) -> Option<Self> {
+        let is_event = |kind: &str| !NO_EVENTS.iter().any(|start| kind.starts_with(start));
+        let mut kinds: Vec<_> = skipped.iter().filter(|(kind, _)| is_event(kind)).collect();
+        kinds.sort_by_key(|(_, count)| Reverse(**count));
+        let listed = kinds.iter().take(MAX_LISTED_KINDS).map(|(kind, count)| format!("{kind}: {count}"));
+        let skipped = listed.collect::<Vec<_>>().join(", ");
+        (!kinds.is_empty()).then_some(Self::Nothing { taken_for, skipped })
+    }
+
+    /// The result of an import, by those of reading its input and of finishing its archive.
+    fn ended(read: Result<(), Self>, finished: Result<Summary, Self>) -> Result<Summary, Self> {
+        match (read, finished) {
+            (Ok(()), finished) => finished,
+            (Err(error), Ok(summary)) => Err(error.after(summary)),
+            (Err(error), finished) => Err(error.unless_unwritten(finished)),
+        }
+    }
+
+    /// The same error, unless the archive cannot be written, which matters more.
+    fn unless_unwritten(self, finished: Result<Summary, Self>) -> Self {
+        match finished {
+            Err(error @ Self::Write(_)) => error,
+            _ => self,
+        }
+    }
+
     /// The same for an archive that has contents; one that cannot be written may have none.
     fn after(self, summary: Summary) -> Self {
         match self {

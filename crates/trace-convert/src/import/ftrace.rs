@@ -38,11 +38,7 @@ pub fn import(mut input: impl Read, mut output: impl Write) -> Result<Summary, I
 fn import_from(input: &mut dyn Read, output: &mut dyn Write) -> Result<Summary, ImportError> {
     let mut importer = Importer { kernel: Kernel::new(Writer::in_time(output, "ftrace")), last: 0 };
     let result = lines(input, &mut importer);
-    let summary = importer.kernel.writer.finish().map_err(ImportError::Write)?;
-    match result {
-        Ok(()) => Ok(summary),
-        Err(error) => Err(error.after(summary)),
-    }
+    ImportError::ended(result, importer.kernel.writer.finish("text of ftrace's"))
 }
 
 /// The reader's position in a file.

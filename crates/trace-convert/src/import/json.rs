@@ -48,12 +48,12 @@ fn import_from(input: &mut dyn Read, output: &mut (dyn Write + Send)) -> Result<
         importer.writer.cut_off();
     }
     let has_any = importer.has_any;
-    let summary = importer.writer.finish().map_err(ImportError::Write)?;
+    let finished = importer.writer.finish("a JSON trace");
     match (result, other_file) {
-        (Err(Stop::Failed(error)), _) if has_any => Err(error.after(summary)),
-        (Err(Stop::Failed(error)), _) => Err(error),
-        (_, Some(found)) => Err(ImportError::NoTrace { found }),
-        _ => Ok(summary),
+        (Err(Stop::Failed(error)), _) if !has_any => Err(error.unless_unwritten(finished)),
+        (Err(Stop::Failed(error)), _) => ImportError::ended(Err(error), finished),
+        (_, Some(found)) => Err(ImportError::NoTrace { found }.unless_unwritten(finished)),
+        _ => finished,
     }
 }
 

@@ -106,11 +106,7 @@ fn import_from(input: &mut dyn Read, output: &mut (dyn Write + Send)) -> Result<
         importer.kernel.writer.cut_off();
     }
     importer.end();
-    let summary = importer.kernel.writer.finish().map_err(ImportError::Write)?;
-    match result {
-        Ok(_) => Ok(summary),
-        Err(error) => Err(error.after(summary)),
-    }
+    ImportError::ended(result.map(drop), importer.kernel.writer.finish("a Perfetto trace"))
 }
 
 /// How the packets end.

@@ -1,7 +1,7 @@
 //! Writes an archive: one provider, with a table of strings.
 
-use super::CUT_OFF;
 use super::timeline::{Outcome, Timeline};
+use super::{CUT_OFF, ImportError};
 use crate::sink::{Bytes, behind_blobs};
 use crate::{Summary, Unread};
 use foldhash::{HashMap, HashMapExt};
@@ -99,6 +99,8 @@ pub(super) struct Writer<W> {
     recent: Box<[Option<Recent>]>,
     order: Order,
     events: u64,
+    /// Records that have a time, events among them.
+    timed: u64,
     skipped: BTreeMap<String, u64>,
     malformed: u64,
     warnings: u64,
@@ -120,6 +122,7 @@ impl<W: Write> Writer<W> {
             recent: vec![None; RECENT].into(),
             order: Order::AsTheyAre,
             events: 0,
+            timed: 0,
             skipped: BTreeMap::new(),
             malformed: 0,
             warnings: 0,
@@ -237,6 +240,7 @@ impl<W: Write> Writer<W> {
     /// Puts a record that was encoded, and blobs before it, where it belongs.
     #[inline]
     fn place(&mut self, at: u64, start: usize) {
+        self.timed += 1;
         let encoded = &mut self.bytes.0[start..];
         match &mut self.order {
             Order::AsTheyAre => {}
@@ -244,6 +248,7 @@ impl<W: Write> Writer<W> {
                 if let Outcome::Dropped(why) = timeline.finish(behind_blobs(encoded)) {
                     self.bytes.0.truncate(start);
                     self.events -= 1;
+                    self.timed -= 1;
                     self.skip(why);
                 }
             }
@@ -275,26 +280,15 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// Writes the rest.
-    pub fn finish(mut self) -> io::Result<Summary> {
-        if let Some(error) = self.error.take() {
+    /// Writes the rest. If records were skipped and none was written, the input is an error, which says what
+    /// it was taken for.
+    pub fn finish(mut self, taken_for: &'static str) -> Result<Summary, ImportError> {
+        self.write_rest().map_err(ImportError::Write)?;
+        if self.timed == 0
+            && let Some(error) = ImportError::nothing(taken_for, &self.skipped)
+        {
             return Err(error);
         }
-        if let Order::Sorted(sorter, mut timeline) = std::mem::replace(&mut self.order, Order::AsTheyAre) {
-            sorter.finish(|record| match timeline.finish(behind_blobs(record)) {
-                Outcome::Kept => {
-                    self.bytes.0.extend_from_slice(record);
-                    write_if_full(&mut self.output, &mut self.bytes)
-                }
-                Outcome::Dropped(why) => {
-                    self.events -= 1;
-                    *self.skipped.entry(why.to_owned()).or_default() += 1;
-                    Ok(())
-                }
-            })?;
-        }
-        self.output.write_all(&self.bytes.0)?;
-        self.output.flush()?;
         Ok(Summary {
             events: self.events,
             skipped: self.skipped.into_iter().collect(),
@@ -307,6 +301,28 @@ impl<W: Write> Writer<W> {
             is_cut_off: self.is_cut_off,
             stopped: None,
         })
+    }
+
+    fn write_rest(&mut self) -> io::Result<()> {
+        if let Some(error) = self.error.take() {
+            return Err(error);
+        }
+        if let Order::Sorted(sorter, mut timeline) = std::mem::replace(&mut self.order, Order::AsTheyAre) {
+            sorter.finish(|record| match timeline.finish(behind_blobs(record)) {
+                Outcome::Kept => {
+                    self.bytes.0.extend_from_slice(record);
+                    write_if_full(&mut self.output, &mut self.bytes)
+                }
+                Outcome::Dropped(why) => {
+                    self.events -= 1;
+                    self.timed -= 1;
+                    *self.skipped.entry(why.to_owned()).or_default() += 1;
+                    Ok(())
+                }
+            })?;
+        }
+        self.output.write_all(&self.bytes.0)?;
+        self.output.flush()
     }
 }
 

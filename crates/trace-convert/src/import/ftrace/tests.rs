@@ -121,6 +121,17 @@ fn a_page_of_systrace_is_passed_over_but_for_its_trace() {
     assert_eq!((summary.events, summary.warnings), (1, 0));
 }
 
+//= docs/import.md#what-is-no-trace
+#[test]
+fn text_of_another_tracer_is_an_error() {
+    let text = "# tracer: function_graph\n#\n# CPU  DURATION                  FUNCTION CALLS\n\
+                0)               |  do_idle() {\n 0)   0.306 us    |    tick();\n 0)   1.100 us    |  }\n";
+    let error = import(text.as_bytes(), std::io::sink()).unwrap_err();
+    let expected = "taken for text of ftrace's, but nothing in it can be read; lines that are no events: 3";
+    assert_eq!(error.to_string(), expected);
+    assert_eq!(imported("# tracer: nop\n#\n").1, Summary::default());
+}
+
 //= docs/import.md#ftrace
 #[test]
 fn other_lines_are_counted_and_reported() {

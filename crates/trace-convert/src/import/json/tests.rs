@@ -74,6 +74,34 @@ fn containers_may_be_cut_off_and_have_a_comma_too_many() {
     }
 }
 
+//= docs/import.md#what-is-no-trace
+#[test]
+fn a_trace_of_which_nothing_can_be_read_is_an_error() {
+    let error_of = |text: &str| import(text.as_bytes(), std::io::sink()).map_err(|error| error.to_string());
+    let nothing = "taken for a JSON trace, but nothing in it can be read; ";
+    for (text, skipped) in [
+        // Nanoseconds since 1970, which are no microseconds.
+        (
+            r#"[{"ph":"X","ts":1764500000000000000,"dur":1,"pid":1,"tid":1,"name":"a"}]"#,
+            "events without a time that can be expressed: 1",
+        ),
+        (
+            r#"[{"ph":"N","ts":1},{"ph":"O","ts":1},{"ph":"q"},{"ph":"M","name":"thread_name","args":{"name":"t"},"tid":1}]"#,
+            "events of phase \"N\": 1, events of phase \"O\": 1, events without a time that can be expressed: 1",
+        ),
+    ] {
+        assert_eq!(error_of(text), Err(format!("{nothing}{skipped}")), "{text}");
+    }
+    for empty in [
+        "[]",
+        "{\"traceEvents\":[]}",
+        "{\"traceEvents\":[],\"otherData\":{},\"metadata\":{}}",
+        r#"[{"ph":"M","name":"process_labels","pid":1,"args":{"labels":"x"}}]"#,
+    ] {
+        assert_eq!(error_of(empty).unwrap().events, 0, "{empty}");
+    }
+}
+
 /// What Fuchsia's and Chrome's dialects have of an archive comes back: every event, argument and nanosecond.
 //= docs/import.md#round-trips
 #[test]

@@ -103,7 +103,7 @@ fn archive(events: &[Event]) -> Vec<u8> {
         let (category, name) = (event.category.as_bytes(), event.name.as_bytes());
         writer.event(event.at, event.thread, category, name, event.kind, &arguments);
     }
-    assert_eq!(writer.finish().unwrap().events, events.len() as u64);
+    assert_eq!(writer.finish("events").unwrap().events, events.len() as u64);
     bytes
 }
 

@@ -74,8 +74,14 @@ fn a_text_that_is_cut_within_a_character_costs_itself() {
 fn what_has_no_place_is_counted_by_its_name() {
     let other = [&[0x08, 5][..], &field(21, &[])].concat();
     let bytes = [field(1, &field(7, &[])), field(1, &field(901, &[])), bundle(&[other])].concat();
-    let (found, summary) = imported(&bytes);
-    assert_eq!(found, Vec::<String>::new());
+    // Nothing else is in this one.
+    let error = import(&*bytes, std::io::sink()).unwrap_err();
+    let expected = "taken for a Perfetto trace, but nothing in it can be read; \
+                    ipi_entry kernel events: 1, packets with field 901: 1, sys_stats packets: 1";
+    assert_eq!(error.to_string(), expected);
+    let readable = trace(&[event(5, slice(TYPE_INSTANT, 0, "point"))]);
+    let (found, summary) = imported(&[readable, bytes].concat());
+    assert_eq!(found, ["0.000000005 instant 0/0 \"a,b\" \"point\" scope=global"]);
     let skipped = ["ipi_entry kernel events", "packets with field 901", "sys_stats packets"];
     assert_eq!(summary.skipped, skipped.map(|kind| (kind.to_owned(), 1)));
     assert_eq!(summary.unread, 0);
