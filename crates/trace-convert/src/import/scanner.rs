@@ -1,7 +1,7 @@
 //! Finds the values of a JSON text one after the other, in bounded memory, and tracks the line.
 
 use super::ImportError;
-use memchr::{memchr_iter, memrchr};
+use memchr::{memchr_iter, memmem, memrchr};
 use serde::de::IgnoredAny;
 use std::io::Read;
 use std::sync::Arc;
@@ -13,6 +13,8 @@ const MAX_VALUE_BYTES: usize = 64 << 20;
 const MAX_BUFFERS: usize = 4;
 /// A value without an end in so many bytes may have lost it.
 const DOUBTFUL_BYTES: usize = 1 << 20;
+/// An event that is larger does not begin a file without a list.
+const SMALL_BYTES: usize = 64 << 10;
 /// How many places are tried where the next value may begin, and how much of each.
 const MAX_CANDIDATES: usize = 64;
 const CANDIDATE_BYTES: usize = 16 << 10;
@@ -172,14 +174,17 @@ impl<R: Read> Scanner<R> {
         Ok(())
     }
 
-    /// The next byte that is no white space; it is not consumed; none at the end.
+    /// The next byte that is neither white space nor in a comment; it is not consumed; none at the end.
     pub fn peek(&mut self) -> Result<Option<u8>, ImportError> {
         loop {
             let rest = self.buffered();
             match rest.iter().position(|byte| !matches!(byte, b' ' | b'\t' | b'\r' | b'\n')) {
                 Some(at) => {
                     self.pass(at);
-                    return Ok(self.buffered().first().copied());
+                    let next = self.buffered().first().copied();
+                    if next != Some(b'/') || !self.pass_comment()? {
+                        return Ok(next);
+                    }
                 }
                 None => {
                     self.pass(rest.len());
@@ -187,6 +192,25 @@ impl<R: Read> Scanner<R> {
                         return Ok(None);
                     }
                 }
+            }
+        }
+    }
+
+    /// Consumes a comment, if one comes next.
+    fn pass_comment(&mut self) -> Result<bool, ImportError> {
+        while self.buffered().len() < 2 && self.fill()? {}
+        let Some(end) = end_of_comment(self.buffered()) else { return Ok(false) };
+        self.pass(2);
+        loop {
+            let rest = self.buffered();
+            if let Some(at) = memmem::find(rest, end) {
+                self.pass(at + end.len());
+                return Ok(true);
+            }
+            self.pass(rest.len().saturating_sub(end.len() - 1));
+            if !self.fill()? {
+                self.pass(self.buffered().len());
+                return Ok(true);
             }
         }
     }
@@ -267,6 +291,20 @@ impl<R: Read> Scanner<R> {
         Ok(next_of_list(&bytes[..bytes.len().min(DOUBTFUL_BYTES)], is_value))
     }
 
+    /// Whether the next value is small and whole, and one that the function accepts.
+    pub fn is_next(&mut self, is_value: impl Fn(&[u8]) -> bool) -> Result<bool, ImportError> {
+        let mut state = State::default();
+        loop {
+            let bytes = self.buffered();
+            if let Some(Extent::Whole(length)) = state.go_on(bytes, false) {
+                return Ok(is_value(&bytes[..length]));
+            }
+            if bytes.len() >= SMALL_BYTES || !self.fill()? {
+                return Ok(false);
+            }
+        }
+    }
+
     /// Skips the next value, of any size; false if the text ends before the value does.
     pub fn pass_value(&mut self) -> Result<bool, ImportError> {
         if self.peek()?.is_none() {
@@ -299,15 +337,42 @@ impl<R: Read> Scanner<R> {
     }
 }
 
-/// Where another value of a list begins, after a comma.
+/// The length of white space and comments at the beginning of a text.
+pub(super) fn pass_space(text: &[u8]) -> usize {
+    let mut rest = text;
+    loop {
+        rest = rest.trim_ascii_start();
+        let Some(end) = end_of_comment(rest) else { return text.len() - rest.len() };
+        rest = memmem::find(&rest[2..], end).map_or(&[], |at| &rest[2 + at + end.len()..]);
+    }
+}
+
+/// The length of the value that a text begins with, if it is whole.
+pub(super) fn value_length(text: &[u8]) -> Option<usize> {
+    match State::default().go_on(text, false) {
+        Some(Extent::Whole(length)) => Some(length),
+        _ => None,
+    }
+}
+
+/// What ends the comment that a text begins with.
+fn end_of_comment(text: &[u8]) -> Option<&'static [u8]> {
+    match text {
+        [b'/', b'/', ..] => Some(b"\n"),
+        [b'/', b'*', ..] => Some(b"*/"),
+        _ => None,
+    }
+}
+
+/// Where another value of a list begins, after a comma, or at the beginning of a line.
 fn next_of_list(bytes: &[u8], is_value: impl Fn(&[u8]) -> bool) -> Option<usize> {
-    let is_after_comma = |at: &usize| bytes[..*at].trim_ascii_end().ends_with(b",");
+    let is_after_comma = |at: &usize| {
+        let before = &bytes[..*at];
+        before.ends_with(b"\n") || before.trim_ascii_end().ends_with(b",")
+    };
     memchr_iter(b'{', bytes).filter(is_after_comma).take(MAX_CANDIDATES).find(|at| {
         let part = &bytes[*at..bytes.len().min(at + CANDIDATE_BYTES)];
-        match State::default().go_on(part, false) {
-            Some(Extent::Whole(length)) => is_value(&part[..length]),
-            _ => false,
-        }
+        value_length(part).is_some_and(|length| is_value(&part[..length]))
     })
 }
 
@@ -317,6 +382,8 @@ struct State {
     at: usize,
     depth: usize,
     is_in_string: bool,
+    /// What ends the comment that it is in.
+    end_of_comment: Option<&'static [u8]>,
 }
 
 impl State {
@@ -347,9 +414,26 @@ impl State {
                 }
                 continue;
             }
+            if let Some(end) = self.end_of_comment {
+                let rest = &bytes[self.at..];
+                let Some(at) = memmem::find(rest, end) else {
+                    self.at += rest.len().saturating_sub(end.len() - 1);
+                    break;
+                };
+                self.at += at + end.len();
+                self.end_of_comment = None;
+                continue;
+            }
             match byte {
                 b'"' => self.is_in_string = true,
                 b'{' | b'[' => self.depth += 1,
+                b'/' if self.depth > 0 => {
+                    if self.at + 1 == bytes.len() && !is_at_end {
+                        break;
+                    }
+                    self.end_of_comment = end_of_comment(&bytes[self.at..]);
+                    self.at += usize::from(self.end_of_comment.is_some());
+                }
                 b'}' | b']' if self.depth > 0 => {
                     self.depth -= 1;
                     if self.depth == 0 {

@@ -87,6 +87,7 @@ impl<'a, 'scope, 'env, R: Read, W: Write + Send + 'scope> Document<'a, 'scope, '
         loop {
             match self.scanner.peek()? {
                 Some(b'[') => self.events()?,
+                Some(b'{') if self.scanner.is_next(entry::is_event)? => self.events_without_list()?,
                 Some(b'{') => self.object(Self::member)?,
                 Some(_) => return Err(self.scanner.error("expected [ or {").into()),
                 None => return Err(self.scanner.error("the file is empty").into()),
@@ -233,6 +234,18 @@ impl<'a, 'scope, 'env, R: Read, W: Write + Send + 'scope> Document<'a, 'scope, '
     fn events(&mut self) -> Result<(), Stop> {
         self.has_events = true;
         self.list(Self::event)
+    }
+
+    /// Events behind each other, as one in each line.
+    fn events_without_list(&mut self) -> Result<(), Stop> {
+        self.has_events = true;
+        loop {
+            match self.scanner.peek()? {
+                Some(b'{') => self.event()?,
+                Some(b',') => self.scanner.pass(1),
+                _ => return Ok(()),
+            }
+        }
     }
 
     fn event(&mut self) -> Result<(), Stop> {

@@ -1,6 +1,7 @@
 //! Repairs almost valid JSON, as other programs write it and other readers accept it.
 //= docs/import.md#what-is-no-json
 
+use crate::import::scanner::pass_space;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -90,9 +91,16 @@ impl<'a> Mender<'a> {
         self.json.push_str(copied);
     }
 
+    /// White space, and comments, which are left out.
     fn space(&mut self) {
-        let rest = self.rest.trim_start_matches([' ', '\n', '\r', '\t']);
-        self.copy(self.rest.len() - rest.len());
+        loop {
+            let rest = self.rest.trim_start_matches([' ', '\n', '\r', '\t']);
+            self.copy(self.rest.len() - rest.len());
+            if !rest.starts_with('/') || pass_space(rest.as_bytes()) == 0 {
+                return;
+            }
+            self.pass(pass_space(rest.as_bytes()));
+        }
     }
 
     fn value(&mut self, depth: usize) -> Option<()> {
@@ -113,7 +121,8 @@ impl<'a> Mender<'a> {
     /// What is not in quotes.
     fn word(&mut self) -> Option<&'a str> {
         let is_end = |other: char| other.is_ascii_whitespace() || ",:{}[]\"".contains(other);
-        let length = self.rest.find(is_end).unwrap_or(self.rest.len());
+        let ends = [self.rest.find(is_end), self.rest.find("/*"), self.rest.find("//")];
+        let length = ends.into_iter().flatten().min().unwrap_or(self.rest.len());
         (length > 0).then(|| self.pass(length))
     }
 
@@ -352,6 +361,8 @@ mod tests {
     fn what_other_programs_write_becomes_json() {
         for (value, expected) in [
             (&br#"{"a":[1,],"b":2 , }"#[..], r#"{"a":[1],"b":2  }"#),
+            (b"{\"a\":1, // a \"note\"\n\"b\":/* {\xff */\"//\"}", r#"{"a":1 ,"b":"//"}"#),
+            (b"{\"a\":1, // a \"note\"\n\"b\":/* { */\"//\"/**/}", r#"{"a":1 ,"b":"//"}"#),
             (b"{\"a\":\"x\ny\x01,}\"}", r#"{"a":"x\u000ay\u0001,}"}"#),
             (
                 br#"{"a":NaN,"b":[Infinity,-Infinity],"NaN":"NaN"}"#,

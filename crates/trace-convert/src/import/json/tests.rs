@@ -74,6 +74,43 @@ fn containers_may_be_cut_off_and_have_a_comma_too_many() {
     }
 }
 
+//= docs/import.md#json
+#[test]
+fn events_may_be_in_lines_without_a_list() {
+    let line = |name: &str| format!("{{\"ph\":\"i\",\"ts\":1,\"pid\":5,\"tid\":6,\"name\":\"{name}\"}}\n");
+    let named = |name: &str| format!(r#"0.000001000 instant 5/6 "" "{name}" scope=thread"#);
+    let (a, b, c) = (line("a"), line("b"), line("c"));
+    for (text, names, is_cut) in [
+        (format!("{a}{b}{c}"), &["a", "b", "c"][..], false),
+        (format!("{a}\n // the next one\n{b},\n{}", c.trim_end()), &["a", "b", "c"], false),
+        (format!("{a}{b}{}", &c[..20]), &["a", "b"], true),
+        (format!("{a}[{b}]{{\"traceEvents\":[{c}]}}"), &["a", "b", "c"], false),
+    ] {
+        let (archive, summary) = imported(&text);
+        assert_eq!(lines(&archive), names.iter().map(|name| named(name)).collect::<Vec<_>>(), "{text}");
+        assert_eq!((summary.is_cut_off, summary.malformed), (is_cut, 0), "{text}");
+    }
+    // A program was killed while it wrote a line, and another one went on.
+    let (archive, summary) = imported(&format!("{a}{}\n{b}{c}", &b[..20]));
+    assert_eq!(lines(&archive), ["a", "b", "c"].map(named));
+    assert_eq!(summary.malformed, 1);
+}
+
+//= docs/import.md#json
+#[test]
+fn comments_are_passed_over() {
+    let event = r#"{"ph":"i","ts":1,"pid":5,"tid":6,"name":"n//n","cat":"/*c*/"}"#;
+    let expected = r#"0.000001000 instant 5/6 "/*c*/" "n//n" scope=thread"#;
+    let text = format!("/* \"}}] */ // [\n[ // a \" in it\n{event} /**/,/*/ {{ */{event}]//");
+    let (archive, summary) = imported(&text);
+    assert_eq!(lines(&archive), [expected; 2]);
+    assert_eq!(summary, Summary { events: 2, ..Summary::default() });
+    // One within an event is mended.
+    let (archive, summary) = imported(&text.replace("\"pid\"", "// it's \"}\n\"pid\""));
+    assert_eq!(lines(&archive), [expected; 2]);
+    assert_eq!((summary.events, summary.malformed, summary.skipped), (2, 2, Vec::new()));
+}
+
 //= docs/import.md#what-is-no-trace
 #[test]
 fn a_trace_of_which_nothing_can_be_read_is_an_error() {
