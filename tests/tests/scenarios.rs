@@ -21,6 +21,7 @@ mod scenarios {
     mod completing;
     mod compressing;
     mod configuring;
+    mod contained;
     mod converting;
     mod cut_off;
     mod descriptors;

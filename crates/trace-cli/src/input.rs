@@ -16,17 +16,14 @@ use std::thread::JoinHandle;
 use trace_analysis::check::{Finding, Problem, TRUNCATED, UNDECODABLE};
 use trace_analysis::counted::Counted;
 use trace_archive::output::open_same;
-use trace_convert::import::{ImportError, ftrace, json, perfetto};
+use trace_convert::import::container::{self, ContainerError, SNIFFED_BYTES};
+use trace_convert::import::{Format, ImportError, json, other_format};
 use trace_convert::tables::Trace;
 use trace_convert::{ConvertError, Summary};
 use trace_format::metadata::MAGIC_WORD;
 use trace_format::units::{Offset, ProviderId};
 use trace_reader::{Disorder, FileKind, Plain, ReadError};
 
-/// How much of an input is examined to determine its format.
-const SNIFFED_BYTES: usize = 64 << 10;
-/// Some programs begin UTF-8 text with it.
-const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 /// The only provider of an archive that an import makes.
 const PROVIDER: ProviderId = ProviderId(1);
 /// The kind of problem of events that an import could not read, or not as they stand there.
@@ -81,50 +78,38 @@ pub fn open(path: &Path) -> Result<File, Failure> {
         None => File::open(path),
     };
     drop(own);
+    if let Err(error) = &file
+        && error.kind() == io::ErrorKind::NotFound
+        && let Some((container, member)) = member_of(path)
+    {
+        return opened_member(container, member).map_err(failed);
+    }
     let file = file.map_err(failed)?;
     if file.metadata().map_err(failed)?.is_dir() {
-        return Err(Failure::new(format!("cannot read {}: it is a directory", path.display())));
+        let what = match path.extension().is_some_and(|extension| extension == "trace") {
+            true => "a recording of Instruments (.trace), which `xctrace export` prints",
+            false => "a directory",
+        };
+        return Err(Failure::new(format!("cannot read {}: it is {what}", path.display())));
     }
     Ok(file)
 }
 
-/// Formats that are imported into archives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Foreign {
-    Json,
-    Ftrace,
-    Perfetto,
+/// The container and the name of its member, if that is what a path has on both sides of a colon.
+//= docs/import.md#containers
+fn member_of(path: &Path) -> Option<(&Path, &str)> {
+    let text = path.to_str()?;
+    let parts = text.match_indices(':').map(|(at, _)| (Path::new(&text[..at]), &text[at + 1..]));
+    parts.into_iter().find(|(container, member)| !member.is_empty() && container.is_file())
 }
 
-impl Foreign {
-    /// The format of a file, by its first bytes, which may be all of it.
-    fn of(start: &[u8], is_whole: bool) -> Option<Self> {
-        if start.get(..MAGIC.len()) == Some(&MAGIC[..]) {
-            return None;
-        }
-        // A line feed may begin JSON as well as a packet.
-        if perfetto::is_perfetto(start, is_whole) {
-            return Some(Self::Perfetto);
-        }
-        let text = start.strip_prefix(BYTE_ORDER_MARK).unwrap_or(start);
-        match text.iter().find(|byte| !byte.is_ascii_whitespace()) {
-            Some(b'[' | b'{') => Some(Self::Json),
-            _ => ftrace::is_ftrace(start).then_some(Self::Ftrace),
-        }
-    }
-
-    /// Whether the imported events are in the order of their times.
-    const fn is_sorted(self) -> bool {
-        matches!(self, Self::Ftrace | Self::Perfetto)
-    }
-
-    fn import(self, input: impl Read, output: io::PipeWriter) -> Result<Summary, ImportError> {
-        match self {
-            Self::Json => json::import(input, output),
-            Self::Ftrace => ftrace::import(input, output),
-            Self::Perfetto => perfetto::import(input, output),
-        }
-    }
+/// A member of a container, in an unlinked file.
+fn opened_member(container: &Path, member: &str) -> io::Result<File> {
+    let mut opened = container::open(File::open(container)?, Some(member)).map_err(advised)?;
+    let mut copy = tempfile::tempfile()?;
+    io::copy(&mut opened.input, &mut copy)?;
+    copy.rewind()?;
+    Ok(copy)
 }
 
 /// Describes an error of an input. The position in an import's error is its own, not that in the archive; and
@@ -283,8 +268,8 @@ fn scan_for(
     let metadata = file.metadata().map_err(failed)?;
     // Part of standard input may have been read before, if it is a file.
     let begin = SeekFrom::Start((&file).stream_position().unwrap_or(0));
-    let (start, foreign) = sniff(&mut &file).map_err(failed)?;
-    if foreign.is_none() && metadata.is_file() {
+    let (start, kind) = sniff(&mut &file).map_err(failed)?;
+    if kind == Kind::Archive && metadata.is_file() {
         (&file).seek(begin).map_err(failed)?;
         // Each byte is read twice.
         let bar = progress::bar(what, 2 * metadata.len());
@@ -296,11 +281,8 @@ fn scan_for(
     }
     let bar = progress::bar(what, metadata.len());
     let input = progress::reading(Cursor::new(start).chain(file), &bar);
-    let (archive, report) = match foreign {
-        Some(foreign) => imported(foreign, input).map_err(failed)?,
-        None => (Box::new(input) as Box<dyn Read>, ImportReport::default()),
-    };
-    if foreign.is_some_and(Foreign::is_sorted) && !needs_ends {
+    let Opened { archive, report, is_sorted } = archive_of(kind, input).map_err(failed)?;
+    if is_sorted && !needs_ends {
         return Ok((Scanned { archive, disorder: Disorder::default(), report }, bar));
     }
     let mut copying = Copying { input: archive, copy: tempfile::tempfile().map_err(failed)?, end: None };
@@ -360,9 +342,9 @@ pub fn again(file: File, path: &Path, what: &'static str) -> Result<(Trace, Impo
     let failed = |error: io::Error| Failure::new(format!("cannot read {}: {error}", name(path)));
     let metadata = file.metadata().map_err(failed)?;
     let begin = (&file).stream_position().unwrap_or(0);
-    let (start, foreign) = sniff(&mut &file).map_err(failed)?;
+    let (start, kind) = sniff(&mut &file).map_err(failed)?;
     let is_plain = start.starts_with(&MAGIC);
-    if foreign.is_none() && metadata.is_file() {
+    if kind == Kind::Archive && metadata.is_file() {
         let length = metadata.len().saturating_sub(begin);
         let (file, bars) = (Arc::new(file), Bars::default());
         let open = Box::new(move || {
@@ -373,10 +355,7 @@ pub fn again(file: File, path: &Path, what: &'static str) -> Result<(Trace, Impo
         return Ok((Trace { name: name(path), open, disorder: None, bytes }, ImportReport::default()));
     }
     let input = Bars::default().reading(Cursor::new(start).chain(file), what, metadata.len());
-    let (archive, report) = match foreign {
-        Some(foreign) => imported(foreign, input).map_err(failed)?,
-        None => (Box::new(input) as Box<dyn Read>, ImportReport::default()),
-    };
+    let Opened { archive, report, .. } = archive_of(kind, input).map_err(failed)?;
     let mut copying = Copying { input: archive, copy: tempfile::tempfile().map_err(failed)?, end: None };
     io::copy(&mut copying, &mut io::sink()).map_err(failed)?;
     let Copying { copy, end, .. } = copying;
@@ -471,13 +450,13 @@ pub fn is_for_perfetto(file: &File) -> io::Result<bool> {
     if !file.metadata()?.is_file() {
         return Ok(false);
     }
-    let (start, foreign) = sniff(&mut file)?;
+    let (start, kind) = sniff(&mut file)?;
     file.rewind()?;
-    let is_for_perfetto = match foreign {
-        None => false,
-        Some(_) if start.starts_with(&ZSTD) => false,
-        Some(Foreign::Json) => !is_fuchsias(file)?,
-        Some(Foreign::Ftrace | Foreign::Perfetto) => true,
+    let is_for_perfetto = match kind {
+        Kind::Archive | Kind::Container | Kind::Other(_) => false,
+        Kind::Foreign(_) if start.starts_with(&ZSTD) => false,
+        Kind::Foreign(Format::Json) => !json::is_lines(&decompressed_start(&start)) && !is_fuchsias(file)?,
+        Kind::Foreign(_) => true,
     };
     file.rewind()?;
     Ok(is_for_perfetto)
@@ -517,34 +496,90 @@ pub fn as_archive(input: impl Read + Send + 'static) -> io::Result<Box<dyn Read>
 pub fn as_reported_archive(
     mut input: impl Read + Send + 'static,
 ) -> io::Result<(Box<dyn Read>, ImportReport)> {
-    let (start, foreign) = sniff(&mut input)?;
-    let whole = Cursor::new(start).chain(input);
-    match foreign {
-        Some(foreign) => imported(foreign, whole),
-        None => Ok((Box::new(whole), ImportReport::default())),
-    }
+    let (start, kind) = sniff(&mut input)?;
+    let opened = archive_of(kind, Cursor::new(start).chain(input))?;
+    Ok((opened.archive, opened.report))
 }
 
-/// The first bytes of an input, and its format if it is no archive.
-fn sniff(input: &mut impl Read) -> io::Result<(Vec<u8>, Option<Foreign>)> {
+/// What an input is, by its first bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// An archive, or something else that is not read.
+    Archive,
+    Foreign(Format),
+    /// Something that has a trace in it.
+    Container,
+    /// The recording of another tool, or the like, which is this.
+    Other(&'static str),
+}
+
+/// The first bytes of an input, and what it is.
+fn sniff(input: &mut impl Read) -> io::Result<(Vec<u8>, Kind)> {
     let mut start = Vec::new();
     input.take(SNIFFED_BYTES as u64).read_to_end(&mut start)?;
     let is_whole = start.len() < SNIFFED_BYTES;
-    let foreign = Foreign::of(&decompressed_start(&start), is_whole);
-    Ok((start, foreign))
+    let plain = decompressed_start(&start);
+    let kind = match container::is_container(&plain, is_whole) {
+        true => Kind::Container,
+        false => match (Format::of(&plain, is_whole), other_format(&plain)) {
+            (Some(format), _) => Kind::Foreign(format),
+            (None, Some(found)) => Kind::Other(found),
+            (None, None) => Kind::Archive,
+        },
+    };
+    Ok((start, kind))
 }
 
-fn imported(
-    foreign: Foreign,
-    input: impl Read + Send + 'static,
-) -> io::Result<(Box<dyn Read>, ImportReport)> {
+/// The error of a container, with what to do about it.
+fn advised(error: ContainerError) -> io::Error {
+    match error {
+        ContainerError::Read(error) => error,
+        ContainerError::Several { ref example, .. } => {
+            io::Error::other(format!("{error}; name it behind the file, such as FILE:{example}"))
+        }
+        error => io::Error::other(error),
+    }
+}
+
+/// An input as an archive.
+struct Opened {
+    archive: Box<dyn Read>,
+    report: ImportReport,
+    /// Whether an import has sorted its events.
+    is_sorted: bool,
+}
+
+/// Imports an input of this kind, unless it is an archive.
+fn archive_of(kind: Kind, input: impl Read + Send + 'static) -> io::Result<Opened> {
+    let (format, input) = match kind {
+        //= docs/import.md#what-is-no-trace
+        Kind::Other(found) => {
+            let error = io::Error::other(ImportError::NoTrace { found: found.to_owned() });
+            (None, Box::new(Failing(Some(error))) as _)
+        }
+        Kind::Archive => (None, Box::new(input) as Box<dyn Read + Send>),
+        Kind::Foreign(format) => (Some(format), Box::new(input) as _),
+        //= docs/import.md#containers
+        Kind::Container => {
+            let opened = container::open(input, None).map_err(advised)?;
+            (opened.format, opened.input)
+        }
+    };
+    let (archive, report) = match format {
+        Some(format) => imported(format, input)?,
+        None => (input as Box<dyn Read>, ImportReport::default()),
+    };
+    Ok(Opened { archive, report, is_sorted: format.is_some_and(Format::is_sorted) })
+}
+
+fn imported(format: Format, input: impl Read + Send + 'static) -> io::Result<(Box<dyn Read>, ImportReport)> {
     let (reader, writer) = io::pipe()?;
     let report = ImportReport::default();
     let end = report.end.clone();
     let thread = std::thread::Builder::new().name("trace-import".to_owned());
     let importing = thread.spawn(move || {
         let mut input = decompressing(input)?;
-        let imported = foreign.import(&mut input, writer);
+        let imported = format.import(&mut input, writer);
         end.store(input.offset.0, Ordering::Relaxed);
         let summary = imported?;
         match input.finish() {

@@ -118,6 +118,28 @@ pub fn import_perfetto(data: &[u8]) {
     is_sound(&archive);
 }
 
+/// Opens a trace in containers, and imports it.
+pub fn container(data: &[u8]) {
+    let _ = import::other_format(data);
+    for member in [None, Some("a"), Some("a:b")] {
+        let Ok(opened) = import::container::open(io::Cursor::new(data.to_vec()), member) else { continue };
+        let mut archive = Vec::new();
+        let mut input = io::Read::take(opened.input, MOST_CONTAINED_BYTES);
+        match opened.format {
+            Some(format) => {
+                let _ = format.import(input, &mut archive);
+                is_sound(&archive);
+            }
+            None => {
+                let _ = io::copy(&mut input, &mut io::sink());
+            }
+        }
+    }
+}
+
+/// How much of what is in a container is imported.
+const MOST_CONTAINED_BYTES: u64 = 16 << 20;
+
 /// There is a sound archive, also where the input is not sound.
 fn is_sound(archive: &[u8]) {
     let mut reader = Reader::of_slice(archive).expect("an archive");

@@ -1,8 +1,11 @@
 //! Converts other formats into Fuchsia trace archives.
 
+pub mod container;
+mod format;
 pub mod ftrace;
 mod hand_over;
 pub mod json;
+mod other_formats;
 pub mod perfetto;
 mod room;
 mod scanner;
@@ -11,6 +14,9 @@ mod testing;
 mod timeline;
 mod waiting;
 mod writer;
+
+pub use format::Format;
+pub use other_formats::other_format;
 
 use crate::Summary;
 use std::cmp::Reverse;

@@ -27,6 +27,11 @@ fn export() {
 }
 
 #[test]
+fn container() {
+    replay(targets::container);
+}
+
+#[test]
 fn import_json() {
     replay(targets::import_json);
 }

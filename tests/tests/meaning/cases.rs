@@ -21,7 +21,7 @@ struct Case {
 }
 
 /// `tests/data/cases/README.md` says what each of them shows.
-const CASES: [Case; 13] = [
+const CASES: [Case; 16] = [
     case(
         "A1_end_without_name.json",
         &["10000 1/1 begin :load", "12000 1/1 begin :parse", "15000 1/1 end :", "20000 1/1 end :"],
@@ -75,6 +75,18 @@ const CASES: [Case; 13] = [
             "20 10/10 operation-end :job id 5",
             "30 10/10 operation-instant :tick id 5",
         ],
+    ),
+    case("L1_viewer_page.html", &["1000 1/1 complete :a to 3000"]),
+    Case {
+        names: &[(Thread { process: 100, thread: 100 }, "app")],
+        ..case(
+            "O1_atrace_z.data",
+            &["100000100000 100/100 begin atrace:draw", "100000200000 100/100 end atrace:draw"],
+        )
+    },
+    case(
+        "P1_lines.json",
+        &["1000 1/1 complete :a to 3000", "4000 1/1 complete :b to 6000", "7000 1/1 complete :c to 9000"],
     ),
     case(
         "S1_async_file_order.json",

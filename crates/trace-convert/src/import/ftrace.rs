@@ -17,12 +17,7 @@ use trace_linux::{IRQ, Kernel, OTHER, POWER, Records, SYSCALL, inline};
 #[must_use]
 pub fn is_ftrace(start: &[u8]) -> bool {
     let parser = Parser::new();
-    let is_page = start.trim_ascii_start().get(..5).is_some_and(|tag| tag.eq_ignore_ascii_case(b"<html"))
-        || start.trim_ascii_start().get(..9).is_some_and(|tag| tag.eq_ignore_ascii_case(b"<!doctype"));
     let mut lines = start.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
-    if is_page {
-        return true;
-    }
     // Other tools write only few lines before it.
     lines.by_ref().take(20).any(|line| line.starts_with(b"# tracer:") || parser.line(line).is_some())
 }

@@ -3,6 +3,7 @@
 //= docs/import.md#json
 
 mod batch;
+mod begin;
 mod document;
 mod entry;
 mod mended;
@@ -56,6 +57,9 @@ fn import_from(input: &mut dyn Read, output: &mut (dyn Write + Send)) -> Result<
         _ => finished,
     }
 }
+
+pub(super) use begin::{begins_trace, has_trace, is_odd_list};
+pub use begin::{is_json, is_lines};
 
 #[cfg(test)]
 mod tests;

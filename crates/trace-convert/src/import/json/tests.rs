@@ -94,6 +94,7 @@ fn events_may_be_in_lines_without_a_list() {
     let (archive, summary) = imported(&format!("{a}{}\n{b}{c}", &b[..20]));
     assert_eq!(lines(&archive), ["a", "b", "c"].map(named));
     assert_eq!(summary.malformed, 1);
+    assert!(is_lines(a.as_bytes()) && !is_lines(b"{\"traceEvents\":[]}") && !is_lines(&a.as_bytes()[..20]));
 }
 
 //= docs/import.md#json

@@ -1,0 +1,221 @@
+//! The members of a container, of which one is chosen.
+
+use super::super::format::{Format, is_archive};
+use super::super::json;
+use super::layer::{Compressed, Part};
+use super::{ContainerError, Kind, SNIFFED_BYTES};
+use base64::engine::general_purpose::STANDARD;
+use base64::read::DecoderReader;
+use flate2::Crc;
+use std::fs::File;
+use std::io::{self, BufReader, ErrorKind, Read};
+use std::sync::Arc;
+use trace_format::shown::Shown;
+use trace_reader::Plain;
+
+/// How many members are examined.
+pub(super) const MAX_MEMBERS: usize = 10_000;
+/// How many names an error lists, and how long each is.
+const LISTED_NAMES: usize = 10;
+const LISTED_NAME_BYTES: usize = 100;
+
+/// How the bytes of a member are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Packing {
+    Plain,
+    /// With the checksum of what is compressed.
+    Deflate {
+        crc: u32,
+    },
+    /// With white space between.
+    Base64,
+    /// As lines in a page, which the import of ftrace's text finds.
+    Page,
+    /// In a way that is not supported, which says why.
+    Unsupported(&'static str),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Member {
+    pub name: String,
+    pub at: u64,
+    /// As it is stored.
+    pub length: u64,
+    pub packing: Packing,
+}
+
+pub(super) struct Members {
+    pub what: &'static str,
+    pub file: Arc<File>,
+    pub list: Vec<Member>,
+}
+
+/// How much a member looks like a trace.
+enum Likeness {
+    Trace,
+    /// It may be one, or contain one.
+    Possible,
+    None,
+}
+
+/// A member, and the name of the member within it.
+pub(super) struct Chosen {
+    pub input: Box<dyn Read + Send>,
+    pub rest: Option<String>,
+    /// Its format, if its first bytes do not show it.
+    pub format: Option<Format>,
+}
+
+impl Members {
+    pub fn new(what: &'static str, file: Arc<File>) -> Self {
+        Self { what, file, list: Vec::new() }
+    }
+
+    pub fn push(&mut self, member: Member) -> Result<(), ContainerError> {
+        if self.list.len() >= MAX_MEMBERS {
+            return Err(ContainerError::TooMany { what: self.what, limit: MAX_MEMBERS });
+        }
+        self.list.push(member);
+        Ok(())
+    }
+
+    /// The member of this name, or else the only one that is a trace, or else the only one that may contain
+    /// one.
+    //= docs/import.md#containers
+    pub fn choose(self, wanted: Option<&str>) -> Result<Chosen, ContainerError> {
+        if let Some(wanted) = wanted {
+            return self.named(wanted);
+        }
+        let (mut traces, mut others) = (Vec::new(), Vec::new());
+        for member in &self.list {
+            match self.likeness(member) {
+                Likeness::Trace => traces.push(member),
+                Likeness::Possible => others.push(member),
+                Likeness::None => {}
+            }
+        }
+        let candidates = if traces.is_empty() { others } else { traces };
+        match &*candidates {
+            [] => Err(ContainerError::NoTrace { what: self.what, names: names(self.list.iter()) }),
+            [only] => self.chosen(only, None),
+            [first, ..] => Err(ContainerError::Several {
+                what: self.what,
+                count: candidates.len(),
+                names: names(candidates.iter().copied()),
+                example: Shown(&first.name).to_string(),
+            }),
+        }
+    }
+
+    fn named(&self, wanted: &str) -> Result<Chosen, ContainerError> {
+        let whole = self.list.iter().find(|member| member.name == wanted).map(|member| (member, None));
+        let within = || {
+            let rest_of =
+                |member: &Member| wanted.strip_prefix(&*member.name)?.strip_prefix(':').map(str::to_owned);
+            self.list.iter().find_map(|member| Some((member, Some(rest_of(member)?))))
+        };
+        let Some((member, rest)) = whole.or_else(within) else {
+            let (what, wanted) = (self.what, wanted.to_owned());
+            return Err(ContainerError::NoMember { wanted, what, names: names(self.list.iter()) });
+        };
+        self.chosen(member, rest)
+    }
+
+    fn chosen(&self, member: &Member, rest: Option<String>) -> Result<Chosen, ContainerError> {
+        let format = (member.packing == Packing::Page).then_some(Format::Ftrace);
+        Ok(Chosen { input: self.open(member)?, rest, format })
+    }
+
+    /// Whether a member is a trace, by its first bytes; damage behind them is met when it is read.
+    fn likeness(&self, member: &Member) -> Likeness {
+        if member.packing == Packing::Page {
+            return Likeness::Possible;
+        }
+        let Ok(input) = self.open(member) else { return Likeness::None };
+        let (mut packed, mut start) = (Vec::new(), Vec::new());
+        let _ = input.take(SNIFFED_BYTES as u64).read_to_end(&mut packed);
+        if let Ok((plain, _)) = Plain::open(&*packed) {
+            let _ = plain.take(SNIFFED_BYTES as u64).read_to_end(&mut start);
+        }
+        let is_whole = packed.len().max(start.len()) < SNIFFED_BYTES;
+        match Kind::of(&start, is_whole) {
+            Kind::Bare(Some(Format::Json)) if json::has_trace(&start) => Likeness::Trace,
+            // Its events may come later.
+            Kind::Bare(Some(Format::Json)) if !is_whole => Likeness::Possible,
+            Kind::Bare(Some(Format::Json)) => Likeness::None,
+            Kind::Bare(None) if !is_archive(&start) => Likeness::None,
+            Kind::Bare(_) => Likeness::Trace,
+            _ => Likeness::Possible,
+        }
+    }
+
+    fn open(&self, member: &Member) -> Result<Box<dyn Read + Send>, ContainerError> {
+        let part = Part::new(&self.file, member.at, member.length);
+        Ok(match member.packing {
+            Packing::Plain | Packing::Page => Box::new(part),
+            Packing::Deflate { crc } => {
+                let input = Compressed::deflate(BufReader::new(part));
+                Box::new(Checked { input, crc: Crc::new(), expected: crc })
+            }
+            Packing::Base64 => Box::new(DecoderReader::new(Dense(BufReader::new(part)), &STANDARD)),
+            Packing::Unsupported(why) => {
+                let problem = format!("{} {why}", Shown(&member.name));
+                return Err(ContainerError::Bad { what: self.what, problem });
+            }
+        })
+    }
+}
+
+/// The first names, for an error.
+fn names<'a>(members: impl ExactSizeIterator<Item = &'a Member>) -> String {
+    let count = members.len();
+    let shown = |member: &Member| {
+        let name = &member.name;
+        Shown(&name[..name.floor_char_boundary(LISTED_NAME_BYTES)]).to_string()
+    };
+    let names: Vec<String> = members.take(LISTED_NAMES).map(shown).collect();
+    match count.saturating_sub(names.len()) {
+        0 if names.is_empty() => "nothing".to_owned(),
+        0 => names.join(", "),
+        more => format!("{} and {more} more", names.join(", ")),
+    }
+}
+
+/// Data whose checksum is compared at its end.
+struct Checked<R> {
+    input: R,
+    crc: Crc,
+    expected: u32,
+}
+
+impl<R: Read> Read for Checked<R> {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        let read = self.input.read(to)?;
+        self.crc.update(&to[..read]);
+        if read == 0 && !to.is_empty() && self.crc.sum() != self.expected {
+            return Err(io::Error::new(ErrorKind::InvalidData, "bad deflate data: wrong checksum"));
+        }
+        Ok(read)
+    }
+}
+
+/// Text without its white space.
+struct Dense<R>(R);
+
+impl<R: Read> Read for Dense<R> {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let read = self.0.read(to)?;
+            let mut kept = 0;
+            for at in 0..read {
+                if !to[at].is_ascii_whitespace() {
+                    to[kept] = to[at];
+                    kept += 1;
+                }
+            }
+            if kept > 0 || read == 0 {
+                return Ok(kept);
+            }
+        }
+    }
+}

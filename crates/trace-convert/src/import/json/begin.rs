@@ -1,0 +1,57 @@
+//! What a text begins with: JSON, a trace in JSON, events one in each line.
+
+use super::entry::is_event;
+use crate::import::scanner::{pass_space, value_length};
+use memchr::memmem;
+
+/// Some programs begin UTF-8 text with it.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+/// What every document but a list has.
+const EVENTS: &[u8] = b"\"traceEvents\"";
+const PHASE: &[u8] = b"\"ph\"";
+
+/// The text without white space and comments at its beginning.
+fn trimmed(start: &[u8]) -> &[u8] {
+    let text = start.strip_prefix(BYTE_ORDER_MARK).unwrap_or(start);
+    &text[pass_space(text)..]
+}
+
+/// Whether a file begins like JSON.
+#[must_use]
+pub fn is_json(start: &[u8]) -> bool {
+    matches!(trimmed(start).first(), Some(b'[' | b'{'))
+}
+
+/// Whether a file begins with a whole event that is in no list.
+//= docs/import.md#json
+#[must_use]
+pub fn is_lines(start: &[u8]) -> bool {
+    let text = trimmed(start);
+    text.starts_with(b"{") && value_length(text).is_some_and(|length| is_event(&text[..length]))
+}
+
+/// Whether it begins with a list that has no events, such as the time of a line of a log.
+pub(in crate::import) fn is_odd_list(start: &[u8]) -> bool {
+    let inside = trimmed(start).strip_prefix(b"[").map(trimmed);
+    inside.is_some_and(|inside| !matches!(inside.first(), None | Some(b'{' | b']' | b',')))
+}
+
+/// Whether a file begins with JSON that is a trace for certain.
+pub(in crate::import) fn has_trace(start: &[u8]) -> bool {
+    begins_trace(trimmed(start))
+}
+
+/// Whether a text begins with the list of events of a trace, an object that has it, or an event.
+pub(in crate::import) fn begins_trace(text: &[u8]) -> bool {
+    let (object, mark) = match text.strip_prefix(b"[").map(trimmed) {
+        Some(inside) => (inside, PHASE),
+        None => (text, EVENTS),
+    };
+    if !object.strip_prefix(b"{").map(trimmed).is_some_and(|inside| inside.starts_with(b"\"")) {
+        return false;
+    }
+    match value_length(object).map(|length| &object[..length]) {
+        Some(whole) => is_event(whole) || mark == EVENTS && memmem::find(whole, EVENTS).is_some(),
+        None => memmem::find(object, mark).is_some(),
+    }
+}
