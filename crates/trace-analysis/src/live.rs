@@ -16,7 +16,7 @@ use std::sync::LazyLock;
 use trace_format::event::EventKind;
 use trace_format::units::ProviderId;
 use trace_model::{Shape, poll_of};
-use trace_reader::{Disorder, Event, Item, Resolved, Text, Thread, Value, has_first_poll};
+use trace_reader::{Disorder, Event, Item, Resolved, Text, Thread, has_first_poll};
 use window::Window;
 
 /// Width of a bucket.
@@ -372,14 +372,7 @@ impl Live {
         take: &mut impl FnMut(Mark<'_>),
     ) {
         for (series, value) in event.arguments.iter() {
-            let value = match value {
-                Value::Int32(value) => f64::from(value),
-                Value::Uint32(value) => f64::from(value),
-                Value::Int64(value) => value as f64,
-                Value::Uint64(value) => value as f64,
-                Value::Double(value) => value,
-                _ => continue,
-            };
+            let Some(value) = value.number() else { continue };
             take(Mark::Sample { point, id, series, value });
             if !value.is_finite() {
                 continue;

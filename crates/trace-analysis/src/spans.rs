@@ -16,7 +16,7 @@ use trace_format::units::Koid;
 use trace_model::{
     Begin, Ended, Interval, Nesting, OperationKey, Pairing, Root, Roots, Shape, Unended, poll_of,
 };
-use trace_reader::sorter::Sorter;
+use trace_reader::sorter::{Sorter, changed, words};
 use trace_reader::{Disorder, Event, Text, Thread, ThreadNumbers};
 
 /// Threads that are distinguished; all others count as one.
@@ -438,14 +438,11 @@ impl Record {
     }
 
     fn decode(bytes: &[u8]) -> io::Result<Self> {
-        let words = bytes.as_chunks::<8>().0.first_chunk::<4>().map(|words| words.map(u64::from_le_bytes));
-        let record = words.and_then(|[at, kind, what, rest]| {
-            let is_poll = kind >> POLL_BIT != 0;
-            let kind = *Self::KINDS.get(kind as u32 as usize)?;
-            let open = Open { at, what: (what >> 32) as u32, thread: what as u32, is_poll };
-            Some(Self { open, kind, rest })
-        });
-        record.ok_or_else(|| io::Error::other("what was sorted has changed"))
+        let ([at, kind, what, rest], _) = words(bytes)?;
+        let is_poll = kind >> POLL_BIT != 0;
+        let kind = *Self::KINDS.get(kind as u32 as usize).ok_or_else(changed)?;
+        let open = Open { at, what: (what >> 32) as u32, thread: what as u32, is_poll };
+        Ok(Self { open, kind, rest })
     }
 }
 

@@ -15,6 +15,22 @@ const MIN_READ_BYTES: usize = 4 << 10;
 /// Before each record, also in the file: its time and its length.
 const HEAD_BYTES: usize = 16;
 
+/// The error of a record that is not what was sorted: its file has changed.
+#[must_use]
+pub fn changed() -> io::Error {
+    io::Error::other("what was sorted has changed")
+}
+
+/// The words that a sorted record begins with, and what follows them.
+///
+/// # Errors
+/// There are fewer.
+#[inline]
+pub fn words<const N: usize>(record: &[u8]) -> io::Result<([u64; N], &[u8])> {
+    let words = record.as_chunks::<8>().0.first_chunk::<N>().ok_or_else(changed)?;
+    Ok((words.map(u64::from_le_bytes), record.get(8 * N..).unwrap_or_default()))
+}
+
 /// Records on their way into the order of their times.
 #[derive(Debug)]
 pub struct Sorter {

@@ -5,7 +5,7 @@ use crate::pattern::Pattern;
 use crate::quantiles::Budget;
 use crate::spans::{Span, Unfinished};
 use crate::stats::Spread;
-use crate::walk::{Sample, Visitor, walk};
+use crate::walk::{Visitor, walk};
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
 use trace_format::scopes::Ending;
@@ -176,14 +176,6 @@ impl Visitor for Summing {
             let spread = self.spreads.entry((open.what, open.shape == Shape::Operation)).or_default();
             spread.unfinished += u64::from(!is_left_out);
         }
-    }
-
-    fn instant(&mut self, _what: u32, _thread: u32, _at: u64, _whats: &Whats) {}
-
-    fn sample(&mut self, _sample: &Sample<'_>, _whats: &Whats) {}
-
-    fn wants_samples(&mut self, _what: u32, _whats: &Whats) -> bool {
-        false
     }
 }
 

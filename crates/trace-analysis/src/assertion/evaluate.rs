@@ -16,7 +16,7 @@ use std::io::{self, Read};
 use trace_format::scopes::Ending;
 use trace_format::units::Offset;
 use trace_model::Shape;
-use trace_reader::sorter::Sorter;
+use trace_reader::sorter::{Sorter, words};
 use trace_reader::{Disorder, ReadError};
 
 /// The result of an assertion.
@@ -448,10 +448,7 @@ impl Collecting {
             if let Some(starts) = starts {
                 let mut ends: HashMap<u64, u64> = HashMap::new();
                 starts.finish(|bytes| {
-                    let words = bytes.as_chunks::<8>().0.first_chunk::<3>();
-                    let Some([line, begin, end]) = words.map(|words| words.map(u64::from_le_bytes)) else {
-                        return Err(io::Error::other("what was sorted has changed"));
-                    };
+                    let ([line, begin, end], _) = words(bytes)?;
                     let last = ends.get(&line).copied();
                     if let Some(gap) = last.and_then(|last| begin.checked_sub(last)) {
                         values.push(gap as f64, false, &mut budget);
