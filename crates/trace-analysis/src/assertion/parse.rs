@@ -393,14 +393,14 @@ impl Parser {
 
     /// The unit that stands here, and its length.
     fn unit(&self) -> Option<(usize, Unit)> {
-        if self.peek() == Some('%') {
-            return Some((1, Unit::Percent));
-        }
         let rest = self.chars.get(self.at..).unwrap_or_default();
-        let word: String = rest.iter().take_while(|char| char.is_alphabetic()).collect();
+        let word: String = match rest.first() {
+            Some('%') => "%".to_owned(),
+            _ => rest.iter().take_while(|char| char.is_alphabetic()).collect(),
+        };
         // Two characters look alike.
         let word = word.replace(['µ', 'μ'], "u");
-        let unit = Unit::ALL.into_iter().find(|unit| unit.text() == word)?;
+        let unit = Unit::ALL.into_iter().find(|unit| unit.text == word)?;
         Some((word.len(), unit))
     }
 }
