@@ -50,6 +50,19 @@ pub struct Trace {
     pub bytes: Option<u64>,
 }
 
+impl Trace {
+    /// Takes the order of its begins and ends, which a pass finds unless it is known already.
+    ///
+    /// # Errors
+    /// It cannot be opened. A later pass reports it if nothing can be read.
+    pub fn find_disorder(&mut self) -> Result<Disorder, ConvertError> {
+        match self.disorder.take() {
+            Some(disorder) => Ok(disorder),
+            None => Ok(Disorder::find((self.open)().map_err(ConvertError::Write)?).unwrap_or_default()),
+        }
+    }
+}
+
 /// Columns that are computed from others.
 pub(super) const NESTED: u64 = 1 << slices::PARENT_ID | 1 << slices::DEPTH | 1 << slices::SELF_DUR;
 /// Those others, and what there is of them only as long as it is needed.
