@@ -9,10 +9,9 @@ mod counters;
 mod markers;
 mod meta;
 mod stacks;
-mod strings;
 mod thread;
 
-use crate::export::threads::{Collector, Entry, Keep, Kind, Names, Threads, add_skipped, collect};
+use crate::export::threads::{Collector, Entry, Keep, Kind, Names, Threads, collect};
 use crate::json::Json;
 use crate::tables::Trace;
 use crate::{ConvertError, Filter, Summary};
@@ -83,15 +82,17 @@ fn write(mut trace: Trace, output: &mut dyn Write, filter: Filter) -> Result<Sum
     json.raw("],\"meta\":");
     meta.write(&shared, &mut json);
     json.raw(",\"shared\":{\"stringArray\":");
-    shared.strings.write(&mut json).map_err(ConvertError::Write)?;
-    json.raw("}}");
+    json.raw("[");
+    json.list(shared.strings.list(), |json, (_, text)| json.string(text.as_bytes()))
+        .map_err(ConvertError::Write)?;
+    json.raw("]}}");
     json.finish().map_err(ConvertError::Write)?;
     meta.summarize(&mut summary, &shared, names.dropped);
     let skipped = [
         ("counter values that are no finite numbers", infinite),
         ("slices that overlap too many others", left_out),
     ];
-    add_skipped(&mut summary, skipped);
+    summary.add_skipped(skipped);
     summary.events -= infinite + left_out;
     Ok(summary)
 }

@@ -116,14 +116,12 @@ fn write(input: &mut dyn Read, output: &mut dyn Write, options: Options) -> Resu
     exporter.write_odd().and_then(|()| exporter.finish()).map_err(ConvertError::Write)?;
     let mut summary = end.summary(exporter.events, exporter.skipped);
     let Tracks { long_numbers, zero_numbers, taken_numbers, .. } = exporter.tracks;
-    for (remark, count) in [
+    summary.add_remarks([
         (LONG_NUMBERS, long_numbers),
         (ZERO_NUMBERS, zero_numbers),
         (TAKEN_NUMBERS, taken_numbers),
         (LOGS_WITHOUT_CLOCK, exporter.logs_without_clock),
-    ] {
-        summary.remarks.extend((count > 0).then(|| (remark.to_owned(), count)));
-    }
+    ]);
     Ok(summary)
 }
 

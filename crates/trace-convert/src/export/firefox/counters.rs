@@ -5,7 +5,7 @@ use super::milliseconds;
 use crate::export::threads::{Counter, Entries, Entry, Names};
 use crate::json::Json;
 use std::collections::BTreeMap;
-use std::io::{self, Seek, Write};
+use std::io::{self, Write};
 use tempfile::SpooledTempFile;
 
 const SPILL_BYTES: usize = 1 << 20;
@@ -79,14 +79,10 @@ fn begin<W: Write>(
     if counter.id != 0 {
         label += &format!(":{}", counter.id);
     }
-    json.raw("{\"name\":");
-    json.string(label.as_bytes());
-    json.raw(",\"category\":");
-    json.string(category.as_bytes());
-    json.raw(",\"description\":");
-    json.string(format!("{category} {label}").trim().as_bytes());
-    json.raw(",\"pid\":\"");
-    json.integer(counter.pid);
+    json.string_behind("{\"name\":", label.as_bytes());
+    json.string_behind(",\"category\":", category.as_bytes());
+    json.string_behind(",\"description\":", format!("{category} {label}").trim().as_bytes());
+    json.integer_behind(",\"pid\":\"", counter.pid);
     json.raw("\",\"mainThreadIndex\":");
     json.integer(main_threads.get(&counter.pid).copied().unwrap_or_default());
     json.raw(",\"display\":{\"graphType\":\"line-accumulated\",\"unit\":\"\",\"color\":\"");
@@ -101,12 +97,8 @@ fn begin<W: Write>(
 fn end<W: Write>(changes: Option<Changes>, json: &mut Json<W>) -> io::Result<()> {
     let Some(Changes { count, values, .. }) = changes else { return Ok(()) };
     json.raw("],\"count\":[");
-    json.flush()?;
-    let mut values = values.into_output()?;
-    values.rewind()?;
-    io::copy(&mut values, json.output())?;
-    json.raw("],\"length\":");
-    json.integer(count);
+    json.append(values)?;
+    json.integer_behind("],\"length\":", count);
     json.raw("}}");
     Ok(())
 }

@@ -1,6 +1,5 @@
 //! The stacks of a thread as a tree: each has a frame and the stack that it was called from.
 
-use super::strings::Strings;
 use crate::export::threads::Names;
 use crate::json::Json;
 use foldhash::HashMap;
@@ -52,7 +51,7 @@ impl Stacks {
         &self,
         names: &Names,
         category: impl Fn(&str) -> Option<u32>,
-        strings: &mut Strings,
+        strings: &mut Names,
         json: &mut Json<W>,
     ) -> io::Result<()> {
         let all = |value: Option<i64>| std::iter::repeat_n(value, self.frames.len());
@@ -67,14 +66,14 @@ impl Stacks {
                 None => {
                     let next = modules.len() as i64;
                     Some(*resources.entry(group).or_insert_with(|| {
-                        modules.push(i64::from(strings.number(group)));
+                        modules.push(i64::from(strings.text(group)));
                         next
                     }))
                 }
             })
             .collect();
         let texts: Vec<Option<i64>> =
-            pairs.iter().map(|(_, name)| Some(i64::from(strings.number(name)))).collect();
+            pairs.iter().map(|(_, name)| Some(i64::from(strings.text(name)))).collect();
         let categories: Vec<Option<i64>> =
             pairs.iter().map(|(group, _)| Some(category(group).unwrap_or_default().into())).collect();
         let mut tables = Tables { json };
@@ -125,8 +124,7 @@ impl<W: Write> Tables<'_, W> {
     fn begin(&mut self, name: &str, length: usize) {
         self.json.raw(",\"");
         self.json.raw(name);
-        self.json.raw("\":{\"length\":");
-        self.json.integer(length);
+        self.json.integer_behind("\":{\"length\":", length);
     }
 
     fn end(&mut self) {
@@ -137,14 +135,10 @@ impl<W: Write> Tables<'_, W> {
         self.json.raw(",\"");
         self.json.raw(name);
         self.json.raw("\":[");
-        for (place, value) in values.enumerate() {
-            self.json.raw(if place == 0 { "" } else { "," });
-            match value {
-                Some(value) => self.json.integer(value),
-                None => self.json.raw("null"),
-            }
-            self.json.flush_if_full()?;
-        }
+        self.json.list(values, |json, value| match value {
+            Some(value) => json.integer(value),
+            None => json.raw("null"),
+        })?;
         self.json.raw("]");
         Ok(())
     }
@@ -154,10 +148,7 @@ impl<W: Write> Tables<'_, W> {
         self.json.raw(",\"");
         self.json.raw(name);
         self.json.raw("\":[");
-        for place in 0..length {
-            self.json.raw(if place == 0 { "false" } else { ",false" });
-            self.json.flush_if_full()?;
-        }
+        self.json.list(0..length, |json, _| json.raw("false"))?;
         self.json.raw("]");
         Ok(())
     }

@@ -3,15 +3,13 @@
 
 use super::Roots;
 use super::label::push;
-use crate::export::threads::{Collector, Entry, Keep, Kind, Names, ThreadName, add_skipped, collect};
+use crate::export::threads::{Collector, Entry, Keep, Kind, Names, ThreadName, collect};
 use crate::tables::Trace;
 use crate::{ConvertError, Filter, Summary};
 use foldhash::HashMap;
 use std::io::{self, Write};
 use trace_model::{Interval, Place, Placing};
 
-/// Memory for the labels of names.
-const MAX_LABEL_BYTES: usize = 64 << 20;
 /// Different stacks; the slices of further ones are counted.
 const MAX_STACKS: usize = 4 << 20;
 
@@ -54,17 +52,15 @@ fn write(
     let tree = placing.place();
     tree.write(output).map_err(ConvertError::Write)?;
     summary.events = slices - tree.beyond;
-    add_skipped(&mut summary, skipped);
-    add_skipped(&mut summary, [("slices of stacks beyond those that there is room for", tree.beyond)]);
-    let remarks = [
+    summary.add_skipped(skipped);
+    summary.add_skipped([("slices of stacks beyond those that there is room for", tree.beyond)]);
+    summary.add_remarks([
         ("slices without an end: their own time is not counted", open),
         (
             "names beyond those that there is room for, which have one name in common",
             names.dropped + tree.labels.dropped,
         ),
-    ];
-    let remarks = remarks.into_iter().filter(|(_, count)| *count > 0);
-    summary.remarks.extend(remarks.map(|(remark, count)| (remark.to_owned(), count)));
+    ]);
     Ok(summary)
 }
 
@@ -90,7 +86,7 @@ impl<'a> Tree<'a> {
         Self {
             roots,
             names,
-            labels: Names::new(MAX_LABEL_BYTES),
+            labels: Names::default(),
             stacks: Vec::new(),
             inside: HashMap::default(),
             root: None,
@@ -106,7 +102,7 @@ impl<'a> Tree<'a> {
             label.push(';');
         }
         push(&mut label, name);
-        let label = self.labels.number("", label.trim_start_matches(';'));
+        let label = self.labels.text(label.trim_start_matches(';'));
         if let Some(known) = self.inside.get(&(around, label)) {
             return Some(*known);
         }

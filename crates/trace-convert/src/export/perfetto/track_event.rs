@@ -254,24 +254,13 @@ impl Fields<'_> {
 
     /// A sample of a counter, if the value is a number.
     fn sample(&mut self, value: &Value<'_>) {
-        let whole = match *value {
-            Value::Int32(value) => i64::from(value),
-            Value::Uint32(value) => i64::from(value),
-            Value::Int64(value) => value,
-            Value::Uint64(value) => match i64::try_from(value) {
-                Ok(value) => value,
-                Err(_) => return self.double_sample(value as f64),
-            },
-            Value::Double(value) => return self.double_sample(value),
-            _ => return,
-        };
-        self.0.far_key(30, VARINT);
-        self.0.varint(whole as u64);
-    }
-
-    fn double_sample(&mut self, value: f64) {
-        self.0.far_key(44, FIXED_64);
-        self.0.piece(value.to_le_bytes(), 8);
+        if let Some(whole) = value.integer() {
+            self.0.far_key(30, VARINT);
+            self.0.varint(whole as u64);
+        } else if let Some(double) = value.number() {
+            self.0.far_key(44, FIXED_64);
+            self.0.piece(double.to_le_bytes(), 8);
+        }
     }
 }
 
@@ -281,15 +270,6 @@ fn base64(output: &mut Output, bytes: &[u8]) {
     output.piece([message_key(6)], 1);
     output.varint(length as u64);
     output.base64(bytes);
-}
-
-/// Whether a counter has samples of a value.
-#[inline]
-pub(super) fn is_number(value: &Value<'_>) -> bool {
-    matches!(
-        value,
-        Value::Int32(_) | Value::Uint32(_) | Value::Int64(_) | Value::Uint64(_) | Value::Double(_)
-    )
 }
 
 /// Flags of a packet that refers to interned data; the first such one has the reader forget what it knows.
@@ -341,6 +321,15 @@ pub(super) fn packet<K: End>(
     output.close(packet);
 }
 
+/// The phase of a part of a flow.
+pub(super) const fn flow_phase(kind: EventKind) -> u8 {
+    match kind {
+        EventKind::FlowBegin { .. } => b's',
+        EventKind::FlowStep { .. } => b't',
+        _ => b'f',
+    }
+}
+
 /// Writes the packets of an event.
 #[inline]
 pub(super) fn write<K: Known>(output: &mut Output, event: &Event<'_>, known: &mut K) {
@@ -358,16 +347,8 @@ pub(super) fn write<K: Known>(output: &mut Output, event: &Event<'_>, known: &mu
             (micros, until) = if is_whole { (Some((end - at) / 1000), None) } else { (None, Some(end)) };
             (!is_whole).then_some(TYPE_SLICE_BEGIN)
         }
-        EventKind::FlowBegin { .. } => {
-            phase = Some(b's');
-            None
-        }
-        EventKind::FlowStep { .. } => {
-            phase = Some(b't');
-            None
-        }
-        EventKind::FlowEnd { .. } => {
-            phase = Some(b'f');
+        EventKind::FlowBegin { .. } | EventKind::FlowStep { .. } | EventKind::FlowEnd { .. } => {
+            phase = Some(flow_phase(event.kind));
             None
         }
         EventKind::Counter { .. } => return samples(output, event, known),
@@ -400,7 +381,7 @@ pub(super) fn write<K: Known>(output: &mut Output, event: &Event<'_>, known: &mu
 
 /// A sample for each argument that is a number.
 fn samples<K: Known>(output: &mut Output, event: &Event<'_>, known: &mut K) {
-    for (_, value) in event.arguments.iter().filter(|(_, value)| is_number(value)) {
+    for (_, value) in event.arguments.iter().filter(|(_, value)| value.is_number()) {
         sample(output, event.time.nanos().0, &value, known);
     }
 }

@@ -97,15 +97,15 @@ fn counter_name(event: &Event<'_>, argument: Text<'_>, id: u64) -> String {
     format!("{}:{}:{id}", event.name.to_str(), argument.to_str())
 }
 
+/// A name that is shown: an empty one is none.
+fn shown(name: Option<Text<'_>>) -> Option<String> {
+    name.filter(|name| !name.as_bytes().is_empty()).map(|name| name.to_str().into_owned())
+}
+
 fn process_descriptor(uuid: u64, process: Koid, name: Option<Text<'_>>) -> TrackDescriptor {
     TrackDescriptor {
         uuid: Some(uuid),
-        process: Some(ProcessDescriptor {
-            pid: Some(short(process) as i32),
-            process_name: name
-                .filter(|name| !name.as_bytes().is_empty())
-                .map(|name| name.to_str().into_owned()),
-        }),
+        process: Some(ProcessDescriptor { pid: Some(short(process) as i32), process_name: shown(name) }),
         ..TrackDescriptor::default()
     }
 }
@@ -122,9 +122,7 @@ fn thread_descriptor(
         thread: Some(ThreadDescriptor {
             pid: Some(short(thread.process) as i32),
             tid: Some(thread_number(thread).into()),
-            thread_name: name
-                .filter(|name| !name.as_bytes().is_empty())
-                .map(|name| name.to_str().into_owned()),
+            thread_name: shown(name),
             ..ThreadDescriptor::default()
         }),
         ..TrackDescriptor::default()
@@ -146,16 +144,19 @@ impl Tracks {
         self.key((event.thread.process, event.name, argument, id))
     }
 
+    /// A process's track, and whether it is new.
+    fn process(&mut self, process: Koid) -> (u64, bool) {
+        if let Some(uuid) = self.processes.get(&process) {
+            return (*uuid, false);
+        }
+        let uuid = self.next();
+        self.processes.insert(process, uuid);
+        (uuid, true)
+    }
+
     /// Renames a process's track.
     pub fn rename_process(&mut self, process: Koid, name: Text<'_>) -> TrackDescriptor {
-        let uuid = match self.processes.get(&process) {
-            Some(uuid) => *uuid,
-            None => {
-                let uuid = self.next();
-                self.processes.insert(process, uuid);
-                uuid
-            }
-        };
+        let (uuid, _) = self.process(process);
         process_descriptor(uuid, process, Some(name))
     }
 
@@ -186,15 +187,10 @@ impl Tracks {
         self.long_numbers += u64::from(is_long(thread));
         self.zero_numbers += u64::from(thread.thread.0 == 0);
         self.taken_numbers += u64::from(is_taken(thread));
-        let parent = match self.processes.get(&thread.process) {
-            Some(parent) => *parent,
-            None => {
-                let parent = self.next();
-                self.processes.insert(thread.process, parent);
-                new.push(process_descriptor(parent, thread.process, names.process(thread.process)));
-                parent
-            }
-        };
+        let (parent, is_new) = self.process(thread.process);
+        if is_new {
+            new.push(process_descriptor(parent, thread.process, names.process(thread.process)));
+        }
         let uuid = self.next();
         self.threads.insert(thread, uuid);
         new.push(thread_descriptor(uuid, Some(parent), thread, names.thread(thread)));
@@ -256,12 +252,6 @@ impl Tracks {
         (uuid, Some(self.named(uuid, &event.name.to_str(), process)))
     }
 
-    /// A track of its own for one loss of a process. Readers join those of one name.
-    pub fn loss(&mut self, name: &str, process: Option<Koid>) -> TrackDescriptor {
-        let uuid = self.next();
-        self.named(uuid, name, process.unwrap_or_default())
-    }
-
     /// A further track of a thread, for slices that overlap others.
     pub fn lane(&mut self, thread: Thread, number: usize) -> TrackDescriptor {
         self.further(thread, format!("overlapping {number}"))
@@ -285,7 +275,7 @@ impl Tracks {
         (uuid, Some(descriptor))
     }
 
-    /// A track of its own for one operation of a process.
+    /// A track of its own for one operation or one loss of a process. Readers join losses of one name.
     pub fn single(&mut self, name: &str, process: Koid) -> TrackDescriptor {
         let uuid = self.next();
         self.named(uuid, name, process)
@@ -320,12 +310,6 @@ impl Tracks {
         if kind == TYPE_SLICE_BEGIN {
             self.operations.insert(key, (uuid, 1));
         }
-        let descriptor = TrackDescriptor {
-            uuid: Some(uuid),
-            name: Some(event.name.to_str().into_owned()),
-            parent_uuid: self.processes.get(&process).copied(),
-            ..TrackDescriptor::default()
-        };
-        (uuid, Some(descriptor))
+        (uuid, Some(self.named(uuid, &event.name.to_str(), process)))
     }
 }

@@ -8,6 +8,9 @@ const MAX_NAME_BYTES: usize = 1000;
 /// Threads with a timeline of their own; the events of further ones are counted.
 pub(crate) const MAX_THREADS: usize = 100_000;
 
+/// Memory for different names.
+const MAX_BYTES: usize = 64 << 20;
+
 /// Pairs of texts with numbers, such as category and name. Number 0 stands for all that there is no room for.
 pub(crate) struct Names {
     numbers: HashMap<(Box<str>, Box<str>), u32>,
@@ -15,6 +18,12 @@ pub(crate) struct Names {
     room: usize,
     /// How often there was no room.
     pub dropped: u64,
+}
+
+impl Default for Names {
+    fn default() -> Self {
+        Self::new(MAX_BYTES)
+    }
 }
 
 impl Names {
@@ -45,6 +54,11 @@ impl Names {
         self.list.push(key.clone());
         self.numbers.insert(key, number);
         number
+    }
+
+    /// The number of a text by itself.
+    pub fn text(&mut self, text: &str) -> u32 {
+        self.number("", text)
     }
 
     /// All pairs.
