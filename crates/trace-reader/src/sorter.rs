@@ -311,6 +311,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn sorted_bytes_that_have_changed_are_an_error() {
+        let bytes = [1_u64.to_le_bytes(), 2_u64.to_le_bytes()].concat();
+        assert_eq!(words::<2>(&[&bytes[..], b"x"].concat()).unwrap(), ([1, 2], &b"x"[..]));
+        assert_eq!(words::<2>(&bytes).unwrap(), ([1, 2], &b""[..]));
+        assert!(words::<2>(&bytes[..15]).is_err());
+    }
+
+    #[test]
     fn records_come_in_order_from_memory_and_from_the_file() {
         let times: Vec<u64> = (0..10_000_u64).map(|number| number * 7919 % 1000).collect();
         let mut expected: Vec<(u64, u64)> = times.iter().copied().zip(0..).collect();
