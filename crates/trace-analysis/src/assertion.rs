@@ -105,7 +105,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    const ALL: [Self; 3] = [Self::Operation, Self::Slice, Self::Poll];
+    pub(crate) const ALL: [Self; 3] = [Self::Operation, Self::Slice, Self::Poll];
 
     /// As it stands in an assertion.
     #[must_use]
@@ -338,16 +338,23 @@ impl fmt::Display for Source {
     }
 }
 
+impl Function {
+    /// All but percentiles, with their words.
+    const NAMED: [(&str, Self); 6] = [
+        ("count", Self::Count),
+        ("rate", Self::Rate),
+        ("sum", Self::Sum),
+        ("min", Self::Min),
+        ("max", Self::Max),
+        ("mean", Self::Mean),
+    ];
+}
+
 impl fmt::Display for Function {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Count => write!(f, "count"),
-            Self::Rate => write!(f, "rate"),
-            Self::Sum => write!(f, "sum"),
-            Self::Min => write!(f, "min"),
-            Self::Max => write!(f, "max"),
-            Self::Mean => write!(f, "mean"),
-            Self::Percentile(percent) => write!(f, "p{percent}"),
+        match (self, Self::NAMED.iter().find(|(_, of)| of == self)) {
+            (Self::Percentile(percent), _) => write!(f, "p{percent}"),
+            (_, named) => write!(f, "{}", named.map_or("", |(word, _)| word)),
         }
     }
 }

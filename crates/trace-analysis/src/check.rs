@@ -95,7 +95,7 @@ pub struct Report {
 }
 
 /// The statistics of one provider in a trace.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Provider {
     /// Its number.
     pub id: ProviderId,
@@ -321,13 +321,7 @@ impl<'a> Checker<'a> {
             return;
         }
         let id = record.provider;
-        let provider = self.providers.entry(id).or_insert_with(|| Provider {
-            id,
-            name: String::new(),
-            records: 0,
-            events: 0,
-            times: None,
-        });
+        let provider = self.providers.entry(id).or_insert_with(|| Provider { id, ..Provider::default() });
         if let Item::ProviderInfo { name } = record.item {
             provider.name = name.to_str().into_owned();
         }

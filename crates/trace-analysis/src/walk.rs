@@ -96,37 +96,11 @@ impl Walked {
     }
 }
 
-impl<V: Visitor> Visitor for &mut V {
-    #[inline]
-    fn span(&mut self, span: &Span, whats: &Whats) {
-        (**self).span(span, whats);
-    }
-
-    fn unfinished(&mut self, open: &Unfinished, whats: &Whats) {
-        (**self).unfinished(open, whats);
-    }
-
-    #[inline]
-    fn instant(&mut self, what: u32, thread: u32, at: u64, whats: &Whats) {
-        (**self).instant(what, thread, at, whats);
-    }
-
-    #[inline]
-    fn sample(&mut self, sample: &Sample<'_>, whats: &Whats) {
-        (**self).sample(sample, whats);
-    }
-
-    #[inline]
-    fn wants_samples(&mut self, what: u32, whats: &Whats) -> bool {
-        (**self).wants_samples(what, whats)
-    }
-}
-
 /// Goes through an archive, plain or compressed, after an earlier pass has found its disorder.
 ///
 /// # Errors
 /// The input is no archive, cannot be read at all, or what had to be sorted could not be kept in a file.
-pub fn walk(input: impl Read, disorder: &Disorder, visitor: &mut impl Visitor) -> Result<Walked, ReadError> {
+pub fn walk<V: Visitor>(input: impl Read, disorder: &Disorder, visitor: V) -> Result<(V, Walked), ReadError> {
     let mut reader = Reader::new(input)?;
     let mut walker = Walker::new(disorder, visitor);
     let stopped = loop {
@@ -137,7 +111,7 @@ pub fn walk(input: impl Read, disorder: &Disorder, visitor: &mut impl Visitor) -
             Err(error) => return Err(error),
         }
     };
-    walker.finish(&reader, stopped).map(|(_, walked)| walked)
+    walker.finish(&reader, stopped)
 }
 
 /// Goes through an archive that its caller reads, so that one pass serves for several purposes.
