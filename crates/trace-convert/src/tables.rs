@@ -54,6 +54,19 @@ pub enum Cell<'a> {
     Text(&'a str),
 }
 
+macro_rules! cells_of {
+    ($($of:ty => $cell:ident),+) => {$(
+        impl<'a> From<Option<$of>> for Cell<'a> {
+            #[inline]
+            fn from(value: Option<$of>) -> Self {
+                value.map_or(Self::Null, Self::$cell)
+            }
+        }
+    )+};
+}
+
+cells_of!(i64 => Integer, u64 => Unsigned, f64 => Double, &'a str => Text);
+
 impl<'a> Cell<'a> {
     /// A whole number; 0 for one below.
     #[inline]
@@ -78,6 +91,18 @@ impl<'a> Cell<'a> {
     #[must_use]
     pub const fn text(&self) -> &'a str {
         if let Self::Text(text) = *self { text } else { "" }
+    }
+
+    /// The number of its type, and a word: the bits of its value, or the length of its text.
+    #[inline]
+    pub(crate) const fn encoded(&self) -> (u8, u64) {
+        match *self {
+            Self::Null => (0, 0),
+            Self::Integer(value) => (1, value as u64),
+            Self::Unsigned(value) => (2, value),
+            Self::Double(value) => (3, value.to_bits()),
+            Self::Text(text) => (4, text.len() as u64),
+        }
     }
 
     /// The first cells of a row.
@@ -332,6 +357,8 @@ pub(crate) mod slices {
     pub const PARENT_ID: usize = 11;
     pub const DEPTH: usize = 12;
     pub const SELF_DUR: usize = 13;
+    /// What says how slices are in each other.
+    pub const NESTED: [usize; 3] = [PARENT_ID, DEPTH, SELF_DUR];
     pub const THREAD_ID: usize = 14;
     /// Not a column: what [`Rows::pair`](super::Rows::pair) says, from 1, and 0 for a slice with one record.
     pub const PAIR: usize = super::Kind::Slices.table().columns.len();
@@ -461,6 +488,20 @@ pub trait Rows {
         let cells: [Cell<'_>; N] = std::array::from_fn(cell);
         self.row(kind, &cells)
     }
+}
+
+/// What a series of a counter is called: by the counter, by its own name if that is another one, and by the
+/// counter's id if that is not 0.
+#[must_use]
+pub fn series_title(counter: &str, series: &str, id: u64) -> String {
+    let mut title = counter.to_owned();
+    if !series.is_empty() && series != counter {
+        title += &format!(":{series}");
+    }
+    if id != 0 {
+        title += &format!(":{id}");
+    }
+    title
 }
 
 #[cfg(test)]

@@ -39,7 +39,7 @@ fn write(mut trace: Trace, output: &mut dyn Write, filter: Filter) -> Result<Sum
     json.raw("{\"libs\":[],\"pages\":[],\"profilerOverhead\":[],\"threads\":[");
     let meta = Meta::new(&trace.name, &collector);
     let Collector { threads, names, entries, stacks, sampled, values, counters, .. } = collector;
-    let order: Vec<u32> = threads.in_order().collect();
+    let order = threads.in_order();
     let main_threads = main_threads(&threads, &order);
     let profile = Profile {
         threads: &threads,
@@ -71,13 +71,13 @@ fn write(mut trace: Trace, output: &mut dyn Write, filter: Filter) -> Result<Sum
             (Some(columns), _) => columns.marker(&entry, false, &names, shared),
         }
     };
-    entries.finish(order.iter().copied(), take).map_err(ConvertError::Write)?;
+    entries.finish(&order, take).map_err(ConvertError::Write)?;
     placing.end().map_err(ConvertError::Write)?;
     let Stepping { steps: mut profile, left_out, .. } = placing.into_place();
     profile.end_threads(order.len()).map_err(ConvertError::Write)?;
     let Profile { meta, shared, mut json, .. } = profile;
     json.raw("],\"counters\":[");
-    let infinite = counters::write(values, &counters, &names, &main_threads, base, &mut json)
+    let infinite = counters::write(values, counters.list(), &names, &main_threads, base, &mut json)
         .map_err(ConvertError::Write)?;
     json.raw("],\"meta\":");
     meta.write(&shared, &mut json);

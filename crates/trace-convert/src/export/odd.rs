@@ -65,7 +65,7 @@ impl Role {
 }
 
 /// The parts of odd slices.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct OddSlices {
     odd: Odd,
     parts: Sorter,
@@ -154,14 +154,7 @@ impl Begin for BegunOperation {
 
 impl OddSlices {
     pub fn new(odd: Odd) -> Self {
-        Self {
-            odd,
-            parts: Sorter::with_runs_of(RUN_BYTES),
-            encoded: Vec::new(),
-            numbers: ThreadNumbers::default(),
-            threads: Vec::new(),
-            unnumbered: 0,
-        }
+        Self { odd, parts: Sorter::with_runs_of(RUN_BYTES), ..Self::default() }
     }
 
     /// Whether slices of a thread have to wait.

@@ -46,7 +46,7 @@ fn write(mut trace: Trace, output: &mut dyn Write, filter: Filter) -> Result<Sum
             _ => Ok(()),
         }
     };
-    entries.finish(threads.in_order(), take).map_err(ConvertError::Write)?;
+    entries.finish(&threads.in_order(), take).map_err(ConvertError::Write)?;
     placing.end().map_err(ConvertError::Write)?;
     let Stepping { steps: mut document, left_out, .. } = placing.into_place();
     document.end_thread().map_err(ConvertError::Write)?;

@@ -440,7 +440,7 @@ impl<'a, R: Rows> Filler<'a, R> {
         };
         let whose = self.whose(table, event.thread, names);
         let [pid, tid, process, thread] = whose.cells();
-        let args = args.map_or(Cell::Null, Cell::Text);
+        let args = Cell::from(args);
         let (what, id) = match event.kind {
             EventKind::Instant { scope } => {
                 let scope = match scope {
@@ -551,7 +551,7 @@ impl<'a, R: Rows> Filler<'a, R> {
                 Cell::Unsigned(id),
                 Cell::Text(&series),
                 Cell::Double(number),
-                value.integer().map_or(Cell::Null, Cell::Integer),
+                Cell::from(value.integer()),
                 self.utc(event.time.nanos().0),
             ];
             self.rows.row(Kind::Counters, &cells)?;

@@ -24,26 +24,20 @@ impl<W: Write> Exporter<W> {
         self.in_order()?;
         self.losses_written += 1;
         let events = &mut self.events;
-        for (phase, at, has_id, has_arguments) in [
-            ("\"i\",\"s\":\"p\"", first, false, true),
-            ("\"b\"", first, true, true),
-            ("\"e\"", last, true, false),
-        ] {
+        let number = self.losses_written;
+        for (operation, at) in [(None, first), (Some("b"), first), (Some("e"), last)] {
             events.json.raw(",{\"cat\":\"");
             events.json.raw(CATEGORY);
             events.json.raw("\",\"name\":\"");
             events.json.raw(LOST);
             events.json.thousandths_behind("\",\"ts\":", at);
             events.thread(lost.thread.unwrap_or_default());
-            events.json.raw(",\"ph\":");
-            events.json.raw(phase);
-            if has_id {
+            match operation {
                 // Of its process: Perfetto has no process for others.
-                events.json.raw(",\"id2\":{\"local\":\"");
-                events.json.hex(self.losses_written);
-                events.json.raw("\"}");
+                Some(phase) => events.async_id(phase, number),
+                None => events.json.raw(",\"ph\":\"i\",\"s\":\"p\""),
             }
-            if has_arguments {
+            if operation != Some("e") {
                 arguments(&mut events.json, lost);
             }
             events.json.raw("}");

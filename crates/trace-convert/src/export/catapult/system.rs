@@ -5,12 +5,10 @@ use crate::json::Json;
 use std::collections::BTreeMap;
 use std::io::{self, Read, Seek, Write};
 use tempfile::SpooledTempFile;
-use trace_format::scheduling::{
-    INCOMING_WEIGHT_ARGUMENT, OUTGOING_WEIGHT_ARGUMENT, ThreadState, WEIGHT_ARGUMENT,
-};
+use trace_format::scheduling::WEIGHT_ARGUMENT;
 use trace_format::units::Koid;
 use trace_reader::item::Scheduling;
-use trace_reader::{Arguments, Thread, Time};
+use trace_reader::{Arguments, Switch, Switched, Time};
 
 /// How much of the scheduler's events waits in memory; more goes into an unlinked file.
 const SPILL_BYTES: usize = 4 << 20;
@@ -45,7 +43,6 @@ impl System {
     //= docs/catapult.md#scheduling
     pub fn scheduling(&mut self, time: Time, kind: &Scheduling, arguments: &Arguments<'_>) -> bool {
         let json = &mut self.scheduling;
-        let weight = |name: &str| arguments.integer(name);
         let begin = |json: &mut Json<SpooledTempFile>, phase: &str, cpu: u64| {
             json.raw("{\"ph\":\"");
             json.raw(phase);
@@ -58,50 +55,33 @@ impl System {
                 json.integer_behind(",\"prio\":", prio);
             }
         };
-        let thread = |json: &mut Json<SpooledTempFile>, process: Option<Koid>, thread: Koid| {
-            if let Some(process) = process {
+        let thread = |json: &mut Json<SpooledTempFile>, of: &Switched| {
+            if let Some(process) = of.process {
                 json.integer_behind("\"pid\":", process.0);
                 json.raw(",");
             }
-            json.integer_behind("\"tid\":", thread.0);
+            json.integer_behind("\"tid\":", of.thread.0);
         };
-        let mut switch =
-            |cpu: u64, state: ThreadState, [out, into]: [(Option<Koid>, Koid, Option<i64>); 2]| {
-                begin(json, "k", cpu);
-                json.raw(",\"out\":{");
-                thread(json, out.0, out.1);
-                json.integer_behind(",\"state\":", state.0);
-                prio(json, out.2);
-                json.raw("},\"in\":{");
-                thread(json, into.0, into.1);
-                prio(json, into.2);
-                json.raw("}}\n");
-            };
+        if let Some(Switch { cpu, state, outgoing, incoming }) = kind.switch(arguments) {
+            begin(json, "k", u64::from(cpu));
+            json.raw(",\"out\":{");
+            thread(json, &outgoing);
+            json.integer_behind(",\"state\":", state.0);
+            prio(json, outgoing.priority);
+            json.raw("},\"in\":{");
+            thread(json, &incoming);
+            prio(json, incoming.priority);
+            json.raw("}}\n");
+            return true;
+        }
         match kind {
-            Scheduling::ContextSwitch { cpu, outgoing_state, outgoing, incoming } => {
-                let out = (None, *outgoing, weight(OUTGOING_WEIGHT_ARGUMENT));
-                let into = (None, *incoming, weight(INCOMING_WEIGHT_ARGUMENT));
-                switch((*cpu).into(), *outgoing_state, [out, into]);
-            }
             Scheduling::ThreadWakeup { cpu, thread } => {
                 begin(json, "w", u64::from(*cpu));
                 json.integer_behind(",\"tid\":", thread.0);
-                prio(json, weight(WEIGHT_ARGUMENT));
+                prio(json, arguments.integer(WEIGHT_ARGUMENT));
                 json.raw("}\n");
             }
-            Scheduling::LegacyContextSwitch {
-                cpu,
-                outgoing_state,
-                outgoing,
-                incoming,
-                outgoing_priority,
-                incoming_priority,
-            } => {
-                let side = |of: &Thread, prio: u8| (Some(of.process), of.thread, Some(i64::from(prio)));
-                let sides = [side(outgoing, *outgoing_priority), side(incoming, *incoming_priority)];
-                switch((*cpu).into(), *outgoing_state, sides);
-            }
-            Scheduling::FiberSwitch { .. } => return false,
+            _ => return false,
         }
         true
     }

@@ -4,6 +4,7 @@
 use super::milliseconds;
 use crate::export::threads::{Counter, Entries, Entry, Names};
 use crate::json::Json;
+use crate::tables::series_title;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use tempfile::SpooledTempFile;
@@ -34,7 +35,7 @@ pub fn write<W: Write>(
     order.sort_by_cached_key(|number| key(&counters[*number as usize]));
     let mut changes: Option<Changes> = None;
     let (mut is_first, mut infinite) = (true, 0);
-    values.finish(order.iter().copied(), |entry: Entry<'_>| {
+    values.finish(&order, |entry: Entry<'_>| {
         let value = entry.more.first_chunk().map_or(f64::NAN, |value| f64::from_le_bytes(*value));
         if !value.is_finite() {
             infinite += 1;
@@ -72,13 +73,7 @@ fn begin<W: Write>(
     json: &mut Json<W>,
 ) {
     let (category, name) = names.get(counter.what);
-    let mut label = name.to_owned();
-    if !counter.series.is_empty() && *counter.series != *name {
-        label += &format!(":{}", counter.series);
-    }
-    if counter.id != 0 {
-        label += &format!(":{}", counter.id);
-    }
+    let label = series_title(name, &counter.series, counter.id);
     json.string_behind("{\"name\":", label.as_bytes());
     json.string_behind(",\"category\":", category.as_bytes());
     json.string_behind(",\"description\":", format!("{category} {label}").trim().as_bytes());

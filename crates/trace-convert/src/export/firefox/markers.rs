@@ -13,7 +13,7 @@ use std::io::Write;
 /// Schemas of different arguments; markers with further ones have them as text.
 const MAX_SCHEMAS: usize = 1000;
 /// Numbers that the viewer's doubles cannot hold are text.
-const MAX_INTEGER: u64 = 1 << 53;
+pub(super) const MAX_INTEGER: u64 = 1 << 53;
 /// Fields that are shown in the marker's description.
 const MAX_DESCRIBED: usize = 8;
 

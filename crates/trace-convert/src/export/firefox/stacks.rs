@@ -2,9 +2,9 @@
 
 use crate::export::threads::Names;
 use crate::json::Json;
-use foldhash::HashMap;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
+use trace_reader::Numbered;
 
 /// Different stacks of a thread; of further ones, the part that is known is shown.
 const MAX_STACKS: usize = 1 << 20;
@@ -15,11 +15,9 @@ const LIBRARY: u32 = 1;
 #[derive(Default)]
 pub struct Stacks {
     /// Frame and caller of each.
-    list: Vec<(u32, Option<u32>)>,
-    numbers: HashMap<(Option<u32>, u32), u32>,
-    /// Names of the frames, and their numbers.
-    frames: Vec<u32>,
-    frame_numbers: HashMap<u32, u32>,
+    stacks: Numbered<(u32, Option<u32>)>,
+    /// Names of the frames.
+    frames: Numbered<u32>,
     /// Stacks that there was no room for.
     pub dropped: u64,
 }
@@ -27,22 +25,10 @@ pub struct Stacks {
 impl Stacks {
     /// The stack of a name called from another stack.
     pub fn number(&mut self, caller: Option<u32>, what: u32) -> Option<u32> {
-        let next = self.frames.len() as u32;
-        let frame = *self.frame_numbers.entry(what).or_insert(next);
-        if frame == next {
-            self.frames.push(what);
-        }
-        if let Some(known) = self.numbers.get(&(caller, frame)) {
-            return Some(*known);
-        }
-        if self.list.len() == MAX_STACKS {
-            self.dropped += 1;
-            return caller;
-        }
-        let number = self.list.len() as u32;
-        self.list.push((frame, caller));
-        self.numbers.insert((caller, frame), number);
-        Some(number)
+        let frame = self.frames.number(what, usize::MAX)?;
+        let number = self.stacks.number((frame, caller), MAX_STACKS);
+        self.dropped += u64::from(number.is_none());
+        number.or(caller)
     }
 
     /// Writes the tables, as members of the thread. Names of samples have a module, those of slices a
@@ -54,10 +40,11 @@ impl Stacks {
         strings: &mut Names,
         json: &mut Json<W>,
     ) -> io::Result<()> {
-        let all = |value: Option<i64>| std::iter::repeat_n(value, self.frames.len());
+        let (stacks, frames) = (self.stacks.list(), self.frames.list());
+        let all = |value: Option<i64>| std::iter::repeat_n(value, frames.len());
         let mut resources: BTreeMap<&str, i64> = BTreeMap::new();
         let mut modules = Vec::new();
-        let pairs: Vec<(&str, &str)> = self.frames.iter().map(|what| names.get(*what)).collect();
+        let pairs: Vec<(&str, &str)> = frames.iter().map(|what| names.get(*what)).collect();
         let of_frames: Vec<Option<i64>> = pairs
             .iter()
             .map(|(group, _)| match category(group) {
@@ -77,24 +64,24 @@ impl Stacks {
         let categories: Vec<Option<i64>> =
             pairs.iter().map(|(group, _)| Some(category(group).unwrap_or_default().into())).collect();
         let mut tables = Tables { json };
-        tables.begin("stackTable", self.list.len());
-        tables.column("frame", self.list.iter().map(|(frame, _)| Some(i64::from(*frame))))?;
-        tables.column("prefix", self.list.iter().map(|(_, caller)| caller.map(i64::from)))?;
+        tables.begin("stackTable", stacks.len());
+        tables.column("frame", stacks.iter().map(|(frame, _)| Some(i64::from(*frame))))?;
+        tables.column("prefix", stacks.iter().map(|(_, caller)| caller.map(i64::from)))?;
         tables.end();
-        tables.begin("frameTable", self.frames.len());
+        tables.begin("frameTable", frames.len());
         tables.column("address", all(Some(-1)))?;
         tables.column("inlineDepth", all(Some(0)))?;
         tables.column("category", categories.into_iter())?;
         tables.column("subcategory", all(Some(0)))?;
-        tables.column("func", (0..self.frames.len() as i64).map(Some))?;
+        tables.column("func", (0..frames.len() as i64).map(Some))?;
         for name in ["nativeSymbol", "innerWindowID", "line", "column"] {
             tables.column(name, all(None))?;
         }
         tables.end();
-        tables.begin("funcTable", self.frames.len());
+        tables.begin("funcTable", frames.len());
         tables.column("name", texts.into_iter())?;
-        tables.flags("isJS", self.frames.len())?;
-        tables.flags("relevantForJS", self.frames.len())?;
+        tables.flags("isJS", frames.len())?;
+        tables.flags("relevantForJS", frames.len())?;
         tables.column("resource", of_frames.into_iter())?;
         for name in ["fileName", "lineNumber", "columnNumber"] {
             tables.column(name, all(None))?;

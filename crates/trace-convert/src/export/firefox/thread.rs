@@ -1,6 +1,6 @@
 //! A thread of the profile: its markers and samples.
 
-use super::markers::{FlowPart, Schemas};
+use super::markers::{FlowPart, MAX_INTEGER, Schemas};
 use super::milliseconds;
 use super::stacks::Stacks;
 use crate::export::threads::{Entry, Kind, Names, ThreadName};
@@ -11,8 +11,6 @@ use trace_model::Interval;
 
 /// So much of a column waits in memory; more of it goes into a file.
 const SPILL_BYTES: usize = 1 << 20;
-/// Numbers up to here are exact in the viewer.
-const MAX_INTEGER: u64 = 1 << 53;
 
 /// What all threads have in common.
 #[derive(Default)]

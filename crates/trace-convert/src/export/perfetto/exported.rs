@@ -100,9 +100,8 @@ impl<W: Write> Exporter<W> {
 
     /// The track of an asynchronous operation.
     fn operation(&mut self, event: &Event<'_>, id: u64, kind: i32) -> u64 {
-        let (track, new) = self.tracks.operation(event, id, kind);
-        new.into_iter().for_each(|descriptor| self.describe(descriptor));
-        track
+        let new = self.tracks.operation(event, id, kind);
+        self.described(new)
     }
 
     /// The flow that an event is part of. If it ends once more, another arrow begins.
@@ -140,9 +139,7 @@ impl<W: Write> Exporter<W> {
                 Some(track) => track,
                 None => {
                     let descriptor = self.tracks.counter(event, name, id, group);
-                    let track = descriptor.uuid.unwrap_or_default();
-                    self.describe(descriptor);
-                    track
+                    self.describe(descriptor)
                 }
             };
             let (named, keys) = ((event.category, event.name), event.keys);
@@ -157,8 +154,7 @@ impl<W: Write> Exporter<W> {
         if id == 0 && event.arguments.len() < 2 {
             return None;
         }
-        let (group, new) = self.tracks.counter_group(event);
-        new.into_iter().for_each(|descriptor| self.describe(descriptor));
-        Some(group)
+        let new = self.tracks.counter_group(event);
+        Some(self.described(new))
     }
 }

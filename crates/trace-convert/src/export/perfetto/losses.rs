@@ -16,8 +16,7 @@ impl<W: Write> Exporter<W> {
             return self.skip("losses without a time before the first event, beyond 16 MiB");
         }
         let descriptor = self.tracks.single(LOST, lost.thread.unwrap_or_default().process);
-        let track = descriptor.uuid.unwrap_or_default();
-        self.describe(descriptor);
+        let track = self.describe(descriptor);
         let Some((first, last)) = lost.interval else {
             self.loss_event(TYPE_INSTANT, track, lost);
             return self.track_event_at(self.last);

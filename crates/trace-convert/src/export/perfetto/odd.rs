@@ -3,9 +3,9 @@
 //! Their strings are written out: numbers of strings may have changed until then.
 //= docs/meaning.md#overlap
 
+use super::Exporter;
 use super::messages::{TYPE_INSTANT, TYPE_SLICE_BEGIN, TYPE_SLICE_END};
 use super::track_event::{Fields, flow_phase};
-use super::{Exporter, GLOBAL};
 use crate::export::odd::{Lane, OddSlices, OperationPart, WriteOdd, Written};
 use foldhash::HashMap;
 use std::io::{self, Write};
@@ -104,9 +104,7 @@ impl<W: Write> Writer<'_, W> {
         let known = if lane.number == 0 { self.exporter.tracks.known_thread(lane.thread) } else { None };
         let track = known.unwrap_or_else(|| {
             let descriptor = self.exporter.tracks.lane(lane.thread, lane.number);
-            let track = descriptor.uuid.unwrap_or_default();
-            self.exporter.describe(descriptor);
-            track
+            self.exporter.describe(descriptor)
         });
         self.lanes.insert(lane, track);
         track
@@ -118,9 +116,7 @@ impl<W: Write> Writer<'_, W> {
         let name = bytes.split_at_checked(u64::from_le_bytes(*length) as usize);
         let (name, bytes) = name.unwrap_or((&[], bytes));
         let descriptor = self.exporter.tracks.single(&String::from_utf8_lossy(name), process);
-        let track = descriptor.uuid.unwrap_or(GLOBAL);
-        self.exporter.describe(descriptor);
-        (track, bytes)
+        (self.exporter.describe(descriptor), bytes)
     }
 }
 

@@ -228,7 +228,11 @@ impl Fields<'_> {
             Value::String(value) => output.bytes_field(6, value.to_str().as_bytes()),
             Value::Pointer(value) => output.varint_field(7, *value),
             Value::Koid(koid) => output.varint_field(3, koid.0),
-            Value::Blob(bytes) => base64(output, bytes),
+            Value::Blob(bytes) => {
+                output.piece([message_key(6)], 1);
+                output.varint(Output::base64_length(bytes) as u64);
+                output.base64(bytes);
+            }
             Value::Null | Value::Unknown => output.bytes_field(6, b"null"),
         }
     }
@@ -262,14 +266,6 @@ impl Fields<'_> {
             self.0.piece(double.to_le_bytes(), 8);
         }
     }
-}
-
-/// The text of bytes.
-fn base64(output: &mut Output, bytes: &[u8]) {
-    let length = Output::base64_length(bytes);
-    output.piece([message_key(6)], 1);
-    output.varint(length as u64);
-    output.base64(bytes);
 }
 
 /// Flags of a packet that refers to interned data; the first such one has the reader forget what it knows.
@@ -351,7 +347,11 @@ pub(super) fn write<K: Known>(output: &mut Output, event: &Event<'_>, known: &mu
             phase = Some(flow_phase(event.kind));
             None
         }
-        EventKind::Counter { .. } => return samples(output, event, known),
+        EventKind::Counter { .. } => {
+            // A sample for each argument that is a number.
+            let values = event.arguments.iter().filter(|(_, value)| value.is_number());
+            return values.for_each(|(_, value)| sample(output, at, &value, known));
+        }
         EventKind::Unknown { .. } => return,
     };
     let track = known.track();
@@ -376,13 +376,6 @@ pub(super) fn write<K: Known>(output: &mut Output, event: &Event<'_>, known: &mu
     });
     if let Some(end) = until {
         packet(output, end, known, |mut fields, _| fields.begin(Some(TYPE_SLICE_END), track));
-    }
-}
-
-/// A sample for each argument that is a number.
-fn samples<K: Known>(output: &mut Output, event: &Event<'_>, known: &mut K) {
-    for (_, value) in event.arguments.iter().filter(|(_, value)| value.is_number()) {
-        sample(output, event.time.nanos().0, &value, known);
     }
 }
 

@@ -48,6 +48,16 @@ type CounterKeys = (Koid, u32, u32, u64);
 /// Tracks that are found without a look at names, of each kind; a power of two.
 const RECENT: usize = 256;
 
+/// The last keys of each place, with their tracks.
+struct Recent<K>(Box<[(K, u64)]>);
+
+impl<K: Clone + Default> Default for Recent<K> {
+    fn default() -> Self {
+        Self(vec![<_>::default(); RECENT].into())
+    }
+}
+
+#[derive(Default)]
 pub(super) struct Tracks {
     last: u64,
     /// Descriptions of processes and threads whose numbers are too long for the format.
@@ -68,29 +78,9 @@ pub(super) struct Tracks {
     /// Open operations, by process, category and id: their track, and how many spans of it are open.
     operations: Remembered<NamesKey, (u64, u32)>,
     /// Some threads, each at a place of its own, and their tracks.
-    recent_threads: Box<[(Thread, u64)]>,
+    recent_threads: Recent<Thread>,
     /// The same for arguments of counters.
-    recent_counters: Box<[(CounterKeys, u64)]>,
-}
-
-impl Default for Tracks {
-    fn default() -> Self {
-        Self {
-            last: 0,
-            long_numbers: 0,
-            zero_numbers: 0,
-            taken_numbers: 0,
-            hashing: <_>::default(),
-            processes: Remembered::default(),
-            threads: Remembered::default(),
-            logs: Remembered::default(),
-            counters: Remembered::default(),
-            groups: Remembered::default(),
-            operations: Remembered::default(),
-            recent_threads: vec![<_>::default(); RECENT].into(),
-            recent_counters: vec![<_>::default(); RECENT].into(),
-        }
-    }
+    recent_counters: Recent<CounterKeys>,
 }
 
 fn counter_name(event: &Event<'_>, argument: Text<'_>, id: u64) -> String {
@@ -169,12 +159,12 @@ impl Tracks {
     #[inline]
     pub fn known_thread(&mut self, thread: Thread) -> Option<u64> {
         let place = (thread.thread.0 ^ thread.process.0 << 5) as usize % RECENT;
-        let recent = self.recent_threads[place];
+        let recent = self.recent_threads.0[place];
         if recent.0 == thread && recent.1 != GLOBAL {
             return Some(recent.1);
         }
         let track = *self.threads.get(&thread)?;
-        self.recent_threads[place] = (thread, track);
+        self.recent_threads.0[place] = (thread, track);
         Some(track)
     }
 
@@ -207,7 +197,7 @@ impl Tracks {
         let process = event.thread.process;
         let (name_key, argument_key) = (event.keys.1.number(), key.number());
         let place = (name_key ^ argument_key << 4) as usize % RECENT;
-        let recent = self.recent_counters[place];
+        let recent = self.recent_counters.0[place];
         let key = (process, name_key, argument_key, id);
         let is_keyed = name_key.min(argument_key) > 0;
         if recent.0 == key && is_keyed {
@@ -215,7 +205,7 @@ impl Tracks {
         }
         let track = *self.counters.get(&self.counter_key(event, argument, id))?;
         if is_keyed {
-            self.recent_counters[place] = (key, track);
+            self.recent_counters.0[place] = (key, track);
         }
         Some(track)
     }
@@ -231,13 +221,9 @@ impl Tracks {
         let name = counter_name(event, argument, id);
         let uuid = self.next();
         self.counters.insert(self.counter_key(event, argument, id), uuid);
-        TrackDescriptor {
-            uuid: Some(uuid),
-            name: Some(name),
-            parent_uuid: group.or_else(|| self.processes.get(&event.thread.process).copied()),
-            counter: Some(CounterDescriptor::default()),
-            ..TrackDescriptor::default()
-        }
+        let own = self.named(uuid, &name, event.thread.process);
+        let parent_uuid = group.or(own.parent_uuid);
+        TrackDescriptor { parent_uuid, counter: Some(CounterDescriptor::default()), ..own }
     }
 
     /// The track that the series of a counter's name are below.

@@ -5,10 +5,10 @@ use crate::export::losses;
 use crate::export::threads::entries::Entries;
 use crate::members::joined;
 use crate::tables::{Cell, ColumnSet, Intervals, Kind as Table, Rows};
-use foldhash::HashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use trace_model::Interval;
+use trace_reader::Numbered;
 
 /// Functions in all different stacks of samples; further ones are counted.
 const MAX_FRAMES: usize = 16 << 20;
@@ -28,11 +28,9 @@ pub(crate) enum Keep {
 }
 
 /// A counter's identity.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Counter {
     pub pid: u64,
-    /// The first thread that it was seen on.
-    pub thread: u32,
     pub what: u32,
     pub id: u64,
     pub series: Box<str>,
@@ -65,8 +63,7 @@ pub(crate) struct Collector {
     frames: usize,
     /// By counter instead of thread; what else there is has the bits of the value.
     pub values: Entries,
-    pub counters: Vec<Counter>,
-    counter_numbers: HashMap<(u64, u32, u64, Box<str>), u32>,
+    pub counters: Numbered<Counter>,
     pub losses: Vec<Lost>,
     /// Records that are missing in the trace.
     pub lost: u64,
@@ -203,30 +200,20 @@ impl Collector {
         let [ts, pid, tid, _, _, category, name, id, series, value] = cells;
         let Cell::Double(value) = *value else { return Ok(()) };
         let (at, id, pid) = (ts.or_zero(), id.or_zero(), pid.or_zero());
-        let Some(thread) = self.threads.number(pid, tid.or_zero()) else {
+        if self.threads.number(pid, tid.or_zero()).is_none() {
             self.skip("counter values of threads beyond those that there is room for");
             return Ok(());
-        };
+        }
         let what = self.names.number(category.text(), name.text());
-        let key = (pid, what, id, Box::from(series.text()));
-        let counter = match self.counter_numbers.get(&key) {
-            Some(number) => *number,
-            None if self.counters.len() == MAX_COUNTERS => {
-                self.skip("counter values of counters beyond those that there is room for");
-                return Ok(());
-            }
-            None => {
-                let number = self.counters.len() as u32;
-                let series = key.3.clone();
-                self.counters.push(Counter { pid, thread, what, id, series });
-                self.counter_numbers.insert(key, number);
-                number
-            }
+        let counter = Counter { pid, what, id, series: series.text().into() };
+        let Some(thread) = self.counters.number(counter, MAX_COUNTERS) else {
+            self.skip("counter values of counters beyond those that there is room for");
+            return Ok(());
         };
         self.seen(at, at);
         self.others += 1;
         let (interval, more) = (when(at, at), &value.to_le_bytes());
-        self.values.push(&Entry { thread: counter, kind: Kind::Sample, interval, what: 0, more })
+        self.values.push(&Entry { thread, kind: Kind::Sample, interval, what: 0, more })
     }
 
     fn loss(&mut self, cells: &[Cell<'_>; 5]) {
@@ -343,11 +330,11 @@ impl Collector {
     /// Adds losses as operations of the first thread of their process, at the end if they have no time.
     pub fn push_losses(&mut self) -> io::Result<()> {
         let last = self.times.unwrap_or_default().1;
+        let order = self.threads.in_order();
         for lost in std::mem::take(&mut self.losses) {
             let pid = self.provider_pids.get(&lost.provider).copied();
             let of_process = |number: &u32| Some(self.threads.get(*number).pid) == pid;
-            let thread = self.threads.in_order().find(of_process);
-            let Some(thread) = thread else {
+            let Some(thread) = order.iter().copied().find(of_process) else {
                 self.skip("losses of processes without events");
                 continue;
             };

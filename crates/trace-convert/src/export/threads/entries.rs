@@ -92,14 +92,14 @@ impl Entries {
     /// Passes on all entries: thread by thread in the order of `threads`.
     pub fn finish(
         self,
-        threads: impl Iterator<Item = u32>,
+        threads: &[u32],
         mut take: impl FnMut(Entry<'_>) -> io::Result<()>,
     ) -> io::Result<()> {
         let mut positions = Vec::new();
         for (position, thread) in (0..).zip(threads) {
-            let needed = thread as usize + 1;
+            let needed = *thread as usize + 1;
             positions.resize(needed.max(positions.len()), u32::MAX);
-            positions[thread as usize] = position;
+            positions[*thread as usize] = position;
         }
         let mut by_thread = Sorter::default();
         self.by_time.finish(|bytes| {
@@ -137,7 +137,7 @@ mod tests {
             assert_eq!(entry, *all.iter().find(|other| other.what == entry.what).unwrap());
             Ok(())
         };
-        entries.finish([1, 0].into_iter(), take).unwrap();
+        entries.finish(&[1, 0], take).unwrap();
         let expected =
             [3, 6, 1, 2, 5, 7].map(|what| (what, if what == 1 { b"inner".to_vec() } else { vec![] }));
         assert_eq!(found, expected);

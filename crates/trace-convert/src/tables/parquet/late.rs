@@ -119,13 +119,7 @@ fn encode<'a>(row: u64, ts: i64, cells: impl IntoIterator<Item = &'a Cell<'a>>, 
     bytes.extend(row.to_le_bytes());
     bytes.extend(ts.to_le_bytes());
     for cell in cells {
-        let (of, word) = match *cell {
-            Cell::Null => (0, 0),
-            Cell::Integer(value) => (1, value as u64),
-            Cell::Unsigned(value) => (2, value),
-            Cell::Double(value) => (3, value.to_bits()),
-            Cell::Text(text) => (4, text.len() as u64),
-        };
+        let (of, word) = cell.encoded();
         bytes.push(of);
         if of > 0 {
             bytes.extend(word.to_le_bytes());
