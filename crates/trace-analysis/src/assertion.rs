@@ -105,7 +105,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    const ALL: [Self; 3] = [Self::Operation, Self::Slice, Self::Poll];
+    pub(crate) const ALL: [Self; 3] = [Self::Operation, Self::Slice, Self::Poll];
 
     /// As it stands in an assertion.
     #[must_use]
@@ -181,20 +181,12 @@ pub struct Limit {
     pub unit: Option<Unit>,
 }
 
-/// Units of limits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "their names say it")]
-pub enum Unit {
-    Nanoseconds,
-    Microseconds,
-    Milliseconds,
-    Seconds,
-    Bytes,
-    Kilobytes,
-    Megabytes,
-    Kibibytes,
-    Mebibytes,
-    Percent,
+/// A unit of limits.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Unit {
+    text: &'static str,
+    dimension: Dimension,
+    factor: f64,
 }
 
 /// What is measured in a unit.
@@ -210,48 +202,26 @@ pub enum Dimension {
 
 impl Unit {
     const ALL: [Self; 10] = [
-        Self::Nanoseconds,
-        Self::Microseconds,
-        Self::Milliseconds,
-        Self::Seconds,
-        Self::Bytes,
-        Self::Kilobytes,
-        Self::Megabytes,
-        Self::Kibibytes,
-        Self::Mebibytes,
-        Self::Percent,
+        Self::new("ns", Dimension::Time, 1.0),
+        Self::new("us", Dimension::Time, 1e3),
+        Self::new("ms", Dimension::Time, 1e6),
+        Self::new("s", Dimension::Time, 1e9),
+        Self::new("B", Dimension::Size, 1.0),
+        Self::new("kB", Dimension::Size, 1e3),
+        Self::new("MB", Dimension::Size, 1e6),
+        Self::new("KiB", Dimension::Size, 1024.0),
+        Self::new("MiB", Dimension::Size, 1_048_576.0),
+        Self::new("%", Dimension::Share, 1.0),
     ];
 
-    const fn text(self) -> &'static str {
-        match self {
-            Self::Nanoseconds => "ns",
-            Self::Microseconds => "us",
-            Self::Milliseconds => "ms",
-            Self::Seconds => "s",
-            Self::Bytes => "B",
-            Self::Kilobytes => "kB",
-            Self::Megabytes => "MB",
-            Self::Kibibytes => "KiB",
-            Self::Mebibytes => "MiB",
-            Self::Percent => "%",
-        }
+    const fn new(text: &'static str, dimension: Dimension, factor: f64) -> Self {
+        Self { text, dimension, factor }
     }
 
     /// What it measures, and how many of the smallest units it has.
     #[must_use]
     pub const fn factor(self) -> (Dimension, f64) {
-        match self {
-            Self::Nanoseconds => (Dimension::Time, 1.0),
-            Self::Microseconds => (Dimension::Time, 1e3),
-            Self::Milliseconds => (Dimension::Time, 1e6),
-            Self::Seconds => (Dimension::Time, 1e9),
-            Self::Bytes => (Dimension::Size, 1.0),
-            Self::Kilobytes => (Dimension::Size, 1e3),
-            Self::Megabytes => (Dimension::Size, 1e6),
-            Self::Kibibytes => (Dimension::Size, 1024.0),
-            Self::Mebibytes => (Dimension::Size, 1_048_576.0),
-            Self::Percent => (Dimension::Share, 1.0),
-        }
+        (self.dimension, self.factor)
     }
 }
 
@@ -368,16 +338,23 @@ impl fmt::Display for Source {
     }
 }
 
+impl Function {
+    /// All but percentiles, with their words.
+    const NAMED: [(&str, Self); 6] = [
+        ("count", Self::Count),
+        ("rate", Self::Rate),
+        ("sum", Self::Sum),
+        ("min", Self::Min),
+        ("max", Self::Max),
+        ("mean", Self::Mean),
+    ];
+}
+
 impl fmt::Display for Function {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Count => write!(f, "count"),
-            Self::Rate => write!(f, "rate"),
-            Self::Sum => write!(f, "sum"),
-            Self::Min => write!(f, "min"),
-            Self::Max => write!(f, "max"),
-            Self::Mean => write!(f, "mean"),
-            Self::Percentile(percent) => write!(f, "p{percent}"),
+        match (self, Self::NAMED.iter().find(|(_, of)| of == self)) {
+            (Self::Percentile(percent), _) => write!(f, "p{percent}"),
+            (_, named) => write!(f, "{}", named.map_or("", |(word, _)| word)),
         }
     }
 }
@@ -395,7 +372,7 @@ impl fmt::Display for Value {
 
 impl fmt::Display for Limit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}", self.number, self.unit.map_or("", Unit::text))
+        write!(f, "{}{}", self.number, self.unit.map_or("", |unit| unit.text))
     }
 }
 

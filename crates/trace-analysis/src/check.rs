@@ -5,8 +5,9 @@
 //! Threads named by [`Disorder`] are sorted at the end of it.
 
 use clocks::Clocks;
+use found::{EventPosition, Unmatched};
 use nesting::OVERLAPPING;
-use spans::{CROSSING, EventPosition, MISMATCHED, MISMATCHED_ASYNC, OPEN, Spans, Unmatched};
+use spans::{CROSSING, MISMATCHED, MISMATCHED_ASYNC, OPEN, Spans};
 use std::collections::BTreeMap;
 use std::io::Read;
 use trace_format::event::EventKind;
@@ -14,7 +15,7 @@ use trace_format::loss::{LossCode, LossRecord};
 use trace_format::metadata::EVENT_BUFFER_FULL;
 use trace_format::units::{Nanos, Offset, ProviderId};
 use trace_reader::Unknown;
-use trace_reader::item::{Arguments, Event, Item, Resolved, Value};
+use trace_reader::item::{Event, Item, Resolved};
 use trace_reader::reader::{Reader, TABLE_BYTES};
 use trace_reader::warning::MAX_KEPT;
 use trace_reader::{Balance, Disorder, Input, MANAGER, ReadError, Recordings, Unended};
@@ -22,6 +23,7 @@ use usage::Usages;
 
 mod clocks;
 mod flows;
+mod found;
 mod late;
 mod nesting;
 mod spans;
@@ -93,7 +95,7 @@ pub struct Report {
 }
 
 /// The statistics of one provider in a trace.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Provider {
     /// Its number.
     pub id: ProviderId,
@@ -210,22 +212,15 @@ struct Problems(BTreeMap<&'static str, Problem>);
 
 impl Problems {
     #[cold]
-    fn add(
-        &mut self,
-        kind: &'static str,
-        offset: Offset,
-        provider: ProviderId,
-        text: impl FnOnce() -> String,
-    ) {
-        self.add_many(kind, 1, offset, provider, text);
+    fn add(&mut self, kind: &'static str, place: EventPosition, text: impl FnOnce() -> String) {
+        self.add_many(kind, 1, place, text);
     }
 
     fn add_many(
         &mut self,
         kind: &'static str,
         count: u64,
-        offset: Offset,
-        provider: ProviderId,
+        EventPosition { offset, provider }: EventPosition,
         text: impl FnOnce() -> String,
     ) {
         let problem = self.0.entry(kind).or_insert(Problem { kind, count: 0, first: Vec::new() });
@@ -255,7 +250,7 @@ impl<'a> Checker<'a> {
 
     /// Takes a record, in the order of the trace.
     pub fn record(&mut self, record: &Resolved<'_>) {
-        let Resolved { offset, provider, .. } = *record;
+        let place = EventPosition { offset: record.offset, provider: record.provider };
         if matches!(record.item, Item::LargeBlobPart { .. } | Item::Damage { .. }) {
             return;
         }
@@ -276,7 +271,7 @@ impl<'a> Checker<'a> {
         if let Some(nanos) = nanos {
             let (first, last) = *self.report.times.get_or_insert((nanos, nanos));
             if nanos.0.abs_diff(first.0) > MAX_DISTANCE_NANOS {
-                self.problems.add("time-outlier", offset, provider, || {
+                self.problems.add("time-outlier", place, || {
                     format!("{nanos} are more than 30 days away from the first time, {first}")
                 });
             } else {
@@ -286,12 +281,12 @@ impl<'a> Checker<'a> {
         let is_event = matches!(record.item, Item::Event(_));
         self.count(record, is_event, nanos);
         for text in self.balance.record(record) {
-            self.problems.add("unbalanced", offset, provider, || text);
+            self.problems.add("unbalanced", place, || text);
         }
         match &record.item {
-            Item::Event(event) => self.event(record, event),
+            Item::Event(event) => self.event(place, event),
             Item::ProviderEvent { about, event } => {
-                self.problems.add("provider-event", offset, provider, || match *event {
+                self.problems.add("provider-event", place, || match *event {
                     EVENT_BUFFER_FULL => {
                         format!("provider {about} has lost records; its losses say why")
                     }
@@ -299,7 +294,7 @@ impl<'a> Checker<'a> {
                 });
             }
             Item::Loss(loss) => {
-                self.problems.add("loss", offset, provider, || {
+                self.problems.add("loss", place, || {
                     let reason = loss.reason.text().map_or_else(|| loss.reason.0.to_string(), str::to_owned);
                     let (provider, count) = (loss.provider, loss.count);
                     match loss.reason {
@@ -326,13 +321,7 @@ impl<'a> Checker<'a> {
             return;
         }
         let id = record.provider;
-        let provider = self.providers.entry(id).or_insert_with(|| Provider {
-            id,
-            name: String::new(),
-            records: 0,
-            events: 0,
-            times: None,
-        });
+        let provider = self.providers.entry(id).or_insert_with(|| Provider { id, ..Provider::default() });
         if let Item::ProviderInfo { name } = record.item {
             provider.name = name.to_str().into_owned();
         }
@@ -344,18 +333,17 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn event(&mut self, record: &Resolved<'_>, event: &Event<'_>) {
-        let Resolved { offset, provider, .. } = *record;
+    fn event(&mut self, place: EventPosition, event: &Event<'_>) {
         if let EventKind::Counter { .. } = event.kind
-            && !has_sample(&event.arguments)
+            && !event.arguments.iter().any(|(_, value)| value.is_number())
         {
-            self.problems.add("empty-counter", offset, provider, || {
+            self.problems.add("empty-counter", place, || {
                 format!("counter {:?} has no argument that is a number", event.name)
             });
         }
         let problems = &mut self.problems;
-        let mut found = |(kind, text)| problems.add(kind, offset, provider, || text);
-        self.spans.event(offset, provider, event, &mut found);
+        let mut found = |(kind, text)| problems.add(kind, place, || text);
+        self.spans.event(place, event, &mut found);
     }
 
     /// The report of a trace that was read to its end, or to an error. Only a [strict](Reader::strict) reader
@@ -385,29 +373,28 @@ impl<'a> Checker<'a> {
 
     fn found(mut self) -> Report {
         let problems = &mut self.problems;
-        let unmatched = self.spans.finish(|EventPosition { offset, provider }, (kind, text)| {
-            problems.add(kind, offset, provider, || text);
-        });
+        let unmatched = self.spans.finish(|place, (kind, text)| problems.add(kind, place, || text));
         match unmatched {
             Ok(unmatched) => {
                 for unmatched in unmatched {
-                    let Unmatched { kind, count, place: EventPosition { offset, provider }, .. } = unmatched;
-                    self.problems.add_many(kind, count, offset, provider, || unmatched.text());
+                    let Unmatched { kind, count, place, .. } = unmatched;
+                    self.problems.add_many(kind, count, place, || unmatched.text());
                 }
             }
             Err(source) => self.report.error = Some(ReadError::Io { offset: Offset(0), source }),
         }
         self.report.unended = self.recordings.without_end().to_vec();
         for unended in &self.report.unended {
-            self.problems.add(NO_END, unended.offset, MANAGER, || {
+            let place = EventPosition { offset: unended.offset, provider: MANAGER };
+            self.problems.add(NO_END, place, || {
                 "this recording has no end: the trace is cut off, or still being written".to_owned()
             });
         }
         self.report.usage = self.usages.finish();
         self.report.clocks = self.clocks.finish();
         for (provider, clock) in self.report.clocks.iter().filter(|(_, clock)| clock.is_off()) {
-            let offset = Offset(0);
-            self.problems.add("clock-skew", offset, *provider, || {
+            let place = EventPosition { offset: Offset(0), provider: *provider };
+            self.problems.add("clock-skew", place, || {
                 let Clock { judged, outside, shift } = clock;
                 let micros = *shift as f64 / 1000.0;
                 format!(
@@ -425,15 +412,6 @@ impl<'a> Checker<'a> {
         self.report.problems = self.problems.0.into_values().collect();
         self.report
     }
-}
-
-fn has_sample(arguments: &Arguments<'_>) -> bool {
-    arguments.iter().any(|(_, value)| {
-        matches!(
-            value,
-            Value::Int32(_) | Value::Uint32(_) | Value::Int64(_) | Value::Uint64(_) | Value::Double(_)
-        )
-    })
 }
 
 /// A part of a trace in another format that could not be read; the importer's caller adds it to the report.

@@ -1,6 +1,6 @@
 //! The difference of two archives, by name.
 
-use crate::stats::{Row, Spread, Stats};
+use crate::stats::{Row, Spread, Statistic, Stats};
 use std::collections::BTreeMap;
 
 /// One name in two archives.
@@ -18,44 +18,21 @@ pub struct Change<'a> {
     pub after: Option<&'a Spread>,
 }
 
-/// What names are compared by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Metric {
-    /// The time of all together.
-    Total,
-    /// The mean.
-    Mean,
-    /// The time that 99 of 100 do not exceed.
-    P99,
-    /// How many.
-    Count,
-}
-
-impl Metric {
-    /// The number of some spans; 0 of none.
-    #[must_use]
-    pub fn of(self, spread: Option<&Spread>) -> f64 {
-        let Some(spread) = spread else { return 0.0 };
-        match self {
-            Self::Total => spread.total as f64,
-            Self::Mean => spread.mean().unwrap_or(0.0),
-            Self::P99 => spread.percentile(99.0).unwrap_or(0.0),
-            Self::Count => spread.count as f64,
-        }
-    }
-}
+/// What is compared of each name.
+pub const STATISTICS: [Statistic; 4] =
+    [Statistic::Total, Statistic::Mean, Statistic::Percentile(99.0), Statistic::Count];
 
 impl Change<'_> {
     /// By how much a number has changed.
     #[must_use]
-    pub fn by(&self, metric: Metric) -> f64 {
-        metric.of(self.after) - metric.of(self.before)
+    pub fn by(&self, statistic: Statistic) -> f64 {
+        statistic.or_zero(self.after) - statistic.or_zero(self.before)
     }
 }
 
 /// The names of both archives, which were summed up by name; those that changed most come first.
 #[must_use]
-pub fn changes<'a>(before: &'a Stats, after: &'a Stats, metric: Metric) -> Vec<Change<'a>> {
+pub fn changes<'a>(before: &'a Stats, after: &'a Stats, statistic: Statistic) -> Vec<Change<'a>> {
     let mut changes: BTreeMap<(bool, &str, &str), Change<'a>> = BTreeMap::new();
     for (stats, is_after) in [(before, false), (after, true)] {
         for (rows, is_operation) in [(&stats.durations, false), (&stats.operations, true)] {
@@ -69,6 +46,6 @@ pub fn changes<'a>(before: &'a Stats, after: &'a Stats, metric: Metric) -> Vec<C
         }
     }
     let mut changes: Vec<Change<'a>> = changes.into_values().collect();
-    changes.sort_by(|a, b| b.by(metric).abs().total_cmp(&a.by(metric).abs()));
+    changes.sort_by(|a, b| b.by(statistic).abs().total_cmp(&a.by(statistic).abs()));
     changes
 }

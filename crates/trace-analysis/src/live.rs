@@ -16,7 +16,7 @@ use std::sync::LazyLock;
 use trace_format::event::EventKind;
 use trace_format::units::ProviderId;
 use trace_model::{Shape, poll_of};
-use trace_reader::{Disorder, Event, Item, Resolved, Text, Thread, Value, has_first_poll};
+use trace_reader::{Disorder, Event, Item, Resolved, Text, Thread, has_first_poll};
 use window::Window;
 
 /// Width of a bucket.
@@ -51,7 +51,7 @@ static IN_ORDER: LazyLock<Disorder> = LazyLock::new(Disorder::default);
 type CounterKey = (ProviderId, u32, u64, String);
 
 /// Running statistics.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Live {
     spans: Spans<'static>,
     whats: Whats,
@@ -177,20 +177,9 @@ pub struct Snapshot {
     pub other_spans: u64,
 }
 
-impl Default for Live {
+impl Default for Spans<'static> {
     fn default() -> Self {
-        Self {
-            spans: Spans::new(&IN_ORDER),
-            whats: Whats::default(),
-            window: Window::default(),
-            counters: BTreeMap::new(),
-            other_samples: 0,
-            events: BTreeMap::new(),
-            recent: Vec::new(),
-            first_polls: HashSet::new(),
-            polled: HashSet::new(),
-            waiting: VecDeque::new(),
-        }
+        Self::new(&IN_ORDER)
     }
 }
 
@@ -372,14 +361,7 @@ impl Live {
         take: &mut impl FnMut(Mark<'_>),
     ) {
         for (series, value) in event.arguments.iter() {
-            let value = match value {
-                Value::Int32(value) => f64::from(value),
-                Value::Uint32(value) => f64::from(value),
-                Value::Int64(value) => value as f64,
-                Value::Uint64(value) => value as f64,
-                Value::Double(value) => value,
-                _ => continue,
-            };
+            let Some(value) = value.number() else { continue };
             take(Mark::Sample { point, id, series, value });
             if !value.is_finite() {
                 continue;
@@ -475,15 +457,10 @@ impl Live {
 
 impl History {
     fn push(&mut self, bucket: u64, value: f64) {
-        match (self.values.last().copied(), self.values.last_mut()) {
-            (Some(_), Some(last)) if bucket <= self.bucket => *last = value,
-            (Some(last), _) => {
-                let gap = usize::try_from(bucket - self.bucket - 1).unwrap_or(usize::MAX).min(HISTORY);
-                self.values.extend(std::iter::repeat_n(last, gap));
-                self.values.push(value);
-                self.bucket = bucket;
-            }
+        match self.values.last_mut() {
+            Some(last) if bucket <= self.bucket => *last = value,
             _ => {
+                self.values = self.until(bucket.saturating_sub(1));
                 self.values.push(value);
                 self.bucket = bucket;
             }

@@ -16,7 +16,7 @@ use trace_format::units::Koid;
 use trace_model::{
     Begin, Ended, Interval, Nesting, OperationKey, Pairing, Root, Roots, Shape, Unended, poll_of,
 };
-use trace_reader::sorter::Sorter;
+use trace_reader::sorter::{Sorter, words};
 use trace_reader::{Disorder, Event, Text, Thread, ThreadNumbers};
 
 /// Threads that are distinguished; all others count as one.
@@ -239,7 +239,7 @@ impl<'a> Spans<'a> {
         self.unended.has_ended(open.thread, open.at);
         let state = &mut self.threads[open.thread as usize];
         if state.is_late {
-            self.sort(&Record { open, kind: RecordKind::Complete, rest: end });
+            self.sort(&Record::Complete(open, end));
             return None;
         }
         let number = state.count();
@@ -256,14 +256,7 @@ impl<'a> Spans<'a> {
             None => self.threads[part.open.thread as usize].is_late,
         };
         if is_late {
-            let Part { open, is_end, id } = part;
-            let kind = match (is_end, id) {
-                (false, None) => RecordKind::Begin,
-                (true, None) => RecordKind::End,
-                (false, Some(_)) => RecordKind::OperationBegin,
-                (true, Some(_)) => RecordKind::OperationEnd,
-            };
-            self.sort(&Record { open, kind, rest: id.unwrap_or(0) });
+            self.sort(&Record::Part(part));
             return None;
         }
         self.matched(part, whats)
@@ -277,7 +270,8 @@ impl<'a> Spans<'a> {
 
     #[cold]
     fn sort(&mut self, record: &Record) {
-        self.late.get_or_insert_default().push(record.open.at, record.words().as_flattened());
+        let (at, words) = record.encode();
+        self.late.get_or_insert_default().push(at, words.as_flattened());
     }
 
     fn matched(&mut self, part: Part, whats: &Whats) -> Option<Span> {
@@ -351,17 +345,12 @@ impl<'a> Spans<'a> {
     ) -> io::Result<()> {
         if let Some(late) = self.late.take() {
             late.finish(|bytes| {
-                let Record { open, kind, rest } = Record::decode(bytes)?;
-                let part = |is_end, id| Part { open, is_end, id };
-                let span = match kind {
-                    RecordKind::Complete => {
+                let span = match Record::decode(bytes)? {
+                    Record::Complete(open, end) => {
                         let number = self.threads[open.thread as usize].count();
-                        self.ended(open, Interval { begin: open.at, end: rest, begun: number, ended: number })
+                        self.ended(open, Interval { begin: open.at, end, begun: number, ended: number })
                     }
-                    RecordKind::Begin => self.matched(part(false, None), whats),
-                    RecordKind::End => self.matched(part(true, None), whats),
-                    RecordKind::OperationBegin => self.matched(part(false, Some(rest)), whats),
-                    RecordKind::OperationEnd => self.matched(part(true, Some(rest)), whats),
+                    Record::Part(part) => self.matched(part, whats),
                 };
                 span.iter().for_each(&mut take);
                 Ok(())
@@ -406,46 +395,41 @@ impl ThreadState {
 
 /// What waits to be sorted.
 #[derive(Clone, Copy, Debug)]
-struct Record {
-    open: Open,
-    kind: RecordKind,
-    /// The end of a complete duration, or the id of an operation.
-    rest: u64,
+enum Record {
+    /// A complete duration, with its end.
+    Complete(Open, u64),
+    Part(Part),
 }
 
-#[derive(Clone, Copy, Debug)]
-enum RecordKind {
-    Complete,
-    Begin,
-    End,
-    OperationBegin,
-    OperationEnd,
-}
+/// Bits of a record's second word.
+const IS_COMPLETE: u64 = 1;
+const IS_END: u64 = 2;
+const HAS_ID: u64 = 4;
 
 impl Record {
-    const KINDS: [RecordKind; 5] = [
-        RecordKind::Complete,
-        RecordKind::Begin,
-        RecordKind::End,
-        RecordKind::OperationBegin,
-        RecordKind::OperationEnd,
-    ];
-
-    fn words(&self) -> [[u8; 8]; 4] {
-        let Self { open: Open { at, what, thread, is_poll }, kind, rest } = *self;
-        let kind = kind as u64 | u64::from(is_poll) << POLL_BIT;
-        [at, kind, u64::from(what) << 32 | u64::from(thread), rest].map(u64::to_le_bytes)
+    /// The record's time and words.
+    fn encode(&self) -> (u64, [[u8; 8]; 4]) {
+        let (open, flags, rest) = match *self {
+            Self::Complete(open, end) => (open, IS_COMPLETE, end),
+            Self::Part(Part { open, is_end, id }) => {
+                let flags = if is_end { IS_END } else { 0 } | if id.is_some() { HAS_ID } else { 0 };
+                (open, flags, id.unwrap_or(0))
+            }
+        };
+        let Open { at, what, thread, is_poll } = open;
+        let flags = flags | u64::from(is_poll) << POLL_BIT;
+        (at, [at, flags, u64::from(what) << 32 | u64::from(thread), rest].map(u64::to_le_bytes))
     }
 
     fn decode(bytes: &[u8]) -> io::Result<Self> {
-        let words = bytes.as_chunks::<8>().0.first_chunk::<4>().map(|words| words.map(u64::from_le_bytes));
-        let record = words.and_then(|[at, kind, what, rest]| {
-            let is_poll = kind >> POLL_BIT != 0;
-            let kind = *Self::KINDS.get(kind as u32 as usize)?;
-            let open = Open { at, what: (what >> 32) as u32, thread: what as u32, is_poll };
-            Some(Self { open, kind, rest })
-        });
-        record.ok_or_else(|| io::Error::other("what was sorted has changed"))
+        let ([at, flags, what, rest], _) = words(bytes)?;
+        let is_poll = flags >> POLL_BIT != 0;
+        let open = Open { at, what: (what >> 32) as u32, thread: what as u32, is_poll };
+        if flags & IS_COMPLETE != 0 {
+            return Ok(Self::Complete(open, rest));
+        }
+        let id = (flags & HAS_ID != 0).then_some(rest);
+        Ok(Self::Part(Part { open, is_end: flags & IS_END != 0, id }))
     }
 }
 

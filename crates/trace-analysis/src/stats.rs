@@ -1,5 +1,6 @@
 //! Sums over an archive: durations, operations, instants and counters.
 
+use crate::assertion::Kind;
 use crate::names::Whats;
 use crate::pattern::Pattern;
 use crate::quantiles::{Budget, Quantiles};
@@ -98,6 +99,47 @@ impl Spread {
     }
 }
 
+/// What of a name is compared.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Statistic {
+    /// The time of all together.
+    Total,
+    /// That time without the durations inside.
+    Own,
+    /// How many.
+    Count,
+    /// The shortest.
+    Min,
+    /// The mean.
+    Mean,
+    /// The time that so many of a hundred do not exceed.
+    Percentile(f64),
+    /// The longest.
+    Max,
+}
+
+impl Statistic {
+    /// The number of some durations; none if it is not known.
+    #[must_use]
+    pub fn of(self, spread: &Spread) -> Option<f64> {
+        match self {
+            Self::Total => Some(spread.total as f64),
+            Self::Own => Some(spread.own as f64),
+            Self::Count => Some(spread.count as f64),
+            Self::Min => Some(spread.min as f64),
+            Self::Mean => spread.mean(),
+            Self::Percentile(percent) => spread.percentile(percent),
+            Self::Max => Some(spread.max as f64),
+        }
+    }
+
+    /// The number of durations that need not be there; 0 of none.
+    #[must_use]
+    pub fn or_zero(self, spread: Option<&Spread>) -> f64 {
+        spread.and_then(|spread| self.of(spread)).unwrap_or(0.0)
+    }
+}
+
 /// What a row is about.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Group {
@@ -193,8 +235,7 @@ impl Stats {
     }
 
     fn read(input: &mut dyn Read, disorder: &Disorder, options: &Options) -> Result<Self, ReadError> {
-        let mut summing = Summing::new(options);
-        let walked = walk(input, disorder, &mut summing)?;
+        let (summing, walked) = walk(input, disorder, Summing::new(options))?;
         Ok(summing.finish(walked))
     }
 }
@@ -251,10 +292,8 @@ struct Summing<'a> {
     options: &'a Options,
     /// Of each pair of category and name, whether it is wanted.
     has: Vec<bool>,
-    /// By the number of what they are summed up by.
-    durations: Vec<Option<Box<Spread>>>,
-    operations: Vec<Option<Box<Spread>>>,
-    polls: Vec<Option<Box<Spread>>>,
+    /// By kind, and by the number of what they are summed up by.
+    spreads: [Vec<Option<Box<Spread>>>; Kind::ALL.len()],
     instants: Vec<u64>,
     series: HashMap<String, u32, RandomState>,
     counters: HashMap<CounterKey, Values, RandomState>,
@@ -278,9 +317,7 @@ impl<'a> Summing<'a> {
         Self {
             options,
             has: Vec::new(),
-            durations: Vec::new(),
-            operations: Vec::new(),
-            polls: Vec::new(),
+            spreads: Default::default(),
             instants: Vec::new(),
             series: HashMap::default(),
             counters: HashMap::default(),
@@ -306,11 +343,7 @@ impl<'a> Summing<'a> {
             By::Process => of.process,
             By::Thread => of.thread,
         } as usize;
-        let rows = match of.shape {
-            Shape::Operation => &mut self.operations,
-            Shape::Poll => &mut self.polls,
-            Shape::Complete | Shape::Pair => &mut self.durations,
-        };
+        let rows = &mut self.spreads[Kind::of(of.shape) as usize];
         if rows.len() <= place {
             rows.resize_with(place + 1, || None);
         }
@@ -390,11 +423,8 @@ impl Visitor for Summing<'_> {
 
 impl Summing<'_> {
     fn finish(mut self, walked: Walked) -> Stats {
-        let durations = std::mem::take(&mut self.durations);
-        let operations = std::mem::take(&mut self.operations);
-        let polls = std::mem::take(&mut self.polls);
-        let [durations, operations, polls] =
-            [durations, operations, polls].map(|spreads| self.rows(spreads, &walked));
+        let [operations, durations, polls] =
+            std::mem::take(&mut self.spreads).map(|spreads| self.rows(spreads, &walked));
         let whats = &walked.whats;
         let names =
             |what: usize| (whats.category(what as u32).to_owned(), whats.name(what as u32).to_owned());

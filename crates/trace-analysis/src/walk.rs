@@ -8,7 +8,7 @@ use std::io::Read;
 use trace_format::event::EventKind;
 use trace_format::units::{Koid, Offset, ProviderId};
 use trace_model::{Partings, Shape};
-use trace_reader::{Disorder, Event, Input, Item, MANAGER, ReadError, Reader, Resolved, Thread, Value};
+use trace_reader::{Disorder, Event, Input, Item, MANAGER, ReadError, Reader, Resolved, Thread};
 
 /// What is done with an archive's contents. Numbers of categories and names are those of [`Whats`], threads
 /// count from 0 in the order in which they occur, and times are nanoseconds.
@@ -20,13 +20,15 @@ pub trait Visitor {
     fn unfinished(&mut self, open: &Unfinished, whats: &Whats);
 
     /// A moment, of a thread or within an operation.
-    fn instant(&mut self, what: u32, thread: u32, at: u64, whats: &Whats);
+    fn instant(&mut self, _what: u32, _thread: u32, _at: u64, _whats: &Whats) {}
 
     /// A sample of a counter that is wanted.
-    fn sample(&mut self, sample: &Sample<'_>, whats: &Whats);
+    fn sample(&mut self, _sample: &Sample<'_>, _whats: &Whats) {}
 
     /// Whether samples of a counter are wanted.
-    fn wants_samples(&mut self, what: u32, whats: &Whats) -> bool;
+    fn wants_samples(&mut self, _what: u32, _whats: &Whats) -> bool {
+        false
+    }
 }
 
 /// A value of a counter.
@@ -94,37 +96,11 @@ impl Walked {
     }
 }
 
-impl<V: Visitor> Visitor for &mut V {
-    #[inline]
-    fn span(&mut self, span: &Span, whats: &Whats) {
-        (**self).span(span, whats);
-    }
-
-    fn unfinished(&mut self, open: &Unfinished, whats: &Whats) {
-        (**self).unfinished(open, whats);
-    }
-
-    #[inline]
-    fn instant(&mut self, what: u32, thread: u32, at: u64, whats: &Whats) {
-        (**self).instant(what, thread, at, whats);
-    }
-
-    #[inline]
-    fn sample(&mut self, sample: &Sample<'_>, whats: &Whats) {
-        (**self).sample(sample, whats);
-    }
-
-    #[inline]
-    fn wants_samples(&mut self, what: u32, whats: &Whats) -> bool {
-        (**self).wants_samples(what, whats)
-    }
-}
-
 /// Goes through an archive, plain or compressed, after an earlier pass has found its disorder.
 ///
 /// # Errors
 /// The input is no archive, cannot be read at all, or what had to be sorted could not be kept in a file.
-pub fn walk(input: impl Read, disorder: &Disorder, visitor: &mut impl Visitor) -> Result<Walked, ReadError> {
+pub fn walk<V: Visitor>(input: impl Read, disorder: &Disorder, visitor: V) -> Result<(V, Walked), ReadError> {
     let mut reader = Reader::new(input)?;
     let mut walker = Walker::new(disorder, visitor);
     let stopped = loop {
@@ -135,7 +111,7 @@ pub fn walk(input: impl Read, disorder: &Disorder, visitor: &mut impl Visitor) -
             Err(error) => return Err(error),
         }
     };
-    walker.finish(&reader, stopped).map(|(_, walked)| walked)
+    walker.finish(&reader, stopped)
 }
 
 /// Goes through an archive that its caller reads, so that one pass serves for several purposes.
@@ -283,14 +259,7 @@ impl<'a, V: Visitor> Walker<'a, V> {
         }
         let process = self.spans.process(thread);
         for (series, value) in event.arguments.iter() {
-            let value = match value {
-                Value::Int32(value) => f64::from(value),
-                Value::Uint32(value) => f64::from(value),
-                Value::Int64(value) => value as f64,
-                Value::Uint64(value) => value as f64,
-                Value::Double(value) => value,
-                _ => continue,
-            };
+            let Some(value) = value.number() else { continue };
             let series = series.to_str();
             self.visitor.sample(&Sample { what, id, process, series: &series, value, at }, whats);
         }

@@ -21,9 +21,10 @@ use trace_analysis::ab::comparison::{self, Pair, Result as Found, Unjudged};
 use trace_analysis::ab::judge::{Plan, Verdict};
 use trace_analysis::ab::looks::pairs_needed;
 use trace_analysis::ab::order;
-use trace_analysis::ab::run::{Run, Selection, Statistic};
+use trace_analysis::ab::run::{Run, Selection};
 use trace_analysis::counted::Counted;
 use trace_analysis::pattern::Pattern;
+use trace_analysis::stats::Statistic;
 
 /// How many runs of each command there are at most, unless the user says otherwise.
 const RUNS: usize = 30;

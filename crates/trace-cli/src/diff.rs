@@ -2,14 +2,14 @@
 //= docs/stats.md#differences
 
 use crate::analysis::{self, contents, limited, losses, losses_json, more, table};
-use crate::args::analysis::{Diff, Metric as MetricOption};
+use crate::args::analysis::{Diff, Metric};
 use crate::exit::Failure;
 use crate::input::is_stdin;
 use crate::stats::{by_name, spread_json, unread};
 use crate::stdio;
 use serde_json::{Value, json};
-use trace_analysis::diff::{Change, Metric, changes};
-use trace_analysis::stats::{Spread, Stats};
+use trace_analysis::diff::{Change, STATISTICS, changes};
+use trace_analysis::stats::{Spread, Statistic, Stats};
 use trace_format::shown::{Digits, Lasting, Shown};
 
 /// Of each side there is one recording.
@@ -22,13 +22,13 @@ pub fn run(options: &Diff) -> Result<(), Failure> {
         return Err(Failure::usage("stdin cannot be both traces"));
     }
     let (before, after) = (by_name(&options.before)?, by_name(&options.after)?);
-    let metric = match options.sort {
-        MetricOption::Total => Metric::Total,
-        MetricOption::Mean => Metric::Mean,
-        MetricOption::P99 => Metric::P99,
-        MetricOption::Count => Metric::Count,
+    let statistic = match options.sort {
+        Metric::Total => Statistic::Total,
+        Metric::Mean => Statistic::Mean,
+        Metric::P99 => Statistic::Percentile(99.0),
+        Metric::Count => Statistic::Count,
     };
-    let changes = changes(&before, &after, metric);
+    let changes = changes(&before, &after, statistic);
     let (shown, hidden) = limited(options.limit, !options.json && !options.csv, changes.len());
     let shown = &changes[..shown];
     if options.json {
@@ -66,12 +66,13 @@ fn kind(change: &Change<'_>) -> &'static str {
 fn cells(change: &Change<'_>) -> Vec<String> {
     let mut cells =
         vec![kind(change).to_owned(), Shown(change.category).to_string(), Shown(change.name).to_string()];
-    for metric in [Metric::Total, Metric::Mean, Metric::P99, Metric::Count] {
-        let shown = |value: f64| match metric {
-            Metric::Count => Digits(value).to_string(),
+    for statistic in STATISTICS {
+        let shown = |value: f64| match statistic {
+            Statistic::Count => Digits(value).to_string(),
             _ => Lasting(value).to_string(),
         };
-        let (before, after, by) = (metric.of(change.before), metric.of(change.after), change.by(metric));
+        let [before, after] = [change.before, change.after].map(|spread| statistic.or_zero(spread));
+        let by = change.by(statistic);
         let sign = if by > 0.0 { "+" } else { "" };
         let percent = if before > 0.0 && after > 0.0 && by != 0.0 {
             format!(" ({sign}{:.0}%)", by / before * 100.0)
@@ -111,10 +112,10 @@ fn machine(before: &Stats, after: &Stats, changes: &[Change<'_>]) -> Value {
             "name": change.name,
             "before": spread(change.before, change),
             "after": spread(change.after, change),
-            "total_change_ns": change.by(Metric::Total),
-            "mean_change_ns": change.by(Metric::Mean),
-            "p99_change_ns": change.by(Metric::P99),
-            "count_change": change.by(Metric::Count),
+            "total_change_ns": change.by(Statistic::Total),
+            "mean_change_ns": change.by(Statistic::Mean),
+            "p99_change_ns": change.by(Statistic::Percentile(99.0)),
+            "count_change": change.by(Statistic::Count),
         })
     });
     let changes: Vec<Value> = changes.collect();
@@ -122,14 +123,10 @@ fn machine(before: &Stats, after: &Stats, changes: &[Change<'_>]) -> Value {
 }
 
 fn lines(changes: &[Change<'_>], is_for_spreadsheet: bool) -> String {
-    let metrics = [
-        (Metric::Total, "total_ns"),
-        (Metric::Mean, "mean_ns"),
-        (Metric::P99, "p99_ns"),
-        (Metric::Count, "count"),
-    ];
-    let names: Vec<String> =
-        metrics.iter().flat_map(|(_, name)| [format!("{name}_before"), format!("{name}_after")]).collect();
+    let names: Vec<String> = ["total_ns", "mean_ns", "p99_ns", "count"]
+        .iter()
+        .flat_map(|name| [format!("{name}_before"), format!("{name}_after")])
+        .collect();
     let header: Vec<&str> =
         ["kind", "category", "name"].into_iter().chain(names.iter().map(String::as_str)).collect();
     let rows = changes.iter().map(|change| {
@@ -138,9 +135,11 @@ fn lines(changes: &[Change<'_>], is_for_spreadsheet: bool) -> String {
             change.category.to_owned(),
             change.name.to_owned(),
         ];
-        for (metric, _) in metrics {
+        for statistic in STATISTICS {
             for spread in [change.before, change.after] {
-                cells.push(spread.map_or_else(String::new, |spread| metric.of(Some(spread)).to_string()));
+                cells.push(
+                    spread.map_or_else(String::new, |spread| statistic.or_zero(Some(spread)).to_string()),
+                );
             }
         }
         cells

@@ -1,7 +1,8 @@
 //! JSON text, written as it goes, with numbers the way RapidJSON lays them out.
 
 use crate::output::Output;
-use std::io::{self, Write};
+use std::io::{self, Seek, Write};
+use tempfile::SpooledTempFile;
 use trace_reader::Value;
 
 /// Number of bytes to collect before they are written.
@@ -195,6 +196,49 @@ impl<W: Write> Json<W> {
             self.byte(b'-');
         }
         self.text.decimal(magnitude);
+    }
+
+    /// A string behind text that is JSON already, such as the name of its member.
+    #[inline]
+    pub fn string_behind(&mut self, before: &str, bytes: &[u8]) {
+        self.raw(before);
+        self.string(bytes);
+    }
+
+    /// The same with an integer.
+    #[inline]
+    pub fn integer_behind(&mut self, before: &str, value: impl Integer) {
+        self.raw(before);
+        self.integer(value);
+    }
+
+    /// The same with a number of thousandths.
+    #[inline]
+    pub fn thousandths_behind(&mut self, before: &str, value: u64) {
+        self.raw(before);
+        self.thousandths(value);
+    }
+
+    /// Values with commas between them.
+    pub fn list<T>(
+        &mut self,
+        values: impl IntoIterator<Item = T>,
+        mut write: impl FnMut(&mut Self, T),
+    ) -> io::Result<()> {
+        for (place, value) in values.into_iter().enumerate() {
+            self.raw(if place == 0 { "" } else { "," });
+            write(self, value);
+            self.flush_if_full()?;
+        }
+        Ok(())
+    }
+
+    /// All text of another, which may be in a file.
+    pub fn append(&mut self, other: Json<SpooledTempFile>) -> io::Result<()> {
+        self.flush()?;
+        let mut file = other.into_output()?;
+        file.rewind()?;
+        io::copy(&mut file, &mut self.output).map(|_| ())
     }
 
     /// The value of an argument; koids and pointers are text with their type.

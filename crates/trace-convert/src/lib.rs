@@ -78,6 +78,24 @@ pub struct Summary {
     pub stopped: Option<Stopped>,
 }
 
+impl Summary {
+    /// Adds records that the target cannot express, by name; those that are none are left out.
+    pub fn add_skipped(&mut self, skipped: impl IntoIterator<Item = (&'static str, u64)>) {
+        for (kind, count) in skipped.into_iter().filter(|(_, count)| *count > 0) {
+            match self.skipped.binary_search_by(|(known, _)| (**known).cmp(kind)) {
+                Ok(place) => self.skipped[place].1 += count,
+                Err(place) => self.skipped.insert(place, (kind.to_owned(), count)),
+            }
+        }
+    }
+
+    /// Adds remarks with their counts; those without any are left out.
+    pub fn add_remarks(&mut self, remarks: impl IntoIterator<Item = (&'static str, u64)>) {
+        let remarks = remarks.into_iter().filter(|(_, count)| *count > 0);
+        self.remarks.extend(remarks.map(|(remark, count)| (remark.to_owned(), count)));
+    }
+}
+
 /// Why an input was not read to its end, although a part of it was.
 #[derive(Clone, Debug)]
 pub struct Stopped(Arc<ReadError>);

@@ -54,6 +54,19 @@ pub enum Cell<'a> {
     Text(&'a str),
 }
 
+macro_rules! cells_of {
+    ($($of:ty => $cell:ident),+) => {$(
+        impl<'a> From<Option<$of>> for Cell<'a> {
+            #[inline]
+            fn from(value: Option<$of>) -> Self {
+                value.map_or(Self::Null, Self::$cell)
+            }
+        }
+    )+};
+}
+
+cells_of!(i64 => Integer, u64 => Unsigned, f64 => Double, &'a str => Text);
+
 impl<'a> Cell<'a> {
     /// A whole number; 0 for one below.
     #[inline]
@@ -66,11 +79,30 @@ impl<'a> Cell<'a> {
         }
     }
 
+    /// A whole number; 0 for anything else.
+    #[inline]
+    #[must_use]
+    pub fn or_zero(&self) -> u64 {
+        self.number().unwrap_or_default()
+    }
+
     /// A text; an empty one for anything else.
     #[inline]
     #[must_use]
     pub const fn text(&self) -> &'a str {
         if let Self::Text(text) = *self { text } else { "" }
+    }
+
+    /// The number of its type, and a word: the bits of its value, or the length of its text.
+    #[inline]
+    pub(crate) const fn encoded(&self) -> (u8, u64) {
+        match *self {
+            Self::Null => (0, 0),
+            Self::Integer(value) => (1, value as u64),
+            Self::Unsigned(value) => (2, value),
+            Self::Double(value) => (3, value.to_bits()),
+            Self::Text(text) => (4, text.len() as u64),
+        }
     }
 
     /// The first cells of a row.
@@ -92,278 +124,230 @@ pub struct Table {
     pub columns: &'static [(&'static str, Type)],
 }
 
-/// The tables.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Durations, of threads and asynchronous.
-    Slices,
-    /// Points in time.
-    Instants,
-    /// Values of counters.
-    Counters,
-    /// Begins, steps and ends of flows.
-    Flows,
-    /// Threads and their names.
-    Threads,
-    /// Which thread a CPU ran, and for how long.
-    Sched,
-    /// When threads became ready to run.
-    Wakeups,
-    /// Log entries.
-    Logs,
-    /// What is missing.
-    Losses,
-    /// Providers and how their records add up.
-    Providers,
-    /// Alerts that programs raised.
-    Alerts,
-    /// The trace itself: where, when and how it was recorded, and how its records add up.
-    Traces,
-    /// Samples of profiles: where threads were.
-    Samples,
-    /// The stacks of samples, a row for each function in one.
-    Stacks,
-    /// Blobs.
-    Blobs,
+/// Declares tables: each with the name of its kind and its own, and its columns with their types.
+macro_rules! tables {
+    ($($(#[$of_kind:meta])* $kind:ident = $name:literal { $($column:ident: $of:ident,)+ })+) => {
+        /// The tables.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Kind {
+            $($(#[$of_kind])* $kind,)+
+        }
+
+        impl Kind {
+            /// All tables.
+            pub const ALL: [Self; [$($name),+].len()] = [$(Self::$kind),+];
+        }
+
+        /// All tables, in the order of [`Kind`].
+        //= docs/tables.md#tables
+        pub const TABLES: [Table; Kind::ALL.len()] = [
+            $(Table { name: $name, columns: &[$((stringify!($column), Type::$of)),+] },)+
+        ];
+    };
 }
 
-/// All tables, in the order of [`Kind`].
-//= docs/tables.md#tables
-pub const TABLES: [Table; 15] = {
-    use Type::{Double, Integer, Text, Unsigned};
-    [
-        Table {
-            name: "slices",
-            columns: &[
-                ("ts", Integer),
-                ("dur", Integer),
-                ("pid", Unsigned),
-                ("tid", Unsigned),
-                ("process", Text),
-                ("thread", Text),
-                ("category", Text),
-                ("name", Text),
-                ("async_id", Unsigned),
-                ("args", Text),
-                ("id", Integer),
-                ("parent_id", Integer),
-                ("depth", Integer),
-                ("self_dur", Integer),
-                ("thread_id", Integer),
-                ("provider", Integer),
-                ("ts_utc", Integer),
-                ("kind", Text),
-                ("operation_id", Unsigned),
-                ("parent_operation_id", Unsigned),
-                ("end_reason", Text),
-            ],
-        },
-        Table {
-            name: "instants",
-            columns: &[
-                ("ts", Integer),
-                ("pid", Unsigned),
-                ("tid", Unsigned),
-                ("process", Text),
-                ("thread", Text),
-                ("category", Text),
-                ("name", Text),
-                ("scope", Text),
-                ("async_id", Unsigned),
-                ("args", Text),
-                ("ts_utc", Integer),
-            ],
-        },
-        Table {
-            name: "counters",
-            columns: &[
-                ("ts", Integer),
-                ("pid", Unsigned),
-                ("tid", Unsigned),
-                ("process", Text),
-                ("thread", Text),
-                ("category", Text),
-                ("name", Text),
-                ("counter_id", Unsigned),
-                ("series", Text),
-                ("value", Double),
-                ("integer", Integer),
-                ("ts_utc", Integer),
-            ],
-        },
-        Table {
-            name: "flows",
-            columns: &[
-                ("ts", Integer),
-                ("pid", Unsigned),
-                ("tid", Unsigned),
-                ("process", Text),
-                ("thread", Text),
-                ("category", Text),
-                ("name", Text),
-                ("flow_id", Unsigned),
-                ("phase", Text),
-                ("args", Text),
-                ("ts_utc", Integer),
-            ],
-        },
-        Table {
-            name: "threads",
-            columns: &[
-                ("pid", Unsigned),
-                ("tid", Unsigned),
-                ("process", Text),
-                ("thread", Text),
-                ("id", Integer),
-            ],
-        },
-        Table {
-            name: "sched",
-            columns: &[
-                ("ts", Integer),
-                ("dur", Integer),
-                ("cpu", Integer),
-                ("pid", Unsigned),
-                ("tid", Unsigned),
-                ("process", Text),
-                ("thread", Text),
-                ("prio", Integer),
-                ("end_state", Text),
-                ("ts_utc", Integer),
-            ],
-        },
-        Table {
-            name: "wakeups",
-            columns: &[
-                ("ts", Integer),
-                ("cpu", Integer),
-                ("pid", Unsigned),
-                ("tid", Unsigned),
-                ("process", Text),
-                ("thread", Text),
-                ("prio", Integer),
-                ("waker", Unsigned),
-                ("ts_utc", Integer),
-            ],
-        },
-        Table {
-            name: "logs",
-            columns: &[
-                ("ts", Integer),
-                ("pid", Unsigned),
-                ("tid", Unsigned),
-                ("process", Text),
-                ("thread", Text),
-                ("message", Text),
-                ("ts_utc", Integer),
-            ],
-        },
-        Table {
-            name: "losses",
-            columns: &[
-                ("first_ts", Integer),
-                ("last_ts", Integer),
-                ("provider", Integer),
-                ("reason", Text),
-                ("count", Integer),
-            ],
-        },
-        Table {
-            name: "providers",
-            columns: &[
-                ("id", Integer),
-                ("name", Text),
-                ("generated", Integer),
-                ("archived", Integer),
-                ("lost", Integer),
-                ("pid", Unsigned),
-                ("parent_pid", Unsigned),
-                ("command_line", Text),
-                ("start_ts", Integer),
-                ("end_ts", Integer),
-                ("end_reason", Text),
-            ],
-        },
-        Table {
-            name: "alerts",
-            columns: &[
-                ("ts", Integer),
-                ("pid", Unsigned),
-                ("tid", Unsigned),
-                ("process", Text),
-                ("thread", Text),
-                ("name", Text),
-                ("ts_utc", Integer),
-            ],
-        },
-        Table {
-            name: "traces",
-            columns: &[
-                ("host", Text),
-                ("boot_id", Text),
-                ("kernel", Text),
-                ("command_line", Text),
-                ("version", Text),
-                ("categories", Text),
-                ("mode", Text),
-                ("clock_source", Text),
-                ("ticks_per_second", Integer),
-                ("start_ts", Integer),
-                ("end_ts", Integer),
-                ("start_utc", Integer),
-                ("end_utc", Integer),
-                ("utc_offset", Integer),
-                ("generated", Integer),
-                ("archived", Integer),
-                ("lost", Integer),
-                ("balanced", Integer),
-                ("instant_cost_ns", Double),
-                ("duration_cost_ns", Double),
-                ("counter_cost_ns", Double),
-            ],
-        },
-        Table {
-            name: "samples",
-            columns: &[
-                ("ts", Integer),
-                ("pid", Unsigned),
-                ("tid", Unsigned),
-                ("process", Text),
-                ("thread", Text),
-                ("stack_id", Integer),
-                ("function", Text),
-                ("ts_utc", Integer),
-            ],
-        },
-        Table {
-            name: "stacks",
-            columns: &[
-                ("id", Integer),
-                ("depth", Integer),
-                ("address", Unsigned),
-                ("function", Text),
-                ("module", Text),
-            ],
-        },
-        Table {
-            name: "blobs",
-            columns: &[
-                ("ts", Integer),
-                ("pid", Unsigned),
-                ("tid", Unsigned),
-                ("process", Text),
-                ("thread", Text),
-                ("provider", Integer),
-                ("category", Text),
-                ("name", Text),
-                ("type", Text),
-                ("size", Integer),
-                ("content", Text),
-                ("ts_utc", Integer),
-            ],
-        },
-    ]
-};
+tables! {
+    /// Durations, of threads and asynchronous.
+    Slices = "slices" {
+        ts: Integer,
+        dur: Integer,
+        pid: Unsigned,
+        tid: Unsigned,
+        process: Text,
+        thread: Text,
+        category: Text,
+        name: Text,
+        async_id: Unsigned,
+        args: Text,
+        id: Integer,
+        parent_id: Integer,
+        depth: Integer,
+        self_dur: Integer,
+        thread_id: Integer,
+        provider: Integer,
+        ts_utc: Integer,
+        kind: Text,
+        operation_id: Unsigned,
+        parent_operation_id: Unsigned,
+        end_reason: Text,
+    }
+    /// Points in time.
+    Instants = "instants" {
+        ts: Integer,
+        pid: Unsigned,
+        tid: Unsigned,
+        process: Text,
+        thread: Text,
+        category: Text,
+        name: Text,
+        scope: Text,
+        async_id: Unsigned,
+        args: Text,
+        ts_utc: Integer,
+    }
+    /// Values of counters.
+    Counters = "counters" {
+        ts: Integer,
+        pid: Unsigned,
+        tid: Unsigned,
+        process: Text,
+        thread: Text,
+        category: Text,
+        name: Text,
+        counter_id: Unsigned,
+        series: Text,
+        value: Double,
+        integer: Integer,
+        ts_utc: Integer,
+    }
+    /// Begins, steps and ends of flows.
+    Flows = "flows" {
+        ts: Integer,
+        pid: Unsigned,
+        tid: Unsigned,
+        process: Text,
+        thread: Text,
+        category: Text,
+        name: Text,
+        flow_id: Unsigned,
+        phase: Text,
+        args: Text,
+        ts_utc: Integer,
+    }
+    /// Threads and their names.
+    Threads = "threads" {
+        pid: Unsigned,
+        tid: Unsigned,
+        process: Text,
+        thread: Text,
+        id: Integer,
+    }
+    /// Which thread a CPU ran, and for how long.
+    Sched = "sched" {
+        ts: Integer,
+        dur: Integer,
+        cpu: Integer,
+        pid: Unsigned,
+        tid: Unsigned,
+        process: Text,
+        thread: Text,
+        prio: Integer,
+        end_state: Text,
+        ts_utc: Integer,
+    }
+    /// When threads became ready to run.
+    Wakeups = "wakeups" {
+        ts: Integer,
+        cpu: Integer,
+        pid: Unsigned,
+        tid: Unsigned,
+        process: Text,
+        thread: Text,
+        prio: Integer,
+        waker: Unsigned,
+        ts_utc: Integer,
+    }
+    /// Log entries.
+    Logs = "logs" {
+        ts: Integer,
+        pid: Unsigned,
+        tid: Unsigned,
+        process: Text,
+        thread: Text,
+        message: Text,
+        ts_utc: Integer,
+    }
+    /// What is missing.
+    Losses = "losses" {
+        first_ts: Integer,
+        last_ts: Integer,
+        provider: Integer,
+        reason: Text,
+        count: Integer,
+    }
+    /// Providers and how their records add up.
+    Providers = "providers" {
+        id: Integer,
+        name: Text,
+        generated: Integer,
+        archived: Integer,
+        lost: Integer,
+        pid: Unsigned,
+        parent_pid: Unsigned,
+        command_line: Text,
+        start_ts: Integer,
+        end_ts: Integer,
+        end_reason: Text,
+    }
+    /// Alerts that programs raised.
+    Alerts = "alerts" {
+        ts: Integer,
+        pid: Unsigned,
+        tid: Unsigned,
+        process: Text,
+        thread: Text,
+        name: Text,
+        ts_utc: Integer,
+    }
+    /// The trace itself: where, when and how it was recorded, and how its records add up.
+    Traces = "traces" {
+        host: Text,
+        boot_id: Text,
+        kernel: Text,
+        command_line: Text,
+        version: Text,
+        categories: Text,
+        mode: Text,
+        clock_source: Text,
+        ticks_per_second: Integer,
+        start_ts: Integer,
+        end_ts: Integer,
+        start_utc: Integer,
+        end_utc: Integer,
+        utc_offset: Integer,
+        generated: Integer,
+        archived: Integer,
+        lost: Integer,
+        balanced: Integer,
+        instant_cost_ns: Double,
+        duration_cost_ns: Double,
+        counter_cost_ns: Double,
+    }
+    /// Samples of profiles: where threads were.
+    Samples = "samples" {
+        ts: Integer,
+        pid: Unsigned,
+        tid: Unsigned,
+        process: Text,
+        thread: Text,
+        stack_id: Integer,
+        function: Text,
+        ts_utc: Integer,
+    }
+    /// The stacks of samples, a row for each function in one.
+    Stacks = "stacks" {
+        id: Integer,
+        depth: Integer,
+        address: Unsigned,
+        function: Text,
+        module: Text,
+    }
+    /// Blobs.
+    Blobs = "blobs" {
+        ts: Integer,
+        pid: Unsigned,
+        tid: Unsigned,
+        process: Text,
+        thread: Text,
+        provider: Integer,
+        category: Text,
+        name: Text,
+        type: Text,
+        size: Integer,
+        content: Text,
+        ts_utc: Integer,
+    }
+}
 
 /// Columns of `slices` that follow from the other slices of the thread.
 pub(crate) mod slices {
@@ -373,6 +357,8 @@ pub(crate) mod slices {
     pub const PARENT_ID: usize = 11;
     pub const DEPTH: usize = 12;
     pub const SELF_DUR: usize = 13;
+    /// What says how slices are in each other.
+    pub const NESTED: [usize; 3] = [PARENT_ID, DEPTH, SELF_DUR];
     pub const THREAD_ID: usize = 14;
     /// Not a column: what [`Rows::pair`](super::Rows::pair) says, from 1, and 0 for a slice with one record.
     pub const PAIR: usize = super::Kind::Slices.table().columns.len();
@@ -392,29 +378,16 @@ pub(crate) mod blobs {
 const KINDS: usize = TABLES.len();
 
 impl Kind {
-    /// All tables.
-    pub const ALL: [Self; KINDS] = [
-        Self::Slices,
-        Self::Instants,
-        Self::Counters,
-        Self::Flows,
-        Self::Threads,
-        Self::Sched,
-        Self::Wakeups,
-        Self::Logs,
-        Self::Losses,
-        Self::Providers,
-        Self::Alerts,
-        Self::Traces,
-        Self::Samples,
-        Self::Stacks,
-        Self::Blobs,
-    ];
-
     /// Its name and columns.
     #[must_use]
     pub const fn table(self) -> &'static Table {
         &TABLES[self as usize]
+    }
+
+    /// The cell of a row in a column; none if there is no such column.
+    #[must_use]
+    pub fn cell<'a>(self, cells: &[Cell<'a>], name: &str) -> Cell<'a> {
+        self.table().place(name).and_then(|place| cells.get(place)).copied().unwrap_or(Cell::Null)
     }
 }
 
@@ -515,6 +488,20 @@ pub trait Rows {
         let cells: [Cell<'_>; N] = std::array::from_fn(cell);
         self.row(kind, &cells)
     }
+}
+
+/// What a series of a counter is called: by the counter, by its own name if that is another one, and by the
+/// counter's id if that is not 0.
+#[must_use]
+pub fn series_title(counter: &str, series: &str, id: u64) -> String {
+    let mut title = counter.to_owned();
+    if !series.is_empty() && series != counter {
+        title += &format!(":{series}");
+    }
+    if id != 0 {
+        title += &format!(":{id}");
+    }
+    title
 }
 
 #[cfg(test)]

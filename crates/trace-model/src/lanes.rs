@@ -4,11 +4,10 @@
 //! the lane of its parent, directly in it, unless one that overlaps it is in the way.
 
 use crate::interval::Interval;
-use crate::nesting::words;
 use crate::placing::{Place, Placing};
 use std::io;
 use std::marker::PhantomData;
-use trace_reader::sorter::Sorter;
+use trace_reader::sorter::{Sorter, words};
 
 /// Lanes of one track. A slice that needs a further one is left out.
 pub const MAX_LANES: usize = 1000;
@@ -46,14 +45,12 @@ impl Default for Lanes {
     }
 }
 
-const HEAD_WORDS: usize = 5;
-
 impl Lanes {
     /// Adds a slice of a track, with what the caller needs to write it.
     pub fn push(&mut self, track: u64, interval: &Interval, bytes: &[u8]) {
         let Interval { begin, end, begun, ended } = *interval;
         self.encoded.clear();
-        let head: [u64; HEAD_WORDS] = [track, begin, end, begun, ended];
+        let head = [track, begin, end, begun, ended];
         self.encoded.extend_from_slice(head.map(u64::to_le_bytes).as_flattened());
         self.encoded.extend_from_slice(bytes);
         self.sorter.push(begin, &self.encoded);
@@ -67,8 +64,7 @@ impl Lanes {
     pub fn finish(self, take: impl FnMut(&Step<'_>) -> io::Result<()>) -> io::Result<u64> {
         let mut placing = Placing::new(Stepping::new(take)).with_bytes(TOGETHER_BYTES);
         self.sorter.finish(|entry| {
-            let [track, begin, end, begun, ended] = words::<HEAD_WORDS>(entry)?;
-            let bytes = entry.get(HEAD_WORDS * size_of::<u64>()..).unwrap_or_default();
+            let ([track, begin, end, begun, ended], bytes) = words(entry)?;
             placing.push(track, &Interval { begin, end, begun, ended }, bytes.to_vec())
         })?;
         placing.end()?;

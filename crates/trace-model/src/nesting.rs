@@ -6,7 +6,7 @@
 use crate::interval::Interval;
 use crate::placing::{Place, Placing};
 use std::io;
-use trace_reader::sorter::Sorter;
+use trace_reader::sorter::{Sorter, words};
 
 /// Where a slice is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,14 +34,6 @@ pub(crate) fn bytes<const N: usize>(words: [u64; N]) -> Vec<u8> {
     words.map(u64::to_le_bytes).as_flattened().to_vec()
 }
 
-/// Undoes it.
-pub(crate) fn words<const N: usize>(bytes: &[u8]) -> io::Result<[u64; N]> {
-    let words = bytes.as_chunks::<8>().0.first_chunk::<N>();
-    words
-        .map(|words| words.map(u64::from_le_bytes))
-        .ok_or_else(|| io::Error::other("what was sorted has changed"))
-}
-
 impl Nesting {
     /// Adds a slice of a track.
     pub fn push(&mut self, track: u64, interval: &Interval, of: u64) {
@@ -67,7 +59,7 @@ impl Nesting {
     ) -> io::Result<()> {
         let mut placing = Placing::new(Places(&mut take));
         self.sorter.finish(|entry| {
-            let [track, begin, end, begun, ended, of] = words(entry)?;
+            let ([track, begin, end, begun, ended, of], _) = words(entry)?;
             placing.push(track, &Interval { begin, end, begun, ended }, of)
         })?;
         placing.end()

@@ -551,13 +551,7 @@ impl<'a> Arguments<'a> {
     /// The first argument with this name, if it is a whole number that has room in 64 bits with a sign.
     #[must_use]
     pub fn integer(&self, name: &str) -> Option<i64> {
-        match self.find(name)? {
-            Value::Int32(value) => Some(value.into()),
-            Value::Uint32(value) => Some(value.into()),
-            Value::Int64(value) => Some(value),
-            Value::Uint64(value) => i64::try_from(value).ok(),
-            _ => None,
-        }
+        self.find(name)?.integer()
     }
 }
 

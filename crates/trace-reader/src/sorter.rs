@@ -15,6 +15,22 @@ const MIN_READ_BYTES: usize = 4 << 10;
 /// Before each record, also in the file: its time and its length.
 const HEAD_BYTES: usize = 16;
 
+/// The error of a record that is not what was sorted: its file has changed.
+#[must_use]
+pub fn changed() -> io::Error {
+    io::Error::other("what was sorted has changed")
+}
+
+/// The words that a sorted record begins with, and what follows them.
+///
+/// # Errors
+/// There are fewer.
+#[inline]
+pub fn words<const N: usize>(record: &[u8]) -> io::Result<([u64; N], &[u8])> {
+    let words = record.as_chunks::<8>().0.first_chunk::<N>().ok_or_else(changed)?;
+    Ok((words.map(u64::from_le_bytes), record.get(8 * N..).unwrap_or_default()))
+}
+
 /// Records on their way into the order of their times.
 #[derive(Debug)]
 pub struct Sorter {
@@ -293,6 +309,14 @@ impl Run {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sorted_bytes_that_have_changed_are_an_error() {
+        let bytes = [1_u64.to_le_bytes(), 2_u64.to_le_bytes()].concat();
+        assert_eq!(words::<2>(&[&bytes[..], b"x"].concat()).unwrap(), ([1, 2], &b"x"[..]));
+        assert_eq!(words::<2>(&bytes).unwrap(), ([1, 2], &b""[..]));
+        assert!(words::<2>(&bytes[..15]).is_err());
+    }
 
     #[test]
     fn records_come_in_order_from_memory_and_from_the_file() {

@@ -1,8 +1,8 @@
 //! Entries in the order of their times become blocks: columns of one or more tracks, compressed.
 
 use crate::arguments::Arguments;
-use crate::collector::{Entry, OPEN};
 use crate::columns::{put_number, put_signed};
+use crate::entry::{Entry, OPEN};
 use crate::fold::Fold;
 use crate::tracks::{Kind, Track};
 use std::cmp::Reverse;
@@ -228,11 +228,10 @@ impl<'a> Blocks<'a> {
 
     /// Takes an entry, in the order of their times.
     pub fn push(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let (entry, args) =
-            Entry::decode(bytes).ok_or_else(|| io::Error::other("what was sorted has changed"))?;
+        let (entry, args) = Entry::decode(bytes)?;
         let making = self.placing.place();
         let kind = making.kind(entry.track);
-        let interval = entry.order.interval(entry.at, (entry.length != OPEN).then_some(entry.length));
+        let interval = entry.interval();
         if kind != Kind::Thread {
             let row = match kind {
                 Kind::Operations => making.states[entry.track as usize].operations.begin(&interval, None),

@@ -1,6 +1,7 @@
 //! Takes the rows of a trace's tables: everything that is drawn goes into a sorter, everything else is
 //! summed up at once.
 
+use crate::entry::{Entry, Flow, OPEN};
 use crate::lengths::Lengths;
 use crate::sorting::Sorting;
 use crate::states::{States, Stretch};
@@ -10,69 +11,13 @@ use crate::waits::Waits;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::io;
-use trace_convert::tables::{Cell, ColumnSet, Intervals, Kind as Table, RowOrder, Rows};
+use trace_convert::tables::{Cell, ColumnSet, Intervals, Kind as Table, Rows};
 use trace_format::units::{Koid, Thread};
 
 /// Flow events that are drawn; further ones are counted.
 const MAX_FLOWS: usize = 1_000_000;
 /// Losses that are drawn.
 const MAX_LOSSES: usize = 1000;
-/// Something that has not ended.
-pub const OPEN: u64 = u64::MAX;
-
-/// Something on a track, as it is sorted; its arguments follow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry {
-    /// When it begins, in nanoseconds.
-    pub at: u64,
-    /// How long it takes; [`OPEN`] if it has not ended. The value of a counter, as bits.
-    pub length: u64,
-    /// The track.
-    pub track: u32,
-    /// Number of category and name; of a thread, for CPUs.
-    pub what: u32,
-    /// Of a slice of a thread.
-    pub order: RowOrder,
-}
-
-impl Entry {
-    pub const BYTES: usize = 32;
-
-    /// Something whose order of records has no meaning.
-    pub fn new(at: u64, length: u64, track: u32, what: u32) -> Self {
-        Self { at, length, track, what, order: RowOrder::default() }
-    }
-
-    /// Appends it and its arguments.
-    pub fn encode(self, args: &str, out: &mut Vec<u8>) {
-        let of_two = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
-        let Self { at, length, track, what, order: RowOrder { row, pair } } = self;
-        let words = [at, length, of_two(track, what), of_two(row, pair)];
-        out.extend_from_slice(words.map(u64::to_le_bytes).as_flattened());
-        out.extend_from_slice(args.as_bytes());
-    }
-
-    /// An entry and its arguments.
-    pub fn decode(bytes: &[u8]) -> Option<(Self, &[u8])> {
-        let (head, args) = bytes.split_first_chunk::<{ Self::BYTES }>()?;
-        let [at, length, of, order] = head.as_chunks::<8>().0.first_chunk()?.map(u64::from_le_bytes);
-        let halves = |word: u64| (word as u32, (word >> 32) as u32);
-        let ((track, what), (row, pair)) = (halves(of), halves(order));
-        Some((Self { at, length, track, what, order: RowOrder { row, pair } }, args))
-    }
-}
-
-/// A begin, step or end of a flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Flow {
-    pub id: u64,
-    pub at: u64,
-    /// 0 a begin, 1 a step, 2 an end.
-    pub phase: u8,
-    pub thread: u32,
-    pub what: u32,
-}
-
 /// What a provider has lost in an interval.
 #[derive(Clone, Debug)]
 pub struct Loss {
@@ -150,17 +95,19 @@ impl Collector {
     fn push(&mut self, entry: Entry, args: &str) {
         self.measure(entry.at);
         let mut end = entry.at;
-        if self.tracks.list[entry.track as usize].kind != Kind::Counter && entry.length != OPEN {
+        let track = &mut self.tracks.list[entry.track as usize];
+        track.count += 1;
+        let kind = track.kind;
+        if kind != Kind::Counter && entry.length != OPEN {
             self.measure(entry.length);
-            end = entry.at.saturating_add(entry.length);
+            end = entry.end();
         }
-        if self.tracks.list[entry.track as usize].kind.has_length() {
+        if kind.has_length() {
             self.lengths.add(entry.length);
         }
         let times = self.times.get_or_insert((entry.at, end));
         *times = (times.0.min(entry.at), times.1.max(end));
         self.sorting.push(entry, args);
-        self.tracks.list[entry.track as usize].count += 1;
     }
 
     /// Takes a slice, of whose row only these cells are made.
@@ -168,7 +115,7 @@ impl Collector {
     fn slice<'c>(&mut self, cell: impl Fn(usize) -> Cell<'c>) {
         let [ts, dur, pid, tid, category, name] = [0, 1, 2, 3, 6, 7].map(&cell);
         let [async_id, args, provider] = [8, 9, 15].map(cell);
-        let [pid, tid, provider] = [pid, tid, provider].map(|cell| cell.number().unwrap_or_default());
+        let [pid, tid, provider] = [pid, tid, provider].map(|cell| cell.or_zero());
         let thread = Thread { process: Koid(pid), thread: Koid(tid) };
         let what = self.whats.number(&mut self.texts, category.text(), name.text());
         let owner = self.tracks.thread(thread);
@@ -177,7 +124,7 @@ impl Collector {
             self.provider_processes.insert(provider);
             self.last_provider = provider;
         }
-        let (at, length) = (ts.number().unwrap_or_default(), dur.number().unwrap_or(OPEN));
+        let (at, length) = (ts.or_zero(), dur.number().unwrap_or(OPEN));
         let (args, order) = (args.text(), self.intervals.next_order());
         let Some(id) = async_id.number() else {
             let track = self.tracks.number(Track::new(Kind::Thread, owner.into()));
@@ -209,7 +156,7 @@ impl Collector {
         let what = self.whats.number(&mut self.texts, category.text(), name.text());
         let owner = self.tracks.thread(thread(cells, 1));
         let track = self.tracks.number(Track::new(Kind::Instants, owner.into()));
-        self.push(Entry::new(ts.number().unwrap_or_default(), 0, track, what), args.text());
+        self.push(Entry::new(ts.or_zero(), 0, track, what), args.text());
     }
 
     fn log(&mut self, cells: &[Cell<'_>; 6]) {
@@ -218,7 +165,7 @@ impl Collector {
         let owner = self.tracks.thread(thread(cells, 1));
         let process = self.tracks.process_of(owner);
         let track = self.tracks.number(Track::new(Kind::Logs, process.into()));
-        self.with_args(Entry::new(ts.number().unwrap_or_default(), 0, track, what), |json| {
+        self.with_args(Entry::new(ts.or_zero(), 0, track, what), |json| {
             _ = write!(json, "{{\"thread\":{}}}", serde_json::Value::from(thread_name.text()));
         });
     }
@@ -230,10 +177,10 @@ impl Collector {
         let owner = self.tracks.thread(thread(cells, 1));
         let process = self.tracks.process_of(owner);
         let series = self.texts.number(series.text());
-        let id = id.number().unwrap_or_default();
+        let id = id.or_zero();
         let track = Track { what, id, series, ..Track::new(Kind::Counter, process.into()) };
         let track = self.tracks.number(track);
-        self.push(Entry::new(ts.number().unwrap_or_default(), value.to_bits(), track, what), "");
+        self.push(Entry::new(ts.or_zero(), value.to_bits(), track, what), "");
     }
 
     fn flow(&mut self, cells: &[Cell<'_>; 10]) {
@@ -244,24 +191,20 @@ impl Collector {
         }
         let what = self.whats.number(&mut self.texts, category.text(), name.text());
         let thread = self.tracks.thread(thread(cells, 1));
-        let at = ts.number().unwrap_or_default();
+        let at = ts.or_zero();
         self.measure(at);
         let times = self.times.get_or_insert((at, at));
         *times = (times.0.min(at), times.1.max(at));
-        let phase = match phase.text() {
-            "begin" => 0,
-            "end" => 2,
-            _ => 1,
-        };
-        self.flows.push(Flow { what, id: id.number().unwrap_or_default(), at, thread, phase });
+        let phase = Flow::phase(phase.text());
+        self.flows.push(Flow { what, id: id.or_zero(), at, thread, phase });
     }
 
     fn sched(&mut self, cells: &[Cell<'_>; 9]) {
         let [ts, dur, cpu, _, _, _, _, prio, end_state] = cells;
         let thread = thread(cells, 3);
         let who = self.tracks.thread(thread);
-        let track = self.tracks.number(Track::new(Kind::Cpu, cpu.number().unwrap_or_default()));
-        let at = ts.number().unwrap_or_default();
+        let track = self.tracks.number(Track::new(Kind::Cpu, cpu.or_zero()));
+        let at = ts.or_zero();
         self.waits.ran(thread.thread.0, who, at);
         let length = dur.number().unwrap_or(OPEN);
         self.with_args(Entry::new(at, length, track, who), |json| {
@@ -337,7 +280,7 @@ impl Rows for Collector {
             Table::Sched => self.sched(Cell::first(cells)?),
             Table::Wakeups => {
                 let [ts, _, _, tid, ..] = Cell::first::<8>(cells)?;
-                let (tid, at) = (tid.number().unwrap_or_default(), ts.number().unwrap_or_default());
+                let (tid, at) = (tid.or_zero(), ts.or_zero());
                 self.waits.woken(tid, at);
                 self.states.woken(tid, at);
             }
@@ -348,7 +291,7 @@ impl Rows for Collector {
             }
             Table::Losses => {
                 let [first, last, provider, reason, count] = Cell::first(cells)?;
-                let provider = provider.number().unwrap_or_default();
+                let provider = provider.or_zero();
                 let (first, last, count) = (first.number(), last.number(), count.number());
                 if self.losses.len() >= MAX_LOSSES {
                     self.dropped_losses += 1;
@@ -358,7 +301,7 @@ impl Rows for Collector {
             }
             Table::Providers => {
                 let [id, name, ..] = Cell::first::<5>(cells)?;
-                self.providers.insert(id.number().unwrap_or_default(), name.text().to_owned());
+                self.providers.insert(id.or_zero(), name.text().to_owned());
             }
             Table::Traces => {
                 for ((name, _), cell) in table.table().columns.iter().zip(cells) {
@@ -366,7 +309,7 @@ impl Rows for Collector {
                         Cell::Null => {}
                         Cell::Text(text) => self.session_info.push((name, (*text).to_owned())),
                         Cell::Double(value) => self.session_info.push((name, value.to_string())),
-                        cell => self.session_info.push((name, cell.number().unwrap_or_default().to_string())),
+                        cell => self.session_info.push((name, cell.or_zero().to_string())),
                     }
                 }
             }

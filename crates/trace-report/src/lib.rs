@@ -12,6 +12,7 @@ mod arguments;
 mod blocks;
 mod collector;
 mod columns;
+mod entry;
 mod fold;
 mod lengths;
 pub mod live;
@@ -30,8 +31,9 @@ pub mod xml;
 pub use page::GENERATOR;
 
 use blocks::{Activity, Blocks, Folded, Folding};
-use collector::{Collector, Flow};
+use collector::Collector;
 use columns::put_number;
+use entry::Flow;
 use packer::{Packer, compressed};
 use page::{Page, REPORT, escaped};
 use serde_json::{Value, json};
@@ -115,7 +117,7 @@ fn write_page(
         let made = blocks_of(&mut collector, &mut |bytes| packer.push(bytes));
         let made = made.and_then(|made| packer.finish().map(|()| made));
         let (activity, tracks, folded, drawn_over) = made.map_err(ReportError::Write)?;
-        summary.remarks.extend((drawn_over > 0).then(|| (DRAWN_OVER.to_owned(), drawn_over)));
+        summary.add_remarks([(DRAWN_OVER, drawn_over)]);
         let bytes = output.bytes;
         let (base, unit) = (collector.times.unwrap_or_default().0, collector.unit.max(1));
         collector.flows.sort_unstable();

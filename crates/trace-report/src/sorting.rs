@@ -3,7 +3,7 @@
 //!
 //! Entries go to the thread and come back in chunks, each entry behind its length.
 
-use crate::collector::Entry;
+use crate::entry::Entry;
 use std::io;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread;
@@ -62,7 +62,8 @@ impl Sorting {
         }
         // Longer arguments than that are in no record.
         self.chunk.extend_from_slice(&u32::try_from(bytes).unwrap_or(u32::MAX).to_le_bytes());
-        entry.encode(args, &mut self.chunk);
+        self.chunk.extend_from_slice(&entry.encode());
+        self.chunk.extend_from_slice(args.as_bytes());
     }
 
     /// Where the thread has ended, [`Sorting::finish`] has the error.
@@ -121,8 +122,7 @@ fn sort(
             break;
         }
         let pushed = for_each(&chunk, |entry| {
-            let at = Entry::decode(entry).map_or(0, |(entry, _)| entry.at);
-            sorter.push(at, entry);
+            sorter.push(Entry::decode(entry)?.0.at, entry);
             Ok(())
         });
         if let Err(error) = pushed {

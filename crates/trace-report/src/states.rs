@@ -1,6 +1,6 @@
 //! What threads do, by the records of the scheduler: they run, are ready to run, or wait for something else.
 
-use crate::collector::OPEN;
+use crate::entry::OPEN;
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
 

@@ -23,7 +23,6 @@ use std::io::Write;
 use trace_convert::tables::{Trace, fill};
 use trace_convert::{ConvertError, Filter, Summary};
 use trace_format::shown::Lasting;
-use trace_reader::Disorder;
 
 /// A part of a trace, in nanoseconds from its first moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -67,12 +66,8 @@ pub fn write(trace: Trace, window: Window, mut output: impl Write) -> Result<Sum
 }
 
 fn draw(mut trace: Trace, window: Window, output: &mut dyn Write) -> Result<Summary, SvgError> {
+    let disorder = trace.find_disorder()?;
     let mut open = || (trace.open)().map_err(|error| SvgError::from(ConvertError::Write(error)));
-    // The passes below report it, if nothing can be read.
-    let disorder = match trace.disorder.take() {
-        Some(disorder) => disorder,
-        None => Disorder::find(open()?).unwrap_or_default(),
-    };
     let mut times = Times::default();
     fill(open()?, &disorder, &mut times, Filter::default())?;
     let Some((first, last)) = times.0 else { return Err(SvgError::Nothing) };
@@ -89,15 +84,9 @@ fn draw(mut trace: Trace, window: Window, output: &mut dyn Write) -> Result<Summ
     let mut summary = fill(open()?, &disorder, &mut collector, Filter::default())?;
     let skipped = std::mem::take(&mut collector.skipped);
     let picture = Picture::of(collector, &trace.name, first).map_err(ReportError::Write)?;
-    for (kind, count) in skipped.into_iter().chain(picture.skipped()).filter(|(_, count)| *count > 0) {
-        match summary.skipped.binary_search_by(|(known, _)| (**known).cmp(kind)) {
-            Ok(place) => summary.skipped[place].1 += count,
-            Err(place) => summary.skipped.insert(place, (kind.to_owned(), count)),
-        }
-    }
+    summary.add_skipped(skipped.into_iter().chain(picture.skipped()));
     summary.events = picture.events();
-    let remarks = picture.notes().iter().map(|note| (note.text.to_owned(), note.count));
-    summary.remarks.extend(remarks);
+    summary.add_remarks(picture.notes().iter().map(|note| (note.text, note.count)));
     picture.write(output).map_err(ReportError::Write)?;
     output.flush().map_err(ReportError::Write)?;
     Ok(summary)

@@ -1,7 +1,7 @@
 //! The longest waits: of threads that were ready until a CPU ran them, and of flows from one part to the
 //! next.
 
-use crate::collector::Flow;
+use crate::entry::Flow;
 use foldhash::fast::RandomState;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};

@@ -4,8 +4,8 @@ use crate::names::Whats;
 use crate::pattern::Pattern;
 use crate::quantiles::Budget;
 use crate::spans::{Span, Unfinished};
-use crate::stats::Spread;
-use crate::walk::{Sample, Visitor, walk};
+use crate::stats::{Spread, Statistic};
+use crate::walk::{Visitor, walk};
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
 use trace_format::scopes::Ending;
@@ -14,39 +14,6 @@ use trace_reader::{Disorder, ReadError};
 
 /// Durations of a thread that wait for what encloses them. Beyond that, the older half counts as outside.
 const MAX_WAITING: usize = 1 << 16;
-
-/// What of a name is compared.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Statistic {
-    /// The time of all together.
-    Total,
-    /// That time without the durations inside.
-    Own,
-    /// How many.
-    Count,
-    /// The shortest.
-    Min,
-    /// The mean.
-    Mean,
-    /// The time that so many of a hundred do not exceed.
-    Percentile(f64),
-    /// The longest.
-    Max,
-}
-
-impl Statistic {
-    fn of(self, spread: &Spread) -> Option<f64> {
-        match self {
-            Self::Total => Some(spread.total as f64),
-            Self::Own => Some(spread.own as f64),
-            Self::Count => Some(spread.count as f64),
-            Self::Min => Some(spread.min as f64),
-            Self::Mean => spread.mean(),
-            Self::Percentile(percent) => spread.percentile(percent),
-            Self::Max => Some(spread.max as f64),
-        }
-    }
-}
 
 /// A category and a name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -110,8 +77,7 @@ impl Run {
     }
 
     fn read(input: &mut dyn Read, disorder: &Disorder, statistic: Statistic) -> Result<Self, ReadError> {
-        let mut summing = Summing::default();
-        let walked = walk(input, disorder, &mut summing)?;
+        let (summing, walked) = walk(input, disorder, Summing::default())?;
         let whats = &walked.whats;
         let name = |what: u32, is_operation| Name {
             is_operation,
@@ -176,14 +142,6 @@ impl Visitor for Summing {
             let spread = self.spreads.entry((open.what, open.shape == Shape::Operation)).or_default();
             spread.unfinished += u64::from(!is_left_out);
         }
-    }
-
-    fn instant(&mut self, _what: u32, _thread: u32, _at: u64, _whats: &Whats) {}
-
-    fn sample(&mut self, _sample: &Sample<'_>, _whats: &Whats) {}
-
-    fn wants_samples(&mut self, _what: u32, _whats: &Whats) -> bool {
-        false
     }
 }
 

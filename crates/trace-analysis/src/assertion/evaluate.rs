@@ -16,7 +16,7 @@ use std::io::{self, Read};
 use trace_format::scopes::Ending;
 use trace_format::units::Offset;
 use trace_model::Shape;
-use trace_reader::sorter::Sorter;
+use trace_reader::sorter::{Sorter, words};
 use trace_reader::{Disorder, ReadError};
 
 /// The result of an assertion.
@@ -115,35 +115,38 @@ struct Values {
     unfinished: u64,
     /// How long the longest of all that have not ended had lasted, in nanoseconds.
     open_for: Option<u64>,
-    sum: f64,
-    min: f64,
-    max: f64,
+    all: Option<Extent>,
     quantiles: Quantiles,
     /// Of durations that one event has recorded: a missing event does not change them.
-    certain: Option<Certain>,
+    certain: Option<Extent>,
     /// A selected name that both operations and durations have.
     mixed: Option<Mixed>,
 }
 
+/// The sum and the ends of some values.
 #[derive(Clone, Copy, Debug)]
-struct Certain {
+struct Extent {
     sum: f64,
     min: f64,
     max: f64,
 }
 
+impl Extent {
+    #[inline]
+    fn add(known: &mut Option<Self>, value: f64) {
+        let Self { sum, min, max } = known.get_or_insert(Self { sum: 0.0, min: value, max: value });
+        *sum += value;
+        (*min, *max) = (min.min(value), max.max(value));
+    }
+}
+
 impl Values {
     fn push(&mut self, value: f64, is_certain: bool, budget: &mut Budget) {
-        let of_first =
-            if self.count == 0 { (value, value) } else { (self.min.min(value), self.max.max(value)) };
-        (self.min, self.max) = of_first;
         self.count += 1;
-        self.sum += value;
+        Extent::add(&mut self.all, value);
         self.quantiles.push(value, budget);
         if is_certain {
-            let certain = self.certain.get_or_insert(Certain { sum: 0.0, min: value, max: value });
-            certain.sum += value;
-            (certain.min, certain.max) = (certain.min.min(value), certain.max.max(value));
+            Extent::add(&mut self.certain, value);
         }
     }
 
@@ -154,17 +157,17 @@ impl Values {
 
     fn of(&self, function: Function, seconds: f64) -> Option<f64> {
         let occurrences = self.occurrences() as f64;
-        match function {
-            Function::Count => Some(occurrences),
-            Function::Rate => (seconds > 0.0).then(|| occurrences / seconds),
-            _ if self.count == 0 => None,
-            Function::Sum => Some(self.sum),
-            Function::Min => Some(self.min),
-            Function::Max => Some(self.max),
-            Function::Mean => Some(self.sum / self.count as f64),
-            Function::Percentile(percent) => {
+        match (function, self.all) {
+            (Function::Count, _) => Some(occurrences),
+            (Function::Rate, _) => (seconds > 0.0).then(|| occurrences / seconds),
+            (_, None) => None,
+            (Function::Sum, Some(all)) => Some(all.sum),
+            (Function::Min, Some(all)) => Some(all.min),
+            (Function::Max, Some(all)) => Some(all.max),
+            (Function::Mean, Some(all)) => Some(all.sum / self.count as f64),
+            (Function::Percentile(percent), Some(all)) => {
                 // The values of a counter may be no numbers, for which there is no range.
-                self.quantiles.percentile(percent).map(|found| found.max(self.min).min(self.max))
+                self.quantiles.percentile(percent).map(|found| found.max(all.min).min(all.max))
             }
         }
     }
@@ -172,13 +175,11 @@ impl Values {
     /// Where the true value lies if events are missing.
     //= docs/stats.md#verdicts
     fn bounds(&self, function: Function, source: &Source, has_losses: bool) -> Bounds {
-        let of_all = Certain { sum: self.sum, min: self.min, max: self.max };
         // A missing event would lie in a gap, and make two of it; or within a duration.
         let certain = match (function, source) {
             (_, Source::Gap(_)) => return Bounds::ANY,
             (Function::Count, _) => return Bounds::at_least(self.occurrences() as f64),
-            _ if self.count == 0 => None,
-            _ if !has_losses => Some(of_all),
+            _ if !has_losses || self.count == 0 => self.all,
             (_, Source::SelfTime(_)) => return Bounds::ANY,
             _ => self.certain,
         };
@@ -230,8 +231,8 @@ impl Evaluation {
                 kept.push(Kept { source: source.clone(), values, starts, counts });
             }
         }
-        let mut collecting = Collecting { kept, matching: Vec::new(), budget: Budget::default() };
-        let walked = walk(input, disorder, &mut collecting)?;
+        let collecting = Collecting { kept, matching: Vec::new(), budget: Budget::default() };
+        let (collecting, walked) = walk(input, disorder, collecting)?;
         let sources =
             collecting.finish(&walked.whats).map_err(|source| ReadError::Io { offset: Offset(0), source })?;
         Ok(Self { sources, walked, missing: Vec::new(), errors: 0 })
@@ -448,10 +449,7 @@ impl Collecting {
             if let Some(starts) = starts {
                 let mut ends: HashMap<u64, u64> = HashMap::new();
                 starts.finish(|bytes| {
-                    let words = bytes.as_chunks::<8>().0.first_chunk::<3>();
-                    let Some([line, begin, end]) = words.map(|words| words.map(u64::from_le_bytes)) else {
-                        return Err(io::Error::other("what was sorted has changed"));
-                    };
+                    let ([line, begin, end], _) = words(bytes)?;
                     let last = ends.get(&line).copied();
                     if let Some(gap) = last.and_then(|last| begin.checked_sub(last)) {
                         values.push(gap as f64, false, &mut budget);

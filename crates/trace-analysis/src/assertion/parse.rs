@@ -199,7 +199,6 @@ impl Parser {
     }
 
     fn value(&mut self) -> Result<Value, Fail> {
-        const EXPECTED: &str = "count, sum, min, max, mean, rate, a percentile such as p99, lost or errors";
         let word = self.word();
         let function = match &*word {
             "errors" => {
@@ -216,24 +215,10 @@ impl Parser {
                 self.need(")")?;
                 return Ok(Value::Lost(Some(pattern(&atoms))));
             }
-            "count" => Function::Count,
-            "rate" => Function::Rate,
-            "sum" => Function::Sum,
-            "min" => Function::Min,
-            "max" => Function::Max,
-            "mean" => Function::Mean,
-            _ => {
-                let percent = word
-                    .strip_prefix('p')
-                    .filter(|rest| rest.starts_with(|char: char| char.is_ascii_digit()));
-                let Some(percent) = percent.and_then(|rest| rest.parse::<f64>().ok()) else {
-                    return self.fail(EXPECTED);
-                };
-                if !(percent > 0.0 && percent <= 100.0) {
-                    return self.fail("a percentile above 0 and up to p100");
-                }
-                Function::Percentile(percent)
-            }
+            _ => match Function::NAMED.iter().find(|(named, _)| *named == word) {
+                Some((_, function)) => *function,
+                None => self.percentile(&word)?,
+            },
         };
         self.at += word.len();
         self.need("(")?;
@@ -241,6 +226,16 @@ impl Parser {
         let source = self.source()?;
         self.need(")")?;
         Ok(Value::Of(function, source))
+    }
+
+    fn percentile(&self, word: &str) -> Result<Function, Fail> {
+        let percent =
+            word.strip_prefix('p').filter(|rest| rest.starts_with(|char: char| char.is_ascii_digit()));
+        match percent.and_then(|rest| rest.parse::<f64>().ok()) {
+            Some(percent) if percent > 0.0 && percent <= 100.0 => Ok(Function::Percentile(percent)),
+            Some(_) => self.fail("a percentile above 0 and up to p100"),
+            None => self.fail("count, sum, min, max, mean, rate, a percentile such as p99, lost or errors"),
+        }
     }
 
     fn source(&mut self) -> Result<Source, Fail> {
@@ -393,14 +388,14 @@ impl Parser {
 
     /// The unit that stands here, and its length.
     fn unit(&self) -> Option<(usize, Unit)> {
-        if self.peek() == Some('%') {
-            return Some((1, Unit::Percent));
-        }
         let rest = self.chars.get(self.at..).unwrap_or_default();
-        let word: String = rest.iter().take_while(|char| char.is_alphabetic()).collect();
+        let word: String = match rest.first() {
+            Some('%') => "%".to_owned(),
+            _ => rest.iter().take_while(|char| char.is_alphabetic()).collect(),
+        };
         // Two characters look alike.
         let word = word.replace(['µ', 'μ'], "u");
-        let unit = Unit::ALL.into_iter().find(|unit| unit.text() == word)?;
+        let unit = Unit::ALL.into_iter().find(|unit| unit.text == word)?;
         Some((word.len(), unit))
     }
 }

@@ -3,7 +3,7 @@
 //! Their threads and processes may have their parts of the file in any order, so an end may stand before its
 //! begin, and a step behind both. Of flows that are over, only the id is kept.
 
-use super::spans::{EventPosition, Unmatched, What};
+use super::found::{EventPosition, Unmatched, What};
 use std::collections::{HashMap, HashSet};
 
 /// Flows that are over and still remembered.

@@ -1,10 +1,10 @@
 //! Begins and ends that wait until they can be sorted.
 
-use super::spans::EventPosition;
+use super::found::EventPosition;
 use std::io;
 use trace_format::units::{Koid, Nanos, Offset, ProviderId};
 use trace_model::OperationKey;
-use trace_reader::sorter::Sorter;
+use trace_reader::sorter::{Sorter, words};
 use trace_reader::{Text, Thread};
 
 /// A begin or an end of a duration or an operation.
@@ -21,8 +21,6 @@ pub(super) struct Part<'a> {
     pub name: Text<'a>,
 }
 
-const WORD_BYTES: usize = 8;
-const WORDS: usize = 8;
 /// Bits of the first word.
 const IS_END: u64 = 1;
 const HAS_ID: u64 = 2;
@@ -36,7 +34,7 @@ impl Part<'_> {
     fn encode(&self, to: &mut Vec<u8>) {
         let Self { is_end, id, at, thread, place, category, name } = *self;
         let flags = if is_end { IS_END } else { 0 } | if id.is_some() { HAS_ID } else { 0 };
-        let words: [u64; WORDS] = [
+        let words = [
             flags,
             id.unwrap_or(0),
             at.0,
@@ -53,9 +51,7 @@ impl Part<'_> {
 
 impl<'a> Part<'a> {
     fn decode(bytes: &'a [u8]) -> Option<Self> {
-        let (words, _) = bytes.as_chunks::<WORD_BYTES>();
-        let words = words.first_chunk::<WORDS>()?.map(u64::from_le_bytes);
-        let [flags, id, at, process, thread, offset, provider, category] = words;
+        let ([flags, id, at, process, thread, offset, provider, category], name) = words(bytes).ok()?;
         Some(Self {
             is_end: flags & IS_END != 0,
             id: (flags & HAS_ID != 0).then_some(id),
@@ -66,7 +62,7 @@ impl<'a> Part<'a> {
                 provider: ProviderId(u32::try_from(provider).ok()?),
             },
             category,
-            name: Text(&bytes[WORDS * WORD_BYTES..]),
+            name: Text(name),
         })
     }
 }

@@ -5,11 +5,11 @@
 //!
 //! Each duration that overlaps one that began before it is reported.
 
-use super::spans::{EventPosition, Found};
+use super::found::{EventPosition, Found};
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::io;
 use trace_format::units::{Koid, Nanos, Offset, ProviderId};
-use trace_reader::sorter::Sorter;
+use trace_reader::sorter::{Sorter, words};
 use trace_reader::{Disorder, Text, Thread, ThreadNumbers};
 
 /// The kind of problem.
@@ -25,8 +25,6 @@ const MAX_THREADS: usize = 20_000;
 
 /// So many of those that were last are looked at before all are searched.
 const NEAR: usize = 8;
-
-const WORD_BYTES: usize = 8;
 
 /// A duration that is over.
 #[derive(Clone, Copy, Debug)]
@@ -175,22 +173,20 @@ impl<'a> Over<'a> {
         let Self { thread, begin, end, place, name } = *self;
         let provider = u64::from(place.provider.0);
         let Thread { process, thread } = thread;
-        for word in [process.0, thread.0, begin.0, end.0, place.offset.0, provider] {
-            to.extend_from_slice(&word.to_le_bytes());
-        }
+        let words = [process.0, thread.0, begin.0, end.0, place.offset.0, provider];
+        to.extend_from_slice(words.map(u64::to_le_bytes).as_flattened());
         to.extend_from_slice(name.as_bytes());
     }
 
     fn decode(bytes: &'a [u8]) -> Option<Self> {
-        let (words, _) = bytes.as_chunks::<WORD_BYTES>();
-        let [process, thread, begin, end, offset, provider] = words.first_chunk()?.map(u64::from_le_bytes);
+        let ([process, thread, begin, end, offset, provider], name) = words(bytes).ok()?;
         let provider = ProviderId(u32::try_from(provider).ok()?);
         Some(Self {
             thread: Thread { process: Koid(process), thread: Koid(thread) },
             begin: Nanos(begin),
             end: Nanos(end),
             place: EventPosition { offset: Offset(offset), provider },
-            name: Text(&bytes[6 * WORD_BYTES..]),
+            name: Text(name),
         })
     }
 }

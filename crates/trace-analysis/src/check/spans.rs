@@ -5,21 +5,15 @@
 //= docs/meaning.md#which-begin-an-end-belongs-to
 
 use super::flows::{FlowPart, Flows};
+use super::found::{EventPosition, Found, Unmatched, What};
 use super::late::{LateParts, Part};
 use super::nesting::{Nesting, Over};
 use std::io;
 use trace_format::event::EventKind;
 use trace_format::scopes::Ending;
-use trace_format::units::{Koid, Nanos, Offset, ProviderId};
+use trace_format::units::{Koid, Nanos};
 use trace_model::{Begin, Ended, MAX_OPEN_OF_ID, Pairing, Partings, token};
 use trace_reader::{Disorder, Event, Resolved, Text, Thread, ThreadNumbers};
-
-/// The position of a begin, end or step.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct EventPosition {
-    pub offset: Offset,
-    pub provider: ProviderId,
-}
 
 /// The remark about ends of durations that have another name or category than their begin.
 pub(super) const MISMATCHED: &str = "mismatched-end";
@@ -33,40 +27,6 @@ pub(super) const OPEN: &str = "open-scope";
 
 /// Threads that are distinguished.
 const MAX_THREADS: usize = 1 << 20;
-
-/// A kind of problem, and its description.
-pub(super) type Found = (&'static str, String);
-
-/// A span without begin or end.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Unmatched {
-    pub kind: &'static str,
-    /// How many have the same identity.
-    pub count: u64,
-    /// The first of them.
-    pub place: EventPosition,
-    pub what: What,
-}
-
-/// The identity of a span: what distinguishes it from others.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum What {
-    Thread(Thread),
-    Id(u64),
-}
-
-impl Unmatched {
-    pub fn text(&self) -> String {
-        let Self { kind, what, .. } = self;
-        match what {
-            What::Thread(Thread { process, thread }) => {
-                format!("a begin on thread {process}/{thread} that has no end")
-            }
-            What::Id(id) if kind.ends_with("begin") => format!("id {id:#x} has no end"),
-            What::Id(id) => format!("id {id:#x} was not begun"),
-        }
-    }
-}
 
 /// Why a span has no end, and how many nanoseconds it had lasted.
 fn why(ending: Ending, lasted: Option<u64>) -> String {
@@ -125,13 +85,7 @@ impl<'a> Spans<'a> {
     }
 
     /// Matches an event, and passes on what is wrong with it.
-    pub fn event(
-        &mut self,
-        offset: Offset,
-        provider: ProviderId,
-        event: &Event<'_>,
-        found: &mut impl FnMut(Found),
-    ) {
+    pub fn event(&mut self, place: EventPosition, event: &Event<'_>, found: &mut impl FnMut(Found)) {
         let Event { thread, time, category, name, .. } = *event;
         if self.is_full {
             return;
@@ -140,7 +94,6 @@ impl<'a> Spans<'a> {
             let Thread { process, thread } = thread;
             return found((OPEN, format!("{name:?} on thread {process}/{thread}: {}", why(ending, lasted))));
         }
-        let place = EventPosition { offset, provider };
         let part = |is_end, id| {
             let category = token(category);
             Part { is_end, id, at: time.nanos(), thread, place, category, name }

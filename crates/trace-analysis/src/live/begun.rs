@@ -147,14 +147,9 @@ impl BegunByProgram {
     #[must_use]
     pub fn on_threads(&self, provider: ProviderId) -> Vec<Vec<&Begun>> {
         let Some(Program { pairing, .. }) = self.programs.get(&provider) else { return Vec::new() };
-        let mut threads: Vec<(usize, Vec<&Begun>)> = Vec::new();
-        for (number, begun) in pairing.on_threads() {
-            match threads.last_mut() {
-                Some((last, open)) if *last == number => open.push(begun),
-                _ => threads.push((number, vec![begun])),
-            }
-        }
-        threads.into_iter().map(|(_, open)| open).collect()
+        let open: Vec<(usize, &Begun)> = pairing.on_threads().collect();
+        let threads = open.chunk_by(|(one, _), (other, _)| one == other);
+        threads.map(|open| open.iter().map(|(_, begun)| *begun).collect()).collect()
     }
 
     /// The operations of a program that are open.

@@ -10,7 +10,8 @@ use std::io::ErrorKind;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
-use trace_analysis::ab::run::{Run, Statistic};
+use trace_analysis::ab::run::Run;
+use trace_analysis::stats::Statistic;
 
 /// The file about the recordings.
 const ABOUT: &str = "ab.json";

@@ -168,15 +168,10 @@ fn write(
         (ZERO_NUMBERS, threads(|thread| thread.thread.0 == 0)),
         (TAKEN_NUMBERS, threads(is_taken)),
     ];
-    let remarks = counts.into_iter().filter(|(_, count)| *count > 0);
-    let remarks: Vec<_> = remarks.map(|(remark, count)| (remark.to_owned(), count)).collect();
     let Tally { events, skipped, have_rates_differed, rounded, .. } =
         exporter.finish(system_output).map_err(ConvertError::Write)?;
     let mut summary = end.summary(events.wrapping_add_signed(more_events), skipped);
-    summary.remarks.extend(remarks);
-    if rounded > 0 {
-        summary.remarks.push((ROUNDED.to_owned(), rounded));
-    }
+    summary.add_remarks(counts.into_iter().chain([(ROUNDED, rounded)]));
     if have_rates_differed {
         summary.warnings += 1;
         summary.first_warnings.push("events have been timed with different tick rates".to_owned());
@@ -494,11 +489,7 @@ impl<W: Write> Exporter<W> {
             let own_tally = std::mem::take(&mut self.events.tally);
             while batch.has_more() {
                 self.events.batch(&mut batch);
-                let tally = std::mem::take(&mut self.events.tally);
-                let mut more = self.events.json.replace(Output::default());
-                self.write(more.bytes(), tally)?;
-                more.clear();
-                self.events.json.replace(more);
+                self.write_own()?;
             }
             self.events.json.replace(own);
             self.events.tally = own_tally;
@@ -538,6 +529,11 @@ impl<W: Write> Exporter<W> {
             let must_wait = self.sharing.as_ref().is_some_and(|sharing| sharing.text_bytes > MAX_TEXT_BYTES);
             return self.write_pieces(must_wait);
         }
+        self.write_own()
+    }
+
+    /// Writes all text of this thread.
+    fn write_own(&mut self) -> io::Result<()> {
         let mut text = self.events.json.replace(Output::default());
         let tally = std::mem::take(&mut self.events.tally);
         let written = self.write(text.bytes(), tally);

@@ -9,10 +9,9 @@ mod counters;
 mod markers;
 mod meta;
 mod stacks;
-mod strings;
 mod thread;
 
-use crate::export::threads::{Collector, Entry, Keep, Kind, Names, Threads, add_skipped, collect};
+use crate::export::threads::{Collector, Entry, Keep, Kind, Names, Threads, collect};
 use crate::json::Json;
 use crate::tables::Trace;
 use crate::{ConvertError, Filter, Summary};
@@ -40,7 +39,7 @@ fn write(mut trace: Trace, output: &mut dyn Write, filter: Filter) -> Result<Sum
     json.raw("{\"libs\":[],\"pages\":[],\"profilerOverhead\":[],\"threads\":[");
     let meta = Meta::new(&trace.name, &collector);
     let Collector { threads, names, entries, stacks, sampled, values, counters, .. } = collector;
-    let order: Vec<u32> = threads.in_order().collect();
+    let order = threads.in_order();
     let main_threads = main_threads(&threads, &order);
     let profile = Profile {
         threads: &threads,
@@ -72,26 +71,28 @@ fn write(mut trace: Trace, output: &mut dyn Write, filter: Filter) -> Result<Sum
             (Some(columns), _) => columns.marker(&entry, false, &names, shared),
         }
     };
-    entries.finish(order.iter().copied(), take).map_err(ConvertError::Write)?;
+    entries.finish(&order, take).map_err(ConvertError::Write)?;
     placing.end().map_err(ConvertError::Write)?;
     let Stepping { steps: mut profile, left_out, .. } = placing.into_place();
     profile.end_threads(order.len()).map_err(ConvertError::Write)?;
     let Profile { meta, shared, mut json, .. } = profile;
     json.raw("],\"counters\":[");
-    let infinite = counters::write(values, &counters, &names, &main_threads, base, &mut json)
+    let infinite = counters::write(values, counters.list(), &names, &main_threads, base, &mut json)
         .map_err(ConvertError::Write)?;
     json.raw("],\"meta\":");
     meta.write(&shared, &mut json);
     json.raw(",\"shared\":{\"stringArray\":");
-    shared.strings.write(&mut json).map_err(ConvertError::Write)?;
-    json.raw("}}");
+    json.raw("[");
+    json.list(shared.strings.list(), |json, (_, text)| json.string(text.as_bytes()))
+        .map_err(ConvertError::Write)?;
+    json.raw("]}}");
     json.finish().map_err(ConvertError::Write)?;
     meta.summarize(&mut summary, &shared, names.dropped);
     let skipped = [
         ("counter values that are no finite numbers", infinite),
         ("slices that overlap too many others", left_out),
     ];
-    add_skipped(&mut summary, skipped);
+    summary.add_skipped(skipped);
     summary.events -= infinite + left_out;
     Ok(summary)
 }

@@ -69,6 +69,16 @@ pub(crate) struct Part {
     pub again: Option<Begin>,
 }
 
+impl Part {
+    /// Category and name of the flow that an event is a part of.
+    pub fn named<'a>(&'a self, event: &Event<'a>) -> (Text<'a>, Text<'a>) {
+        match self.names.as_deref() {
+            Some(names) => (names.category(), names.name()),
+            None => (event.category, event.name),
+        }
+    }
+}
+
 #[derive(Default)]
 pub(crate) struct Flows {
     /// By id, in the order of the file, which threads do not share.

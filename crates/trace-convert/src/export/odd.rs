@@ -10,7 +10,7 @@ use std::io;
 use trace_format::event::EventKind;
 use trace_format::scopes::Ending;
 use trace_model::{Begin, Ended, Interval, Lanes, Odd, OperationKey, Pairing, Unended, token};
-use trace_reader::sorter::Sorter;
+use trace_reader::sorter::{Sorter, changed, words};
 use trace_reader::{Event, Thread, ThreadNumbers, Time};
 
 /// The bytes of what belongs to begins that have no end so far: of durations, and of operations.
@@ -27,7 +27,6 @@ const RUN_BYTES: usize = 16 << 20;
 const UNMATCHED: &str = "ends without a beginning";
 /// The remark about slices for which there were no lanes.
 const LEFT_OUT: &str = "slices beyond 1000 that overlap, or 500 000 that are open";
-const HEAD_WORDS: usize = 7;
 /// Set in the word of a role if the part is selected.
 const KEPT_BIT: u32 = 8;
 /// Added to the numbers of records that count as the last ones.
@@ -66,7 +65,7 @@ impl Role {
 }
 
 /// The parts of odd slices.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct OddSlices {
     odd: Odd,
     parts: Sorter,
@@ -86,6 +85,15 @@ pub(crate) struct Lane {
     pub number: usize,
 }
 
+/// A begin, a moment or an end of an operation.
+pub(crate) struct OperationPart<'a> {
+    pub thread: Thread,
+    /// The id of the operation.
+    pub id: u64,
+    pub at: u64,
+    pub bytes: &'a [u8],
+}
+
 /// Writes odd slices. Bytes are those that were made of the records.
 pub(crate) trait WriteOdd {
     /// A slice begins. Its end, if it has one, is known, and what belongs to that.
@@ -97,24 +105,12 @@ pub(crate) trait WriteOdd {
     fn end(&mut self, lane: Lane, at: u64) -> io::Result<()>;
     /// A part of a flow, which belongs to the innermost slice of a lane.
     fn flow(&mut self, lane: Lane, at: u64, bytes: &[u8]) -> io::Result<()>;
-    /// An operation begins, which is numbered: its thread and its id.
-    fn operation_begin(&mut self, number: u64, of: (Thread, u64), at: u64, begin: &[u8]) -> io::Result<()>;
+    /// An operation begins, which is numbered.
+    fn operation_begin(&mut self, number: u64, begin: &OperationPart<'_>) -> io::Result<()>;
     /// A moment of an operation; without a number, of one that has not begun.
-    fn operation_instant(
-        &mut self,
-        number: Option<u64>,
-        thread: Thread,
-        at: u64,
-        instant: &[u8],
-    ) -> io::Result<()>;
+    fn operation_instant(&mut self, number: Option<u64>, instant: &OperationPart<'_>) -> io::Result<()>;
     /// An operation ends; without a number, one that has not begun.
-    fn operation_end(
-        &mut self,
-        number: Option<u64>,
-        of: (Thread, u64),
-        at: u64,
-        end: &[u8],
-    ) -> io::Result<()>;
+    fn operation_end(&mut self, number: Option<u64>, end: &OperationPart<'_>) -> io::Result<()>;
 }
 
 /// What became of the parts.
@@ -158,14 +154,7 @@ impl Begin for BegunOperation {
 
 impl OddSlices {
     pub fn new(odd: Odd) -> Self {
-        Self {
-            odd,
-            parts: Sorter::with_runs_of(RUN_BYTES),
-            encoded: Vec::new(),
-            numbers: ThreadNumbers::default(),
-            threads: Vec::new(),
-            unnumbered: 0,
-        }
+        Self { odd, parts: Sorter::with_runs_of(RUN_BYTES), ..Self::default() }
     }
 
     /// Whether slices of a thread have to wait.
@@ -241,7 +230,7 @@ impl OddSlices {
         }
         let [end, name, category, id] = rest;
         let role = role as u64 | u64::from(is_kept) << KEPT_BIT;
-        let head: [u64; HEAD_WORDS] = [role, thread as u64, at, end, name, category, id];
+        let head = [role, thread as u64, at, end, name, category, id];
         self.encoded.clear();
         self.encoded.extend_from_slice(head.map(u64::to_le_bytes).as_flattened());
         self.encoded.extend_from_slice(bytes);
@@ -254,8 +243,7 @@ impl OddSlices {
         let mut pairs = Pairs::default();
         let mut operations = Operations::default();
         parts.finish(|entry| {
-            let (head, bytes) = split(entry)?;
-            let [role, number, at, end, name, category, id] = head;
+            let ([role, number, at, end, name, category, id], bytes) = words(entry)?;
             let (role, is_kept) = (role & ((1 << KEPT_BIT) - 1), role >> KEPT_BIT & 1 == 1);
             let thread = *threads.get(number as usize).ok_or_else(changed)?;
             match Role::ALL.get(role as usize) {
@@ -266,8 +254,8 @@ impl OddSlices {
                 Some(Role::Flow) => pairs.flow(number, at, bytes),
                 Some(Role::Moment) => pairs.moment(number, at, bytes),
                 Some(role) => {
-                    let key = OperationKey { process: thread.process, category, id };
-                    operations.part((*role, is_kept), &key, name, (thread, at), bytes, writer)?;
+                    let part = OperationPart { thread, id, at, bytes };
+                    operations.part((*role, is_kept), category, name, &part, writer)?;
                 }
                 None => return Err(changed()),
             }
@@ -307,15 +295,6 @@ impl OddSlices {
     }
 }
 
-fn changed() -> io::Error {
-    io::Error::other("what was sorted has changed")
-}
-
-fn split(entry: &[u8]) -> io::Result<([u64; HEAD_WORDS], &[u8])> {
-    let head = entry.as_chunks::<8>().0.first_chunk::<HEAD_WORDS>().ok_or_else(changed)?;
-    Ok((head.map(u64::from_le_bytes), entry.get(8 * HEAD_WORDS..).unwrap_or_default()))
-}
-
 /// Durations of threads, which come in the order of their begins and ends.
 struct Pairs {
     lanes: Lanes,
@@ -349,15 +328,19 @@ impl Pairs {
         self.add(thread, interval, begin.len() as u64, begin, end);
     }
 
-    fn flow(&mut self, thread: u64, at: u64, bytes: &[u8]) {
+    /// What has one record, which is the next one.
+    fn whole(&mut self, begin: u64, end: u64) -> Interval {
         self.record += 1;
-        let interval = Interval { begin: at, end: at, begun: self.record, ended: self.record };
+        Interval { begin, end, begun: self.record, ended: self.record }
+    }
+
+    fn flow(&mut self, thread: u64, at: u64, bytes: &[u8]) {
+        let interval = self.whole(at, at);
         self.add(thread, &interval, FLOW, bytes, &[]);
     }
 
     fn moment(&mut self, thread: u64, at: u64, bytes: &[u8]) {
-        self.record += 1;
-        let interval = Interval { begin: at, end: at, begun: self.record, ended: self.record };
+        let interval = self.whole(at, at);
         self.push(thread, &interval, bytes, &[]);
     }
 
@@ -370,9 +353,8 @@ impl Pairs {
     }
 
     fn complete(&mut self, thread: u64, begin: u64, end: u64, bytes: &[u8]) {
-        self.record += 1;
         self.unended.has_ended(thread, begin);
-        let interval = Interval { begin, end, begun: self.record, ended: self.record };
+        let interval = self.whole(begin, end);
         self.push(thread, &interval, bytes, &[]);
     }
 
@@ -442,21 +424,21 @@ impl Operations {
     fn part(
         &mut self,
         (role, is_kept): (Role, bool),
-        key: &OperationKey,
+        category: u64,
         name: u64,
-        (thread, at): (Thread, u64),
-        bytes: &[u8],
+        part: &OperationPart<'_>,
         writer: &mut impl WriteOdd,
     ) -> io::Result<()> {
+        let key = &OperationKey { process: part.thread.process, category, id: part.id };
         match role {
             Role::OperationBegin => {
                 let number = self.next;
-                let begun = BegunOperation { number, bytes: bytes.len(), is_kept };
+                let begun = BegunOperation { number, bytes: part.bytes.len(), is_kept };
                 if !self.pairing.begin_operation(key, name, begun) || !is_kept {
                     return Ok(());
                 }
                 self.next += 1;
-                writer.operation_begin(number, (thread, key.id), at, bytes)
+                writer.operation_begin(number, part)
             }
             Role::OperationEnd => match self.pairing.end_operation(key, name) {
                 Ended::Refused => Ok(()),
@@ -467,13 +449,12 @@ impl Operations {
                     if !is_wanted {
                         return Ok(());
                     }
-                    writer.operation_end(begun.map(|begun| begun.number), (thread, key.id), at, bytes)
+                    writer.operation_end(begun.map(|begun| begun.number), part)
                 }
             },
             _ => {
                 let begun = self.pairing.operation(key, name).filter(|begun| begun.is_kept);
-                let number = begun.map(|begun| begun.number);
-                writer.operation_instant(number, thread, at, bytes)
+                writer.operation_instant(begun.map(|begun| begun.number), part)
             }
         }
     }

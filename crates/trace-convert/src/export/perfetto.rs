@@ -116,14 +116,12 @@ fn write(input: &mut dyn Read, output: &mut dyn Write, options: Options) -> Resu
     exporter.write_odd().and_then(|()| exporter.finish()).map_err(ConvertError::Write)?;
     let mut summary = end.summary(exporter.events, exporter.skipped);
     let Tracks { long_numbers, zero_numbers, taken_numbers, .. } = exporter.tracks;
-    for (remark, count) in [
+    summary.add_remarks([
         (LONG_NUMBERS, long_numbers),
         (ZERO_NUMBERS, zero_numbers),
         (TAKEN_NUMBERS, taken_numbers),
         (LOGS_WITHOUT_CLOCK, exporter.logs_without_clock),
-    ] {
-        summary.remarks.extend((count > 0).then(|| (remark.to_owned(), count)));
-    }
+    ]);
     Ok(summary)
 }
 
@@ -211,12 +209,21 @@ impl<W: Write> Exporter<W> {
         self.bytes.bytes_field(PACKET, &packet.encode_to_vec());
     }
 
-    fn describe(&mut self, descriptor: TrackDescriptor) {
+    /// Writes the description of a track, and returns its number.
+    fn describe(&mut self, descriptor: TrackDescriptor) -> u64 {
+        let track = descriptor.uuid.unwrap_or(GLOBAL);
         self.packet(&TracePacket {
             trusted_packet_sequence_id: Some(SEQUENCE.into()),
             track_descriptor: Some(Box::new(descriptor)),
             ..TracePacket::default()
         });
+        track
+    }
+
+    /// Writes the descriptions that the first use of a track requires, and returns its number.
+    fn described(&mut self, (track, new): (u64, impl IntoIterator<Item = TrackDescriptor>)) -> u64 {
+        new.into_iter().for_each(|descriptor| _ = self.describe(descriptor));
+        track
     }
 
     /// Writes the event whose fields are there, with the strings that it is the first to use.
@@ -368,9 +375,8 @@ impl<W: Write> Exporter<W> {
 
     #[cold]
     fn new_thread(&mut self, thread: Thread, names: &Names) -> u64 {
-        let (track, new) = self.tracks.thread(thread, names);
-        new.into_iter().for_each(|descriptor| self.describe(descriptor));
-        track
+        let new = self.tracks.thread(thread, names);
+        self.described(new)
     }
 
     /// Begins an event that has a name.
@@ -402,8 +408,8 @@ impl<W: Write> Exporter<W> {
             self.logs_without_clock += 1;
             self.thread_track(thread, names);
             // On the thread's own, it would take the parts of flows behind it.
-            let (track, new) = self.tracks.log(thread);
-            new.into_iter().for_each(|descriptor| self.describe(descriptor));
+            let new = self.tracks.log(thread);
+            let track = self.described(new);
             self.begin(Some(TYPE_INSTANT), track, Text(b"log"), Text(b"log"));
             self.annotation(Text(b"message"), &Value::String(message), TextKey::NONE);
             return self.track_event(at);

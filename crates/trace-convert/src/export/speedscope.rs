@@ -6,13 +6,13 @@
 //! Memory holds names, threads and stacks of samples; everything else is sorted in files.
 //= docs/speedscope.md#document
 
-use crate::export::threads::{Collector, Entry, Keep, Kind, ThreadName, add_skipped, collect};
+use crate::export::threads::{Collector, Entry, Keep, Kind, ThreadName, collect};
 use crate::json::Json;
 use crate::tables::Trace;
 use crate::{ConvertError, Filter, Summary};
 use std::io::{self, Write};
 use trace_model::{Placing, Step, Stepping, Steps};
-use trace_reader::sorter::Sorter;
+use trace_reader::sorter::{Sorter, words};
 
 const SCHEMA: &str = "https://www.speedscope.app/file-format-schema.json";
 const EXPORTER: &str = concat!("trace ", env!("CARGO_PKG_VERSION"));
@@ -46,21 +46,19 @@ fn write(mut trace: Trace, output: &mut dyn Write, filter: Filter) -> Result<Sum
             _ => Ok(()),
         }
     };
-    entries.finish(threads.in_order(), take).map_err(ConvertError::Write)?;
+    entries.finish(&threads.in_order(), take).map_err(ConvertError::Write)?;
     placing.end().map_err(ConvertError::Write)?;
     let Stepping { steps: mut document, left_out, .. } = placing.into_place();
     document.end_thread().map_err(ConvertError::Write)?;
     summary.events = slices + samples - left_out;
-    add_skipped(&mut summary, skipped);
-    add_skipped(&mut summary, [("slices that overlap too many others", left_out)]);
-    let remarks = [
+    summary.add_skipped(skipped);
+    summary.add_skipped([("slices that overlap too many others", left_out)]);
+    summary.add_remarks([
         ("slices without an end: until the trace ends", open),
         ("slices that overlap others: in further profiles of their threads", document.overlapping),
         ("records are missing in the trace: the name of the document says so", lost),
         ("names beyond those that there is room for, which have one name in common", names.dropped),
-    ];
-    let remarks = remarks.into_iter().filter(|(_, count)| *count > 0);
-    summary.remarks.extend(remarks.map(|(remark, count)| (remark.to_owned(), count)));
+    ]);
     document.finish(names.list()).map_err(ConvertError::Write)?;
     Ok(summary)
 }
@@ -131,12 +129,10 @@ impl<W: Write> Document<W> {
         let json = &mut self.json;
         json.raw(if self.profiles == 0 { "{\"type\":\"" } else { ",{\"type\":\"" });
         json.raw(kind);
-        json.raw("\",\"name\":");
-        json.string(name.as_bytes());
+        json.string_behind("\",\"name\":", name.as_bytes());
         json.raw(",\"unit\":\"");
         json.raw(unit);
-        json.raw("\",\"startValue\":0,\"endValue\":");
-        json.integer(end);
+        json.integer_behind("\",\"startValue\":0,\"endValue\":", end);
         self.profiles += 1;
         self.events = 0;
     }
@@ -167,10 +163,8 @@ impl<W: Write> Document<W> {
         let json = &mut self.json;
         json.raw(if self.events == 0 { "{\"type\":\"" } else { ",{\"type\":\"" });
         json.raw(kind);
-        json.raw("\",\"frame\":");
-        json.integer(frame);
-        json.raw(",\"at\":");
-        json.integer(at.saturating_sub(self.times.0));
+        json.integer_behind("\",\"frame\":", frame);
+        json.integer_behind(",\"at\":", at.saturating_sub(self.times.0));
         json.raw("}");
         self.events += 1;
         json.flush_if_full()
@@ -206,9 +200,7 @@ impl<W: Write> Document<W> {
         let mut last = 0;
         let mut rest = std::mem::take(&mut self.rest).sorted()?;
         while let Some(bytes) = rest.advance()? {
-            let words = bytes.as_chunks::<8>().0.first_chunk::<3>();
-            let words = words.ok_or_else(|| io::Error::other("what was sorted has changed"))?;
-            let [lane, at, begins] = words.map(u64::from_le_bytes);
+            let ([lane, at, begins], _) = words(bytes)?;
             if lane as usize != last {
                 self.end_lane(last)?;
                 last = lane as usize;
@@ -236,29 +228,22 @@ impl<W: Write> Document<W> {
             self.events += 1;
         }
         self.json.raw("],\"weights\":[");
-        for place in 0..count {
-            self.json.raw(if place == 0 { "1" } else { ",1" });
-            self.json.flush_if_full()?;
-        }
+        self.json.list(0..count, |json, _| json.raw("1"))?;
         self.end_profile();
         Ok(())
     }
 
     /// Writes the names, by which profiles refer to their frames.
     fn finish(mut self, names: &[(Box<str>, Box<str>)]) -> io::Result<()> {
-        self.json.raw("],\"activeProfileIndex\":");
-        self.json.integer(self.largest.1);
+        self.json.integer_behind("],\"activeProfileIndex\":", self.largest.1);
         self.json.raw(",\"shared\":{\"frames\":[");
-        for (place, (group, name)) in names.iter().enumerate() {
-            self.json.raw(if place == 0 { "{\"name\":" } else { ",{\"name\":" });
-            self.json.string(name.as_bytes());
+        self.json.list(names, |json, (group, name)| {
+            json.string_behind("{\"name\":", name.as_bytes());
             if !group.is_empty() {
-                self.json.raw(",\"file\":");
-                self.json.string(group.as_bytes());
+                json.string_behind(",\"file\":", group.as_bytes());
             }
-            self.json.raw("}");
-            self.json.flush_if_full()?;
-        }
+            json.raw("}");
+        })?;
         self.json.raw("]}}");
         self.json.finish()
     }

@@ -124,8 +124,7 @@ fn write(
                 packed.unpack(|kind, fields| {
                     if kind == Kind::Slices {
                         let nested = nesting.next(None)?;
-                        let places = [slices::PARENT_ID, slices::DEPTH, slices::SELF_DUR];
-                        for (place, value) in places.into_iter().zip(nested) {
+                        for (place, value) in slices::NESTED.into_iter().zip(nested) {
                             fields[place] = value.map_or(Field::Null, |value| Field::Integer(value as i64));
                         }
                     }

@@ -30,9 +30,7 @@ use trace_format::event::{EventKind, Scope};
 use trace_format::kernel_object::{TYPE_CHANNEL, TYPE_PROCESS, TYPE_THREAD};
 use trace_format::units::{Koid, ProviderId, Ticks};
 use trace_model::{Ended, Partings, parent_operation_of, poll_of};
-use trace_reader::{
-    Disorder, DisorderFinder, Event, Item, MANAGER, Names, Resolved, Text, Thread, Time, Value,
-};
+use trace_reader::{Disorder, DisorderFinder, Event, Item, MANAGER, Names, Resolved, Text, Thread, Time};
 use whose::{ThreadNames, Whose};
 
 /// Fills tables from an archive, after an earlier pass has found its disorder.
@@ -226,10 +224,8 @@ impl<'a, R: Rows> Filler<'a, R> {
 
     fn finish(mut self, end: source::End) -> Result<Summary, ConvertError> {
         self.finish_rows().map_err(ConvertError::Write)?;
-        let remarks = [(CROSSING, self.crossing), (MISNAMED, self.misnamed)];
         let mut summary = end.summary(self.events, self.skipped);
-        let remarks = remarks.into_iter().filter(|(_, count)| *count > 0);
-        summary.remarks.extend(remarks.map(|(remark, count)| (remark.to_owned(), count)));
+        summary.add_remarks([(CROSSING, self.crossing), (MISNAMED, self.misnamed)]);
         Ok(summary)
     }
 
@@ -445,7 +441,7 @@ impl<'a, R: Rows> Filler<'a, R> {
         };
         let whose = self.whose(table, event.thread, names);
         let [pid, tid, process, thread] = whose.cells();
-        let args = args.map_or(Cell::Null, Cell::Text);
+        let args = Cell::from(args);
         let (what, id) = match event.kind {
             EventKind::Instant { scope } => {
                 let scope = match scope {
@@ -540,16 +536,9 @@ impl<'a, R: Rows> Filler<'a, R> {
         let whose = self.whose(Kind::Counters, event.thread, names);
         let [pid, tid, process, thread] = whose.cells();
         for (series, value) in event.arguments.iter() {
-            let (value, integer) = match value {
-                Value::Int32(value) => (f64::from(value), Some(i64::from(value))),
-                Value::Uint32(value) => (f64::from(value), Some(i64::from(value))),
-                Value::Int64(value) => (value as f64, Some(value)),
-                Value::Uint64(value) => (value as f64, i64::try_from(value).ok()),
-                Value::Double(value) => (value, None),
-                _ => {
-                    self.skip("counter arguments that are no numbers");
-                    continue;
-                }
+            let Some(number) = value.number() else {
+                self.skip("counter arguments that are no numbers");
+                continue;
             };
             let series = series.to_str();
             let cells = [
@@ -562,8 +551,8 @@ impl<'a, R: Rows> Filler<'a, R> {
                 Cell::Text(name),
                 Cell::Unsigned(id),
                 Cell::Text(&series),
-                Cell::Double(value),
-                integer.map_or(Cell::Null, Cell::Integer),
+                Cell::Double(number),
+                Cell::from(value.integer()),
                 self.utc(event.time.nanos().0),
             ];
             self.rows.row(Kind::Counters, &cells)?;

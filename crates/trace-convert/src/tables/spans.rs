@@ -6,7 +6,7 @@ use std::io;
 use trace_format::scopes::{END_ARGUMENT, Ending, LASTED_ARGUMENT};
 use trace_format::units::{Koid, ProviderId};
 use trace_model::{Begin, Ended, Pairing, Unended, token};
-use trace_reader::sorter::Sorter;
+use trace_reader::sorter::{Sorter, changed, words};
 use trace_reader::{Disorder, Event, OperationKey, Text, Thread, ThreadNumbers};
 
 /// Bytes of the names and arguments of those that are open.
@@ -201,7 +201,7 @@ impl<'a> Late<'a> {
         let Some(sorter) = self.sorter else { return Ok(()) };
         sorter.finish(|bytes| match decode(bytes) {
             Some((part, role)) => take(part, role),
-            None => Err(io::Error::other("what was sorted has changed")),
+            None => Err(changed()),
         })
     }
 }
@@ -220,15 +220,13 @@ const REASON: u32 = 8;
 const REASONS: u64 = 15;
 
 fn decode(bytes: &[u8]) -> Option<(Open, Role)> {
-    let words = bytes.as_chunks::<8>().0.first_chunk::<WORDS>()?;
-    let [at, flags, process, thread, id, of, end, category, name] = words.map(u64::from_le_bytes);
+    let ([at, flags, process, thread, id, of, end, category, name], texts) = words::<WORDS>(bytes).ok()?;
     let role = match flags & ROLE {
         BEGIN => Role::Begin,
         END => Role::End,
         _ => Role::Complete(end),
     };
-    let texts = std::str::from_utf8(bytes.get(size_of_val(words)..)?).ok()?;
-    let (category, texts) = texts.split_at_checked(category as usize)?;
+    let (category, texts) = std::str::from_utf8(texts).ok()?.split_at_checked(category as usize)?;
     let (name, args) = texts.split_at_checked(name as usize)?;
     let part = Open {
         at,

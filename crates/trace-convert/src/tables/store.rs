@@ -50,6 +50,19 @@ pub struct Trace {
     pub bytes: Option<u64>,
 }
 
+impl Trace {
+    /// Takes the order of its begins and ends, which a pass finds unless it is known already.
+    ///
+    /// # Errors
+    /// It cannot be opened. A later pass reports it if nothing can be read.
+    pub fn find_disorder(&mut self) -> Result<Disorder, ConvertError> {
+        match self.disorder.take() {
+            Some(disorder) => Ok(disorder),
+            None => Ok(Disorder::find((self.open)().map_err(ConvertError::Write)?).unwrap_or_default()),
+        }
+    }
+}
+
 /// Columns that are computed from others.
 pub(super) const NESTED: u64 = 1 << slices::PARENT_ID | 1 << slices::DEPTH | 1 << slices::SELF_DUR;
 /// Those others, and what there is of them only as long as it is needed.
@@ -216,7 +229,7 @@ impl Store {
         let is_watched = missing_of_slices & NESTED != 0
             && missing_of_slices & (NESTING | ROWS) == NESTING | ROWS
             && self.traces.len() == 1;
-        let mut nesting = is_watched.then(WatchedNesting::default);
+        let mut nesting = is_watched.then(|| WatchedNesting::new(InOrder::default, None));
         let watcher = nesting.as_mut().map(|nesting| nesting as &mut dyn Watcher);
         let summaries = fill_all(&mut self.traces, &self.filter, data, missing, Keep::All, watcher)?;
         merge(&mut self.summaries, summaries);
@@ -237,30 +250,28 @@ fn in_use() -> Failed {
 }
 
 /// Slices that are looked at while they come.
-struct WatchedNesting<T = InOrder> {
+struct WatchedNesting<'a, T = InOrder> {
     begin: fn() -> T,
     in_order: Result<T, OutOfOrder>,
     next: u64,
+    /// Sees all rows, too.
+    other: Option<&'a mut dyn Watcher>,
 }
 
-impl<T> WatchedNesting<T> {
-    fn new(begin: fn() -> T) -> Self {
-        Self { begin, in_order: Ok(begin()), next: 0 }
+impl<'a, T> WatchedNesting<'a, T> {
+    fn new(begin: fn() -> T, other: Option<&'a mut dyn Watcher>) -> Self {
+        Self { begin, in_order: Ok(begin()), next: 0, other }
     }
 }
 
-impl Default for WatchedNesting {
-    fn default() -> Self {
-        Self::new(InOrder::default)
-    }
-}
-
-impl<T: Spans> Watcher for WatchedNesting<T> {
+impl<T: Spans> Watcher for WatchedNesting<'_, T> {
     fn again(&mut self) {
-        *self = Self::new(self.begin);
+        (self.in_order, self.next) = (Ok((self.begin)()), 0);
+        self.other.iter_mut().for_each(|other| other.again());
     }
 
     fn rows(&mut self, kind: Kind, rows: usize, columns: &[(usize, &Block)]) -> io::Result<()> {
+        self.other.as_mut().map_or(Ok(()), |other| other.rows(kind, rows, columns))?;
         if kind != Kind::Slices {
             return Ok(());
         }
@@ -286,7 +297,7 @@ impl<T: Spans> Watcher for WatchedNesting<T> {
 }
 
 /// Computes where the slices of threads are in each other, of which some may have been looked at already.
-fn nest(data: &mut Data, watched: Option<WatchedNesting>) -> io::Result<()> {
+fn nest(data: &mut Data, watched: Option<WatchedNesting<'_>>) -> io::Result<()> {
     let Data { tables, spill, .. } = data;
     let table = &mut tables[Kind::Slices as usize];
     let mut columns = [Column::new(Width::Wide), Column::new(Width::Wide), Column::new(Width::Wide)];
@@ -318,7 +329,7 @@ fn nest(data: &mut Data, watched: Option<WatchedNesting>) -> io::Result<()> {
         nesting.finish(|nested| place(nested, spill))?;
     }
     push(&mut columns, &mut next, table.rows, [None; 3], spill)?;
-    for (place, mut column) in [slices::PARENT_ID, slices::DEPTH, slices::SELF_DUR].into_iter().zip(columns) {
+    for (place, mut column) in slices::NESTED.into_iter().zip(columns) {
         column.finish(spill)?;
         table.columns[place] = Some(column);
     }

@@ -23,7 +23,7 @@ fn seen(slices: &[Interval]) -> Vec<(usize, u64, Option<u64>)> {
             let stack = &mut stacks[step.lane];
             match step.begins {
                 Some((interval, payload)) => {
-                    let [of] = words(payload)?;
+                    let ([of], _) = words(payload)?;
                     assert_eq!((interval, interval.begin), (slices[of as usize], step.at));
                     seen[of as usize] = (step.lane, u64::MAX, stack.last().map(|(of, _)| *of));
                     stack.push((of, step.at));

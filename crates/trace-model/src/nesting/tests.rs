@@ -253,9 +253,3 @@ fn many_slices_may_begin_together() {
     assert!(nested(&slices).iter().all(|nested| nested.own == Some(0)));
     assert_eq!(nested(&slices).len(), 3000);
 }
-
-#[test]
-fn sorted_bytes_that_have_changed_are_an_error() {
-    assert_eq!(words::<2>(&bytes([1, 2])).unwrap(), [1, 2]);
-    assert!(words::<2>(&[0; 15]).is_err());
-}

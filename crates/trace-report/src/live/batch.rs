@@ -1,6 +1,6 @@
 //! What has come since the last message, and how it is made small enough to be drawn.
 
-use crate::collector::OPEN;
+use crate::entry::OPEN;
 use crate::fold::Fold;
 use serde_json::{Value, json};
 use std::cmp::Reverse;

@@ -3,7 +3,7 @@
 use super::batch::{Batch, Begun, Object, Point, Slice, add_list};
 use super::running::{Ran, Running};
 use super::shorten;
-use crate::collector::OPEN;
+use crate::entry::OPEN;
 use crate::tracks::{Kind, Track, Tracks};
 use serde_json::{Value, json};
 use std::cmp::Reverse;
@@ -127,6 +127,14 @@ struct Drawing {
     undrawn: u64,
 }
 
+/// The track of a duration or an operation.
+fn track_of(shape: Shape, what: u32, process: u32, thread: u32) -> Track {
+    match shape {
+        Shape::Operation => Track { what, ..Track::new(Kind::Operations, process.into()) },
+        _ => Track::new(Kind::Thread, thread.into()),
+    }
+}
+
 impl Drawing {
     fn track(&mut self, track: Track) -> Option<u32> {
         if self.tracks.list.len() < MAX_TRACKS || self.tracks.is_known(&track) {
@@ -156,13 +164,11 @@ impl Drawing {
         let mut track = None;
         match mark {
             Mark::Span(span) => {
-                let of = if span.shape == Shape::Operation {
-                    self.totals.operations += 1;
-                    Track { what: span.what, ..Track::new(Kind::Operations, span.process.into()) }
-                } else {
-                    self.totals.slices += 1;
-                    Track::new(Kind::Thread, span.thread.into())
-                };
+                match span.shape {
+                    Shape::Operation => self.totals.operations += 1,
+                    _ => self.totals.slices += 1,
+                }
+                let of = track_of(span.shape, span.what, span.process, span.thread);
                 // A poll is no duration of that name.
                 if span.shape != Shape::Poll {
                     let place = span.what as usize;
@@ -286,11 +292,7 @@ impl Drawer {
             if open.len() >= MAX_OPEN {
                 break;
             }
-            let track = if of.shape == Shape::Operation {
-                Track { what: of.what, ..Track::new(Kind::Operations, of.process.into()) }
-            } else {
-                Track::new(Kind::Thread, of.thread.into())
-            };
+            let track = track_of(of.shape, of.what, of.process, of.thread);
             let Some(track) = drawing.track(track) else { continue };
             let slice = Slice { at: of.begin, length: OPEN, track, what: of.what };
             if open.insert(slice.begun()) && !known.remove(&slice.begun()) {
@@ -303,12 +305,7 @@ impl Drawer {
 
     /// All slices that have not ended, as an update.
     fn open_slices(&self, base: u64) -> String {
-        let slices = self.open.iter().map(|(track, at, what)| Slice {
-            at: *at,
-            length: OPEN,
-            track: *track,
-            what: *what,
-        });
+        let slices = self.open.iter().map(|&(track, at, what)| Slice { at, length: OPEN, track, what });
         let mut batch = Batch { slices: slices.collect(), ..Batch::default() };
         let mut out = Object::new();
         out.insert("base".to_owned(), base.to_string().into());

@@ -1,10 +1,8 @@
 //! Which thread each CPU runs, from records of the scheduler.
 
 use std::collections::BTreeMap;
-use trace_format::scheduling::{IDLE_WEIGHT, INCOMING_WEIGHT_ARGUMENT};
-use trace_format::units::Koid;
 use trace_reader::item::Scheduling;
-use trace_reader::{Arguments, Names, Thread};
+use trace_reader::{Arguments, Names, Switch, Switched, Thread};
 
 /// CPUs with the thread that each of them runs, and since when.
 #[derive(Debug, Default)]
@@ -28,20 +26,12 @@ impl Running {
         arguments: &Arguments<'_>,
         names: &Names,
     ) -> Option<Ran> {
-        let of = |thread: Koid| Thread { process: names.process_of(thread).unwrap_or_default(), thread };
-        let (cpu, incoming, is_idle) = match kind {
-            Scheduling::ContextSwitch { cpu, incoming, .. } => {
-                let is_idle = arguments.integer(INCOMING_WEIGHT_ARGUMENT) == Some(IDLE_WEIGHT.into());
-                (*cpu, of(*incoming), is_idle)
-            }
-            Scheduling::LegacyContextSwitch { cpu, incoming, incoming_priority, .. } => {
-                (u16::from(*cpu), *incoming, incoming.process == Koid(0) && *incoming_priority == 0)
-            }
-            _ => return None,
-        };
+        let Switch { cpu, incoming, .. } = kind.switch(arguments)?;
         let before = self.0.remove(&cpu);
-        if !is_idle {
-            self.0.insert(cpu, (at, incoming));
+        if !incoming.is_idle {
+            let Switched { thread, process, .. } = incoming;
+            let process = process.or_else(|| names.process_of(thread)).unwrap_or_default();
+            self.0.insert(cpu, (at, Thread { process, thread }));
         }
         before.map(|(from, thread)| Ran { cpu, thread, from, to: at })
     }

@@ -1,8 +1,8 @@
 //! Arrows of flows: from each begin or step to the steps and ends behind it.
 
-use super::collector::Flow;
 use super::layout::{Layout, ROW};
 use super::rows::{Placed, Spot};
+use crate::entry::Flow;
 use std::collections::BTreeMap;
 
 /// Arrows of a picture.

@@ -2,12 +2,14 @@
 
 use super::counters::Buckets;
 use super::layout::WIDTH;
+use crate::entry::{Entry, Flow, OPEN};
 use crate::texts::{Texts, Whats};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use trace_convert::tables::{Cell, ColumnSet, Intervals, Kind as Table, RowOrder, Rows};
-use trace_model::Interval;
+use trace_convert::tables::{Cell, ColumnSet, Intervals, Kind as Table, Rows};
+use trace_format::units::Koid;
 use trace_reader::sorter::Sorter;
+use trace_reader::{Numbered, ThreadNumbers};
 
 /// Threads and series of counters that are looked at; the events of further ones are counted.
 const MAX_OWNERS: usize = 20_000;
@@ -17,8 +19,6 @@ const MAX_FLOWS: usize = 500_000;
 const MAX_LOSSES: usize = 200;
 /// Providers whose processes are known.
 const MAX_PROVIDERS: usize = 1000;
-/// Something that has not ended.
-pub const OPEN: u64 = u64::MAX;
 
 /// What there are times of, in a pass of its own.
 #[derive(Default)]
@@ -46,12 +46,12 @@ impl Rows for Times {
         match table {
             Table::Slices => {
                 let [ts, dur] = Cell::first(cells)?;
-                let at = ts.number().unwrap_or_default();
-                self.seen(at, at.saturating_add(dur.number().unwrap_or_default()));
+                let at = ts.or_zero();
+                self.seen(at, at.saturating_add(dur.or_zero()));
             }
             Table::Instants | Table::Counters | Table::Flows | Table::Logs => {
                 let [ts] = Cell::first(cells)?;
-                let at = ts.number().unwrap_or_default();
+                let at = ts.or_zero();
                 self.seen(at, at);
             }
             Table::Losses => {
@@ -78,56 +78,17 @@ pub struct Thread {
     pub name: u32,
 }
 
+fn thread(pid: u64, tid: u64) -> trace_reader::Thread {
+    trace_reader::Thread { process: Koid(pid), thread: Koid(tid) }
+}
+
 /// A track: the slices of a thread, or asynchronous operations of one name in a process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Owner {
     /// By the thread's number.
     Thread(u32),
     /// By process and name.
     Operations(u64, u32),
-}
-
-/// A slice, as it is sorted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Slice {
-    pub at: u64,
-    pub end: u64,
-    pub track: u32,
-    pub what: u32,
-    pub order: RowOrder,
-}
-
-impl Slice {
-    fn encode(self) -> [[u8; 8]; 4] {
-        let of_two = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
-        let Self { at, end, track, what, order: RowOrder { row, pair } } = self;
-        [at, end, of_two(track, what), of_two(row, pair)].map(u64::to_le_bytes)
-    }
-
-    pub fn decode(bytes: &[u8]) -> io::Result<Self> {
-        let words = bytes.as_chunks::<8>().0.first_chunk::<4>();
-        let words = words.ok_or_else(|| io::Error::other("what was sorted has changed"))?;
-        let [at, end, of, order] = words.map(u64::from_le_bytes);
-        let halves = |word: u64| (word as u32, (word >> 32) as u32);
-        let ((track, what), (row, pair)) = (halves(of), halves(order));
-        Ok(Self { at, end, track, what, order: RowOrder { row, pair } })
-    }
-
-    /// Its times and records.
-    pub fn interval(&self) -> Interval {
-        self.order.interval(self.at, (self.end != OPEN).then(|| self.end - self.at))
-    }
-}
-
-/// A begin, step or end of a flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Flow {
-    pub id: u64,
-    pub at: u64,
-    /// 0 a begin, 1 a step, 2 an end.
-    pub phase: u8,
-    pub thread: u32,
-    pub what: u32,
 }
 
 /// What a provider has lost.
@@ -152,6 +113,7 @@ pub struct Series {
 pub type Points = BTreeMap<u16, (u64, u64, u32)>;
 
 /// All that is in the window.
+#[derive(Default)]
 pub struct Collector {
     /// The window: its beginning and its end.
     pub window: (u64, u64),
@@ -160,11 +122,11 @@ pub struct Collector {
     pub texts: Texts,
     pub whats: Whats,
     pub threads: Vec<Thread>,
-    thread_numbers: BTreeMap<(u64, u64), u32>,
+    thread_numbers: ThreadNumbers,
     pub processes: BTreeMap<u64, u32>,
     /// Tracks with slices, each with their number and time in the window.
     pub tracks: Vec<(Owner, u64, u64)>,
-    track_numbers: BTreeMap<Owner, u32>,
+    track_numbers: Numbered<Owner>,
     pub slices: Sorter,
     intervals: Intervals,
     pub slice_count: u64,
@@ -183,30 +145,7 @@ pub struct Collector {
 
 impl Collector {
     pub fn new(window: (u64, u64), is_to_end: bool) -> Self {
-        Self {
-            window,
-            is_to_end,
-            texts: Texts::default(),
-            whats: Whats::default(),
-            threads: Vec::new(),
-            thread_numbers: BTreeMap::new(),
-            processes: BTreeMap::new(),
-            tracks: Vec::new(),
-            track_numbers: BTreeMap::new(),
-            slices: Sorter::default(),
-            intervals: Intervals::default(),
-            slice_count: 0,
-            open: 0,
-            points: BTreeMap::new(),
-            point_count: 0,
-            series: BTreeMap::new(),
-            value_count: 0,
-            flows: Vec::new(),
-            losses: Vec::new(),
-            lost: 0,
-            provider_pids: BTreeSet::new(),
-            skipped: BTreeMap::new(),
-        }
+        Self { window, is_to_end, ..Self::default() }
     }
 
     fn skip(&mut self, kind: &'static str) {
@@ -231,19 +170,16 @@ impl Collector {
     }
 
     fn thread(&mut self, pid: &Cell<'_>, tid: &Cell<'_>) -> Option<u32> {
-        let [pid, tid] = [pid, tid].map(|cell| cell.number().unwrap_or_default());
-        if let Some(number) = self.thread_numbers.get(&(pid, tid)) {
-            return Some(*number);
-        }
-        if self.threads.len() == MAX_OWNERS {
+        let (pid, tid) = (pid.or_zero(), tid.or_zero());
+        let Some(number) = self.thread_numbers.number(thread(pid, tid), MAX_OWNERS) else {
             self.skip("events of threads beyond those that there is room for");
             return None;
+        };
+        if number == self.threads.len() {
+            self.threads.push(Thread { pid, tid, name: 0 });
+            self.processes.entry(pid).or_default();
         }
-        let number = self.threads.len() as u32;
-        self.threads.push(Thread { pid, tid, name: 0 });
-        self.thread_numbers.insert((pid, tid), number);
-        self.processes.entry(pid).or_default();
-        Some(number)
+        Some(number as u32)
     }
 
     fn slice(&mut self, cells: &[Cell<'_>; 16]) -> io::Result<()> {
@@ -254,8 +190,8 @@ impl Collector {
             self.provider_pids.insert((provider, pid));
         }
         let order = self.intervals.next_order();
-        let at = ts.number().unwrap_or_default();
-        let end = dur.number().map_or(OPEN, |length| at.saturating_add(length));
+        let (at, length) = (ts.or_zero(), dur.number().unwrap_or(OPEN));
+        let end = at.saturating_add(length);
         if !self.has(at, end) {
             return Ok(());
         }
@@ -265,30 +201,24 @@ impl Collector {
             Cell::Null => Owner::Thread(thread),
             _ => Owner::Operations(self.threads[thread as usize].pid, what),
         };
-        let tracks = &mut self.tracks;
-        let track = match self.track_numbers.get(&owner) {
-            Some(track) => *track,
-            None if tracks.len() == MAX_OWNERS => {
-                self.skip("slices of tracks beyond those that there is room for");
-                return Ok(());
-            }
-            None => {
-                tracks.push((owner, 0, 0));
-                self.track_numbers.insert(owner, tracks.len() as u32 - 1);
-                tracks.len() as u32 - 1
-            }
+        let Some(track) = self.track_numbers.number(owner, MAX_OWNERS) else {
+            self.skip("slices of tracks beyond those that there is room for");
+            return Ok(());
         };
+        if track as usize == self.tracks.len() {
+            self.tracks.push((owner, 0, 0));
+        }
         let inside = end.min(self.window.1) - at.max(self.window.0).min(self.window.1);
         let (_, count, sum) = &mut self.tracks[track as usize];
         (*count, *sum) = (*count + 1, sum.saturating_add(inside));
         self.slice_count += 1;
         self.open += u64::from(end == OPEN);
-        self.slices.push(at, Slice { at, end, track, what, order }.encode().as_flattened());
+        self.slices.push(at, &Entry { at, length, track, what, order }.encode());
         self.slices.check()
     }
 
     fn point(&mut self, [ts, pid, tid]: [&Cell<'_>; 3], category: &str, name: &str) {
-        let at = ts.number().unwrap_or_default();
+        let at = ts.or_zero();
         if !self.has(at, at) {
             return;
         }
@@ -304,7 +234,7 @@ impl Collector {
     fn value(&mut self, cells: &[Cell<'_>; 10]) {
         let [ts, pid, tid, _, _, category, name, id, series, value] = cells;
         let Cell::Double(value) = *value else { return };
-        let at = ts.number().unwrap_or_default();
+        let at = ts.or_zero();
         if !value.is_finite() || !self.has_begun(at) {
             return;
         }
@@ -312,7 +242,7 @@ impl Collector {
         let pid = self.threads[thread as usize].pid;
         let what = self.whats.number(&mut self.texts, category.text(), name.text());
         let series = self.texts.number(series.text());
-        let key = Series { pid, what, id: id.number().unwrap_or_default(), series };
+        let key = Series { pid, what, id: id.or_zero(), series };
         if self.series.len() == MAX_OWNERS && !self.series.contains_key(&key) {
             self.skip("counter values of series beyond those that there is room for");
             return;
@@ -330,24 +260,19 @@ impl Collector {
         }
         let Some(thread) = self.thread(pid, tid) else { return };
         let what = self.whats.number(&mut self.texts, category.text(), name.text());
-        let phase = match phase.text() {
-            "begin" => 0,
-            "end" => 2,
-            _ => 1,
-        };
-        let (id, at) = (id.number().unwrap_or_default(), ts.number().unwrap_or_default());
+        let (id, at, phase) = (id.or_zero(), ts.or_zero(), Flow::phase(phase.text()));
         self.flows.push(Flow { id, at, phase, thread, what });
     }
 
     fn loss(&mut self, cells: &[Cell<'_>; 5]) {
         let [first, last, provider, reason, count] = cells;
         let (first, last) = (first.number(), last.number().filter(|last| *last > 0));
-        let count = count.number().unwrap_or_default();
+        let count = count.or_zero();
         self.lost = self.lost.saturating_add(count);
         let times = last.map(|last| (first.unwrap_or(last).min(last), last));
         let is_in = times.is_none_or(|(from, to)| self.has(from, to));
         if count > 0 && is_in && self.losses.len() < MAX_LOSSES {
-            let (provider, reason) = (provider.number().unwrap_or_default(), reason.text().to_owned());
+            let (provider, reason) = (provider.or_zero(), reason.text().to_owned());
             self.losses.push(Loss { times, provider, reason, count });
         }
     }
@@ -391,10 +316,11 @@ impl Rows for Collector {
             Table::Counters => self.value(Cell::first(cells)?),
             Table::Flows => self.flow(Cell::first(cells)?),
             Table::Threads => {
-                let [pid, tid, process, thread] = Cell::first(cells)?;
-                let [pid, tid] = [pid, tid].map(|cell| cell.number().unwrap_or_default());
-                if let Some(number) = self.thread_numbers.get(&(pid, tid)) {
-                    self.threads[*number as usize].name = self.texts.number(thread.text());
+                let [pid, tid, process, name] = Cell::first(cells)?;
+                let (pid, tid) = (pid.or_zero(), tid.or_zero());
+                // Only of those that occur.
+                if let Some(number) = self.thread_numbers.number(thread(pid, tid), self.threads.len()) {
+                    self.threads[number].name = self.texts.number(name.text());
                 }
                 if let Some(name) = self.processes.get_mut(&pid).filter(|_| !process.text().is_empty()) {
                     *name = self.texts.number(process.text());
@@ -402,9 +328,8 @@ impl Rows for Collector {
             }
             Table::Losses => self.loss(Cell::first(cells)?),
             Table::Providers => {
-                let place = |name| table.table().place(name).and_then(|place| cells.get(place));
-                self.provider_pids
-                    .extend(place("id").and_then(Cell::number).zip(place("pid").and_then(Cell::number)));
+                let [id, pid] = ["id", "pid"].map(|name| table.cell(cells, name).number());
+                self.provider_pids.extend(id.zip(pid));
             }
             Table::Sched | Table::Samples | Table::Blobs => {
                 let at = cells.first().and_then(Cell::number);

@@ -2,11 +2,12 @@
 
 use super::arrows::{Arrow, Arrows};
 use super::axis;
-use super::collector::{Collector, Loss, OPEN};
+use super::collector::{Collector, Loss};
 use super::layout::{GUTTER, HEAD, Lane, LaneKind, Layout, MARGIN, POINTS, PROCESS, ROW, Shown, WIDTH};
 use super::merge::Bar;
 use super::rows::{Placed, place};
 use super::text::{cut, escaped, px, title};
+use crate::entry::OPEN;
 use std::io::{self, Write};
 use trace_analysis::counted::Counted;
 use trace_format::shown::Lasting;
@@ -254,13 +255,10 @@ impl Picture {
         let mut path = String::new();
         let mut end = 0.0;
         for (number, (at, value)) in buckets.line(WIDTH).into_iter().enumerate() {
-            let command = if number == 0 { 'M' } else { 'L' };
             if number == 0 {
                 path += &format!("M{} {}", px(left + at), px(place(0.0)));
-                path += &format!("L{} {}", px(left + at), px(place(value)));
-            } else {
-                path += &format!("{command}{} {}", px(left + at), px(place(value)));
             }
+            path += &format!("L{} {}", px(left + at), px(place(value)));
             end = at;
         }
         path += &format!("L{} {}z", px(left + end), px(place(0.0)));

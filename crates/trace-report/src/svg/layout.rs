@@ -3,6 +3,7 @@
 use super::collector::{Collector, Owner, Series};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use trace_convert::tables::series_title;
 
 /// Pixels of the window.
 pub const WIDTH: f64 = 1000.0;
@@ -145,37 +146,19 @@ impl Layout {
                 let points = if collector.points.contains_key(thread) { POINTS } else { 0.0 };
                 let height = points + track.map_or(0.0, |track| f64::from(rows[track as usize]) * ROW);
                 let of = &collector.threads[*thread as usize];
-                lanes.push((
-                    LaneKind::Thread(*thread),
-                    height,
-                    named(text(of.name), "thread", of.tid),
-                    track,
-                    points,
-                ));
+                let title = named(text(of.name), "thread", of.tid);
+                lanes.push((LaneKind::Thread(*thread), height, title, track, points));
             }
             for track in &shown.tracks {
                 if let (Owner::Operations(of, name), ..) = collector.tracks[*track as usize]
                     && of == *pid
                 {
-                    let height = f64::from(rows[*track as usize]) * ROW;
-                    lanes.push((
-                        LaneKind::Operations(*track),
-                        height,
-                        what(name).to_owned(),
-                        Some(*track),
-                        0.0,
-                    ));
+                    let (height, title) = (f64::from(rows[*track as usize]) * ROW, what(name).to_owned());
+                    lanes.push((LaneKind::Operations(*track), height, title, Some(*track), 0.0));
                 }
             }
             for series in shown.series.iter().filter(|series| series.pid == *pid) {
-                let mut title = what(series.what).to_owned();
-                let name = text(series.series);
-                if !name.is_empty() && name != title {
-                    title += &format!(":{name}");
-                }
-                if series.id != 0 {
-                    title += &format!(":{}", series.id);
-                }
+                let title = series_title(what(series.what), text(series.series), series.id);
                 lanes.push((LaneKind::Counter(series.clone()), COUNTER, title, None, 0.0));
             }
             if lanes.is_empty() {
@@ -189,9 +172,8 @@ impl Layout {
                     layout.tracks.insert(track, y + points);
                 }
                 if let LaneKind::Thread(thread) = kind {
-                    layout
-                        .threads
-                        .insert(thread, y + (points + if track.is_some() { ROW } else { 0.0 }) / 2.0);
+                    let row = if track.is_some() { ROW } else { 0.0 };
+                    layout.threads.insert(thread, y + (points + row) / 2.0);
                 }
                 layout.push(kind, height, title);
             }

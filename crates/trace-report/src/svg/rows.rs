@@ -1,8 +1,9 @@
 //! Puts the slices of the window into rows, those that are in others below them.
 
-use super::collector::{Collector, Flow, Owner, Slice};
+use super::collector::{Collector, Owner};
 use super::layout::WIDTH;
 use super::merge::{Bar, Bars, MAX_BARS};
+use crate::entry::{Entry, Flow};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use trace_model::{Interval, Place, Placing, TrackRows};
@@ -42,8 +43,8 @@ struct Drawing<'a> {
 }
 
 impl Drawing<'_> {
-    fn draw(&mut self, slice: &Slice, row: usize) {
-        let Slice { at, end, track, what, .. } = *slice;
+    fn draw(&mut self, slice: &Entry, row: usize) {
+        let (Entry { at, track, what, .. }, end) = (*slice, slice.end());
         if !self.shown.contains(&track) {
             return;
         }
@@ -60,7 +61,7 @@ impl Drawing<'_> {
 }
 
 impl Place for Drawing<'_> {
-    type Item = Slice;
+    type Item = Entry;
     /// The row.
     type Kept = usize;
     type Track = TrackRows;
@@ -69,7 +70,7 @@ impl Place for Drawing<'_> {
         &mut self,
         (_, rows): (u64, &mut TrackRows),
         interval: &Interval,
-        slice: Slice,
+        slice: Entry,
         parent: Option<(&Interval, &usize)>,
     ) -> io::Result<Option<usize>> {
         let (row, _) = rows.begin(interval, parent.map(|(_, row)| *row));
@@ -104,7 +105,7 @@ pub fn place(collector: &mut Collector, shown: &BTreeSet<u32>) -> io::Result<Pla
     };
     let mut operations: BTreeMap<u32, TrackRows> = BTreeMap::new();
     std::mem::take(&mut collector.slices).finish(|bytes| {
-        let slice = Slice::decode(bytes)?;
+        let (slice, _) = Entry::decode(bytes)?;
         if flows.peek().is_some_and(|flow| flow.at < slice.at) {
             placing.flush()?;
         }

@@ -146,8 +146,7 @@ impl Events {
         self.json.raw("\"name\":\"log\",\"ph\":\"i\",\"ts\":");
         self.time(time);
         self.thread(thread);
-        self.json.raw(",\"s\":\"g\",\"args\":{\"message\":");
-        self.json.string(message.as_bytes());
+        self.json.string_behind(",\"s\":\"g\",\"args\":{\"message\":", message.as_bytes());
         self.json.raw("}}");
         self.tally.events += 1;
     }
@@ -164,9 +163,9 @@ impl Events {
         }
         if let EventKind::Counter { .. } = event.kind
             && self.is_chrome()
-            && !event.arguments.iter().any(|(_, value)| is_number(&value))
+            && !event.arguments.iter().any(|(_, value)| value.is_number())
         {
-            // Readers take it for damage.
+            // Readers take it for damage: series have numbers.
             event.arguments.iter().for_each(|_| self.tally.skip(NO_NUMBERS));
             return;
         }
@@ -207,10 +206,8 @@ impl Events {
         let key = if category.min(name) == 0 { (0, 0) } else { (category, name) };
         let place = (name ^ category << 5) as usize;
         self.heads.write(&mut self.json, place, key, |json| {
-            json.raw(",{\"cat\":");
-            json.string(event.category.as_bytes());
-            json.raw(",\"name\":");
-            json.string(event.name.as_bytes());
+            json.string_behind(",{\"cat\":", event.category.as_bytes());
+            json.string_behind(",\"name\":", event.name.as_bytes());
             json.raw(",\"ts\":");
         });
         self.time(time);
@@ -226,19 +223,15 @@ impl Events {
                 true => [short(thread.process), thread_number(thread)].map(u64::from),
                 false => [thread.process.0, thread.thread.0],
             };
-            json.raw(",\"pid\":");
-            json.integer(process);
-            json.raw(",\"tid\":");
-            json.integer(number);
+            json.integer_behind(",\"pid\":", process);
+            json.integer_behind(",\"tid\":", number);
         });
     }
 
     /// The members of an event with these texts, without a time and a thread.
     pub fn texts(&mut self, event: &Event<'_>) {
-        self.json.raw("\"cat\":");
-        self.json.string(event.category.as_bytes());
-        self.json.raw(",\"name\":");
-        self.json.string(event.name.as_bytes());
+        self.json.string_behind("\"cat\":", event.category.as_bytes());
+        self.json.string_behind(",\"name\":", event.name.as_bytes());
     }
 
     /// A text, in quotes.
@@ -304,8 +297,7 @@ impl Events {
             self.json.hex(id);
             self.json.raw("\"}");
         } else {
-            self.json.raw("\",\"id\":");
-            self.json.integer(id);
+            self.json.integer_behind("\",\"id\":", id);
         }
     }
 
@@ -353,7 +345,7 @@ impl Events {
                 continue;
             }
             are_all_unknown = false;
-            if is_series && !is_number(&value) {
+            if is_series && !value.is_number() {
                 self.tally.skip(NO_NUMBERS);
                 continue;
             }
@@ -429,14 +421,6 @@ pub(super) fn micros<W: Write>(json: &mut Json<W>, Time { ticks, rate, .. }: Tim
             json.thousandths(nanos.0);
         }
     }
-}
-
-/// A counter's series in Chrome's dialect has numbers.
-fn is_number(value: &Value<'_>) -> bool {
-    matches!(
-        value,
-        Value::Int32(_) | Value::Uint32(_) | Value::Int64(_) | Value::Uint64(_) | Value::Double(_)
-    )
 }
 
 /// The value, if it is a nonnegative integer.

@@ -41,10 +41,8 @@ impl<W: Write> Exporter<W> {
         }
         self.in_order()?;
         let events = &mut self.events;
-        events.json.raw(",{\"ph\":\"O\",\"id\":\"\",\"cat\":");
-        events.json.string(category.as_bytes());
-        events.json.raw(",\"name\":");
-        events.json.string(name.as_bytes());
+        events.json.string_behind(",{\"ph\":\"O\",\"id\":\"\",\"cat\":", category.as_bytes());
+        events.json.string_behind(",\"name\":", name.as_bytes());
         events.json.raw(",\"ts\":");
         events.time(*time);
         events.thread(*thread);

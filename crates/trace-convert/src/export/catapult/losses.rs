@@ -24,27 +24,20 @@ impl<W: Write> Exporter<W> {
         self.in_order()?;
         self.losses_written += 1;
         let events = &mut self.events;
-        for (phase, at, has_id, has_arguments) in [
-            ("\"i\",\"s\":\"p\"", first, false, true),
-            ("\"b\"", first, true, true),
-            ("\"e\"", last, true, false),
-        ] {
+        let number = self.losses_written;
+        for (operation, at) in [(None, first), (Some("b"), first), (Some("e"), last)] {
             events.json.raw(",{\"cat\":\"");
             events.json.raw(CATEGORY);
             events.json.raw("\",\"name\":\"");
             events.json.raw(LOST);
-            events.json.raw("\",\"ts\":");
-            events.json.thousandths(at);
+            events.json.thousandths_behind("\",\"ts\":", at);
             events.thread(lost.thread.unwrap_or_default());
-            events.json.raw(",\"ph\":");
-            events.json.raw(phase);
-            if has_id {
+            match operation {
                 // Of its process: Perfetto has no process for others.
-                events.json.raw(",\"id2\":{\"local\":\"");
-                events.json.hex(self.losses_written);
-                events.json.raw("\"}");
+                Some(phase) => events.async_id(phase, number),
+                None => events.json.raw(",\"ph\":\"i\",\"s\":\"p\""),
             }
-            if has_arguments {
+            if operation != Some("e") {
                 arguments(&mut events.json, lost);
             }
             events.json.raw("}");
@@ -54,21 +47,15 @@ impl<W: Write> Exporter<W> {
 }
 
 fn arguments<W: Write>(json: &mut Json<W>, lost: &Lost) {
-    json.raw(",\"args\":{\"reason\":");
-    json.string(lost.reason.as_bytes());
+    json.string_behind(",\"args\":{\"reason\":", lost.reason.as_bytes());
     if let Some(count) = lost.count {
-        json.raw(",\"count\":");
-        json.integer(count);
+        json.integer_behind(",\"count\":", count);
     }
     if let Some((first, last)) = lost.interval {
-        json.raw(",\"first_us\":");
-        json.thousandths(first);
-        json.raw(",\"last_us\":");
-        json.thousandths(last);
+        json.thousandths_behind(",\"first_us\":", first);
+        json.thousandths_behind(",\"last_us\":", last);
     }
-    json.raw(",\"provider\":");
-    json.integer(lost.provider.0);
-    json.raw(",\"provider_name\":");
-    json.string(lost.provider_name.as_bytes());
+    json.integer_behind(",\"provider\":", lost.provider.0);
+    json.string_behind(",\"provider_name\":", lost.provider_name.as_bytes());
     json.raw("}");
 }

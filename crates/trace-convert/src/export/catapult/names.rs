@@ -18,15 +18,13 @@ impl<W: Write> Exporter<W> {
             }
             json.raw(",{\"name\":\"");
             json.raw(what);
-            json.raw("\",\"ph\":\"M\",\"pid\":");
-            json.integer(short(Koid(pid)));
+            json.integer_behind("\",\"ph\":\"M\",\"pid\":", short(Koid(pid)));
             if let Some(tid) = tid {
                 json.raw(",\"tid\":");
                 let thread = Thread { process: Koid(pid), thread: Koid(tid) };
                 json.integer(thread_number(thread));
             }
-            json.raw(",\"args\":{\"name\":");
-            json.string(name);
+            json.string_behind(",\"args\":{\"name\":", name);
             json.raw("}}");
         };
         let sampled: Vec<_> = self.samples.iter().flat_map(|samples| samples.threads()).collect();
@@ -35,8 +33,7 @@ impl<W: Write> Exporter<W> {
             if self.system.threads.get(&(pid, tid)).is_none_or(Vec::is_empty) {
                 json.raw(",{\"name\":\"thread_sort_index\",\"ph\":\"M\",\"pid\":");
                 json.integer(short(pid));
-                json.raw(",\"tid\":");
-                json.integer(thread_number(Thread { process: pid, thread: tid }));
+                json.integer_behind(",\"tid\":", thread_number(Thread { process: pid, thread: tid }));
                 json.raw(",\"args\":{\"sort_index\":0}}");
             }
         }

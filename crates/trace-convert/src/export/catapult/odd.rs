@@ -9,7 +9,7 @@
 use super::event::{named, whole};
 use super::{Exporter, FlowPart};
 use crate::export::numbers::is_replaced;
-use crate::export::odd::{Lane, WriteOdd, Written};
+use crate::export::odd::{Lane, OperationPart, WriteOdd, Written};
 use crate::{THREAD_DUR, THREAD_TS};
 use foldhash::{HashMap, HashSet};
 use std::io::{self, Write};
@@ -17,6 +17,7 @@ use trace_format::event::EventKind;
 use trace_format::scopes::{END_ARGUMENT, Ending, LASTED_ARGUMENT};
 use trace_format::units::Koid;
 use trace_model::{Interval, token};
+use trace_reader::sorter::changed;
 use trace_reader::{Event, Text, Thread};
 
 /// The numbers of threads that are lanes begin here. No thread of Linux has one of them.
@@ -222,8 +223,7 @@ impl<W: Write> Writer<'_, W> {
             events.json.written(texts);
             events.json.raw(",");
         }
-        events.json.raw("\"ts\":");
-        events.json.thousandths(at);
+        events.json.thousandths_behind("\"ts\":", at);
         events.tally.at(at);
         events.thread(thread);
         phase(events);
@@ -239,10 +239,6 @@ impl<W: Write> Writer<'_, W> {
         events.json.raw("}");
         self.exporter.flush_if_full()
     }
-}
-
-fn changed() -> io::Error {
-    io::Error::other("what was sorted has changed")
 }
 
 impl<W: Write> WriteOdd for Writer<'_, W> {
@@ -299,14 +295,9 @@ impl<W: Write> WriteOdd for Writer<'_, W> {
         self.event(thread, at, bytes, |_| (), [&Parts::default(); 2])
     }
 
-    fn operation_begin(
-        &mut self,
-        number: u64,
-        (thread, id): (Thread, u64),
-        at: u64,
-        begin: &[u8],
-    ) -> io::Result<()> {
-        let parts = Parts::decode(begin).ok_or_else(changed)?;
+    fn operation_begin(&mut self, number: u64, begin: &OperationPart<'_>) -> io::Result<()> {
+        let OperationPart { thread, id, at, bytes } = *begin;
+        let parts = Parts::decode(bytes).ok_or_else(changed)?;
         // Polls and steps refer to an operation by its id, so it keeps the id unless another open operation
         // has the same. A new id is a hash, which no operation of the file is likely to have.
         let id = match self.open.insert((thread.process, id)) {
@@ -317,14 +308,9 @@ impl<W: Write> WriteOdd for Writer<'_, W> {
         self.event(thread, at, parts.texts, |events| events.async_id("b", id), [&parts, &Parts::default()])
     }
 
-    fn operation_instant(
-        &mut self,
-        number: Option<u64>,
-        thread: Thread,
-        at: u64,
-        instant: &[u8],
-    ) -> io::Result<()> {
-        let parts = Parts::decode(instant).ok_or_else(changed)?;
+    fn operation_instant(&mut self, number: Option<u64>, instant: &OperationPart<'_>) -> io::Result<()> {
+        let OperationPart { thread, at, bytes, .. } = *instant;
+        let parts = Parts::decode(bytes).ok_or_else(changed)?;
         let known = number.and_then(|number| self.operations.get(&number));
         let (process, id) = known.map_or_else(
             || (thread.process, token(Text(parts.texts))),
@@ -334,14 +320,9 @@ impl<W: Write> WriteOdd for Writer<'_, W> {
         self.event(thread, at, parts.texts, |events| events.async_id("n", id), [&parts, &Parts::default()])
     }
 
-    fn operation_end(
-        &mut self,
-        number: Option<u64>,
-        (thread, id): (Thread, u64),
-        at: u64,
-        end: &[u8],
-    ) -> io::Result<()> {
-        let parts = Parts::decode(end).ok_or_else(changed)?;
+    fn operation_end(&mut self, number: Option<u64>, end: &OperationPart<'_>) -> io::Result<()> {
+        let OperationPart { thread, id, at, bytes } = *end;
+        let parts = Parts::decode(bytes).ok_or_else(changed)?;
         let begun = number.and_then(|number| self.operations.remove(&number));
         let (thread, texts, id) = begun.unwrap_or_else(|| (thread, parts.texts.to_vec(), id));
         self.open.remove(&(thread.process, id));

@@ -38,16 +38,14 @@ impl Recording {
             json.raw("\":");
             // Text, because JavaScript would round it.
             if let Value::Uint64(number) = value {
-                json.raw("\"");
-                json.integer(number);
+                json.integer_behind("\"", number);
                 json.raw("\"");
             } else {
                 json.value(&value);
             }
             json.raw(",");
         }
-        json.raw("\"wall_clock_at_us\":");
-        json.thousandths(event.time.nanos().0);
+        json.thousandths_behind("\"wall_clock_at_us\":", event.time.nanos().0);
         self.members = Some(json.take());
     }
 

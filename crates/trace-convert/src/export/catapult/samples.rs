@@ -78,11 +78,9 @@ impl Samples {
         json.raw("\":{\"category\":");
         let name = module.map_or(&b""[..], |module| &self.profile.module(module).name);
         json.string(name.rsplit(|byte| *byte == b'/').next().unwrap_or(name));
-        json.raw(",\"name\":");
-        json.string(key.1.as_bytes());
+        json.string_behind(",\"name\":", key.1.as_bytes());
         if parent > 0 {
-            json.raw(",\"parent\":\"");
-            json.integer(parent);
+            json.integer_behind(",\"parent\":\"", parent);
             json.raw("\"");
         }
         json.raw("}");
@@ -97,14 +95,10 @@ impl Samples {
         }
         self.threads.insert((thread.process, thread.thread));
         let json = &mut self.samples;
-        json.raw("{\"name\":\"sample\",\"pid\":");
-        json.integer(short(thread.process));
-        json.raw(",\"tid\":");
-        json.integer(thread_number(thread));
-        json.raw(",\"ts\":");
-        json.thousandths(time.nanos().0);
-        json.raw(",\"sf\":\"");
-        json.integer(leaf);
+        json.integer_behind("{\"name\":\"sample\",\"pid\":", short(thread.process));
+        json.integer_behind(",\"tid\":", thread_number(thread));
+        json.thousandths_behind(",\"ts\":", time.nanos().0);
+        json.integer_behind(",\"sf\":\"", leaf);
         json.raw("\",\"weight\":1},");
         true
     }
@@ -132,10 +126,7 @@ impl Samples {
         samples.rewind()?;
         io::copy(&mut samples.take(length), json.output())?;
         json.raw("],\"stackFrames\":{");
-        json.flush()?;
-        let mut frames = self.frames.into_output()?;
-        frames.rewind()?;
-        io::copy(&mut frames, json.output())?;
+        json.append(self.frames)?;
         json.raw("}");
         Ok(())
     }

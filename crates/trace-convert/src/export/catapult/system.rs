@@ -5,10 +5,10 @@ use crate::json::Json;
 use std::collections::BTreeMap;
 use std::io::{self, Read, Seek, Write};
 use tempfile::SpooledTempFile;
-use trace_format::scheduling::{INCOMING_WEIGHT_ARGUMENT, OUTGOING_WEIGHT_ARGUMENT, WEIGHT_ARGUMENT};
+use trace_format::scheduling::WEIGHT_ARGUMENT;
 use trace_format::units::Koid;
 use trace_reader::item::Scheduling;
-use trace_reader::{Arguments, Time};
+use trace_reader::{Arguments, Switch, Switched, Time};
 
 /// How much of the scheduler's events waits in memory; more goes into an unlinked file.
 const SPILL_BYTES: usize = 4 << 20;
@@ -43,65 +43,45 @@ impl System {
     //= docs/catapult.md#scheduling
     pub fn scheduling(&mut self, time: Time, kind: &Scheduling, arguments: &Arguments<'_>) -> bool {
         let json = &mut self.scheduling;
-        let weight = |name: &str| arguments.integer(name);
         let begin = |json: &mut Json<SpooledTempFile>, phase: &str, cpu: u64| {
             json.raw("{\"ph\":\"");
             json.raw(phase);
             json.raw("\",\"ts\":");
             super::event::micros(json, time);
-            json.raw(",\"cpu\":");
-            json.integer(cpu);
+            json.integer_behind(",\"cpu\":", cpu);
         };
         let prio = |json: &mut Json<SpooledTempFile>, prio: Option<i64>| {
             if let Some(prio) = prio {
-                json.raw(",\"prio\":");
-                json.integer(prio);
+                json.integer_behind(",\"prio\":", prio);
             }
         };
-        match kind {
-            Scheduling::ContextSwitch { cpu, outgoing_state, outgoing, incoming } => {
-                begin(json, "k", u64::from(*cpu));
-                json.raw(",\"out\":{\"tid\":");
-                json.integer(outgoing.0);
-                json.raw(",\"state\":");
-                json.integer(outgoing_state.0);
-                prio(json, weight(OUTGOING_WEIGHT_ARGUMENT));
-                json.raw("},\"in\":{\"tid\":");
-                json.integer(incoming.0);
-                prio(json, weight(INCOMING_WEIGHT_ARGUMENT));
-                json.raw("}}\n");
+        let thread = |json: &mut Json<SpooledTempFile>, of: &Switched| {
+            if let Some(process) = of.process {
+                json.integer_behind("\"pid\":", process.0);
+                json.raw(",");
             }
+            json.integer_behind("\"tid\":", of.thread.0);
+        };
+        if let Some(Switch { cpu, state, outgoing, incoming }) = kind.switch(arguments) {
+            begin(json, "k", u64::from(cpu));
+            json.raw(",\"out\":{");
+            thread(json, &outgoing);
+            json.integer_behind(",\"state\":", state.0);
+            prio(json, outgoing.priority);
+            json.raw("},\"in\":{");
+            thread(json, &incoming);
+            prio(json, incoming.priority);
+            json.raw("}}\n");
+            return true;
+        }
+        match kind {
             Scheduling::ThreadWakeup { cpu, thread } => {
                 begin(json, "w", u64::from(*cpu));
-                json.raw(",\"tid\":");
-                json.integer(thread.0);
-                prio(json, weight(WEIGHT_ARGUMENT));
+                json.integer_behind(",\"tid\":", thread.0);
+                prio(json, arguments.integer(WEIGHT_ARGUMENT));
                 json.raw("}\n");
             }
-            Scheduling::LegacyContextSwitch {
-                cpu,
-                outgoing_state,
-                outgoing,
-                incoming,
-                outgoing_priority,
-                incoming_priority,
-            } => {
-                begin(json, "k", u64::from(*cpu));
-                json.raw(",\"out\":{\"pid\":");
-                json.integer(outgoing.process.0);
-                json.raw(",\"tid\":");
-                json.integer(outgoing.thread.0);
-                json.raw(",\"state\":");
-                json.integer(outgoing_state.0);
-                prio(json, Some(i64::from(*outgoing_priority)));
-                json.raw("},\"in\":{\"pid\":");
-                json.integer(incoming.process.0);
-                json.raw(",\"tid\":");
-                json.integer(incoming.thread.0);
-                prio(json, Some(i64::from(*incoming_priority)));
-                json.raw("}}\n");
-            }
-            Scheduling::FiberSwitch { .. } => return false,
+            _ => return false,
         }
         true
     }
@@ -117,20 +97,15 @@ impl System {
         };
         for (pid, name) in &self.processes {
             separate(&mut names);
-            names.raw("{\"ph\":\"p\",\"pid\":");
-            names.integer(pid.0);
-            names.raw(",\"name\":");
-            names.string(name);
+            names.integer_behind("{\"ph\":\"p\",\"pid\":", pid.0);
+            names.string_behind(",\"name\":", name);
             names.raw(if pid.0 == 0 { ",\"sort_index\":-1}" } else { "}" });
         }
         for ((pid, tid), name) in &self.threads {
             separate(&mut names);
-            names.raw("{\"ph\":\"t\",\"pid\":");
-            names.integer(pid.0);
-            names.raw(",\"tid\":");
-            names.integer(tid.0);
-            names.raw(",\"name\":");
-            names.string(name);
+            names.integer_behind("{\"ph\":\"t\",\"pid\":", pid.0);
+            names.integer_behind(",\"tid\":", tid.0);
+            names.string_behind(",\"name\":", name);
             names.raw("}");
         }
         output.write_all(names.bytes())?;

@@ -4,8 +4,9 @@
 use super::milliseconds;
 use crate::export::threads::{Counter, Entries, Entry, Names};
 use crate::json::Json;
+use crate::tables::series_title;
 use std::collections::BTreeMap;
-use std::io::{self, Seek, Write};
+use std::io::{self, Write};
 use tempfile::SpooledTempFile;
 
 const SPILL_BYTES: usize = 1 << 20;
@@ -34,7 +35,7 @@ pub fn write<W: Write>(
     order.sort_by_cached_key(|number| key(&counters[*number as usize]));
     let mut changes: Option<Changes> = None;
     let (mut is_first, mut infinite) = (true, 0);
-    values.finish(order.iter().copied(), |entry: Entry<'_>| {
+    values.finish(&order, |entry: Entry<'_>| {
         let value = entry.more.first_chunk().map_or(f64::NAN, |value| f64::from_le_bytes(*value));
         if !value.is_finite() {
             infinite += 1;
@@ -72,21 +73,11 @@ fn begin<W: Write>(
     json: &mut Json<W>,
 ) {
     let (category, name) = names.get(counter.what);
-    let mut label = name.to_owned();
-    if !counter.series.is_empty() && *counter.series != *name {
-        label += &format!(":{}", counter.series);
-    }
-    if counter.id != 0 {
-        label += &format!(":{}", counter.id);
-    }
-    json.raw("{\"name\":");
-    json.string(label.as_bytes());
-    json.raw(",\"category\":");
-    json.string(category.as_bytes());
-    json.raw(",\"description\":");
-    json.string(format!("{category} {label}").trim().as_bytes());
-    json.raw(",\"pid\":\"");
-    json.integer(counter.pid);
+    let label = series_title(name, &counter.series, counter.id);
+    json.string_behind("{\"name\":", label.as_bytes());
+    json.string_behind(",\"category\":", category.as_bytes());
+    json.string_behind(",\"description\":", format!("{category} {label}").trim().as_bytes());
+    json.integer_behind(",\"pid\":\"", counter.pid);
     json.raw("\",\"mainThreadIndex\":");
     json.integer(main_threads.get(&counter.pid).copied().unwrap_or_default());
     json.raw(",\"display\":{\"graphType\":\"line-accumulated\",\"unit\":\"\",\"color\":\"");
@@ -101,12 +92,8 @@ fn begin<W: Write>(
 fn end<W: Write>(changes: Option<Changes>, json: &mut Json<W>) -> io::Result<()> {
     let Some(Changes { count, values, .. }) = changes else { return Ok(()) };
     json.raw("],\"count\":[");
-    json.flush()?;
-    let mut values = values.into_output()?;
-    values.rewind()?;
-    io::copy(&mut values, json.output())?;
-    json.raw("],\"length\":");
-    json.integer(count);
+    json.append(values)?;
+    json.integer_behind("],\"length\":", count);
     json.raw("}}");
     Ok(())
 }

@@ -13,7 +13,7 @@ use std::io::Write;
 /// Schemas of different arguments; markers with further ones have them as text.
 const MAX_SCHEMAS: usize = 1000;
 /// Numbers that the viewer's doubles cannot hold are text.
-const MAX_INTEGER: u64 = 1 << 53;
+pub(super) const MAX_INTEGER: u64 = 1 << 53;
 /// Fields that are shown in the marker's description.
 const MAX_DESCRIBED: usize = 8;
 
@@ -89,12 +89,10 @@ impl Schemas {
         let number = *self.numbers.entry(schema).or_insert(next);
         json.raw("{\"type\":\"");
         json.raw(kind);
-        json.raw(" ");
-        json.integer(number);
+        json.integer_behind(" ", number);
         json.raw("\"");
         for (place, (_, format, value)) in values.iter().enumerate() {
-            json.raw(",\"f");
-            json.integer(place);
+            json.integer_behind(",\"f", place);
             json.raw("\":");
             match format {
                 Format::Text => json.string(value.as_bytes()),
@@ -112,8 +110,7 @@ impl Schemas {
         for (schema, number) in schemas {
             json.raw(if *number == 0 { "{\"name\":\"" } else { ",{\"name\":\"" });
             json.raw(schema.kind);
-            json.raw(" ");
-            json.integer(*number);
+            json.integer_behind(" ", *number);
             json.raw(
                 "\",\"tooltipLabel\":\"{marker.name}\",\"chartLabel\":\"{marker.name}\",\"tableLabel\":",
             );
@@ -129,8 +126,7 @@ impl Schemas {
             for (place, (name, format)) in schema.fields.iter().enumerate() {
                 json.raw(if place == 0 { "{\"key\":\"f" } else { ",{\"key\":\"f" });
                 json.integer(place);
-                json.raw("\",\"label\":");
-                json.string(name.as_bytes());
+                json.string_behind("\",\"label\":", name.as_bytes());
                 json.raw(",\"format\":\"");
                 json.raw(format.name());
                 json.raw("\"}");

@@ -3,7 +3,7 @@
 use super::thread::Shared;
 use super::{VERSION, milliseconds};
 use crate::Summary;
-use crate::export::threads::{Collector, add_skipped};
+use crate::export::threads::Collector;
 use crate::json::Json;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -57,14 +57,11 @@ impl Meta {
     }
 
     pub fn write<W: Write>(&self, shared: &Shared, json: &mut Json<W>) {
-        json.raw("{\"product\":");
-        json.string(self.name.as_bytes());
+        json.string_behind("{\"product\":", self.name.as_bytes());
         json.raw(",\"importedFrom\":\"");
         json.raw(IMPORTED_FROM);
-        json.raw("\",\"version\":");
-        json.integer(GECKO_VERSION);
-        json.raw(",\"preprocessedProfileVersion\":");
-        json.integer(VERSION);
+        json.integer_behind("\",\"version\":", GECKO_VERSION);
+        json.integer_behind(",\"preprocessedProfileVersion\":", VERSION);
         json.raw(",\"interval\":1,\"startTime\":");
         milliseconds(json, self.start_utc.and_then(|utc| u64::try_from(utc).ok()).unwrap_or_default());
         json.raw(",\"profilingStartTime\":0,\"profilingEndTime\":");
@@ -77,8 +74,7 @@ impl Meta {
         json.raw(",\"sampleUnits\":{\"time\":\"ms\",\"eventDelay\":\"ms\",\"threadCPUDelta\":\"ns\"}");
         json.raw(",\"categories\":[{\"name\":\"Other\",\"color\":\"grey\",\"subcategories\":[\"Other\"]}");
         for (place, category) in shared.categories.list().iter().enumerate() {
-            json.raw(",{\"name\":");
-            json.string(category.as_bytes());
+            json.string_behind(",{\"name\":", category.as_bytes());
             json.raw(",\"color\":\"");
             json.raw(COLOURS[place % COLOURS.len()]);
             json.raw("\",\"subcategories\":[\"Other\"]}");
@@ -89,8 +85,7 @@ impl Meta {
             json.raw(
                 ",\"extra\":[{\"label\":\"Losses\",\"entries\":[{\"label\":\"Records that are missing\",",
             );
-            json.raw("\"format\":\"integer\",\"value\":");
-            json.integer(self.lost);
+            json.integer_behind("\"format\":\"integer\",\"value\":", self.lost);
             json.raw("}]}]");
         }
         let mut counts: Vec<_> = self.counts.iter().filter(|(count, _)| *count > 0).collect();
@@ -109,8 +104,8 @@ impl Meta {
     /// Adds what the profile does not have as it was.
     pub fn summarize(self, summary: &mut Summary, shared: &Shared, dropped_names: u64) {
         summary.events = self.written;
-        add_skipped(summary, self.skipped);
-        let remarks = [
+        summary.add_skipped(self.skipped);
+        summary.add_remarks([
             ("slices without an end: markers of their begins", self.open),
             ("slices that overlap others: markers, and in no stack", shared.overlapping),
             (
@@ -127,10 +122,8 @@ impl Meta {
             ),
             (
                 "names beyond those that there is room for, which have one name in common",
-                dropped_names + shared.strings.dropped(),
+                dropped_names + shared.strings.dropped,
             ),
-        ];
-        let remarks = remarks.into_iter().filter(|(_, count)| *count > 0);
-        summary.remarks.extend(remarks.map(|(remark, count)| (remark.to_owned(), count)));
+        ]);
     }
 }

@@ -1,11 +1,10 @@
 //! The stacks of a thread as a tree: each has a frame and the stack that it was called from.
 
-use super::strings::Strings;
 use crate::export::threads::Names;
 use crate::json::Json;
-use foldhash::HashMap;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
+use trace_reader::Numbered;
 
 /// Different stacks of a thread; of further ones, the part that is known is shown.
 const MAX_STACKS: usize = 1 << 20;
@@ -16,11 +15,9 @@ const LIBRARY: u32 = 1;
 #[derive(Default)]
 pub struct Stacks {
     /// Frame and caller of each.
-    list: Vec<(u32, Option<u32>)>,
-    numbers: HashMap<(Option<u32>, u32), u32>,
-    /// Names of the frames, and their numbers.
-    frames: Vec<u32>,
-    frame_numbers: HashMap<u32, u32>,
+    stacks: Numbered<(u32, Option<u32>)>,
+    /// Names of the frames.
+    frames: Numbered<u32>,
     /// Stacks that there was no room for.
     pub dropped: u64,
 }
@@ -28,22 +25,10 @@ pub struct Stacks {
 impl Stacks {
     /// The stack of a name called from another stack.
     pub fn number(&mut self, caller: Option<u32>, what: u32) -> Option<u32> {
-        let next = self.frames.len() as u32;
-        let frame = *self.frame_numbers.entry(what).or_insert(next);
-        if frame == next {
-            self.frames.push(what);
-        }
-        if let Some(known) = self.numbers.get(&(caller, frame)) {
-            return Some(*known);
-        }
-        if self.list.len() == MAX_STACKS {
-            self.dropped += 1;
-            return caller;
-        }
-        let number = self.list.len() as u32;
-        self.list.push((frame, caller));
-        self.numbers.insert((caller, frame), number);
-        Some(number)
+        let frame = self.frames.number(what, usize::MAX)?;
+        let number = self.stacks.number((frame, caller), MAX_STACKS);
+        self.dropped += u64::from(number.is_none());
+        number.or(caller)
     }
 
     /// Writes the tables, as members of the thread. Names of samples have a module, those of slices a
@@ -52,13 +37,14 @@ impl Stacks {
         &self,
         names: &Names,
         category: impl Fn(&str) -> Option<u32>,
-        strings: &mut Strings,
+        strings: &mut Names,
         json: &mut Json<W>,
     ) -> io::Result<()> {
-        let all = |value: Option<i64>| std::iter::repeat_n(value, self.frames.len());
+        let (stacks, frames) = (self.stacks.list(), self.frames.list());
+        let all = |value: Option<i64>| std::iter::repeat_n(value, frames.len());
         let mut resources: BTreeMap<&str, i64> = BTreeMap::new();
         let mut modules = Vec::new();
-        let pairs: Vec<(&str, &str)> = self.frames.iter().map(|what| names.get(*what)).collect();
+        let pairs: Vec<(&str, &str)> = frames.iter().map(|what| names.get(*what)).collect();
         let of_frames: Vec<Option<i64>> = pairs
             .iter()
             .map(|(group, _)| match category(group) {
@@ -67,35 +53,35 @@ impl Stacks {
                 None => {
                     let next = modules.len() as i64;
                     Some(*resources.entry(group).or_insert_with(|| {
-                        modules.push(i64::from(strings.number(group)));
+                        modules.push(i64::from(strings.text(group)));
                         next
                     }))
                 }
             })
             .collect();
         let texts: Vec<Option<i64>> =
-            pairs.iter().map(|(_, name)| Some(i64::from(strings.number(name)))).collect();
+            pairs.iter().map(|(_, name)| Some(i64::from(strings.text(name)))).collect();
         let categories: Vec<Option<i64>> =
             pairs.iter().map(|(group, _)| Some(category(group).unwrap_or_default().into())).collect();
         let mut tables = Tables { json };
-        tables.begin("stackTable", self.list.len());
-        tables.column("frame", self.list.iter().map(|(frame, _)| Some(i64::from(*frame))))?;
-        tables.column("prefix", self.list.iter().map(|(_, caller)| caller.map(i64::from)))?;
+        tables.begin("stackTable", stacks.len());
+        tables.column("frame", stacks.iter().map(|(frame, _)| Some(i64::from(*frame))))?;
+        tables.column("prefix", stacks.iter().map(|(_, caller)| caller.map(i64::from)))?;
         tables.end();
-        tables.begin("frameTable", self.frames.len());
+        tables.begin("frameTable", frames.len());
         tables.column("address", all(Some(-1)))?;
         tables.column("inlineDepth", all(Some(0)))?;
         tables.column("category", categories.into_iter())?;
         tables.column("subcategory", all(Some(0)))?;
-        tables.column("func", (0..self.frames.len() as i64).map(Some))?;
+        tables.column("func", (0..frames.len() as i64).map(Some))?;
         for name in ["nativeSymbol", "innerWindowID", "line", "column"] {
             tables.column(name, all(None))?;
         }
         tables.end();
-        tables.begin("funcTable", self.frames.len());
+        tables.begin("funcTable", frames.len());
         tables.column("name", texts.into_iter())?;
-        tables.flags("isJS", self.frames.len())?;
-        tables.flags("relevantForJS", self.frames.len())?;
+        tables.flags("isJS", frames.len())?;
+        tables.flags("relevantForJS", frames.len())?;
         tables.column("resource", of_frames.into_iter())?;
         for name in ["fileName", "lineNumber", "columnNumber"] {
             tables.column(name, all(None))?;
@@ -125,8 +111,7 @@ impl<W: Write> Tables<'_, W> {
     fn begin(&mut self, name: &str, length: usize) {
         self.json.raw(",\"");
         self.json.raw(name);
-        self.json.raw("\":{\"length\":");
-        self.json.integer(length);
+        self.json.integer_behind("\":{\"length\":", length);
     }
 
     fn end(&mut self) {
@@ -137,14 +122,10 @@ impl<W: Write> Tables<'_, W> {
         self.json.raw(",\"");
         self.json.raw(name);
         self.json.raw("\":[");
-        for (place, value) in values.enumerate() {
-            self.json.raw(if place == 0 { "" } else { "," });
-            match value {
-                Some(value) => self.json.integer(value),
-                None => self.json.raw("null"),
-            }
-            self.json.flush_if_full()?;
-        }
+        self.json.list(values, |json, value| match value {
+            Some(value) => json.integer(value),
+            None => json.raw("null"),
+        })?;
         self.json.raw("]");
         Ok(())
     }
@@ -154,10 +135,7 @@ impl<W: Write> Tables<'_, W> {
         self.json.raw(",\"");
         self.json.raw(name);
         self.json.raw("\":[");
-        for place in 0..length {
-            self.json.raw(if place == 0 { "false" } else { ",false" });
-            self.json.flush_if_full()?;
-        }
+        self.json.list(0..length, |json, _| json.raw("false"))?;
         self.json.raw("]");
         Ok(())
     }

@@ -1,24 +1,21 @@
 //! A thread of the profile: its markers and samples.
 
-use super::markers::{FlowPart, Schemas};
+use super::markers::{FlowPart, MAX_INTEGER, Schemas};
 use super::milliseconds;
 use super::stacks::Stacks;
-use super::strings::Strings;
 use crate::export::threads::{Entry, Kind, Names, ThreadName};
 use crate::json::Json;
-use std::io::{self, Seek, Write};
+use std::io::{self, Write};
 use tempfile::SpooledTempFile;
 use trace_model::Interval;
 
 /// So much of a column waits in memory; more of it goes into a file.
 const SPILL_BYTES: usize = 1 << 20;
-/// Numbers up to here are exact in the viewer.
-const MAX_INTEGER: u64 = 1 << 53;
 
 /// What all threads have in common.
 #[derive(Default)]
 pub struct Shared {
-    pub strings: Strings,
+    pub strings: Names,
     pub schemas: Schemas,
     pub categories: Categories,
     /// Slices that no stack has, because they overlap others.
@@ -36,17 +33,16 @@ const MAX_CATEGORIES: usize = 200;
 
 impl Categories {
     fn number(&mut self, category: &str) -> u32 {
-        if category.is_empty() {
-            return 0;
-        }
-        if let Some(place) = self.0.iter().position(|known| known == category) {
-            return place as u32 + 1;
-        }
-        if self.0.len() == MAX_CATEGORIES {
-            return 0;
+        let known = self.known(category);
+        if known > 0 || category.is_empty() || self.0.len() == MAX_CATEGORIES {
+            return known;
         }
         self.0.push(category.to_owned());
         self.0.len() as u32
+    }
+
+    fn known(&self, category: &str) -> u32 {
+        self.0.iter().position(|known| known == category).map_or(0, |place| place as u32 + 1)
     }
 
     /// All of them.
@@ -61,11 +57,13 @@ struct Column {
     count: u64,
 }
 
-impl Column {
-    fn new() -> Self {
+impl Default for Column {
+    fn default() -> Self {
         Self { json: Json::new(SpooledTempFile::new(SPILL_BYTES)), count: 0 }
     }
+}
 
+impl Column {
     /// Begins a value.
     fn next(&mut self) -> io::Result<&mut Json<SpooledTempFile>> {
         self.json.flush_if_full()?;
@@ -81,16 +79,14 @@ impl Column {
         json.raw(",\"");
         json.raw(name);
         json.raw("\":[");
-        json.flush()?;
-        let mut file = self.json.into_output()?;
-        file.rewind()?;
-        io::copy(&mut file, json.output())?;
+        json.append(self.json)?;
         json.raw("]");
         Ok(())
     }
 }
 
 /// What is on a thread so far.
+#[derive(Default)]
 pub struct Columns {
     /// Whether it has samples: otherwise, slices are.
     is_sampled: bool,
@@ -113,23 +109,7 @@ pub struct Columns {
 
 impl Columns {
     pub fn new(is_sampled: bool, base: u64) -> Self {
-        let column = Column::new;
-        Self {
-            is_sampled,
-            base,
-            data: column(),
-            name: column(),
-            start: column(),
-            end: column(),
-            phase: column(),
-            category: column(),
-            stack: column(),
-            time: column(),
-            weight: column(),
-            stacks: Stacks::default(),
-            open: Vec::new(),
-            changed: None,
-        }
+        Self { is_sampled, base, ..Self::default() }
     }
 
     /// How many markers and samples there are.
@@ -168,7 +148,7 @@ impl Columns {
     ) -> io::Result<()> {
         shared.overlapping += u64::from(entry.kind == Kind::Slice && !is_nested);
         let (category, name) = names.get(entry.what);
-        self.name.next()?.integer(shared.strings.number(name));
+        self.name.next()?.integer(shared.strings.text(name));
         let category = shared.categories.number(category);
         self.category.next()?.integer(category);
         let Interval { begin, end, .. } = entry.interval;
@@ -197,7 +177,7 @@ impl Columns {
                 let mut next = || parts.next().unwrap_or_default();
                 let (id, phase, arguments) = (next(), next(), next());
                 let id = id.parse::<u64>().unwrap_or_default();
-                let id = shared.strings.number(&format!("{id:#x}"));
+                let id = shared.strings.text(&format!("{id:#x}"));
                 let kind = match phase {
                     "begin" => "flow begin",
                     "step" => "flow step",
@@ -257,10 +237,8 @@ impl Columns {
         json.string(thread.thread().as_bytes());
         json.raw(",\"isMainThread\":");
         json.raw(if is_main { "true" } else { "false" });
-        json.raw(",\"processName\":");
-        json.string(thread.process().as_bytes());
-        json.raw(",\"pid\":\"");
-        json.integer(thread.pid);
+        json.string_behind(",\"processName\":", thread.process().as_bytes());
+        json.integer_behind(",\"pid\":\"", thread.pid);
         json.raw("\",\"tid\":");
         if thread.tid <= MAX_INTEGER {
             json.integer(thread.tid);
@@ -269,8 +247,7 @@ impl Columns {
         }
         json.raw(",\"samples\":{\"weightType\":\"");
         json.raw(if self.is_sampled { "samples" } else { "tracing-ms" });
-        json.raw("\",\"length\":");
-        json.integer(self.stack.count);
+        json.integer_behind("\",\"length\":", self.stack.count);
         self.stack.write("stack", json)?;
         self.time.write("time", json)?;
         if self.is_sampled {
@@ -278,8 +255,7 @@ impl Columns {
         } else {
             self.weight.write("weight", json)?;
         }
-        json.raw("},\"markers\":{\"length\":");
-        json.integer(self.name.count);
+        json.integer_behind("},\"markers\":{\"length\":", self.name.count);
         for (name, column) in [
             ("data", self.data),
             ("name", self.name),
@@ -293,11 +269,7 @@ impl Columns {
         json.raw("}");
         let Shared { strings, categories, .. } = shared;
         let is_sampled = self.is_sampled;
-        let category = |group: &str| {
-            let place =
-                categories.0.iter().position(|known| known == group).map_or(0, |place| place as u32 + 1);
-            (!is_sampled).then_some(place)
-        };
+        let category = |group: &str| (!is_sampled).then(|| categories.known(group));
         self.stacks.write(names, category, strings, json)?;
         shared.dropped_stacks += self.stacks.dropped;
         json.raw("}");

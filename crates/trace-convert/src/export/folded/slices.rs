@@ -3,15 +3,13 @@
 
 use super::Roots;
 use super::label::push;
-use crate::export::threads::{Collector, Entry, Keep, Kind, Names, ThreadName, add_skipped, collect};
+use crate::export::threads::{Collector, Entry, Keep, Kind, Names, ThreadName, collect};
 use crate::tables::Trace;
 use crate::{ConvertError, Filter, Summary};
-use foldhash::HashMap;
 use std::io::{self, Write};
 use trace_model::{Interval, Place, Placing};
+use trace_reader::Numbered;
 
-/// Memory for the labels of names.
-const MAX_LABEL_BYTES: usize = 64 << 20;
 /// Different stacks; the slices of further ones are counted.
 const MAX_STACKS: usize = 4 << 20;
 
@@ -49,22 +47,20 @@ fn write(
         }
         placing.push(0, &entry.interval, entry.what)
     };
-    entries.finish(threads.in_order(), take).map_err(ConvertError::Write)?;
+    entries.finish(&threads.in_order(), take).map_err(ConvertError::Write)?;
     placing.end().map_err(ConvertError::Write)?;
     let tree = placing.place();
     tree.write(output).map_err(ConvertError::Write)?;
     summary.events = slices - tree.beyond;
-    add_skipped(&mut summary, skipped);
-    add_skipped(&mut summary, [("slices of stacks beyond those that there is room for", tree.beyond)]);
-    let remarks = [
+    summary.add_skipped(skipped);
+    summary.add_skipped([("slices of stacks beyond those that there is room for", tree.beyond)]);
+    summary.add_remarks([
         ("slices without an end: their own time is not counted", open),
         (
             "names beyond those that there is room for, which have one name in common",
             names.dropped + tree.labels.dropped,
         ),
-    ];
-    let remarks = remarks.into_iter().filter(|(_, count)| *count > 0);
-    summary.remarks.extend(remarks.map(|(remark, count)| (remark.to_owned(), count)));
+    ]);
     Ok(summary)
 }
 
@@ -73,9 +69,10 @@ struct Tree<'a> {
     roots: Roots,
     names: &'a Names,
     labels: Names,
-    /// The label of each stack, its own time, and the stacks in it by their labels.
-    stacks: Vec<(u32, u64)>,
-    inside: HashMap<(u32, u32), u32>,
+    /// The stack around each one, and its label.
+    stacks: Numbered<(u32, u32)>,
+    /// Their own times.
+    own: Vec<u64>,
     /// The stack of the thread.
     root: Option<u32>,
     /// Slices without a stack.
@@ -90,9 +87,9 @@ impl<'a> Tree<'a> {
         Self {
             roots,
             names,
-            labels: Names::new(MAX_LABEL_BYTES),
-            stacks: Vec::new(),
-            inside: HashMap::default(),
+            labels: Names::default(),
+            stacks: Numbered::default(),
+            own: Vec::new(),
             root: None,
             beyond: 0,
         }
@@ -106,17 +103,10 @@ impl<'a> Tree<'a> {
             label.push(';');
         }
         push(&mut label, name);
-        let label = self.labels.number("", label.trim_start_matches(';'));
-        if let Some(known) = self.inside.get(&(around, label)) {
-            return Some(*known);
-        }
-        if self.stacks.len() == MAX_STACKS {
-            return None;
-        }
-        let stack = self.stacks.len() as u32;
-        self.stacks.push((label, 0));
-        self.inside.insert((around, label), stack);
-        Some(stack)
+        let label = self.labels.text(label.trim_start_matches(';'));
+        let stack = self.stacks.number((around, label), MAX_STACKS);
+        self.own.resize(self.stacks.list().len(), 0);
+        stack
     }
 
     fn begin_thread(&mut self, thread: &ThreadName) {
@@ -133,11 +123,9 @@ impl<'a> Tree<'a> {
 
     /// Writes a line for each stack with time of its own; stacks in stacks, by their labels.
     fn write(&self, output: &mut dyn Write) -> io::Result<()> {
-        let mut inside: Vec<(u32, &str, u32)> = self
-            .inside
-            .iter()
-            .map(|((around, label), stack)| (*around, self.labels.get(*label).1, *stack))
-            .collect();
+        let stacks = (0..).zip(self.stacks.list());
+        let mut inside: Vec<(u32, &str, u32)> =
+            stacks.map(|(stack, (around, label))| (*around, self.labels.get(*label).1, stack)).collect();
         inside.sort_unstable();
         let of = |around: u32| {
             let start = inside.partition_point(|(other, ..)| *other < around);
@@ -157,7 +145,7 @@ impl<'a> Tree<'a> {
                 line.push(';');
             }
             line.push_str(label);
-            if let Some((_, own @ 1..)) = self.stacks.get(*stack as usize) {
+            if let Some(own @ 1..) = self.own.get(*stack as usize) {
                 writeln!(output, "{line} {own}")?;
             }
             left.push((of(*stack).iter(), line.len()));
@@ -194,7 +182,7 @@ impl Place for Tree<'_> {
         own: Option<u64>,
     ) -> io::Result<()> {
         if let (Some(stack), Some(own)) = (stack, own) {
-            let (_, sum) = &mut self.stacks[stack as usize];
+            let sum = &mut self.own[stack as usize];
             *sum = sum.saturating_add(own);
         }
         Ok(())

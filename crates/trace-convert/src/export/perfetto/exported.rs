@@ -4,7 +4,7 @@
 use super::Exporter;
 use super::interned::Interned;
 use super::messages::{TYPE_INSTANT, TYPE_SLICE_BEGIN, TYPE_SLICE_END};
-use super::track_event::{End, Fields, Known, is_number, sample, write};
+use super::track_event::{End, Fields, Known, sample, write};
 use crate::export::flows::{Begin, Part};
 use crate::export::odd::OddSlices;
 use crate::output::Output;
@@ -100,9 +100,8 @@ impl<W: Write> Exporter<W> {
 
     /// The track of an asynchronous operation.
     fn operation(&mut self, event: &Event<'_>, id: u64, kind: i32) -> u64 {
-        let (track, new) = self.tracks.operation(event, id, kind);
-        new.into_iter().for_each(|descriptor| self.describe(descriptor));
-        track
+        let new = self.tracks.operation(event, id, kind);
+        self.described(new)
     }
 
     /// The flow that an event is part of. If it ends once more, another arrow begins.
@@ -111,10 +110,7 @@ impl<W: Write> Exporter<W> {
         let mut part = self.flows.part(event, id);
         if let Some(Begin { thread, time }) = part.again.take() {
             let track = self.thread_track(thread, names);
-            let (category, name) = match part.names.as_deref() {
-                Some(names) => (names.category(), names.name()),
-                None => (event.category, event.name),
-            };
+            let (category, name) = part.named(event);
             if self.odd.as_ref().is_some_and(|odd| odd.has_thread(thread)) {
                 let begin = Event { thread, time, arguments: event.arguments.none(), ..*event };
                 self.keep_flow(&begin, (category, name), b's', part.number);
@@ -130,7 +126,7 @@ impl<W: Write> Exporter<W> {
     /// A sample for each argument that is a number.
     fn counter(&mut self, event: &Event<'_>, id: u64, record: &Resolved<'_>) {
         let group = self.counter_group(event, id);
-        let others = event.arguments.iter().filter(|(_, value)| !is_number(value)).count();
+        let others = event.arguments.iter().filter(|(_, value)| !value.is_number()).count();
         (0..others).for_each(|_| self.skip("counter arguments that are no numbers"));
         if let Some(sharing) = &mut self.sharing {
             let track = |name: Text<'_>, key| self.tracks.known_counter(event, (name, key), id);
@@ -138,14 +134,12 @@ impl<W: Write> Exporter<W> {
                 return;
             }
         }
-        for (name, value, [key, _]) in event.arguments.keyed().filter(|(_, value, _)| is_number(value)) {
+        for (name, value, [key, _]) in event.arguments.keyed().filter(|(_, value, _)| value.is_number()) {
             let track = match self.tracks.known_counter(event, (name, key), id) {
                 Some(track) => track,
                 None => {
                     let descriptor = self.tracks.counter(event, name, id, group);
-                    let track = descriptor.uuid.unwrap_or_default();
-                    self.describe(descriptor);
-                    track
+                    self.describe(descriptor)
                 }
             };
             let (named, keys) = ((event.category, event.name), event.keys);
@@ -160,8 +154,7 @@ impl<W: Write> Exporter<W> {
         if id == 0 && event.arguments.len() < 2 {
             return None;
         }
-        let (group, new) = self.tracks.counter_group(event);
-        new.into_iter().for_each(|descriptor| self.describe(descriptor));
-        Some(group)
+        let new = self.tracks.counter_group(event);
+        Some(self.described(new))
     }
 }

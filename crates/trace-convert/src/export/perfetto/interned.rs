@@ -74,48 +74,39 @@ impl Numbers {
     }
 }
 
-fn define(new: &mut Vec<InternedName>, number: u64, text: Text<'_>) {
-    new.push(InternedName { iid: Some(number), name: Some(text.to_str().into_owned()) });
+/// The number of a string, which is defined if it is new.
+#[inline]
+fn number(
+    numbers: &mut Numbers,
+    (new, has_new): (&mut Vec<InternedName>, &mut bool),
+    text: Text<'_>,
+    key: TextKey,
+) -> u64 {
+    if let Some(number) = numbers.known(key) {
+        return number;
+    }
+    let (number, is_new) = numbers.number(text, key);
+    if is_new {
+        *has_new = true;
+        new.push(InternedName { iid: Some(number), name: Some(text.to_str().into_owned()) });
+    }
+    number
 }
 
 impl Interned {
     #[inline]
     pub fn category(&mut self, text: Text<'_>, key: TextKey) -> u64 {
-        if let Some(number) = self.categories.known(key) {
-            return number;
-        }
-        let (number, is_new) = self.categories.number(text, key);
-        if is_new {
-            self.has_new = true;
-            define(&mut self.new.event_categories, number, text);
-        }
-        number
+        number(&mut self.categories, (&mut self.new.event_categories, &mut self.has_new), text, key)
     }
 
     #[inline]
     pub fn name(&mut self, text: Text<'_>, key: TextKey) -> u64 {
-        if let Some(number) = self.names.known(key) {
-            return number;
-        }
-        let (number, is_new) = self.names.number(text, key);
-        if is_new {
-            self.has_new = true;
-            define(&mut self.new.event_names, number, text);
-        }
-        number
+        number(&mut self.names, (&mut self.new.event_names, &mut self.has_new), text, key)
     }
 
     #[inline]
     pub fn argument(&mut self, text: Text<'_>, key: TextKey) -> u64 {
-        if let Some(number) = self.arguments.known(key) {
-            return number;
-        }
-        let (number, is_new) = self.arguments.number(text, key);
-        if is_new {
-            self.has_new = true;
-            define(&mut self.new.debug_annotation_names, number, text);
-        }
-        number
+        number(&mut self.arguments, (&mut self.new.debug_annotation_names, &mut self.has_new), text, key)
     }
 
     /// The flags of a packet that uses no string for the first time; none if it does.

@@ -15,9 +15,8 @@ impl<W: Write> Exporter<W> {
         if lost.interval.is_none() && self.has_no_room_for_early() {
             return self.skip("losses without a time before the first event, beyond 16 MiB");
         }
-        let descriptor = self.tracks.loss(LOST, lost.thread.map(|thread| thread.process));
-        let track = descriptor.uuid.unwrap_or_default();
-        self.describe(descriptor);
+        let descriptor = self.tracks.single(LOST, lost.thread.unwrap_or_default().process);
+        let track = self.describe(descriptor);
         let Some((first, last)) = lost.interval else {
             self.loss_event(TYPE_INSTANT, track, lost);
             return self.track_event_at(self.last);

@@ -19,599 +19,362 @@ pub const LOG_PRIO_INFO: i32 = 4;
 pub const CPU_MODE_KERNEL: i32 = 1;
 pub const CPU_MODE_USER: i32 = 2;
 
-#[derive(Clone, PartialEq, Message)]
-pub struct TracePacket {
-    #[prost(message, optional, boxed, tag = "1")]
-    pub ftrace_events: Option<Box<FtraceEventBundle>>,
-    #[prost(message, optional, tag = "6")]
-    pub clock_snapshot: Option<ClockSnapshot>,
-    #[prost(uint64, optional, tag = "8")]
-    pub timestamp: Option<u64>,
-    #[prost(uint32, optional, tag = "10")]
-    pub trusted_packet_sequence_id: Option<u32>,
-    #[prost(message, optional, tag = "11")]
-    pub track_event: Option<TrackEvent>,
-    #[prost(message, optional, boxed, tag = "12")]
-    pub interned_data: Option<Box<InternedData>>,
-    #[prost(uint32, optional, tag = "13")]
-    pub sequence_flags: Option<u32>,
-    #[prost(message, optional, boxed, tag = "39")]
-    pub android_log: Option<Box<AndroidLogPacket>>,
-    #[prost(message, optional, boxed, tag = "60")]
-    pub track_descriptor: Option<Box<TrackDescriptor>>,
-    #[prost(message, optional, boxed, tag = "2")]
-    pub process_tree: Option<Box<ProcessTree>>,
-    #[prost(bool, optional, tag = "41")]
-    pub incremental_state_cleared: Option<bool>,
-    #[prost(uint32, optional, tag = "42")]
-    pub previous_packet_dropped: Option<u32>,
-    #[prost(message, optional, tag = "43")]
-    pub process_descriptor: Option<ProcessDescriptor>,
-    #[prost(message, optional, tag = "44")]
-    pub thread_descriptor: Option<ThreadDescriptor>,
-    #[prost(message, optional, tag = "46")]
-    pub trigger: Option<Trigger>,
-    #[prost(bytes = "vec", optional, tag = "50")]
-    pub compressed_packets: Option<Vec<u8>>,
-    #[prost(uint32, optional, tag = "58")]
-    pub timestamp_clock_id: Option<u32>,
-    #[prost(message, optional, tag = "59")]
-    pub trace_packet_defaults: Option<TracePacketDefaults>,
-    #[prost(message, optional, boxed, tag = "66")]
-    pub perf_sample: Option<Box<PerfSample>>,
-    #[prost(message, optional, tag = "113")]
-    pub clone_snapshot_trigger: Option<Trigger>,
+/// Declares messages: of each field its number, its name, its type, and how it is encoded.
+macro_rules! messages {
+    ($(
+        $(#[$of_message:meta])*
+        $message:ident { $($(#[$of_field:meta])* $field:ident: $type:ty = $number:tt [$($encoding:tt)+];)+ }
+    )+) => {
+        $(
+            $(#[$of_message])*
+            #[derive(Clone, PartialEq, Message)]
+            pub struct $message {
+                $($(#[$of_field])* #[prost($($encoding)+, tag = $number)] pub $field: $type,)+
+            }
+        )+
+    };
 }
 
-#[derive(Clone, PartialEq, Message)]
-pub struct Trigger {
-    #[prost(string, optional, tag = "1")]
-    pub trigger_name: Option<String>,
-    #[prost(string, optional, tag = "2")]
-    pub producer_name: Option<String>,
-    #[prost(int32, optional, tag = "3")]
-    pub trusted_producer_uid: Option<i32>,
-}
+messages! {
+    TracePacket {
+        ftrace_events: Option<Box<FtraceEventBundle>> = 1 [message, optional, boxed];
+        clock_snapshot: Option<ClockSnapshot> = 6 [message, optional];
+        timestamp: Option<u64> = 8 [uint64, optional];
+        trusted_packet_sequence_id: Option<u32> = 10 [uint32, optional];
+        track_event: Option<TrackEvent> = 11 [message, optional];
+        interned_data: Option<Box<InternedData>> = 12 [message, optional, boxed];
+        sequence_flags: Option<u32> = 13 [uint32, optional];
+        android_log: Option<Box<AndroidLogPacket>> = 39 [message, optional, boxed];
+        track_descriptor: Option<Box<TrackDescriptor>> = 60 [message, optional, boxed];
+        process_tree: Option<Box<ProcessTree>> = 2 [message, optional, boxed];
+        incremental_state_cleared: Option<bool> = 41 [bool, optional];
+        previous_packet_dropped: Option<u32> = 42 [uint32, optional];
+        process_descriptor: Option<ProcessDescriptor> = 43 [message, optional];
+        thread_descriptor: Option<ThreadDescriptor> = 44 [message, optional];
+        trigger: Option<Trigger> = 46 [message, optional];
+        compressed_packets: Option<Vec<u8>> = 50 [bytes = "vec", optional];
+        timestamp_clock_id: Option<u32> = 58 [uint32, optional];
+        trace_packet_defaults: Option<TracePacketDefaults> = 59 [message, optional];
+        perf_sample: Option<Box<PerfSample>> = 66 [message, optional, boxed];
+        clone_snapshot_trigger: Option<Trigger> = 113 [message, optional];
+    }
 
-#[derive(Clone, PartialEq, Message)]
-pub struct ClockSnapshot {
-    #[prost(message, repeated, tag = "1")]
-    pub clocks: Vec<Clock>,
-    #[prost(uint32, optional, tag = "2")]
-    pub primary_trace_clock: Option<u32>,
-}
+    Trigger {
+        trigger_name: Option<String> = 1 [string, optional];
+        producer_name: Option<String> = 2 [string, optional];
+        trusted_producer_uid: Option<i32> = 3 [int32, optional];
+    }
 
-#[derive(Clone, PartialEq, Message)]
-pub struct Clock {
-    #[prost(uint32, optional, tag = "1")]
-    pub clock_id: Option<u32>,
-    #[prost(uint64, optional, tag = "2")]
-    pub timestamp: Option<u64>,
-    #[prost(bool, optional, tag = "3")]
-    pub is_incremental: Option<bool>,
-    #[prost(uint64, optional, tag = "4")]
-    pub unit_multiplier_ns: Option<u64>,
-}
+    ClockSnapshot {
+        clocks: Vec<Clock> = 1 [message, repeated];
+        primary_trace_clock: Option<u32> = 2 [uint32, optional];
+    }
 
-#[derive(Clone, PartialEq, Message)]
-pub struct TrackDescriptor {
-    #[prost(uint64, optional, tag = "1")]
-    pub uuid: Option<u64>,
-    #[prost(string, optional, tag = "2")]
-    pub name: Option<String>,
-    #[prost(message, optional, tag = "3")]
-    pub process: Option<ProcessDescriptor>,
-    #[prost(message, optional, tag = "4")]
-    pub thread: Option<ThreadDescriptor>,
-    #[prost(uint64, optional, tag = "5")]
-    pub parent_uuid: Option<u64>,
-    #[prost(message, optional, tag = "8")]
-    pub counter: Option<CounterDescriptor>,
-    #[prost(string, optional, tag = "10")]
-    pub static_name: Option<String>,
-}
+    Clock {
+        clock_id: Option<u32> = 1 [uint32, optional];
+        timestamp: Option<u64> = 2 [uint64, optional];
+        is_incremental: Option<bool> = 3 [bool, optional];
+        unit_multiplier_ns: Option<u64> = 4 [uint64, optional];
+    }
 
-#[derive(Clone, PartialEq, Message)]
-pub struct ProcessDescriptor {
-    #[prost(int32, optional, tag = "1")]
-    pub pid: Option<i32>,
-    #[prost(string, optional, tag = "6")]
-    pub process_name: Option<String>,
-}
+    TrackDescriptor {
+        uuid: Option<u64> = 1 [uint64, optional];
+        name: Option<String> = 2 [string, optional];
+        process: Option<ProcessDescriptor> = 3 [message, optional];
+        thread: Option<ThreadDescriptor> = 4 [message, optional];
+        parent_uuid: Option<u64> = 5 [uint64, optional];
+        counter: Option<CounterDescriptor> = 8 [message, optional];
+        static_name: Option<String> = 10 [string, optional];
+    }
 
-#[derive(Clone, PartialEq, Message)]
-pub struct ThreadDescriptor {
-    #[prost(int32, optional, tag = "1")]
-    pub pid: Option<i32>,
-    #[prost(int64, optional, tag = "2")]
-    pub tid: Option<i64>,
-    #[prost(string, optional, tag = "5")]
-    pub thread_name: Option<String>,
-    #[prost(int64, optional, tag = "6")]
-    pub reference_timestamp_us: Option<i64>,
-    #[prost(int64, optional, tag = "7")]
-    pub reference_thread_time_us: Option<i64>,
-    #[prost(int64, optional, tag = "8")]
-    pub reference_thread_instruction_count: Option<i64>,
-}
+    ProcessDescriptor {
+        pid: Option<i32> = 1 [int32, optional];
+        process_name: Option<String> = 6 [string, optional];
+    }
 
-#[derive(Clone, PartialEq, Message)]
-pub struct CounterDescriptor {
-    #[prost(int32, optional, tag = "1")]
-    pub kind: Option<i32>,
-    #[prost(int64, optional, tag = "4")]
-    pub unit_multiplier: Option<i64>,
-    #[prost(bool, optional, tag = "5")]
-    pub is_incremental: Option<bool>,
-}
+    ThreadDescriptor {
+        pid: Option<i32> = 1 [int32, optional];
+        tid: Option<i64> = 2 [int64, optional];
+        thread_name: Option<String> = 5 [string, optional];
+        reference_timestamp_us: Option<i64> = 6 [int64, optional];
+        reference_thread_time_us: Option<i64> = 7 [int64, optional];
+        reference_thread_instruction_count: Option<i64> = 8 [int64, optional];
+    }
 
-#[derive(Clone, PartialEq, Message)]
-pub struct TrackEvent {
-    // The published format is older than packed lists.
-    #[prost(uint64, repeated, packed = "false", tag = "3")]
-    pub category_iids: Vec<u64>,
-    #[prost(message, repeated, tag = "4")]
-    pub debug_annotations: Vec<DebugAnnotation>,
-    #[prost(message, optional, tag = "6")]
-    pub legacy_event: Option<LegacyEvent>,
-    #[prost(int32, optional, tag = "9")]
-    pub kind: Option<i32>,
-    #[prost(uint64, optional, tag = "10")]
-    pub name_iid: Option<u64>,
-    #[prost(uint64, optional, tag = "11")]
-    pub track_uuid: Option<u64>,
-    #[prost(int64, optional, tag = "30")]
-    pub counter_value: Option<i64>,
-    #[prost(double, optional, tag = "44")]
-    pub double_counter_value: Option<f64>,
-    #[prost(int64, optional, tag = "1")]
-    pub timestamp_delta_us: Option<i64>,
-    #[prost(int64, optional, tag = "2")]
-    pub thread_time_delta_us: Option<i64>,
-    #[prost(int64, optional, tag = "8")]
-    pub thread_instruction_count_delta: Option<i64>,
-    #[prost(int64, repeated, packed = "false", tag = "12")]
-    pub extra_counter_values: Vec<i64>,
-    #[prost(int64, optional, tag = "16")]
-    pub timestamp_absolute_us: Option<i64>,
-    #[prost(int64, optional, tag = "17")]
-    pub thread_time_absolute_us: Option<i64>,
-    #[prost(int64, optional, tag = "20")]
-    pub thread_instruction_count_absolute: Option<i64>,
-    #[prost(string, repeated, tag = "22")]
-    pub categories: Vec<String>,
-    #[prost(string, optional, tag = "23")]
-    pub name: Option<String>,
-    #[prost(uint64, repeated, packed = "false", tag = "31")]
-    pub extra_counter_track_uuids: Vec<u64>,
-    #[prost(uint64, repeated, packed = "false", tag = "36")]
-    pub flow_ids_old: Vec<u64>,
-    #[prost(uint64, repeated, packed = "false", tag = "42")]
-    pub terminating_flow_ids_old: Vec<u64>,
-    #[prost(uint64, repeated, packed = "false", tag = "45")]
-    pub extra_double_counter_track_uuids: Vec<u64>,
-    #[prost(double, repeated, packed = "false", tag = "46")]
-    pub extra_double_counter_values: Vec<f64>,
-    #[prost(fixed64, repeated, packed = "false", tag = "47")]
-    pub flow_ids: Vec<u64>,
-    #[prost(fixed64, repeated, packed = "false", tag = "48")]
-    pub terminating_flow_ids: Vec<u64>,
-}
+    CounterDescriptor {
+        kind: Option<i32> = 1 [int32, optional];
+        unit_multiplier: Option<i64> = 4 [int64, optional];
+        is_incremental: Option<bool> = 5 [bool, optional];
+    }
 
-/// The older kind of event, with a phase.
-#[derive(Clone, PartialEq, Message)]
-pub struct LegacyEvent {
-    #[prost(int32, optional, tag = "2")]
-    pub phase: Option<i32>,
-    #[prost(uint64, optional, tag = "6")]
-    pub unscoped_id: Option<u64>,
-    #[prost(bool, optional, tag = "12")]
-    pub bind_to_enclosing: Option<bool>,
-    #[prost(uint64, optional, tag = "1")]
-    pub name_iid: Option<u64>,
-    #[prost(int64, optional, tag = "3")]
-    pub duration_us: Option<i64>,
-    #[prost(string, optional, tag = "7")]
-    pub id_scope: Option<String>,
-    #[prost(uint64, optional, tag = "8")]
-    pub bind_id: Option<u64>,
-    #[prost(uint64, optional, tag = "10")]
-    pub local_id: Option<u64>,
-    #[prost(uint64, optional, tag = "11")]
-    pub global_id: Option<u64>,
-    #[prost(int32, optional, tag = "13")]
-    pub flow_direction: Option<i32>,
-    #[prost(int32, optional, tag = "14")]
-    pub instant_event_scope: Option<i32>,
-    #[prost(int32, optional, tag = "18")]
-    pub pid_override: Option<i32>,
-    #[prost(int32, optional, tag = "19")]
-    pub tid_override: Option<i32>,
-}
+    TrackEvent {
+        // The published format is older than packed lists.
+        category_iids: Vec<u64> = 3 [uint64, repeated, packed = "false"];
+        debug_annotations: Vec<DebugAnnotation> = 4 [message, repeated];
+        legacy_event: Option<LegacyEvent> = 6 [message, optional];
+        kind: Option<i32> = 9 [int32, optional];
+        name_iid: Option<u64> = 10 [uint64, optional];
+        track_uuid: Option<u64> = 11 [uint64, optional];
+        counter_value: Option<i64> = 30 [int64, optional];
+        double_counter_value: Option<f64> = 44 [double, optional];
+        timestamp_delta_us: Option<i64> = 1 [int64, optional];
+        thread_time_delta_us: Option<i64> = 2 [int64, optional];
+        thread_instruction_count_delta: Option<i64> = 8 [int64, optional];
+        extra_counter_values: Vec<i64> = 12 [int64, repeated, packed = "false"];
+        timestamp_absolute_us: Option<i64> = 16 [int64, optional];
+        thread_time_absolute_us: Option<i64> = 17 [int64, optional];
+        thread_instruction_count_absolute: Option<i64> = 20 [int64, optional];
+        categories: Vec<String> = 22 [string, repeated];
+        name: Option<String> = 23 [string, optional];
+        extra_counter_track_uuids: Vec<u64> = 31 [uint64, repeated, packed = "false"];
+        flow_ids_old: Vec<u64> = 36 [uint64, repeated, packed = "false"];
+        terminating_flow_ids_old: Vec<u64> = 42 [uint64, repeated, packed = "false"];
+        extra_double_counter_track_uuids: Vec<u64> = 45 [uint64, repeated, packed = "false"];
+        extra_double_counter_values: Vec<f64> = 46 [double, repeated, packed = "false"];
+        flow_ids: Vec<u64> = 47 [fixed64, repeated, packed = "false"];
+        terminating_flow_ids: Vec<u64> = 48 [fixed64, repeated, packed = "false"];
+    }
 
-#[derive(Clone, PartialEq, Message)]
-pub struct DebugAnnotation {
-    #[prost(uint64, optional, tag = "1")]
-    pub name_iid: Option<u64>,
-    #[prost(bool, optional, tag = "2")]
-    pub bool_value: Option<bool>,
-    #[prost(uint64, optional, tag = "3")]
-    pub uint_value: Option<u64>,
-    #[prost(int64, optional, tag = "4")]
-    pub int_value: Option<i64>,
-    #[prost(double, optional, tag = "5")]
-    pub double_value: Option<f64>,
-    #[prost(string, optional, tag = "6")]
-    pub string_value: Option<String>,
-    #[prost(uint64, optional, tag = "7")]
-    pub pointer_value: Option<u64>,
-    #[prost(string, optional, tag = "9")]
-    pub legacy_json_value: Option<String>,
-    #[prost(string, optional, tag = "10")]
-    pub name: Option<String>,
-    #[prost(message, repeated, tag = "11")]
-    pub dict_entries: Vec<DebugAnnotation>,
-    #[prost(message, repeated, tag = "12")]
-    pub array_values: Vec<DebugAnnotation>,
-    #[prost(uint64, optional, tag = "17")]
-    pub string_value_iid: Option<u64>,
-}
+    /// The older kind of event, with a phase.
+    LegacyEvent {
+        phase: Option<i32> = 2 [int32, optional];
+        unscoped_id: Option<u64> = 6 [uint64, optional];
+        bind_to_enclosing: Option<bool> = 12 [bool, optional];
+        name_iid: Option<u64> = 1 [uint64, optional];
+        duration_us: Option<i64> = 3 [int64, optional];
+        id_scope: Option<String> = 7 [string, optional];
+        bind_id: Option<u64> = 8 [uint64, optional];
+        local_id: Option<u64> = 10 [uint64, optional];
+        global_id: Option<u64> = 11 [uint64, optional];
+        flow_direction: Option<i32> = 13 [int32, optional];
+        instant_event_scope: Option<i32> = 14 [int32, optional];
+        pid_override: Option<i32> = 18 [int32, optional];
+        tid_override: Option<i32> = 19 [int32, optional];
+    }
 
-#[derive(Clone, PartialEq, Message)]
-pub struct InternedData {
-    #[prost(message, repeated, tag = "1")]
-    pub event_categories: Vec<InternedName>,
-    #[prost(message, repeated, tag = "2")]
-    pub event_names: Vec<InternedName>,
-    #[prost(message, repeated, tag = "3")]
-    pub debug_annotation_names: Vec<InternedName>,
-    #[prost(message, repeated, tag = "29")]
-    pub debug_annotation_string_values: Vec<InternedText>,
-    #[prost(message, repeated, tag = "5")]
-    pub function_names: Vec<InternedString>,
-    #[prost(message, repeated, tag = "6")]
-    pub frames: Vec<Frame>,
-    #[prost(message, repeated, tag = "7")]
-    pub callstacks: Vec<Callstack>,
-    #[prost(message, repeated, tag = "16")]
-    pub build_ids: Vec<InternedString>,
-    #[prost(message, repeated, tag = "17")]
-    pub mapping_paths: Vec<InternedString>,
-    #[prost(message, repeated, tag = "19")]
-    pub mappings: Vec<Mapping>,
-}
+    DebugAnnotation {
+        name_iid: Option<u64> = 1 [uint64, optional];
+        bool_value: Option<bool> = 2 [bool, optional];
+        uint_value: Option<u64> = 3 [uint64, optional];
+        int_value: Option<i64> = 4 [int64, optional];
+        double_value: Option<f64> = 5 [double, optional];
+        string_value: Option<String> = 6 [string, optional];
+        pointer_value: Option<u64> = 7 [uint64, optional];
+        legacy_json_value: Option<String> = 9 [string, optional];
+        name: Option<String> = 10 [string, optional];
+        dict_entries: Vec<DebugAnnotation> = 11 [message, repeated];
+        array_values: Vec<DebugAnnotation> = 12 [message, repeated];
+        string_value_iid: Option<u64> = 17 [uint64, optional];
+    }
 
-#[derive(Clone, PartialEq, Message)]
-pub struct InternedString {
-    #[prost(uint64, optional, tag = "1")]
-    pub iid: Option<u64>,
-    #[prost(bytes = "vec", optional, tag = "2")]
-    pub str: Option<Vec<u8>>,
-}
+    InternedData {
+        event_categories: Vec<InternedName> = 1 [message, repeated];
+        event_names: Vec<InternedName> = 2 [message, repeated];
+        debug_annotation_names: Vec<InternedName> = 3 [message, repeated];
+        debug_annotation_string_values: Vec<InternedText> = 29 [message, repeated];
+        function_names: Vec<InternedString> = 5 [message, repeated];
+        frames: Vec<Frame> = 6 [message, repeated];
+        callstacks: Vec<Callstack> = 7 [message, repeated];
+        build_ids: Vec<InternedString> = 16 [message, repeated];
+        mapping_paths: Vec<InternedString> = 17 [message, repeated];
+        mappings: Vec<Mapping> = 19 [message, repeated];
+    }
 
-#[derive(Clone, PartialEq, Message)]
-pub struct Frame {
-    #[prost(uint64, optional, tag = "1")]
-    pub iid: Option<u64>,
-    #[prost(uint64, optional, tag = "2")]
-    pub function_name_id: Option<u64>,
-    #[prost(uint64, optional, tag = "3")]
-    pub mapping_id: Option<u64>,
-    #[prost(uint64, optional, tag = "4")]
-    pub rel_pc: Option<u64>,
-}
+    InternedString {
+        iid: Option<u64> = 1 [uint64, optional];
+        str: Option<Vec<u8>> = 2 [bytes = "vec", optional];
+    }
 
-#[derive(Clone, PartialEq, Message)]
-pub struct Callstack {
-    #[prost(uint64, optional, tag = "1")]
-    pub iid: Option<u64>,
-    /// The outermost first.
-    #[prost(uint64, repeated, packed = "false", tag = "2")]
-    pub frame_ids: Vec<u64>,
-}
+    Frame {
+        iid: Option<u64> = 1 [uint64, optional];
+        function_name_id: Option<u64> = 2 [uint64, optional];
+        mapping_id: Option<u64> = 3 [uint64, optional];
+        rel_pc: Option<u64> = 4 [uint64, optional];
+    }
 
-#[derive(Clone, PartialEq, Message)]
-pub struct Mapping {
-    #[prost(uint64, optional, tag = "1")]
-    pub iid: Option<u64>,
-    #[prost(uint64, optional, tag = "2")]
-    pub build_id: Option<u64>,
-    #[prost(uint64, optional, tag = "4")]
-    pub start: Option<u64>,
-    #[prost(uint64, optional, tag = "5")]
-    pub end: Option<u64>,
-    #[prost(uint64, repeated, packed = "false", tag = "7")]
-    pub path_string_ids: Vec<u64>,
-}
+    Callstack {
+        iid: Option<u64> = 1 [uint64, optional];
+        /// The outermost first.
+        frame_ids: Vec<u64> = 2 [uint64, repeated, packed = "false"];
+    }
 
-#[derive(Clone, PartialEq, Message)]
-pub struct PerfSample {
-    #[prost(uint32, optional, tag = "1")]
-    pub cpu: Option<u32>,
-    #[prost(uint32, optional, tag = "2")]
-    pub pid: Option<u32>,
-    #[prost(uint32, optional, tag = "3")]
-    pub tid: Option<u32>,
-    #[prost(uint64, optional, tag = "4")]
-    pub callstack_iid: Option<u64>,
-    #[prost(int32, optional, tag = "5")]
-    pub cpu_mode: Option<i32>,
-}
+    Mapping {
+        iid: Option<u64> = 1 [uint64, optional];
+        build_id: Option<u64> = 2 [uint64, optional];
+        start: Option<u64> = 4 [uint64, optional];
+        end: Option<u64> = 5 [uint64, optional];
+        path_string_ids: Vec<u64> = 7 [uint64, repeated, packed = "false"];
+    }
 
-#[derive(Clone, PartialEq, Message)]
-pub struct InternedName {
-    #[prost(uint64, optional, tag = "1")]
-    pub iid: Option<u64>,
-    #[prost(string, optional, tag = "2")]
-    pub name: Option<String>,
-}
+    PerfSample {
+        cpu: Option<u32> = 1 [uint32, optional];
+        pid: Option<u32> = 2 [uint32, optional];
+        tid: Option<u32> = 3 [uint32, optional];
+        callstack_iid: Option<u64> = 4 [uint64, optional];
+        cpu_mode: Option<i32> = 5 [int32, optional];
+    }
 
-#[derive(Clone, PartialEq, Message)]
-pub struct AndroidLogPacket {
-    #[prost(message, repeated, tag = "1")]
-    pub events: Vec<LogEvent>,
-}
+    InternedName {
+        iid: Option<u64> = 1 [uint64, optional];
+        name: Option<String> = 2 [string, optional];
+    }
 
-#[derive(Clone, PartialEq, Message)]
-pub struct LogEvent {
-    #[prost(int32, optional, tag = "2")]
-    pub pid: Option<i32>,
-    #[prost(int32, optional, tag = "3")]
-    pub tid: Option<i32>,
-    #[prost(uint64, optional, tag = "5")]
-    pub timestamp: Option<u64>,
-    #[prost(string, optional, tag = "6")]
-    pub tag: Option<String>,
-    #[prost(int32, optional, tag = "7")]
-    pub prio: Option<i32>,
-    #[prost(string, optional, tag = "8")]
-    pub message: Option<String>,
-}
+    AndroidLogPacket {
+        events: Vec<LogEvent> = 1 [message, repeated];
+    }
 
-#[derive(Clone, PartialEq, Message)]
-pub struct FtraceEventBundle {
-    #[prost(uint32, optional, tag = "1")]
-    pub cpu: Option<u32>,
-    #[prost(message, repeated, tag = "2")]
-    pub event: Vec<FtraceEvent>,
-    #[prost(bool, optional, tag = "3")]
-    pub lost_events: Option<bool>,
-    #[prost(message, optional, tag = "4")]
-    pub compact_sched: Option<CompactSched>,
-    #[prost(int32, optional, tag = "5")]
-    pub ftrace_clock: Option<i32>,
-}
+    LogEvent {
+        pid: Option<i32> = 2 [int32, optional];
+        tid: Option<i32> = 3 [int32, optional];
+        timestamp: Option<u64> = 5 [uint64, optional];
+        tag: Option<String> = 6 [string, optional];
+        prio: Option<i32> = 7 [int32, optional];
+        message: Option<String> = 8 [string, optional];
+    }
 
-/// A bundle without its events.
-#[derive(Clone, PartialEq, Message)]
-pub struct FtraceBundleHead {
-    #[prost(uint32, optional, tag = "1")]
-    pub cpu: Option<u32>,
-    #[prost(bool, optional, tag = "3")]
-    pub lost_events: Option<bool>,
-    #[prost(message, optional, tag = "4")]
-    pub compact_sched: Option<CompactSched>,
-    #[prost(int32, optional, tag = "5")]
-    pub ftrace_clock: Option<i32>,
-}
+    FtraceEventBundle {
+        cpu: Option<u32> = 1 [uint32, optional];
+        event: Vec<FtraceEvent> = 2 [message, repeated];
+        lost_events: Option<bool> = 3 [bool, optional];
+        compact_sched: Option<CompactSched> = 4 [message, optional];
+        ftrace_clock: Option<i32> = 5 [int32, optional];
+    }
 
-#[derive(Clone, PartialEq, Message)]
-pub struct FtraceEvent {
-    #[prost(uint64, optional, tag = "1")]
-    pub timestamp: Option<u64>,
-    #[prost(uint32, optional, tag = "2")]
-    pub pid: Option<u32>,
-    #[prost(uint32, optional, tag = "5")]
-    pub common_flags: Option<u32>,
-    #[prost(message, optional, tag = "4")]
-    pub sched_switch: Option<SchedSwitch>,
-    #[prost(message, optional, tag = "20")]
-    pub sched_waking: Option<SchedWaking>,
-    #[prost(message, optional, tag = "3")]
-    pub print: Option<Print>,
-    #[prost(message, optional, tag = "11")]
-    pub cpu_frequency: Option<PowerState>,
-    #[prost(message, optional, tag = "13")]
-    pub cpu_idle: Option<PowerState>,
-    #[prost(message, optional, tag = "17")]
-    pub sched_wakeup: Option<SchedWaking>,
-    #[prost(message, optional, tag = "24")]
-    pub softirq_entry: Option<SoftirqEntry>,
-    #[prost(message, optional, tag = "25")]
-    pub softirq_exit: Option<SoftirqEntry>,
-    #[prost(message, optional, tag = "36")]
-    pub irq_handler_entry: Option<IrqHandlerEntry>,
-    #[prost(message, optional, tag = "37")]
-    pub irq_handler_exit: Option<IrqHandlerExit>,
-    #[prost(message, optional, tag = "114")]
-    pub sched_wakeup_new: Option<SchedWaking>,
-    #[prost(message, optional, tag = "235")]
-    pub task_newtask: Option<TaskNewtask>,
-    #[prost(message, optional, tag = "236")]
-    pub task_rename: Option<TaskRename>,
-    #[prost(message, optional, tag = "329")]
-    pub sys_enter: Option<SysEnter>,
-    #[prost(message, optional, tag = "330")]
-    pub sys_exit: Option<SysExit>,
-}
+    /// A bundle without its events.
+    FtraceBundleHead {
+        cpu: Option<u32> = 1 [uint32, optional];
+        lost_events: Option<bool> = 3 [bool, optional];
+        compact_sched: Option<CompactSched> = 4 [message, optional];
+        ftrace_clock: Option<i32> = 5 [int32, optional];
+    }
 
-#[derive(Clone, PartialEq, Message)]
-pub struct SchedSwitch {
-    #[prost(string, optional, tag = "1")]
-    pub prev_comm: Option<String>,
-    #[prost(int32, optional, tag = "2")]
-    pub prev_pid: Option<i32>,
-    #[prost(int32, optional, tag = "3")]
-    pub prev_prio: Option<i32>,
-    #[prost(int64, optional, tag = "4")]
-    pub prev_state: Option<i64>,
-    #[prost(string, optional, tag = "5")]
-    pub next_comm: Option<String>,
-    #[prost(int32, optional, tag = "6")]
-    pub next_pid: Option<i32>,
-    #[prost(int32, optional, tag = "7")]
-    pub next_prio: Option<i32>,
-}
+    FtraceEvent {
+        timestamp: Option<u64> = 1 [uint64, optional];
+        pid: Option<u32> = 2 [uint32, optional];
+        common_flags: Option<u32> = 5 [uint32, optional];
+        sched_switch: Option<SchedSwitch> = 4 [message, optional];
+        sched_waking: Option<SchedWaking> = 20 [message, optional];
+        print: Option<Print> = 3 [message, optional];
+        cpu_frequency: Option<PowerState> = 11 [message, optional];
+        cpu_idle: Option<PowerState> = 13 [message, optional];
+        sched_wakeup: Option<SchedWaking> = 17 [message, optional];
+        softirq_entry: Option<SoftirqEntry> = 24 [message, optional];
+        softirq_exit: Option<SoftirqEntry> = 25 [message, optional];
+        irq_handler_entry: Option<IrqHandlerEntry> = 36 [message, optional];
+        irq_handler_exit: Option<IrqHandlerExit> = 37 [message, optional];
+        sched_wakeup_new: Option<SchedWaking> = 114 [message, optional];
+        task_newtask: Option<TaskNewtask> = 235 [message, optional];
+        task_rename: Option<TaskRename> = 236 [message, optional];
+        sys_enter: Option<SysEnter> = 329 [message, optional];
+        sys_exit: Option<SysExit> = 330 [message, optional];
+    }
 
-#[derive(Clone, PartialEq, Message)]
-pub struct SchedWaking {
-    #[prost(string, optional, tag = "1")]
-    pub comm: Option<String>,
-    #[prost(int32, optional, tag = "2")]
-    pub pid: Option<i32>,
-    #[prost(int32, optional, tag = "3")]
-    pub prio: Option<i32>,
-    #[prost(int32, optional, tag = "4")]
-    pub success: Option<i32>,
-    #[prost(int32, optional, tag = "5")]
-    pub target_cpu: Option<i32>,
-}
+    SchedSwitch {
+        prev_comm: Option<String> = 1 [string, optional];
+        prev_pid: Option<i32> = 2 [int32, optional];
+        prev_prio: Option<i32> = 3 [int32, optional];
+        prev_state: Option<i64> = 4 [int64, optional];
+        next_comm: Option<String> = 5 [string, optional];
+        next_pid: Option<i32> = 6 [int32, optional];
+        next_prio: Option<i32> = 7 [int32, optional];
+    }
 
-#[derive(Clone, PartialEq, Message)]
-pub struct TracePacketDefaults {
-    #[prost(message, optional, tag = "11")]
-    pub track_event_defaults: Option<TrackEventDefaults>,
-    #[prost(uint32, optional, tag = "58")]
-    pub timestamp_clock_id: Option<u32>,
-}
+    SchedWaking {
+        comm: Option<String> = 1 [string, optional];
+        pid: Option<i32> = 2 [int32, optional];
+        prio: Option<i32> = 3 [int32, optional];
+        success: Option<i32> = 4 [int32, optional];
+        target_cpu: Option<i32> = 5 [int32, optional];
+    }
 
-#[derive(Clone, PartialEq, Message)]
-pub struct TrackEventDefaults {
-    #[prost(uint64, optional, tag = "11")]
-    pub track_uuid: Option<u64>,
-    #[prost(uint64, repeated, packed = "false", tag = "31")]
-    pub extra_counter_track_uuids: Vec<u64>,
-    #[prost(uint64, repeated, packed = "false", tag = "45")]
-    pub extra_double_counter_track_uuids: Vec<u64>,
-}
+    TracePacketDefaults {
+        track_event_defaults: Option<TrackEventDefaults> = 11 [message, optional];
+        timestamp_clock_id: Option<u32> = 58 [uint32, optional];
+    }
 
-#[derive(Clone, PartialEq, Message)]
-pub struct InternedText {
-    #[prost(uint64, optional, tag = "1")]
-    pub iid: Option<u64>,
-    #[prost(string, optional, tag = "2")]
-    pub str: Option<String>,
-}
+    TrackEventDefaults {
+        track_uuid: Option<u64> = 11 [uint64, optional];
+        extra_counter_track_uuids: Vec<u64> = 31 [uint64, repeated, packed = "false"];
+        extra_double_counter_track_uuids: Vec<u64> = 45 [uint64, repeated, packed = "false"];
+    }
 
-#[derive(Clone, PartialEq, Message)]
-pub struct ProcessTree {
-    #[prost(message, repeated, tag = "1")]
-    pub processes: Vec<Process>,
-    #[prost(message, repeated, tag = "2")]
-    pub threads: Vec<TreeThread>,
-}
+    InternedText {
+        iid: Option<u64> = 1 [uint64, optional];
+        str: Option<String> = 2 [string, optional];
+    }
 
-#[derive(Clone, PartialEq, Message)]
-pub struct Process {
-    #[prost(int32, optional, tag = "1")]
-    pub pid: Option<i32>,
-    #[prost(string, repeated, tag = "3")]
-    pub cmdline: Vec<String>,
-}
+    ProcessTree {
+        processes: Vec<Process> = 1 [message, repeated];
+        threads: Vec<TreeThread> = 2 [message, repeated];
+    }
 
-#[derive(Clone, PartialEq, Message)]
-pub struct TreeThread {
-    #[prost(int32, optional, tag = "1")]
-    pub tid: Option<i32>,
-    #[prost(string, optional, tag = "2")]
-    pub name: Option<String>,
-    #[prost(int32, optional, tag = "3")]
-    pub tgid: Option<i32>,
-}
+    Process {
+        pid: Option<i32> = 1 [int32, optional];
+        cmdline: Vec<String> = 3 [string, repeated];
+    }
 
-#[derive(Clone, PartialEq, Message)]
-pub struct Print {
-    #[prost(string, optional, tag = "2")]
-    pub buf: Option<String>,
-}
+    TreeThread {
+        tid: Option<i32> = 1 [int32, optional];
+        name: Option<String> = 2 [string, optional];
+        tgid: Option<i32> = 3 [int32, optional];
+    }
 
-#[derive(Clone, PartialEq, Message)]
-pub struct PowerState {
-    #[prost(uint32, optional, tag = "1")]
-    pub state: Option<u32>,
-    #[prost(uint32, optional, tag = "2")]
-    pub cpu_id: Option<u32>,
-}
+    Print {
+        buf: Option<String> = 2 [string, optional];
+    }
 
-#[derive(Clone, PartialEq, Message)]
-pub struct SoftirqEntry {
-    #[prost(uint32, optional, tag = "1")]
-    pub vec: Option<u32>,
-}
+    PowerState {
+        state: Option<u32> = 1 [uint32, optional];
+        cpu_id: Option<u32> = 2 [uint32, optional];
+    }
 
-#[derive(Clone, PartialEq, Message)]
-pub struct IrqHandlerEntry {
-    #[prost(int32, optional, tag = "1")]
-    pub irq: Option<i32>,
-    #[prost(string, optional, tag = "2")]
-    pub name: Option<String>,
-}
+    SoftirqEntry {
+        vec: Option<u32> = 1 [uint32, optional];
+    }
 
-#[derive(Clone, PartialEq, Message)]
-pub struct IrqHandlerExit {
-    #[prost(int32, optional, tag = "1")]
-    pub irq: Option<i32>,
-    #[prost(int32, optional, tag = "2")]
-    pub ret: Option<i32>,
-}
+    IrqHandlerEntry {
+        irq: Option<i32> = 1 [int32, optional];
+        name: Option<String> = 2 [string, optional];
+    }
 
-#[derive(Clone, PartialEq, Message)]
-pub struct SysEnter {
-    #[prost(int64, optional, tag = "1")]
-    pub id: Option<i64>,
-}
+    IrqHandlerExit {
+        irq: Option<i32> = 1 [int32, optional];
+        ret: Option<i32> = 2 [int32, optional];
+    }
 
-#[derive(Clone, PartialEq, Message)]
-pub struct SysExit {
-    #[prost(int64, optional, tag = "1")]
-    pub id: Option<i64>,
-    #[prost(int64, optional, tag = "2")]
-    pub ret: Option<i64>,
-}
+    SysEnter {
+        id: Option<i64> = 1 [int64, optional];
+    }
 
-#[derive(Clone, PartialEq, Message)]
-pub struct TaskNewtask {
-    #[prost(int32, optional, tag = "1")]
-    pub pid: Option<i32>,
-    #[prost(string, optional, tag = "2")]
-    pub comm: Option<String>,
-    #[prost(uint64, optional, tag = "3")]
-    pub clone_flags: Option<u64>,
-}
+    SysExit {
+        id: Option<i64> = 1 [int64, optional];
+        ret: Option<i64> = 2 [int64, optional];
+    }
 
-#[derive(Clone, PartialEq, Message)]
-pub struct TaskRename {
-    #[prost(int32, optional, tag = "1")]
-    pub pid: Option<i32>,
-    #[prost(string, optional, tag = "3")]
-    pub newcomm: Option<String>,
-}
+    TaskNewtask {
+        pid: Option<i32> = 1 [int32, optional];
+        comm: Option<String> = 2 [string, optional];
+        clone_flags: Option<u64> = 3 [uint64, optional];
+    }
 
-/// Context switches and wakeups in columns.
-#[derive(Clone, PartialEq, Message)]
-pub struct CompactSched {
-    #[prost(uint64, repeated, tag = "1")]
-    pub switch_timestamp: Vec<u64>,
-    #[prost(int64, repeated, tag = "2")]
-    pub switch_prev_state: Vec<i64>,
-    #[prost(int32, repeated, tag = "3")]
-    pub switch_next_pid: Vec<i32>,
-    #[prost(int32, repeated, tag = "4")]
-    pub switch_next_prio: Vec<i32>,
-    #[prost(string, repeated, tag = "5")]
-    pub intern_table: Vec<String>,
-    #[prost(uint32, repeated, tag = "6")]
-    pub switch_next_comm_index: Vec<u32>,
-    #[prost(uint64, repeated, tag = "7")]
-    pub waking_timestamp: Vec<u64>,
-    #[prost(int32, repeated, tag = "8")]
-    pub waking_pid: Vec<i32>,
-    #[prost(int32, repeated, tag = "9")]
-    pub waking_target_cpu: Vec<i32>,
-    #[prost(int32, repeated, tag = "10")]
-    pub waking_prio: Vec<i32>,
-    #[prost(uint32, repeated, tag = "11")]
-    pub waking_comm_index: Vec<u32>,
-    #[prost(uint32, repeated, tag = "12")]
-    pub waking_common_flags: Vec<u32>,
+    TaskRename {
+        pid: Option<i32> = 1 [int32, optional];
+        newcomm: Option<String> = 3 [string, optional];
+    }
+
+    /// Context switches and wakeups in columns.
+    CompactSched {
+        switch_timestamp: Vec<u64> = 1 [uint64, repeated];
+        switch_prev_state: Vec<i64> = 2 [int64, repeated];
+        switch_next_pid: Vec<i32> = 3 [int32, repeated];
+        switch_next_prio: Vec<i32> = 4 [int32, repeated];
+        intern_table: Vec<String> = 5 [string, repeated];
+        switch_next_comm_index: Vec<u32> = 6 [uint32, repeated];
+        waking_timestamp: Vec<u64> = 7 [uint64, repeated];
+        waking_pid: Vec<i32> = 8 [int32, repeated];
+        waking_target_cpu: Vec<i32> = 9 [int32, repeated];
+        waking_prio: Vec<i32> = 10 [int32, repeated];
+        waking_comm_index: Vec<u32> = 11 [uint32, repeated];
+        waking_common_flags: Vec<u32> = 12 [uint32, repeated];
+    }
 }

@@ -3,17 +3,17 @@
 //! Their strings are written out: numbers of strings may have changed until then.
 //= docs/meaning.md#overlap
 
+use super::Exporter;
 use super::messages::{TYPE_INSTANT, TYPE_SLICE_BEGIN, TYPE_SLICE_END};
-use super::track_event::Fields;
-use super::{Exporter, GLOBAL};
-use crate::export::odd::{Lane, OddSlices, WriteOdd, Written};
+use super::track_event::{Fields, flow_phase};
+use crate::export::odd::{Lane, OddSlices, OperationPart, WriteOdd, Written};
 use foldhash::HashMap;
 use std::io::{self, Write};
 use trace_format::event::EventKind;
 use trace_format::scopes::{END_ARGUMENT, Ending, LASTED_ARGUMENT};
 use trace_format::units::Koid;
 use trace_model::Interval;
-use trace_reader::{Event, Names, Text, Thread, Value};
+use trace_reader::{Event, Names, Text, Value};
 
 /// What parts of flows on lanes are called.
 const LANE_FLOWS: &str = "parts of flows in slices that overlap others, where Perfetto shows no arrows";
@@ -29,17 +29,11 @@ struct Writer<'a, W> {
 impl<W: Write> Exporter<W> {
     /// Keeps a part of an odd slice: its name, category and arguments; of operations with the name in front.
     pub(super) fn keep_odd(&mut self, event: &Event<'_>, names: &Names, is_kept: bool) {
-        let phase = match event.kind {
-            EventKind::FlowBegin { id } => Some((b's', id)),
-            EventKind::FlowStep { id } => Some((b't', id)),
-            EventKind::FlowEnd { id } => Some((b'f', id)),
-            _ => None,
-        };
-        if let Some((phase, id)) = phase {
+        if let EventKind::FlowBegin { id } | EventKind::FlowStep { id } | EventKind::FlowEnd { id } =
+            event.kind
+        {
             let part = self.flow_part(event, id, names);
-            let begun = part.names.as_deref();
-            let named = begun.map_or((event.category, event.name), |begun| (begun.category(), begun.name()));
-            return self.keep_flow(event, named, phase, part.number);
+            return self.keep_flow(event, part.named(event), flow_phase(event.kind), part.number);
         }
         let Some(odd) = &mut self.odd else { return };
         self.event.clear();
@@ -110,9 +104,7 @@ impl<W: Write> Writer<'_, W> {
         let known = if lane.number == 0 { self.exporter.tracks.known_thread(lane.thread) } else { None };
         let track = known.unwrap_or_else(|| {
             let descriptor = self.exporter.tracks.lane(lane.thread, lane.number);
-            let track = descriptor.uuid.unwrap_or_default();
-            self.exporter.describe(descriptor);
-            track
+            self.exporter.describe(descriptor)
         });
         self.lanes.insert(lane, track);
         track
@@ -124,9 +116,7 @@ impl<W: Write> Writer<'_, W> {
         let name = bytes.split_at_checked(u64::from_le_bytes(*length) as usize);
         let (name, bytes) = name.unwrap_or((&[], bytes));
         let descriptor = self.exporter.tracks.single(&String::from_utf8_lossy(name), process);
-        let track = descriptor.uuid.unwrap_or(GLOBAL);
-        self.exporter.describe(descriptor);
-        (track, bytes)
+        (self.exporter.describe(descriptor), bytes)
     }
 }
 
@@ -159,43 +149,26 @@ impl<W: Write> WriteOdd for Writer<'_, W> {
         self.step(None, track, at, bytes)
     }
 
-    fn operation_begin(
-        &mut self,
-        number: u64,
-        (thread, _): (Thread, u64),
-        at: u64,
-        begin: &[u8],
-    ) -> io::Result<()> {
-        let (track, begin) = self.operation(thread.process, begin);
+    fn operation_begin(&mut self, number: u64, begin: &OperationPart<'_>) -> io::Result<()> {
+        let (track, bytes) = self.operation(begin.thread.process, begin.bytes);
         self.operations.insert(number, track);
-        self.step(TYPE_SLICE_BEGIN, track, at, begin)
+        self.step(TYPE_SLICE_BEGIN, track, begin.at, bytes)
     }
 
-    fn operation_instant(
-        &mut self,
-        number: Option<u64>,
-        thread: Thread,
-        at: u64,
-        instant: &[u8],
-    ) -> io::Result<()> {
-        let (track, instant) = match number.and_then(|number| self.operations.get(&number)) {
+    fn operation_instant(&mut self, number: Option<u64>, instant: &OperationPart<'_>) -> io::Result<()> {
+        let bytes = instant.bytes;
+        let (track, bytes) = match number.and_then(|number| self.operations.get(&number)) {
             Some(track) => {
-                let (length, rest) = instant.split_first_chunk().unwrap_or((&[0; 8], instant));
+                let (length, rest) = bytes.split_first_chunk().unwrap_or((&[0; 8], bytes));
                 (*track, rest.get(u64::from_le_bytes(*length) as usize..).unwrap_or_default())
             }
-            None => self.operation(thread.process, instant),
+            None => self.operation(instant.thread.process, bytes),
         };
-        self.step(TYPE_INSTANT, track, at, instant)
+        self.step(TYPE_INSTANT, track, instant.at, bytes)
     }
 
-    fn operation_end(
-        &mut self,
-        number: Option<u64>,
-        _: (Thread, u64),
-        at: u64,
-        end: &[u8],
-    ) -> io::Result<()> {
+    fn operation_end(&mut self, number: Option<u64>, end: &OperationPart<'_>) -> io::Result<()> {
         let Some(track) = number.and_then(|number| self.operations.remove(&number)) else { return Ok(()) };
-        self.step(TYPE_SLICE_END, track, at, end)
+        self.step(TYPE_SLICE_END, track, end.at, end.bytes)
     }
 }

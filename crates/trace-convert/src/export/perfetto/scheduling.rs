@@ -5,14 +5,11 @@ use super::track_event::message_key;
 use super::{PACKET, SEQUENCE};
 use crate::export::numbers;
 use crate::output::Output;
-use trace_format::scheduling::{
-    IDLE_WEIGHT, INCOMING_WEIGHT_ARGUMENT, OUTGOING_WEIGHT_ARGUMENT, ThreadState, WAKER_ARGUMENT,
-    WEIGHT_ARGUMENT,
-};
+use trace_format::scheduling::{ThreadState, WAKER_ARGUMENT, WEIGHT_ARGUMENT};
 use trace_format::units::Koid;
 use trace_reader::Thread;
 use trace_reader::item::Scheduling;
-use trace_reader::{Arguments, Names, Value};
+use trace_reader::{Arguments, Names, Switch, Switched, Value};
 
 const IDLE_PRIORITY: i32 = 120;
 
@@ -38,13 +35,16 @@ fn weight(arguments: &Arguments<'_>, name: &str) -> Option<i32> {
 }
 
 /// A thread's number; the idle one's is 0.
-fn number(thread: Koid, weight: Option<i32>) -> i32 {
-    if weight == Some(IDLE_WEIGHT) { 0 } else { numbers::short(thread) as i32 }
+fn number(of: &Switched) -> i32 {
+    if of.is_idle { 0 } else { numbers::short(of.thread) as i32 }
 }
 
 /// The idle thread has a usual thread's priority on Linux.
-fn priority(weight: Option<i32>) -> Option<i32> {
-    weight.map(|weight| if weight == IDLE_WEIGHT { IDLE_PRIORITY } else { weight })
+fn priority(of: &Switched) -> Option<i32> {
+    match of {
+        Switched { is_idle: true, process: None, .. } => Some(IDLE_PRIORITY),
+        Switched { priority, .. } => priority.and_then(|priority| i32::try_from(priority).ok()),
+    }
 }
 
 fn name(output: &mut Output, field: u8, thread: Koid, process: Option<Koid>, names: &Names) {
@@ -68,31 +68,11 @@ pub(super) fn write(
     arguments: &Arguments<'_>,
     names: &Names,
 ) -> bool {
+    if let Some(switched) = kind.switch(arguments) {
+        switch(output, at, &switched, names);
+        return true;
+    }
     match kind {
-        Scheduling::ContextSwitch { cpu, outgoing_state, outgoing, incoming } => {
-            let out = weight(arguments, OUTGOING_WEIGHT_ARGUMENT);
-            let into = weight(arguments, INCOMING_WEIGHT_ARGUMENT);
-            let out = Side { thread: *outgoing, process: None, weight: out, priority: priority(out) };
-            let into = Side { thread: *incoming, process: None, weight: into, priority: priority(into) };
-            switch(output, at, u32::from(*cpu), *outgoing_state, [out, into], names);
-        }
-        Scheduling::LegacyContextSwitch {
-            cpu,
-            outgoing_state,
-            outgoing,
-            incoming,
-            outgoing_priority,
-            incoming_priority,
-        } => {
-            let side = |thread: &Thread, priority: u8| Side {
-                thread: thread.thread,
-                process: Some(thread.process),
-                weight: (thread.process.0 == 0 && priority == 0).then_some(IDLE_WEIGHT),
-                priority: Some(i32::from(priority)),
-            };
-            let sides = [side(outgoing, *outgoing_priority), side(incoming, *incoming_priority)];
-            switch(output, at, u32::from(*cpu), *outgoing_state, sides, names);
-        }
         Scheduling::ThreadWakeup { cpu, thread } => {
             // Perfetto's reader drops a wakeup without a waker; thread 0, which wakes no thread, stands for
             // none.
@@ -105,44 +85,30 @@ pub(super) fn write(
                 output.piece([0], 1);
                 let waking = output.len();
                 name(output, 1, *thread, None, names);
-                signed(output, 2, Some(number(*thread, None)));
+                signed(output, 2, Some(numbers::short(*thread) as i32));
                 signed(output, 3, weight(arguments, WEIGHT_ARGUMENT));
                 signed(output, 4, Some(1));
                 signed(output, 5, Some(i32::from(*cpu)));
                 output.close(waking);
             });
         }
-        Scheduling::FiberSwitch { .. } => return false,
+        _ => return false,
     }
     true
 }
 
-/// One of the two threads of a switch.
-struct Side {
-    thread: Koid,
-    process: Option<Koid>,
-    weight: Option<i32>,
-    priority: Option<i32>,
-}
-
-fn switch(
-    output: &mut Output,
-    at: u64,
-    cpu: u32,
-    outgoing: ThreadState,
-    [out, into]: [Side; 2],
-    names: &Names,
-) {
-    let prev = number(out.thread, out.weight);
-    event(output, at, cpu, prev as u32, |output| {
+fn switch(output: &mut Output, at: u64, switch: &Switch, names: &Names) {
+    let Switch { cpu, state: outgoing, outgoing: out, incoming: into } = *switch;
+    let prev = number(&out);
+    event(output, at, u32::from(cpu), prev as u32, |output| {
         let switch = output.open(message_key(SCHED_SWITCH));
         name(output, 1, out.thread, out.process, names);
         signed(output, 2, Some(prev));
-        signed(output, 3, out.priority);
+        signed(output, 3, priority(&out));
         output.varint_field(4, state(outgoing) as u64);
         name(output, 5, into.thread, into.process, names);
-        signed(output, 6, Some(number(into.thread, into.weight)));
-        signed(output, 7, into.priority);
+        signed(output, 6, Some(number(&into)));
+        signed(output, 7, priority(&into));
         output.close(switch);
     });
 }

@@ -6,7 +6,7 @@
 
 use super::exported::Own;
 use super::interned::Interned;
-use super::track_event::{End, Known, flags, is_number, write};
+use super::track_event::{End, Known, flags, write};
 use super::{Ending, Exporter};
 use crate::export::jobs::{Batch, Collector, Crew, Extras, Jobs, Work};
 use crate::output::Output;
@@ -209,7 +209,7 @@ impl Sharing {
         bytes: &mut Output,
     ) -> bool {
         self.words.clear();
-        for (name, _, [key, _]) in event.arguments.keyed().filter(|(_, value, _)| is_number(value)) {
+        for (name, _, [key, _]) in event.arguments.keyed().filter(|(_, value, _)| value.is_number()) {
             let Some(track) = track(name, key) else { return false };
             self.words.extend(long(track));
         }

@@ -228,7 +228,11 @@ impl Fields<'_> {
             Value::String(value) => output.bytes_field(6, value.to_str().as_bytes()),
             Value::Pointer(value) => output.varint_field(7, *value),
             Value::Koid(koid) => output.varint_field(3, koid.0),
-            Value::Blob(bytes) => base64(output, bytes),
+            Value::Blob(bytes) => {
+                output.piece([message_key(6)], 1);
+                output.varint(Output::base64_length(bytes) as u64);
+                output.base64(bytes);
+            }
             Value::Null | Value::Unknown => output.bytes_field(6, b"null"),
         }
     }
@@ -254,42 +258,14 @@ impl Fields<'_> {
 
     /// A sample of a counter, if the value is a number.
     fn sample(&mut self, value: &Value<'_>) {
-        let whole = match *value {
-            Value::Int32(value) => i64::from(value),
-            Value::Uint32(value) => i64::from(value),
-            Value::Int64(value) => value,
-            Value::Uint64(value) => match i64::try_from(value) {
-                Ok(value) => value,
-                Err(_) => return self.double_sample(value as f64),
-            },
-            Value::Double(value) => return self.double_sample(value),
-            _ => return,
-        };
-        self.0.far_key(30, VARINT);
-        self.0.varint(whole as u64);
+        if let Some(whole) = value.integer() {
+            self.0.far_key(30, VARINT);
+            self.0.varint(whole as u64);
+        } else if let Some(double) = value.number() {
+            self.0.far_key(44, FIXED_64);
+            self.0.piece(double.to_le_bytes(), 8);
+        }
     }
-
-    fn double_sample(&mut self, value: f64) {
-        self.0.far_key(44, FIXED_64);
-        self.0.piece(value.to_le_bytes(), 8);
-    }
-}
-
-/// The text of bytes.
-fn base64(output: &mut Output, bytes: &[u8]) {
-    let length = Output::base64_length(bytes);
-    output.piece([message_key(6)], 1);
-    output.varint(length as u64);
-    output.base64(bytes);
-}
-
-/// Whether a counter has samples of a value.
-#[inline]
-pub(super) fn is_number(value: &Value<'_>) -> bool {
-    matches!(
-        value,
-        Value::Int32(_) | Value::Uint32(_) | Value::Int64(_) | Value::Uint64(_) | Value::Double(_)
-    )
 }
 
 /// Flags of a packet that refers to interned data; the first such one has the reader forget what it knows.
@@ -341,6 +317,15 @@ pub(super) fn packet<K: End>(
     output.close(packet);
 }
 
+/// The phase of a part of a flow.
+pub(super) const fn flow_phase(kind: EventKind) -> u8 {
+    match kind {
+        EventKind::FlowBegin { .. } => b's',
+        EventKind::FlowStep { .. } => b't',
+        _ => b'f',
+    }
+}
+
 /// Writes the packets of an event.
 #[inline]
 pub(super) fn write<K: Known>(output: &mut Output, event: &Event<'_>, known: &mut K) {
@@ -358,19 +343,15 @@ pub(super) fn write<K: Known>(output: &mut Output, event: &Event<'_>, known: &mu
             (micros, until) = if is_whole { (Some((end - at) / 1000), None) } else { (None, Some(end)) };
             (!is_whole).then_some(TYPE_SLICE_BEGIN)
         }
-        EventKind::FlowBegin { .. } => {
-            phase = Some(b's');
+        EventKind::FlowBegin { .. } | EventKind::FlowStep { .. } | EventKind::FlowEnd { .. } => {
+            phase = Some(flow_phase(event.kind));
             None
         }
-        EventKind::FlowStep { .. } => {
-            phase = Some(b't');
-            None
+        EventKind::Counter { .. } => {
+            // A sample for each argument that is a number.
+            let values = event.arguments.iter().filter(|(_, value)| value.is_number());
+            return values.for_each(|(_, value)| sample(output, at, &value, known));
         }
-        EventKind::FlowEnd { .. } => {
-            phase = Some(b'f');
-            None
-        }
-        EventKind::Counter { .. } => return samples(output, event, known),
         EventKind::Unknown { .. } => return,
     };
     let track = known.track();
@@ -395,13 +376,6 @@ pub(super) fn write<K: Known>(output: &mut Output, event: &Event<'_>, known: &mu
     });
     if let Some(end) = until {
         packet(output, end, known, |mut fields, _| fields.begin(Some(TYPE_SLICE_END), track));
-    }
-}
-
-/// A sample for each argument that is a number.
-fn samples<K: Known>(output: &mut Output, event: &Event<'_>, known: &mut K) {
-    for (_, value) in event.arguments.iter().filter(|(_, value)| is_number(value)) {
-        sample(output, event.time.nanos().0, &value, known);
     }
 }
 

@@ -48,6 +48,16 @@ type CounterKeys = (Koid, u32, u32, u64);
 /// Tracks that are found without a look at names, of each kind; a power of two.
 const RECENT: usize = 256;
 
+/// The last keys of each place, with their tracks.
+struct Recent<K>(Box<[(K, u64)]>);
+
+impl<K: Clone + Default> Default for Recent<K> {
+    fn default() -> Self {
+        Self(vec![<_>::default(); RECENT].into())
+    }
+}
+
+#[derive(Default)]
 pub(super) struct Tracks {
     last: u64,
     /// Descriptions of processes and threads whose numbers are too long for the format.
@@ -68,44 +78,24 @@ pub(super) struct Tracks {
     /// Open operations, by process, category and id: their track, and how many spans of it are open.
     operations: Remembered<NamesKey, (u64, u32)>,
     /// Some threads, each at a place of its own, and their tracks.
-    recent_threads: Box<[(Thread, u64)]>,
+    recent_threads: Recent<Thread>,
     /// The same for arguments of counters.
-    recent_counters: Box<[(CounterKeys, u64)]>,
-}
-
-impl Default for Tracks {
-    fn default() -> Self {
-        Self {
-            last: 0,
-            long_numbers: 0,
-            zero_numbers: 0,
-            taken_numbers: 0,
-            hashing: <_>::default(),
-            processes: Remembered::default(),
-            threads: Remembered::default(),
-            logs: Remembered::default(),
-            counters: Remembered::default(),
-            groups: Remembered::default(),
-            operations: Remembered::default(),
-            recent_threads: vec![<_>::default(); RECENT].into(),
-            recent_counters: vec![<_>::default(); RECENT].into(),
-        }
-    }
+    recent_counters: Recent<CounterKeys>,
 }
 
 fn counter_name(event: &Event<'_>, argument: Text<'_>, id: u64) -> String {
     format!("{}:{}:{id}", event.name.to_str(), argument.to_str())
 }
 
+/// A name that is shown: an empty one is none.
+fn shown(name: Option<Text<'_>>) -> Option<String> {
+    name.filter(|name| !name.as_bytes().is_empty()).map(|name| name.to_str().into_owned())
+}
+
 fn process_descriptor(uuid: u64, process: Koid, name: Option<Text<'_>>) -> TrackDescriptor {
     TrackDescriptor {
         uuid: Some(uuid),
-        process: Some(ProcessDescriptor {
-            pid: Some(short(process) as i32),
-            process_name: name
-                .filter(|name| !name.as_bytes().is_empty())
-                .map(|name| name.to_str().into_owned()),
-        }),
+        process: Some(ProcessDescriptor { pid: Some(short(process) as i32), process_name: shown(name) }),
         ..TrackDescriptor::default()
     }
 }
@@ -122,9 +112,7 @@ fn thread_descriptor(
         thread: Some(ThreadDescriptor {
             pid: Some(short(thread.process) as i32),
             tid: Some(thread_number(thread).into()),
-            thread_name: name
-                .filter(|name| !name.as_bytes().is_empty())
-                .map(|name| name.to_str().into_owned()),
+            thread_name: shown(name),
             ..ThreadDescriptor::default()
         }),
         ..TrackDescriptor::default()
@@ -146,16 +134,19 @@ impl Tracks {
         self.key((event.thread.process, event.name, argument, id))
     }
 
+    /// A process's track, and whether it is new.
+    fn process(&mut self, process: Koid) -> (u64, bool) {
+        if let Some(uuid) = self.processes.get(&process) {
+            return (*uuid, false);
+        }
+        let uuid = self.next();
+        self.processes.insert(process, uuid);
+        (uuid, true)
+    }
+
     /// Renames a process's track.
     pub fn rename_process(&mut self, process: Koid, name: Text<'_>) -> TrackDescriptor {
-        let uuid = match self.processes.get(&process) {
-            Some(uuid) => *uuid,
-            None => {
-                let uuid = self.next();
-                self.processes.insert(process, uuid);
-                uuid
-            }
-        };
+        let (uuid, _) = self.process(process);
         process_descriptor(uuid, process, Some(name))
     }
 
@@ -168,12 +159,12 @@ impl Tracks {
     #[inline]
     pub fn known_thread(&mut self, thread: Thread) -> Option<u64> {
         let place = (thread.thread.0 ^ thread.process.0 << 5) as usize % RECENT;
-        let recent = self.recent_threads[place];
+        let recent = self.recent_threads.0[place];
         if recent.0 == thread && recent.1 != GLOBAL {
             return Some(recent.1);
         }
         let track = *self.threads.get(&thread)?;
-        self.recent_threads[place] = (thread, track);
+        self.recent_threads.0[place] = (thread, track);
         Some(track)
     }
 
@@ -186,15 +177,10 @@ impl Tracks {
         self.long_numbers += u64::from(is_long(thread));
         self.zero_numbers += u64::from(thread.thread.0 == 0);
         self.taken_numbers += u64::from(is_taken(thread));
-        let parent = match self.processes.get(&thread.process) {
-            Some(parent) => *parent,
-            None => {
-                let parent = self.next();
-                self.processes.insert(thread.process, parent);
-                new.push(process_descriptor(parent, thread.process, names.process(thread.process)));
-                parent
-            }
-        };
+        let (parent, is_new) = self.process(thread.process);
+        if is_new {
+            new.push(process_descriptor(parent, thread.process, names.process(thread.process)));
+        }
         let uuid = self.next();
         self.threads.insert(thread, uuid);
         new.push(thread_descriptor(uuid, Some(parent), thread, names.thread(thread)));
@@ -211,7 +197,7 @@ impl Tracks {
         let process = event.thread.process;
         let (name_key, argument_key) = (event.keys.1.number(), key.number());
         let place = (name_key ^ argument_key << 4) as usize % RECENT;
-        let recent = self.recent_counters[place];
+        let recent = self.recent_counters.0[place];
         let key = (process, name_key, argument_key, id);
         let is_keyed = name_key.min(argument_key) > 0;
         if recent.0 == key && is_keyed {
@@ -219,7 +205,7 @@ impl Tracks {
         }
         let track = *self.counters.get(&self.counter_key(event, argument, id))?;
         if is_keyed {
-            self.recent_counters[place] = (key, track);
+            self.recent_counters.0[place] = (key, track);
         }
         Some(track)
     }
@@ -235,13 +221,9 @@ impl Tracks {
         let name = counter_name(event, argument, id);
         let uuid = self.next();
         self.counters.insert(self.counter_key(event, argument, id), uuid);
-        TrackDescriptor {
-            uuid: Some(uuid),
-            name: Some(name),
-            parent_uuid: group.or_else(|| self.processes.get(&event.thread.process).copied()),
-            counter: Some(CounterDescriptor::default()),
-            ..TrackDescriptor::default()
-        }
+        let own = self.named(uuid, &name, event.thread.process);
+        let parent_uuid = group.or(own.parent_uuid);
+        TrackDescriptor { parent_uuid, counter: Some(CounterDescriptor::default()), ..own }
     }
 
     /// The track that the series of a counter's name are below.
@@ -254,12 +236,6 @@ impl Tracks {
         let uuid = self.next();
         self.groups.insert(key, uuid);
         (uuid, Some(self.named(uuid, &event.name.to_str(), process)))
-    }
-
-    /// A track of its own for one loss of a process. Readers join those of one name.
-    pub fn loss(&mut self, name: &str, process: Option<Koid>) -> TrackDescriptor {
-        let uuid = self.next();
-        self.named(uuid, name, process.unwrap_or_default())
     }
 
     /// A further track of a thread, for slices that overlap others.
@@ -285,7 +261,7 @@ impl Tracks {
         (uuid, Some(descriptor))
     }
 
-    /// A track of its own for one operation of a process.
+    /// A track of its own for one operation or one loss of a process. Readers join losses of one name.
     pub fn single(&mut self, name: &str, process: Koid) -> TrackDescriptor {
         let uuid = self.next();
         self.named(uuid, name, process)
@@ -320,12 +296,6 @@ impl Tracks {
         if kind == TYPE_SLICE_BEGIN {
             self.operations.insert(key, (uuid, 1));
         }
-        let descriptor = TrackDescriptor {
-            uuid: Some(uuid),
-            name: Some(event.name.to_str().into_owned()),
-            parent_uuid: self.processes.get(&process).copied(),
-            ..TrackDescriptor::default()
-        };
-        (uuid, Some(descriptor))
+        (uuid, Some(self.named(uuid, &event.name.to_str(), process)))
     }
 }

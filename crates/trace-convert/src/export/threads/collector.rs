@@ -5,22 +5,21 @@ use crate::export::losses;
 use crate::export::threads::entries::Entries;
 use crate::members::joined;
 use crate::tables::{Cell, ColumnSet, Intervals, Kind as Table, Rows};
-use foldhash::HashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use trace_model::Interval;
+use trace_reader::Numbered;
 
-/// Memory for different names.
-const MAX_NAME_BYTES: usize = 64 << 20;
 /// Functions in all different stacks of samples; further ones are counted.
 const MAX_FRAMES: usize = 16 << 20;
 /// Different counters; the values of further ones are counted.
 const MAX_COUNTERS: usize = 100_000;
 
 /// What a format has a place for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Keep {
     /// Slices of threads, without their arguments.
+    #[default]
     Slices,
     /// The same and samples.
     Stacks,
@@ -29,11 +28,9 @@ pub(crate) enum Keep {
 }
 
 /// A counter's identity.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Counter {
     pub pid: u64,
-    /// The first thread that it was seen on.
-    pub thread: u32,
     pub what: u32,
     pub id: u64,
     pub series: Box<str>,
@@ -53,6 +50,7 @@ pub(crate) struct Lost {
 const MAX_LOSSES: usize = 1000;
 
 /// All that was collected of a trace.
+#[derive(Default)]
 pub(crate) struct Collector {
     keep: Keep,
     pub threads: Threads,
@@ -65,8 +63,7 @@ pub(crate) struct Collector {
     frames: usize,
     /// By counter instead of thread; what else there is has the bits of the value.
     pub values: Entries,
-    pub counters: Vec<Counter>,
-    counter_numbers: HashMap<(u64, u32, u64, Box<str>), u32>,
+    pub counters: Numbered<Counter>,
     pub losses: Vec<Lost>,
     /// Records that are missing in the trace.
     pub lost: u64,
@@ -96,30 +93,7 @@ fn file_name(module: &str) -> &str {
 
 impl Collector {
     pub fn new(keep: Keep) -> Self {
-        Self {
-            keep,
-            threads: Threads::default(),
-            names: Names::new(MAX_NAME_BYTES),
-            entries: Entries::default(),
-            intervals: Intervals::default(),
-            stacks: Vec::new(),
-            frames: 0,
-            values: Entries::default(),
-            counters: Vec::new(),
-            counter_numbers: HashMap::default(),
-            losses: Vec::new(),
-            lost: 0,
-            provider_pids: BTreeMap::new(),
-            slices: 0,
-            samples: 0,
-            sampled: BTreeSet::new(),
-            others: 0,
-            open: 0,
-            skipped: BTreeMap::new(),
-            times: None,
-            start_utc: None,
-            start_ts: None,
-        }
+        Self { keep, ..Self::default() }
     }
 
     fn skip(&mut self, kind: &'static str) {
@@ -136,39 +110,38 @@ impl Collector {
         self.seen(begin, if end == u64::MAX { begin } else { end });
     }
 
-    /// Keeps something; `pid` and `tid` say where.
-    fn push(&mut self, [pid, tid]: [&Cell<'_>; 2], entry: Entry<'_>) -> io::Result<bool> {
-        let [pid, tid] = [pid, tid].map(|cell| cell.number().unwrap_or_default());
-        let Some(thread) = self.threads.number(pid, tid) else {
-            self.skip("events of threads beyond those that there is room for");
-            return Ok(false);
-        };
-        self.saw(&entry.interval);
-        self.entries.push(&Entry { thread, ..entry })?;
-        Ok(true)
+    /// Keeps something; `pid` and `tid` say where. Returns the number of the thread, if there is room for it.
+    fn push(&mut self, [pid, tid]: [&Cell<'_>; 2], entry: Entry<'_>) -> io::Result<Option<u32>> {
+        let thread = self.threads.number(pid.or_zero(), tid.or_zero());
+        match thread {
+            Some(thread) => {
+                self.saw(&entry.interval);
+                self.entries.push(&Entry { thread, ..entry })?;
+            }
+            None => self.skip("events of threads beyond those that there is room for"),
+        }
+        Ok(thread)
     }
 
     fn slice(&mut self, cells: &[Cell<'_>; 16]) -> io::Result<()> {
         let [ts, dur, pid, tid, _, _, category, name, async_id, args, .., provider] = cells;
         let is_operation = !matches!(async_id, Cell::Null);
-        let interval = self.intervals.next(ts.number().unwrap_or_default(), dur.number());
+        let interval = self.intervals.next(ts.or_zero(), dur.number());
         if is_operation && self.keep != Keep::Timeline {
             self.skip("asynchronous operations");
             self.saw(&interval);
             return Ok(());
         }
-        let mut more = args.text().as_bytes();
+        let mut more = args.text();
         if !more.is_empty() && self.keep != Keep::Timeline {
             self.skip("sets of arguments");
-            more = b"";
+            more = "";
         }
         let with_id = async_id.number().map(|id| with_id(id, args.text()));
-        if let Some(text) = &with_id {
-            more = text.as_bytes();
-        }
+        let more = with_id.as_deref().unwrap_or(more).as_bytes();
         let what = self.names.number(category.text(), name.text());
         let kind = if is_operation { Kind::Operation } else { Kind::Slice };
-        if self.push([pid, tid], Entry { thread: 0, kind, interval, what, more })? {
+        if self.push([pid, tid], Entry { thread: 0, kind, interval, what, more })?.is_some() {
             self.slices += 1;
             self.open += u64::from(interval.end == u64::MAX);
         }
@@ -189,32 +162,27 @@ impl Collector {
         [category, name]: [&str; 2],
         more: &str,
     ) -> io::Result<()> {
-        let at = ts.number().unwrap_or_default();
+        let at = ts.or_zero();
         let what = self.names.number(category, name);
         let entry = Entry { thread: 0, kind, interval: when(at, at), what, more: more.as_bytes() };
-        if self.push(whose, entry)? {
-            self.others += 1;
-        }
+        self.others += u64::from(self.push(whose, entry)?.is_some());
         Ok(())
     }
 
     fn sample(&mut self, cells: &[Cell<'_>; 6]) -> io::Result<()> {
         let [ts, pid, tid, _, _, stack] = cells;
-        let what = stack.number().unwrap_or_default() as u32;
-        let at = ts.number().unwrap_or_default();
+        let (what, at) = (stack.or_zero() as u32, ts.or_zero());
         let entry = Entry { thread: 0, kind: Kind::Sample, interval: when(at, at), what, more: b"" };
-        if self.push([pid, tid], entry)? {
-            self.samples += 1;
-            let [pid, tid] = [pid, tid].map(|cell| cell.number().unwrap_or_default());
-            self.sampled.extend(self.threads.number(pid, tid));
-        }
+        let thread = self.push([pid, tid], entry)?;
+        self.samples += u64::from(thread.is_some());
+        self.sampled.extend(thread);
         Ok(())
     }
 
     /// A function of a stack.
     fn frame(&mut self, cells: &[Cell<'_>; 5]) {
         let [id, _, _, function, module] = cells;
-        let id = id.number().unwrap_or_default() as usize;
+        let id = id.or_zero() as usize;
         if id > self.stacks.len() {
             self.stacks.resize_with(id, Vec::new);
         }
@@ -231,52 +199,32 @@ impl Collector {
     fn value(&mut self, cells: &[Cell<'_>; 10]) -> io::Result<()> {
         let [ts, pid, tid, _, _, category, name, id, series, value] = cells;
         let Cell::Double(value) = *value else { return Ok(()) };
-        let (at, id, pid_number) = (
-            ts.number().unwrap_or_default(),
-            id.number().unwrap_or_default(),
-            pid.number().unwrap_or_default(),
-        );
-        let Some(thread) = self.threads.number(pid_number, tid.number().unwrap_or_default()) else {
+        let (at, id, pid) = (ts.or_zero(), id.or_zero(), pid.or_zero());
+        if self.threads.number(pid, tid.or_zero()).is_none() {
             self.skip("counter values of threads beyond those that there is room for");
             return Ok(());
-        };
+        }
         let what = self.names.number(category.text(), name.text());
-        let key = (pid_number, what, id, Box::from(series.text()));
-        let counter = match self.counter_numbers.get(&key) {
-            Some(number) => *number,
-            None if self.counters.len() == MAX_COUNTERS => {
-                self.skip("counter values of counters beyond those that there is room for");
-                return Ok(());
-            }
-            None => {
-                let number = self.counters.len() as u32;
-                let series = key.3.clone();
-                self.counters.push(Counter { pid: pid_number, thread, what, id, series });
-                self.counter_numbers.insert(key, number);
-                number
-            }
+        let counter = Counter { pid, what, id, series: series.text().into() };
+        let Some(thread) = self.counters.number(counter, MAX_COUNTERS) else {
+            self.skip("counter values of counters beyond those that there is room for");
+            return Ok(());
         };
         self.seen(at, at);
         self.others += 1;
-        let more = &value.to_le_bytes();
-        self.values.push(&Entry {
-            thread: counter,
-            kind: Kind::Sample,
-            interval: when(at, at),
-            what: 0,
-            more,
-        })
+        let (interval, more) = (when(at, at), &value.to_le_bytes());
+        self.values.push(&Entry { thread, kind: Kind::Sample, interval, what: 0, more })
     }
 
     fn loss(&mut self, cells: &[Cell<'_>; 5]) {
         let [first, last, provider, reason, count] = cells;
-        let count = count.number().unwrap_or_default();
+        let count = count.or_zero();
         self.lost = self.lost.saturating_add(count);
         if count > 0 && self.losses.len() < MAX_LOSSES {
             // A loss whose time is not known ends at 0.
             let last = last.number().filter(|last| *last > 0);
             let first = last.and(first.number());
-            let (provider, reason) = (provider.number().unwrap_or_default(), reason.text().to_owned());
+            let (provider, reason) = (provider.or_zero(), reason.text().to_owned());
             self.losses.push(Lost { first, last, provider, reason, count });
         }
     }
@@ -329,15 +277,13 @@ impl Rows for Collector {
             Table::Slices => return self.slice(Cell::first(cells)?),
             Table::Threads => {
                 let [pid, tid, process, thread] = Cell::first(cells)?;
-                let [pid, tid] = [pid, tid].map(|cell| cell.number().unwrap_or_default());
-                self.threads.name(pid, tid, process.text(), thread.text());
+                self.threads.name(pid.or_zero(), tid.or_zero(), process.text(), thread.text());
             }
             Table::Losses => self.loss(Cell::first(cells)?),
             Table::Traces => {
-                let place = |name| table.table().place(name).and_then(|place| cells.get(place));
-                self.start_ts = place("start_ts").and_then(Cell::number);
-                self.start_utc = match place("start_utc") {
-                    Some(Cell::Integer(value)) => Some(*value),
+                self.start_ts = table.cell(cells, "start_ts").number();
+                self.start_utc = match table.cell(cells, "start_utc") {
+                    Cell::Integer(value) => Some(value),
                     _ => None,
                 };
             }
@@ -352,7 +298,7 @@ impl Rows for Collector {
             }
             Table::Flows if is_timeline => {
                 let [ts, pid, tid, _, _, category, name, id, phase, args] = Cell::first(cells)?;
-                let more = format!("{} {} {}", id.number().unwrap_or_default(), phase.text(), args.text());
+                let more = format!("{} {} {}", id.or_zero(), phase.text(), args.text());
                 return self.point(Kind::Flow, [pid, tid], ts, [category.text(), name.text()], &more);
             }
             Table::Logs if is_timeline => {
@@ -368,10 +314,8 @@ impl Rows for Collector {
             Table::Wakeups => self.skip_at("wakeups", cells),
             Table::Blobs => self.skip("blobs"),
             Table::Providers => {
-                let place = |name| table.table().place(name).and_then(|place| cells.get(place));
-                if let (Some(id), Some(pid)) =
-                    (place("id").and_then(Cell::number), place("pid").and_then(Cell::number))
-                {
+                let [id, pid] = ["id", "pid"].map(|name| table.cell(cells, name).number());
+                if let Some((id, pid)) = id.zip(pid) {
                     self.provider_pids.entry(id).or_insert(pid);
                 }
             }
@@ -386,11 +330,11 @@ impl Collector {
     /// Adds losses as operations of the first thread of their process, at the end if they have no time.
     pub fn push_losses(&mut self) -> io::Result<()> {
         let last = self.times.unwrap_or_default().1;
+        let order = self.threads.in_order();
         for lost in std::mem::take(&mut self.losses) {
             let pid = self.provider_pids.get(&lost.provider).copied();
             let of_process = |number: &u32| Some(self.threads.get(*number).pid) == pid;
-            let thread = self.threads.in_order().find(of_process);
-            let Some(thread) = thread else {
+            let Some(thread) = order.iter().copied().find(of_process) else {
                 self.skip("losses of processes without events");
                 continue;
             };

@@ -3,7 +3,7 @@
 
 use std::io;
 use trace_model::Interval;
-use trace_reader::sorter::Sorter;
+use trace_reader::sorter::{Sorter, changed, words};
 
 /// The kind of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +41,6 @@ pub(crate) struct Entry<'a> {
 }
 
 const WORDS: usize = 5;
-const HEAD_BYTES: usize = WORDS * size_of::<u64>() + 1;
 const THREAD_AT: usize = (WORDS - 1) * size_of::<u64>();
 
 /// When something is that has no record of its end.
@@ -59,10 +58,9 @@ impl<'a> Entry<'a> {
     }
 
     fn decode(bytes: &'a [u8]) -> io::Result<Self> {
-        let (head, more) = bytes.split_first_chunk::<HEAD_BYTES>().ok_or_else(changed)?;
-        let words = head.as_chunks::<8>().0.first_chunk::<WORDS>().ok_or_else(changed)?;
-        let [begin, end, begun, ended, both] = words.map(u64::from_le_bytes);
-        let kind = *Kind::ALL.get(usize::from(head[HEAD_BYTES - 1])).ok_or_else(changed)?;
+        let ([begin, end, begun, ended, both], rest) = words::<WORDS>(bytes)?;
+        let (kind, more) = rest.split_first().ok_or_else(changed)?;
+        let kind = *Kind::ALL.get(usize::from(*kind)).ok_or_else(changed)?;
         let interval = Interval { begin, end, begun, ended };
         Ok(Self { thread: both as u32, kind, interval, what: (both >> 32) as u32, more })
     }
@@ -72,10 +70,6 @@ impl<'a> Entry<'a> {
 fn thread_of(bytes: &[u8]) -> io::Result<u32> {
     let thread = bytes.get(THREAD_AT..).and_then(<[u8]>::first_chunk);
     thread.map(|thread| u32::from_le_bytes(*thread)).ok_or_else(changed)
-}
-
-fn changed() -> io::Error {
-    io::Error::other("what was sorted has changed")
 }
 
 /// Entries, sorted by time.
@@ -98,14 +92,14 @@ impl Entries {
     /// Passes on all entries: thread by thread in the order of `threads`.
     pub fn finish(
         self,
-        threads: impl Iterator<Item = u32>,
+        threads: &[u32],
         mut take: impl FnMut(Entry<'_>) -> io::Result<()>,
     ) -> io::Result<()> {
         let mut positions = Vec::new();
         for (position, thread) in (0..).zip(threads) {
-            let needed = thread as usize + 1;
+            let needed = *thread as usize + 1;
             positions.resize(needed.max(positions.len()), u32::MAX);
-            positions[thread as usize] = position;
+            positions[*thread as usize] = position;
         }
         let mut by_thread = Sorter::default();
         self.by_time.finish(|bytes| {
@@ -143,7 +137,7 @@ mod tests {
             assert_eq!(entry, *all.iter().find(|other| other.what == entry.what).unwrap());
             Ok(())
         };
-        entries.finish([1, 0].into_iter(), take).unwrap();
+        entries.finish(&[1, 0], take).unwrap();
         let expected =
             [3, 6, 1, 2, 5, 7].map(|what| (what, if what == 1 { b"inner".to_vec() } else { vec![] }));
         assert_eq!(found, expected);

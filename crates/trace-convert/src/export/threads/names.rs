@@ -1,12 +1,16 @@
 //! Names, and the threads that have them.
 
 use foldhash::HashMap;
-use std::collections::BTreeMap;
+use trace_format::units::Koid;
+use trace_reader::{Thread, ThreadNumbers};
 
 /// Names of threads and processes are cut behind so many bytes.
 const MAX_NAME_BYTES: usize = 1000;
 /// Threads with a timeline of their own; the events of further ones are counted.
 pub(crate) const MAX_THREADS: usize = 100_000;
+
+/// Memory for different names.
+const MAX_BYTES: usize = 64 << 20;
 
 /// Pairs of texts with numbers, such as category and name. Number 0 stands for all that there is no room for.
 pub(crate) struct Names {
@@ -15,6 +19,12 @@ pub(crate) struct Names {
     room: usize,
     /// How often there was no room.
     pub dropped: u64,
+}
+
+impl Default for Names {
+    fn default() -> Self {
+        Self::new(MAX_BYTES)
+    }
 }
 
 impl Names {
@@ -45,6 +55,11 @@ impl Names {
         self.list.push(key.clone());
         self.numbers.insert(key, number);
         number
+    }
+
+    /// The number of a text by itself.
+    pub fn text(&mut self, text: &str) -> u32 {
+        self.number("", text)
     }
 
     /// All pairs.
@@ -93,45 +108,38 @@ impl ThreadName {
 /// Threads, numbered in the order in which they occur.
 #[derive(Default)]
 pub(crate) struct Threads {
-    numbers: BTreeMap<(u64, u64), u32>,
+    numbers: ThreadNumbers,
     list: Vec<ThreadName>,
-    last: Option<((u64, u64), u32)>,
+}
+
+fn thread(pid: u64, tid: u64) -> Thread {
+    Thread { process: Koid(pid), thread: Koid(tid) }
 }
 
 impl Threads {
     /// The number of a thread; none if there are too many.
     pub fn number(&mut self, pid: u64, tid: u64) -> Option<u32> {
-        if let Some((last, number)) = self.last
-            && last == (pid, tid)
-        {
-            return Some(number);
+        let number = self.numbers.number(thread(pid, tid), MAX_THREADS)?;
+        if number == self.list.len() {
+            self.list.push(ThreadName { pid, tid, ..ThreadName::default() });
         }
-        let number = match self.numbers.get(&(pid, tid)) {
-            Some(number) => *number,
-            None if self.list.len() == MAX_THREADS => return None,
-            None => {
-                let number = self.list.len() as u32;
-                self.list.push(ThreadName { pid, tid, ..ThreadName::default() });
-                self.numbers.insert((pid, tid), number);
-                number
-            }
-        };
-        self.last = Some(((pid, tid), number));
-        Some(number)
+        Some(number as u32)
     }
 
     /// Names a thread that occurs.
-    pub fn name(&mut self, pid: u64, tid: u64, process: &str, thread: &str) {
-        let number = self.numbers.get(&(pid, tid));
-        if let Some(known) = number.and_then(|number| self.list.get_mut(*number as usize)) {
+    pub fn name(&mut self, pid: u64, tid: u64, process: &str, name: &str) {
+        let number = self.numbers.number(thread(pid, tid), self.list.len());
+        if let Some(known) = number.and_then(|number| self.list.get_mut(number)) {
             cut(process).clone_into(&mut known.process);
-            cut(thread).clone_into(&mut known.thread);
+            cut(name).clone_into(&mut known.thread);
         }
     }
 
     /// The numbers of all threads, by process and thread number.
-    pub fn in_order(&self) -> impl Iterator<Item = u32> {
-        self.numbers.values().copied()
+    pub fn in_order(&self) -> Vec<u32> {
+        let mut order: Vec<u32> = (0..self.list.len() as u32).collect();
+        order.sort_by_key(|number| (self.get(*number).pid, self.get(*number).tid));
+        order
     }
 
     /// A thread.
@@ -162,7 +170,7 @@ mod tests {
         let mut threads = Threads::default();
         let numbers = [(9, 1), (2, 7), (2, 3), (9, 1)].map(|(pid, tid)| threads.number(pid, tid));
         assert_eq!(numbers, [Some(0), Some(1), Some(2), Some(0)]);
-        assert_eq!(threads.in_order().collect::<Vec<_>>(), [2, 1, 0]);
+        assert_eq!(threads.in_order(), [2, 1, 0]);
         threads.name(2, 7, "app", "");
         threads.name(5, 5, "never seen", "");
         let named = threads.get(1);

@@ -6,18 +6,11 @@ use std::io;
 /// Bytes of rows that are sent together.
 const BATCH_BYTES: usize = 128 << 10;
 
-/// Types of cells.
-const NULL: u8 = 0;
-const INTEGER: u8 = 1;
-const UNSIGNED: u8 = 2;
-const DOUBLE: u8 = 3;
-const TEXT: u8 = 4;
-
 /// Bytes of a cell without its text.
 const CELL_BYTES: usize = 9;
 
-/// Rows: of each the number of its table, the types of its cells, a word for each cell, and the texts, whose
-/// words are their lengths.
+/// Rows: of each the number of its table, the types of its cells as of [`Cell::encoded`], a word for each
+/// cell, and the texts, whose words are their lengths.
 #[derive(Debug, Default)]
 pub struct Packed(Vec<u8>);
 
@@ -58,13 +51,7 @@ impl Packed {
         self.0.resize(start + CELL_BYTES * cells.len(), 0);
         let (types, words) = self.0[start..].split_at_mut(cells.len());
         for ((cell, of), word) in cells.iter().zip(types).zip(words.as_chunks_mut().0) {
-            let (cell_type, value) = match *cell {
-                Cell::Null => (NULL, 0),
-                Cell::Integer(value) => (INTEGER, value as u64),
-                Cell::Unsigned(value) => (UNSIGNED, value),
-                Cell::Double(value) => (DOUBLE, value.to_bits()),
-                Cell::Text(text) => (TEXT, text.len() as u64),
-            };
+            let (cell_type, value) = cell.encoded();
             (*of, *word) = (cell_type, value.to_le_bytes());
         }
         for cell in cells {
@@ -90,10 +77,10 @@ impl Packed {
             for (of, word) in types.iter().zip(words.as_chunks().0) {
                 let word = u64::from_le_bytes(*word);
                 fields.push(match *of {
-                    NULL => Field::Null,
-                    INTEGER => Field::Integer(word as i64),
-                    UNSIGNED => Field::Unsigned(word),
-                    DOUBLE => Field::Double(f64::from_bits(word)),
+                    0 => Field::Null,
+                    1 => Field::Integer(word as i64),
+                    2 => Field::Unsigned(word),
+                    3 => Field::Double(f64::from_bits(word)),
                     _ => {
                         let (text, behind) = texts.split_at_checked(word as usize).ok_or_else(changed)?;
                         texts = behind;

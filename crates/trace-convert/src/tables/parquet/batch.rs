@@ -201,8 +201,7 @@ impl Batch {
             let number = |column: usize| self.number(column, place);
             let (ts, dur, async_id) = (number(slices::TS), number(slices::DUR), number(slices::ASYNC_ID));
             let nested = places.of_numbers(self.rows[place], ts, dur, async_id)?;
-            let columns = [slices::PARENT_ID, slices::DEPTH, slices::SELF_DUR];
-            for (column, value) in columns.into_iter().zip(nested) {
+            for (column, value) in slices::NESTED.into_iter().zip(nested) {
                 if let Some(Values::Numbers(numbers)) = self.columns.get_mut(column) {
                     numbers.push(value);
                 }

@@ -3,7 +3,7 @@
 use crate::tables::order::{NO_TIME, Order, ts_of};
 use crate::tables::{Cell, ColumnSet, KINDS, Kind, Rows};
 use std::io;
-use trace_reader::sorter::{Sorted, Sorter};
+use trace_reader::sorter::{Sorted, Sorter, changed};
 
 /// Memory for the late rows of a table; more are in a file.
 const MEMORY: usize = 16 << 20;
@@ -119,13 +119,7 @@ fn encode<'a>(row: u64, ts: i64, cells: impl IntoIterator<Item = &'a Cell<'a>>, 
     bytes.extend(row.to_le_bytes());
     bytes.extend(ts.to_le_bytes());
     for cell in cells {
-        let (of, word) = match *cell {
-            Cell::Null => (0, 0),
-            Cell::Integer(value) => (1, value as u64),
-            Cell::Unsigned(value) => (2, value),
-            Cell::Double(value) => (3, value.to_bits()),
-            Cell::Text(text) => (4, text.len() as u64),
-        };
+        let (of, word) = cell.encoded();
         bytes.push(of);
         if of > 0 {
             bytes.extend(word.to_le_bytes());
@@ -138,7 +132,6 @@ fn encode<'a>(row: u64, ts: i64, cells: impl IntoIterator<Item = &'a Cell<'a>>, 
 
 /// A row, with its number and time; none of no bytes.
 fn decode(mut bytes: &[u8]) -> io::Result<Option<(u64, i64, Vec<Cell<'_>>)>> {
-    let changed = || io::Error::other("what was sorted has changed");
     if bytes.is_empty() {
         return Ok(None);
     }

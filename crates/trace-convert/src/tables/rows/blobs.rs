@@ -130,11 +130,11 @@ impl<R: Rows> Filler<'_, R> {
             process,
             thread,
             Cell::Integer(blob.provider.0.into()),
-            blob.category.map_or(Cell::Null, Cell::Text),
+            Cell::from(blob.category),
             Cell::Text(blob.name),
             blob.blob_type,
             integer(blob.size),
-            content.as_deref().map_or(Cell::Null, Cell::Text),
+            Cell::from(content.as_deref()),
             at.map_or(Cell::Null, |at| self.utc(at)),
         ];
         self.rows.row(Kind::Blobs, &cells)

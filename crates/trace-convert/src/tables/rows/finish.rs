@@ -1,6 +1,6 @@
 //! Rows that are only complete when the archive ends.
 
-use super::{Filler, Rows, Slice, integer};
+use super::{Filler, Rows, Slice};
 use crate::tables::spans::Role;
 use crate::tables::{Cell, Kind};
 use std::collections::HashSet;
@@ -33,16 +33,13 @@ impl<R: Rows> Filler<'_, R> {
             let found = names.binary_search_by_key(thread, |(thread, ..)| *thread).ok()?;
             names.get(found)
         };
-        fn cell(name: Option<&String>) -> Cell<'_> {
-            name.map_or(Cell::Null, |name| Cell::Text(name))
-        }
         let whose = |thread: &Thread| {
             let found = of(thread);
             [
                 Cell::Unsigned(thread.process.0),
                 Cell::Unsigned(thread.thread.0),
-                cell(found.and_then(|found| found.1.as_ref())),
-                cell(found.and_then(|found| found.2.as_ref())),
+                found.and_then(|found| found.1.as_deref()).into(),
+                found.and_then(|found| found.2.as_deref()).into(),
             ]
         };
         self.late.take().finish(|part, role| {
@@ -74,12 +71,7 @@ impl<R: Rows> Filler<'_, R> {
         let mut running: Vec<_> = self.running.drain().collect();
         running.sort_by_key(|(cpu, running)| (running.since, *cpu));
         for (cpu, running) in running {
-            let [pid, tid, process, name] = whose(&running.thread);
-            let prio = running.prio.map_or(Cell::Null, Cell::Integer);
-            let cpu = Cell::Integer(cpu.into());
-            let (since, utc) = (integer(running.since), self.utc(running.since));
-            let cells = [since, Cell::Null, cpu, pid, tid, process, name, prio, Cell::Null, utc];
-            self.rows.row(Kind::Sched, &cells)?;
+            self.sched_row(cpu, &running, whose(&running.thread), [Cell::Null, Cell::Null])?;
         }
         for (thread, ..) in &names {
             let [pid, tid, process, name] = whose(thread);

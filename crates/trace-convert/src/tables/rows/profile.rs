@@ -63,8 +63,8 @@ impl<R: Rows> Filler<'_, R> {
             tid,
             process,
             name,
-            id.map_or(Cell::Null, Cell::Integer),
-            function.as_deref().map_or(Cell::Null, Cell::Text),
+            Cell::from(id),
+            Cell::from(function.as_deref()),
             self.utc(at),
         ];
         self.rows.row(Kind::Samples, &cells)
@@ -100,8 +100,8 @@ impl<R: Rows> Filler<'_, R> {
                     Cell::Integer(id),
                     Cell::Integer(depth),
                     Cell::Unsigned(address),
-                    function.as_deref().map_or(Cell::Null, Cell::Text),
-                    module.as_deref().map_or(Cell::Null, Cell::Text),
+                    Cell::from(function.as_deref()),
+                    Cell::from(module.as_deref()),
                 ];
                 self.rows.row(Kind::Stacks, &cells)?;
                 depth += 1;

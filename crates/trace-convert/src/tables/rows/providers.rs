@@ -60,14 +60,6 @@ impl Provider {
     }
 }
 
-fn text(text: Option<&String>) -> Cell<'_> {
-    text.map_or(Cell::Null, |text| Cell::Text(text))
-}
-
-fn unsigned(number: Option<u64>) -> Cell<'static> {
-    number.map_or(Cell::Null, Cell::Unsigned)
-}
-
 /// All providers of an archive.
 #[derive(Default)]
 pub struct Providers {
@@ -150,7 +142,7 @@ impl Providers {
             at(loss.first),
             at(loss.last),
             Cell::Integer(loss.provider.0.into()),
-            loss.reason.text().map_or(Cell::Null, Cell::Text),
+            loss.reason.text().into(),
             count.map_or(Cell::Null, integer),
         ]
     }
@@ -183,12 +175,12 @@ impl Providers {
                 of_ledger(|(generated, _)| generated),
                 of_ledger(|(_, archived)| archived),
                 provider.lost().map_or(Cell::Null, integer),
-                unsigned(program.pid),
-                unsigned(program.parent_pid),
-                text(program.command_line.as_ref()),
+                program.pid.into(),
+                program.parent_pid.into(),
+                program.command_line.as_deref().into(),
                 at(program.start),
                 at(program.end),
-                text(program.how.as_ref()),
+                program.how.as_deref().into(),
             ];
             rows.row(Kind::Providers, &cells)?;
         }

@@ -64,7 +64,7 @@ impl Session {
     /// The wall clock at a time.
     pub fn utc(&self, at: u64) -> Cell<'static> {
         let utc = self.utc_offset.and_then(|offset| offset.checked_add_unsigned(at));
-        utc.map_or(Cell::Null, Cell::Integer)
+        Cell::from(utc)
     }
 
     /// Takes what an event of the category says about the session.
@@ -99,9 +99,8 @@ impl Session {
         let at = |moment: Option<Moment>| moment.map_or(Cell::Null, |moment| integer(moment.at));
         let utc = |moment: Option<Moment>| moment.and_then(|moment| moment.utc);
         let [host, boot_id, kernel, command_line, version, categories, mode, clock] =
-            self.texts.each_ref().map(|text| text.as_deref().map_or(Cell::Null, Cell::Text));
-        let [instant_cost, duration_cost, counter_cost] =
-            self.costs.map(|cost| cost.map_or(Cell::Null, Cell::Double));
+            self.texts.each_ref().map(|text| Cell::from(text.as_deref()));
+        let [instant_cost, duration_cost, counter_cost] = self.costs.map(Cell::from);
         let cells = [
             host,
             boot_id,
@@ -116,7 +115,7 @@ impl Session {
             at(end),
             utc(start).map_or(Cell::Null, integer),
             utc(end).map_or(Cell::Null, integer),
-            self.utc_offset.map_or(Cell::Null, Cell::Integer),
+            Cell::from(self.utc_offset),
             sums.generated.map_or(Cell::Null, integer),
             sums.archived.map_or(Cell::Null, integer),
             sums.lost.map_or(Cell::Null, integer),

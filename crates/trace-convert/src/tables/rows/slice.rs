@@ -66,8 +66,8 @@ impl<T: Moment> Slice<'_, T> {
         number: i64,
     ) -> io::Result<()> {
         let dur = |end: T| integer(end.nanos().min(MAX_TIME).saturating_sub(self.at.nanos()));
-        let args = self.args.map_or(Cell::Null, Cell::Text);
-        let async_id = self.async_id.map_or(Cell::Null, Cell::Unsigned);
+        let args = Cell::from(self.args);
+        let async_id = Cell::from(self.async_id);
         let provider = Cell::Integer(self.provider.0.into());
         let (kind, operation, parent_operation) = match (self.async_id, self.of) {
             (Some(id), Some(Of::Poll(of) | Of::Within(of))) => ("operation", Some(id), Some(of)),
@@ -78,8 +78,7 @@ impl<T: Moment> Slice<'_, T> {
         };
         let kind = Cell::Text(kind);
         let reason = self.ending.map_or(Cell::Null, |ending| Cell::Text(ending.text()));
-        let [operation, parent_operation] =
-            [operation, parent_operation].map(|id| id.map_or(Cell::Null, Cell::Unsigned));
+        let [operation, parent_operation] = [operation, parent_operation].map(Cell::from);
         if rows.takes_all() {
             let at = self.at.nanos();
             let dur = self.end.map_or(Cell::Null, dur);

@@ -14,10 +14,6 @@ pub struct Whose<'a> {
     thread_name: Option<Cow<'a, str>>,
 }
 
-fn text<'a>(text: &'a Option<Cow<'_, str>>) -> Cell<'a> {
-    text.as_deref().map_or(Cell::Null, Cell::Text)
-}
-
 impl<'a> Whose<'a> {
     pub fn new(thread: Thread, names: &'a Names) -> Self {
         Self {
@@ -37,8 +33,8 @@ impl<'a> Whose<'a> {
         [
             Cell::Unsigned(self.thread.process.0),
             Cell::Unsigned(self.thread.thread.0),
-            text(&self.process_name),
-            text(&self.thread_name),
+            self.process_name.as_deref().into(),
+            self.thread_name.as_deref().into(),
         ]
     }
 }

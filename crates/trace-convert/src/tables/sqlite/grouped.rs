@@ -301,6 +301,16 @@ fn is_missing() -> io::Error {
     io::Error::other("a column is missing")
 }
 
+/// Rows in the order of their keys; of equal ones, the order stays.
+fn sorted_by<K: Ord>(order: Vec<u32>, mut key: impl FnMut(u32) -> io::Result<K>) -> io::Result<Vec<u32>> {
+    let mut keyed = Vec::with_capacity(order.len());
+    for of in order {
+        keyed.push((key(of)?, of));
+    }
+    keyed.sort_by(|a, b| a.0.cmp(&b.0));
+    Ok(keyed.into_iter().map(|(_, of)| of).collect())
+}
+
 /// The places of rows when they are sorted by their values in columns, those without a value first.
 fn sorted(data: &Data, kind: Kind, groups: &[usize], rows: &[u32]) -> io::Result<Vec<u32>> {
     let mut order: Vec<u32> = (0..rows.len() as u32).collect();
@@ -308,23 +318,12 @@ fn sorted(data: &Data, kind: Kind, groups: &[usize], rows: &[u32]) -> io::Result
         let table = &data.tables[kind as usize];
         let mut cache = None;
         let mut value = |of: u32| table.get(*place, rows[of as usize].into(), &mut cache, &data.spill);
-        if is_text(kind, *place) {
-            let mut keyed = Vec::with_capacity(order.len());
-            for of in order {
-                let number = value(of)?;
-                let text = number.map(|number| data.texts.get(number as u32, &data.spill)).transpose()?;
-                keyed.push((text, of));
-            }
-            keyed.sort_by(|a, b| a.0.cmp(&b.0));
-            order = keyed.into_iter().map(|(_, of)| of).collect();
-        } else {
-            let mut keyed = Vec::with_capacity(order.len());
-            for of in order {
-                keyed.push((value(of)?.map(signed), of));
-            }
-            keyed.sort_by_key(|(key, _)| *key);
-            order = keyed.into_iter().map(|(_, of)| of).collect();
-        }
+        order = match is_text(kind, *place) {
+            true => sorted_by(order, |of| {
+                value(of)?.map(|number| data.texts.get(number as u32, &data.spill)).transpose()
+            })?,
+            false => sorted_by(order, |of| Ok(value(of)?.map(signed)))?,
+        };
     }
     let mut places = vec![0; order.len()];
     (0..).zip(order).for_each(|(place, of)| places[of as usize] = place);

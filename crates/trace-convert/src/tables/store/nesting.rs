@@ -16,7 +16,7 @@ pub use trace_model::Nested;
 
 use std::io;
 use trace_model::{Interval, OutOfOrder};
-use trace_reader::sorter::Sorter;
+use trace_reader::sorter::{Sorter, words};
 
 /// A slice of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,13 +41,6 @@ pub struct Nesting(trace_model::Nesting);
 /// Missing values, as they are sorted.
 const NONE: u64 = u64::MAX;
 
-fn words<const N: usize>(bytes: &[u8]) -> io::Result<[u64; N]> {
-    let words = bytes.as_chunks::<8>().0.first_chunk::<N>();
-    words
-        .map(|words| words.map(u64::from_le_bytes))
-        .ok_or_else(|| io::Error::other("what was sorted has changed"))
-}
-
 fn some(value: u64) -> Option<u64> {
     (value != NONE).then_some(value)
 }
@@ -67,7 +60,7 @@ impl Nesting {
             Ok(())
         })?;
         by_row.finish(|entry| {
-            let [of, parent, depth, own] = words(entry)?;
+            let ([of, parent, depth, own], _) = words(entry)?;
             take(&Nested { of, parent: some(parent), depth, own: some(own) })
         })
     }

@@ -7,7 +7,7 @@ use super::nesting::{HeldPlaces, InOrder, Nested, Spans};
 use super::nesting::{HeldTimes, InnerTimes, TimesCache};
 #[cfg(feature = "parquet")]
 use super::spill::Spill;
-use super::{Block, Cache, Data, Limits, NESTED, NESTING, Store, Trace, WatchedNesting, Watcher, in_use};
+use super::{Cache, Data, Limits, NESTED, NESTING, Store, Trace, WatchedNesting, Watcher, in_use};
 use crate::tables::rows::fill;
 use crate::tables::{Cell, ColumnSet, Kind, Rows, slices};
 use crate::{ConvertError, Filter, Summary};
@@ -47,26 +47,6 @@ enum Found {
     Times(Arc<HeldTimes>),
 }
 
-/// Looks at how slices are in each other, and shows the rows to another watcher.
-struct Both<'a, T> {
-    nesting: WatchedNesting<T>,
-    other: Option<&'a mut dyn Watcher>,
-}
-
-impl<T: Spans> Watcher for Both<'_, T> {
-    fn again(&mut self) {
-        self.nesting.again();
-        if let Some(other) = &mut self.other {
-            other.again();
-        }
-    }
-
-    fn rows(&mut self, kind: Kind, rows: usize, columns: &[(usize, &Block)]) -> io::Result<()> {
-        self.nesting.rows(kind, rows, columns)?;
-        self.other.as_mut().map_or(Ok(()), |other| other.rows(kind, rows, columns))
-    }
-}
-
 impl Whole {
     /// The first pass.
     pub fn new(trace: Trace, filter: &Filter) -> Result<Self, ConvertError> {
@@ -103,11 +83,11 @@ impl Whole {
         let mut missing = ColumnSet::NONE;
         missing.add(Kind::Slices, NESTING);
         columns.iter().for_each(|(kind, columns)| missing.add(*kind, *columns));
-        let mut both = Both { nesting: WatchedNesting::new(begin), other };
+        let mut nesting = WatchedNesting::new(begin, other);
         let data = Arc::get_mut(&mut store.data).ok_or_else(|| in_use().1)?;
-        fill_all(&mut store.traces, filter, data, missing, Keep::Nothing, Some(&mut both))
+        fill_all(&mut store.traces, filter, data, missing, Keep::Nothing, Some(&mut nesting))
             .map_err(|(_, error)| error)?;
-        if let Ok(found) = both.nesting.in_order.and_then(finish) {
+        if let Ok(found) = nesting.in_order.and_then(finish) {
             return Ok(Self { store, found });
         }
         // They are sorted, in another pass.
@@ -193,8 +173,7 @@ impl Places {
         };
         let table = &data.tables[Kind::Slices as usize];
         let mut values = [None; 3];
-        let places = [slices::PARENT_ID, slices::DEPTH, slices::SELF_DUR];
-        for ((value, place), cache) in values.iter_mut().zip(places).zip(&mut self.caches) {
+        for ((value, place), cache) in values.iter_mut().zip(slices::NESTED).zip(&mut self.caches) {
             *value = table.get(place, row, cache, &data.spill)?;
         }
         Ok(values)
@@ -240,14 +219,13 @@ impl<R: Rows> Rows for WithNesting<'_, R> {
             return self.rows.row(kind, cells);
         };
         let mut slice = *slice;
-        let places = [slices::PARENT_ID, slices::DEPTH, slices::SELF_DUR];
         let number = |place: usize| match slice[place] {
             Cell::Integer(value) => Some(value),
             _ => None,
         };
         let length = length_of(number(slices::TS), number(slices::DUR));
         let nested = self.places.next(length.filter(|_| slice[slices::ASYNC_ID] == Cell::Null))?;
-        for (place, value) in places.into_iter().zip(nested) {
+        for (place, value) in slices::NESTED.into_iter().zip(nested) {
             slice[place] = value.map_or(Cell::Null, |value| Cell::Integer(value as i64));
         }
         self.rows.row(kind, &slice)

@@ -78,28 +78,23 @@ pub(crate) struct Declared {
 /// What the source declares: each message with its fields.
 pub(crate) fn declared() -> Vec<(&'static str, Vec<Declared>)> {
     let mut messages: Vec<(&str, Vec<Declared>)> = Vec::new();
-    let mut attribute = None;
-    for line in DECLARED.lines().map(str::trim) {
-        if let Some(name) = line.strip_prefix("pub struct ") {
-            messages.push((name.trim_end_matches(" {"), Vec::new()));
-        } else if let Some(inner) = line.strip_prefix("#[prost(") {
-            attribute = inner.strip_suffix(")]");
-        } else if let (Some(inner), Some(field)) = (attribute, line.strip_prefix("pub ")) {
-            attribute = None;
-            let parts: Vec<&str> = inner.split(", ").collect();
-            let value = |key: &str| {
-                let found = parts.iter().find_map(|part| part.strip_prefix(key)?.strip_prefix(" = "));
-                found.map(|value| value.trim_matches('"'))
-            };
+    let (_, table) = DECLARED.split_once("\nmessages! {\n").unwrap();
+    for line in table.lines().map(str::trim) {
+        if let Some(name) = line.strip_suffix(" {") {
+            messages.push((name, Vec::new()));
+        } else if let Some(field) = line.strip_suffix("];") {
+            let (field, encoding) = field.split_once(" [").unwrap();
             let (name, declared) = field.split_once(": ").unwrap();
+            let (declared, number) = declared.split_once(" = ").unwrap();
+            let parts: Vec<&str> = encoding.split(", ").collect();
             let fields = &mut messages.last_mut().unwrap().1;
             fields.push(Declared {
-                number: value("tag").unwrap().parse().unwrap(),
+                number: number.parse().unwrap(),
                 name,
                 kind: parts[0].split(' ').next().unwrap(),
                 is_repeated: parts.contains(&"repeated"),
-                is_unpacked: value("packed") == Some("false"),
-                message: declared.rsplit('<').next().unwrap().trim_end_matches([',', '>']),
+                is_unpacked: parts.contains(&"packed = \"false\""),
+                message: declared.rsplit('<').next().unwrap().trim_end_matches('>'),
             });
         }
     }
@@ -149,8 +144,10 @@ fn every_declared_field_is_published_so() {
     assert_eq!(problems, Vec::<String>::new());
     // All of them were looked at.
     assert_eq!(declared.len(), MESSAGES.len());
-    let attributes = DECLARED.matches("#[prost(").count();
-    assert_eq!(declared.iter().map(|(_, fields)| fields.len()).sum::<usize>(), attributes);
+    assert_eq!(
+        declared.iter().map(|(_, fields)| fields.len()).sum::<usize>(),
+        DECLARED.matches("];\n").count()
+    );
 }
 
 #[test]

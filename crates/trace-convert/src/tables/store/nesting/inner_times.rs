@@ -17,7 +17,7 @@ const MAX_ROOTS: usize = if cfg!(test) { 64 } else { 1 << 20 };
 const MERGED: usize = 64;
 
 /// Takes slices in the order of their ends.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct InnerTimes {
     threads: HashMap<u64, Roots<()>, foldhash::fast::RandomState>,
     roots: usize,
@@ -32,16 +32,7 @@ pub struct InnerTimes {
 
 impl InnerTimes {
     pub fn new(spill: Spill) -> Self {
-        Self {
-            threads: HashMap::default(),
-            roots: 0,
-            max_roots: MAX_ROOTS,
-            beside: Vec::new(),
-            unfinished: Vec::new(),
-            open: Vec::new(),
-            blocks: Vec::new(),
-            spill,
-        }
+        Self { max_roots: MAX_ROOTS, spill, ..Self::default() }
     }
 
     #[inline]
