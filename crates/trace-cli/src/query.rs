@@ -310,6 +310,8 @@ impl<W: Write> Answers for Objects<'_, W> {
                 Cell::Null => Value::Null,
                 Cell::Integer(value) => value.into(),
                 Cell::Unsigned(value) => value.into(),
+                //= docs/json.md#query
+                Cell::Double(value) if !value.is_finite() => csv_text(cell).into(),
                 Cell::Double(value) => value.into(),
                 Cell::Text(text) => text.into(),
             };
@@ -322,5 +324,23 @@ impl<W: Write> Answers for Objects<'_, W> {
     fn end(&mut self) -> io::Result<()> {
         let begin = if self.is_first { "[" } else { "" };
         writeln!(self.output, "{begin}\n]")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    //= docs/json.md#query
+    #[test]
+    fn infinite_values_are_texts() {
+        let mut bytes = Vec::new();
+        let mut objects = Objects { output: &mut bytes, columns: Vec::new(), is_first: true };
+        objects.begin(&["a", "b", "c", "d"].map(str::to_owned)).unwrap();
+        let values = [f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 0.5];
+        objects.row(&values.map(Cell::Double)).unwrap();
+        objects.end().unwrap();
+        let text = String::from_utf8(bytes).unwrap();
+        assert_eq!(text, "[\n{\"a\":\"Infinity\",\"b\":\"-Infinity\",\"c\":\"NaN\",\"d\":0.5}\n]\n");
     }
 }

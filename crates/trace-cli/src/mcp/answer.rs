@@ -5,7 +5,7 @@
 
 use super::protocol::MAX_ID_BYTES;
 use serde_json::Value;
-use trace_convert::tables::Cell;
+use trace_convert::tables::{Cell, csv_text};
 use trace_format::shown::Shown;
 
 /// Most bytes of a response, with its end of line.
@@ -145,7 +145,7 @@ pub fn value(cell: &Cell<'_>, bytes: usize) -> Value {
         Cell::Integer(value) => value.into(),
         Cell::Unsigned(value) => value.into(),
         Cell::Double(value) if value.is_finite() => value.into(),
-        Cell::Double(value) => value.to_string().into(),
+        Cell::Double(_) => csv_text(cell).into(),
         Cell::Text(text) => shown(text, bytes).into(),
     }
 }

@@ -126,9 +126,13 @@ impl Categories {
         }
     }
 
-    /// Wanted ones that the trace does not have.
+    /// Wanted ones that the trace does not have, also not in a list of several.
     pub fn missing(&self, options: &Options) -> Vec<String> {
-        let is_missing = |wanted: &&String| !self.seen.contains(wanted.as_bytes());
+        let lists = || self.seen.iter().filter(|seen| seen.contains(&b','));
+        let is_in_list =
+            |wanted: &[u8]| lists().any(|seen| seen.split(|byte| *byte == b',').any(|one| one == wanted));
+        let is_missing =
+            |wanted: &&String| !self.seen.contains(wanted.as_bytes()) && !is_in_list(wanted.as_bytes());
         // Beyond the limit that is not known.
         let missing = options.categories.iter().filter(|_| self.seen.len() < MAX_CATEGORIES);
         missing.filter(is_missing).cloned().collect()

@@ -406,6 +406,7 @@ fn categories_that_the_trace_does_not_have_are_named() {
     archive.introduce(1, "server");
     archive.instant(1, 10, "app", "a", &[]);
     archive.instant(1, 10, "net", "b", &[]);
+    archive.instant(1, 10, "disk,gpu", "c", &[]);
     let bytes = archive.finish().bytes;
     let wanted = |categories: &[&str]| {
         let categories = categories.iter().map(|name| (*name).to_owned()).collect();
@@ -413,9 +414,13 @@ fn categories_that_the_trace_does_not_have_are_named() {
     };
     let result = wanted(&["ap", "net", "none"]);
     assert_eq!(result.missing_categories, ["ap", "none"]);
-    assert_eq!(result.categories, ["app", "net", "trace"]);
-    let result = wanted(&["app", "net"]);
+    assert_eq!(result.categories, ["app", "disk,gpu", "net", "trace"]);
+    let result = wanted(&["app", "net", "gpu", "disk"]);
     assert_eq!((result.missing_categories.len(), result.categories.len()), (0, 0));
+    assert_eq!((result.summary.events, result.removed_events), (5, 0));
+    let result = wanted(&["gpu"]);
+    assert_eq!((result.summary.events, result.removed_events), (3, 2));
+    assert_eq!(wanted(&["dis", "k,g"]).missing_categories, ["dis", "k,g"]);
 }
 
 /// Two processes use the same number for a thread, as they do for virtual ones.
