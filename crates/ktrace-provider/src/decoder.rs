@@ -239,11 +239,16 @@ impl<R: Records> Decoder<R> {
             }
             Semantics::Other => {
                 let thread = thread(kernel, cpu, tid);
-                let fields = point.fields.iter().filter_map(|(name, place)| {
-                    let value = value(kernel, *place, payload)?;
+                let shown = point.fields.iter().filter(|(_, place)| place.kind != Kind::Other);
+                let shown = shown.take(MAX_ARGUMENTS);
+                // Names of files and threads are any bytes.
+                let texts = shown.clone().map(|(_, place)| String::from_utf8_lossy(place.text(payload)));
+                let texts: Vec<_> = texts.collect();
+                let fields = shown.zip(&texts).filter_map(|((name, place), text)| {
+                    let value = value(kernel, *place, payload, text.as_bytes())?;
                     Some(argument(kernel, name, value))
                 });
-                let arguments: Vec<_> = fields.take(MAX_ARGUMENTS).collect();
+                let arguments: Vec<_> = fields.collect();
                 kernel.writer.event(at, thread, &point.category, &point.name, INSTANT, &arguments);
             }
         }
@@ -401,7 +406,8 @@ fn side<'a>(task: &Task, payload: &'a [u8]) -> Side<'a> {
 fn value<'a>(
     kernel: &mut Kernel<impl Records>,
     place: FieldLocation,
-    payload: &'a [u8],
+    payload: &[u8],
+    text: &'a [u8],
 ) -> Option<ArgumentValue<'a>> {
     Some(match place.kind {
         Kind::Unsigned if place.size == 8 => ArgumentValue::Uint64(place.unsigned(payload)),
@@ -411,7 +417,7 @@ fn value<'a>(
         Kind::Pointer => ArgumentValue::Pointer(place.unsigned(payload)),
         Kind::Bool => ArgumentValue::Bool(place.unsigned(payload) != 0),
         Kind::Text | Kind::TextElsewhere | Kind::TextBehind => {
-            ArgumentValue::String(kernel.writer.string(place.text(payload)))
+            ArgumentValue::String(kernel.writer.string(text))
         }
         Kind::Other => return None,
     })

@@ -283,7 +283,7 @@ impl<R: Records> Kernel<R> {
         }
     }
 
-    /// A line that a program wrote into the kernel's buffer.
+    /// A line that a program wrote into the kernel's buffer, of any bytes: what is not UTF-8 is replaced.
     //= docs/import.md#markers
     pub fn marker(&mut self, at: u64, tid: u32, text: &[u8]) {
         let text = trimmed(text);
@@ -292,7 +292,9 @@ impl<R: Records> Kernel<R> {
         }
         let Some(mut marker) = Marker::parse(text) else {
             let thread = self.thread(tid);
-            let (name, value) = (self.writer.constant(b"text"), ArgumentValue::String(inline(text)));
+            let text = String::from_utf8_lossy(text);
+            let value = ArgumentValue::String(inline(text.as_bytes()));
+            let name = self.writer.constant(b"text");
             let argument = Argument { name, value };
             let kind = EventKind::Instant { scope: Scope::Thread };
             return self.writer.event(at, thread, PROBE, b"print", kind, &[argument]);
@@ -324,7 +326,9 @@ impl<R: Records> Kernel<R> {
                 self.marked_event(at, thread, name, EventKind::AsyncEnd { id }, None);
             }
             Marker::Instant { track, name, .. } => {
-                let track = track.map(|track| ("track", ArgumentValue::String(inline(track))));
+                let track = track.map(String::from_utf8_lossy);
+                let track =
+                    track.as_ref().map(|track| ("track", ArgumentValue::String(inline(track.as_bytes()))));
                 self.marked_event(at, thread, name, EventKind::Instant { scope: Scope::Thread }, track);
             }
         }
@@ -353,7 +357,8 @@ impl<R: Records> Kernel<R> {
     ) {
         let argument =
             argument.map(|(name, value)| Argument { name: self.writer.constant(name.as_bytes()), value });
-        self.writer.event(at, thread, ATRACE, name, kind, argument.as_slice());
+        let name = String::from_utf8_lossy(name);
+        self.writer.event(at, thread, ATRACE, name.as_bytes(), kind, argument.as_slice());
     }
 
     /// The thread of a marker's event. A process's marker may be written by another process.

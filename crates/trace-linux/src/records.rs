@@ -62,18 +62,59 @@ pub trait Records {
     fn warn(&mut self, what: String);
 }
 
+impl<R: Records> Records for &mut R {
+    fn string<'a>(&mut self, text: &'a [u8]) -> StringRef<'a> {
+        (**self).string(text)
+    }
+
+    fn constant<'a>(&mut self, text: &'a [u8]) -> StringRef<'a> {
+        (**self).constant(text)
+    }
+
+    fn is_in_order(&self) -> bool {
+        (**self).is_in_order()
+    }
+
+    fn at(&mut self, at: u64, record: &Record<'_>) -> bool {
+        (**self).at(at, record)
+    }
+
+    fn event(
+        &mut self,
+        at: u64,
+        thread: Thread,
+        category: &[u8],
+        name: &[u8],
+        kind: EventKind,
+        arguments: &[Argument<'_>],
+    ) {
+        (**self).event(at, thread, category, name, kind, arguments);
+    }
+
+    fn object(&mut self, object_type: u8, koid: Koid, name: &[u8], arguments: &[Argument<'_>]) {
+        (**self).object(object_type, koid, name, arguments);
+    }
+
+    fn leave_out(&mut self, what: &str) {
+        (**self).leave_out(what);
+    }
+
+    fn warn(&mut self, what: String) {
+        (**self).warn(what);
+    }
+}
+
 /// A string as it is, cut at the format's limit.
 #[must_use]
 pub fn inline(text: &[u8]) -> StringRef<'_> {
     if text.is_empty() {
         return StringRef::Empty;
     }
-    let mut end = text.len().min(MAX_STRING_BYTES);
-    // At the beginning of a character.
-    while end > 0 && text.get(end).is_some_and(|byte| byte & 0xc0 == 0x80) {
-        end -= 1;
-    }
-    StringRef::Inline(&text[..end])
+    let limit = text.len().min(MAX_STRING_BYTES);
+    let is_within = |end: usize| text.get(end).is_some_and(|byte| byte & 0xc0 == 0x80);
+    // At the beginning of a character, which has at most four bytes, if it is UTF-8.
+    let end = (0..4).map_while(|back| limit.checked_sub(back)).find(|end| !is_within(*end));
+    StringRef::Inline(&text[..end.unwrap_or(limit)])
 }
 
 /// The part of a text that the format has room for.

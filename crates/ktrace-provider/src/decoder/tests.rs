@@ -92,6 +92,43 @@ fn ends_of_markers_have_the_names_of_their_begins() {
     assert_eq!(decoder.kernel.writer.0, [""; 0]);
 }
 
+/// Whatever bytes programs write, and whichever names files have: texts are UTF-8, and whole.
+//= docs/kernel.md#markers
+#[test]
+fn texts_of_any_bytes_become_utf_8() {
+    let mut decoder = decoder(BOTH);
+    decoder.kernel.belongs(7, 5);
+    let texts: [&[u8]; 7] = [
+        b"B|5|a\xff\xfeb\n\0",
+        b"E|5\n\0",
+        b"N|5|\xc3|\xa9\n\0",
+        b"C|5|q\x80|3\0",
+        b"\xf0\x9f note\n\0rest",
+        b"\x80\x81",
+        b"",
+    ];
+    for (at, text) in texts.iter().enumerate() {
+        decoder.event(at as u64, 0, &[&payload(5, 7, &little(0)), *text].concat());
+    }
+    let head = payload(600, 7, "01000000 00000000 0200000000000000");
+    let issue = [&head[..], b"\xffab\0\0\0\0\0\0\0\0\0\0\0\0\0\x01"].concat();
+    decoder.event(9, 0, &issue);
+    assert_eq!(
+        decoder.kernel.writer.0,
+        [
+            "0 5/7 begin atrace a\u{fffd}\u{fffd}b",
+            "1 5/7 end atrace a\u{fffd}\u{fffd}b",
+            "2 5/7 instant atrace \u{fffd} track=\"\u{fffd}\"",
+            "3 5/7 counter 0 atrace q\u{fffd} value=Int64(3)",
+            "4 5/7 instant kernel:probe print text=\"\u{fffd} note\"",
+            "5 5/7 instant kernel:probe print text=\"\u{fffd}\u{fffd}\"",
+            "6 5/7 instant kernel:probe print text=\"Empty\"",
+            "9 5/7 instant kernel:test block_rq_issue dev=Uint32(1) sector=Uint64(2) comm=\"\u{fffd}ab\" \
+             sync=Bool(true)",
+        ]
+    );
+}
+
 //= docs/kernel.md#containers
 #[test]
 fn markers_of_a_container_belong_to_the_process_that_has_written_them() {

@@ -7,17 +7,22 @@ use super::writer::Writer;
 use super::{ImportError, LINE_BYTES};
 use crate::Summary;
 use line::{Event, Line, Parser};
+use std::borrow::Cow;
 use std::io::{BufRead, BufReader, Read, Write};
 use trace_format::argument::{Argument, ArgumentValue};
 use trace_format::event::{EventKind, Scope};
 use trace_format::scheduling::ThreadState;
 use trace_linux::{IRQ, Kernel, OTHER, POWER, Records, SYSCALL, inline};
 
+/// How many losses before the first event are kept: one of each CPU.
+const MAX_FIRST_LOSSES: usize = 1 << 12;
+
 /// Whether a file begins like one of these texts.
 #[must_use]
 pub fn is_ftrace(start: &[u8]) -> bool {
     let parser = Parser::new();
-    let mut lines = start.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
+    let is_head = |line: &&[u8]| line.trim_ascii().is_empty() || parser.is_head(line);
+    let mut lines = start.split(|byte| *byte == b'\n').filter(|line| !is_head(line));
     // Other tools write only few lines before it.
     lines.by_ref().take(20).any(|line| line.starts_with(b"# tracer:") || parser.line(line).is_some())
 }
@@ -31,9 +36,17 @@ pub fn import(mut input: impl Read, mut output: impl Write) -> Result<Summary, I
 }
 
 fn import_from(input: &mut dyn Read, output: &mut dyn Write) -> Result<Summary, ImportError> {
-    let mut importer = Importer { kernel: Kernel::new(Writer::in_time(output, "ftrace")), last: 0 };
+    let mut writer = Writer::in_time(output, "ftrace");
+    let result = write_lines(input, &mut writer);
+    ImportError::ended(result, writer.finish("text of ftrace's"))
+}
+
+/// Writes the events of a text, which come in the order of their times.
+pub(super) fn write_lines<W: Write>(input: impl Read, writer: &mut Writer<W>) -> Result<(), ImportError> {
+    let mut importer = Importer::new(writer);
     let result = lines(input, &mut importer);
-    ImportError::ended(result, importer.kernel.writer.finish("text of ftrace's"))
+    importer.end();
+    result
 }
 
 /// The reader's position in a file.
@@ -46,7 +59,7 @@ enum Part {
     Trace,
 }
 
-fn lines<W: Write>(input: impl Read, importer: &mut Importer<W>) -> Result<(), ImportError> {
+fn lines<W: Write>(input: impl Read, importer: &mut Importer<&mut Writer<W>>) -> Result<(), ImportError> {
     let parser = Parser::new();
     let mut input = BufReader::with_capacity(LINE_BYTES, input);
     let mut bytes = Vec::new();
@@ -57,7 +70,9 @@ fn lines<W: Write>(input: impl Read, importer: &mut Importer<W>) -> Result<(), I
         if length.map_err(ImportError::Read)? == 0 {
             return Ok(());
         }
-        let line = bytes.trim_ascii_end();
+        let text = String::from_utf8_lossy(&bytes);
+        importer.mended_lines += u64::from(matches!(text, Cow::Owned(_)));
+        let line = text.as_bytes().trim_ascii_end();
         let start = line.trim_ascii_start();
         match part {
             Part::Trace if start.starts_with(b"<") && parser.line(line).is_none() => part = Part::Page,
@@ -74,26 +89,40 @@ fn lines<W: Write>(input: impl Read, importer: &mut Importer<W>) -> Result<(), I
     }
 }
 
-struct Importer<W> {
-    kernel: Kernel<Writer<W>>,
+struct Importer<R> {
+    kernel: Kernel<R>,
     /// The time of the line before.
-    last: u64,
+    last: Option<u64>,
+    /// Losses before the first event, which has their time.
+    first_losses: Vec<(u16, Option<u64>)>,
+    /// Lines that have replacement characters.
+    mended_lines: u64,
 }
 
-impl<W: Write> Importer<W> {
+impl<R: Records> Importer<R> {
+    fn new(writer: R) -> Self {
+        Self { kernel: Kernel::new(writer), last: None, first_losses: Vec::new(), mended_lines: 0 }
+    }
+
     fn line(&mut self, parser: &Parser, text: &[u8]) {
         if let Some((cpu, count)) = parser.lost(text) {
-            return self.kernel.lost(self.last, cpu, Some(count));
+            match self.last {
+                Some(last) => self.kernel.lost(last, cpu, count),
+                None if self.first_losses.len() < MAX_FIRST_LOSSES => self.first_losses.push((cpu, count)),
+                None => self.kernel.writer.leave_out("losses before the first event"),
+            }
+            return;
         }
         let Some(line) = parser.line(text) else {
-            let start = String::from_utf8_lossy(&text[..text.len().min(60)]).into_owned();
-            if self.last == 0 && start.starts_with("TRACE:") {
+            if self.last.is_none() && parser.is_head(text) {
                 return;
             }
-            self.kernel.writer.skip("lines that are no events");
+            let start = String::from_utf8_lossy(&text[..text.len().min(60)]).into_owned();
+            self.kernel.writer.leave_out("lines that are no events");
             return self.kernel.writer.warn(format!("no event of ftrace's: {start}"));
         };
-        self.last = line.at;
+        self.losses_before(line.at);
+        self.last = Some(line.at);
         if let Some(tgid) = line.tgid {
             self.kernel.belongs(line.tid, tgid);
         }
@@ -102,6 +131,22 @@ impl<W: Write> Importer<W> {
         }
         let event = parser.event(line.name, line.text);
         self.event(&line, event);
+    }
+
+    /// Writes the losses that were reported before the first event, at its time.
+    fn losses_before(&mut self, at: u64) {
+        for (cpu, count) in std::mem::take(&mut self.first_losses) {
+            self.kernel.lost(at, cpu, count);
+        }
+    }
+
+    /// Reports what is known only at the end.
+    fn end(&mut self) {
+        self.losses_before(0);
+        if self.mended_lines > 0 {
+            let count = self.mended_lines;
+            self.kernel.writer.warn(format!("{count} lines are not UTF-8: U+FFFD replaces invalid bytes"));
+        }
     }
 
     fn event(&mut self, line: &Line<'_>, event: Event<'_>) {

@@ -66,6 +66,15 @@ pub(super) struct Scanner<R> {
     placed: usize,
 }
 
+/// A value that may be too large.
+pub(super) enum Size<'a> {
+    Small(&'a [u8]),
+    /// It was skipped.
+    Large,
+    /// The text ends inside it.
+    Cut,
+}
+
 /// The extent of a value.
 enum Extent {
     Whole(usize),
@@ -303,6 +312,24 @@ impl<R: Read> Scanner<R> {
                 return Ok(false);
             }
         }
+    }
+
+    /// The next value, which is skipped if it is larger than values may be.
+    pub fn value_if_small(&mut self) -> Result<Size<'_>, ImportError> {
+        let mut state = State::default();
+        loop {
+            match state.go_on(self.buffered(), self.is_at_end) {
+                Some(Extent::Whole(length)) => {
+                    let start = self.start;
+                    self.pass(length);
+                    return Ok(Size::Small(&self.buffer[start..start + length]));
+                }
+                Some(Extent::Cut) => return Ok(Size::Cut),
+                None if self.buffered().len() > MAX_VALUE_BYTES => break,
+                None => self.fill()?,
+            };
+        }
+        Ok(if self.pass_value()? { Size::Large } else { Size::Cut })
     }
 
     /// Skips the next value, of any size; false if the text ends before the value does.

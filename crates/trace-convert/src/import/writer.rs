@@ -150,6 +150,14 @@ impl<W: Write> Writer<W> {
         Self { order: Order::Sorted(Sorter::default(), Timeline::default()), ..Self::new(output, provider) }
     }
 
+    /// Takes records that come in the order of their times, between others that do not.
+    pub fn within<T>(&mut self, write: impl FnOnce(&mut Self) -> T) -> T {
+        let order = std::mem::replace(&mut self.order, Order::InTime(Timeline::default()));
+        let written = write(self);
+        self.order = order;
+        written
+    }
+
     /// Counts a record that an archive cannot express.
     pub fn skip(&mut self, what: impl Into<String>) {
         self.skip_many(what, 1);

@@ -38,8 +38,11 @@ pub(super) enum Event<'a> {
 pub(super) struct Parser {
     line: Regex,
     lost: Regex,
+    head: Regex,
     switch: Regex,
+    short_switch: Regex,
     waking: Regex,
+    short_waking: Regex,
     new_task: Regex,
     rename: Regex,
     number: Regex,
@@ -62,12 +65,15 @@ impl Parser {
                 r"^\s*(.+?)-(\d+)\s+(?:\(\s*(\d+|-+)\s*\)\s+)?\[(\d+)\]\s+(?:([^\s:]{3,8})\s+)?",
                 r"(\d+)\.(\d{1,9}):\s+(.*)$"
             )),
-            lost: regex(r"^\s*CPU:(\d+) \[LOST (\d+) EVENTS\]$"),
+            lost: regex(r"^\s*CPU:(\d+) \[(?:LOST (?:(\d+) )?EVENTS|(?:(\d+) )?EVENTS DROPPED)\]$"),
+            head: regex(r"^(?:cpus=\d+|version = \d+|CPU \d+ is empty|TRACE:.*)$"),
             switch: regex(concat!(
                 r"^prev_comm=(.*) prev_pid=(\d+) prev_prio=(-?\d+) prev_state=(\S)\S* ==> ",
                 r"next_comm=(.*) next_pid=(\d+) next_prio=(-?\d+)"
             )),
+            short_switch: regex(r"^(.*):(\d+) \[(-?\d+)\] (\S)\S* ==> (.*):(\d+) \[(-?\d+)\]$"),
             waking: regex(r"^comm=(.*) pid=(\d+) prio=(-?\d+)(?: success=\d)? target_cpu=(\d+)"),
+            short_waking: regex(r"^(.*):(\d+) \[(-?\d+)\](?: success=\d)? CPU:(\d+)$"),
             new_task: regex(r"^pid=(\d+) comm=(.*) clone_flags=([0-9a-f]+) "),
             rename: regex(r"^pid=(\d+) oldcomm=.* newcomm=(.*) oom_score_adj="),
             number: regex(r"^(?:irq|vec)=(\d+) (?:name=(.*)|\[action=(.*)\])$"),
@@ -75,10 +81,15 @@ impl Parser {
         }
     }
 
-    /// The number of lost events of a CPU, if the line reports a loss.
-    pub fn lost(&self, line: &[u8]) -> Option<(u16, u64)> {
+    /// A CPU that lost events, and how many if that is known.
+    pub fn lost(&self, line: &[u8]) -> Option<(u16, Option<u64>)> {
         let found = self.lost.captures(line)?;
-        Some((number(&found, 1)?, number(&found, 2)?))
+        Some((number(&found, 1)?, number(&found, 2).or_else(|| number(&found, 3))))
+    }
+
+    /// What tools write before the first event.
+    pub fn is_head(&self, line: &[u8]) -> bool {
+        self.head.is_match(line.trim_ascii())
     }
 
     /// None if it is something else.
@@ -127,16 +138,16 @@ impl Parser {
         };
         Some(match name {
             b"sched_switch" => {
-                let found = self.switch.captures(text)?;
+                let found = self.switch.captures(text).or_else(|| self.short_switch.captures(text))?;
                 let state = *bytes(&found, 4).first()?;
                 Event::Switch { outgoing: side(&found, 1)?, state, incoming: side(&found, 5)? }
             }
             b"sched_waking" | b"sched_wakeup" | b"sched_wakeup_new" => {
-                let found = self.waking.captures(text)?;
+                let found = self.waking.captures(text).or_else(|| self.short_waking.captures(text))?;
                 let is_again = name == b"sched_wakeup";
                 Event::Waking { woken: side(&found, 1)?, cpu: number(&found, 4)?, is_again }
             }
-            b"0" | b"print" => Event::Marker(text),
+            b"0" | b"print" => Event::Marker(marker(text)),
             _ if name.starts_with(b"tracing_mark_write") => Event::Marker(text),
             b"task_newtask" => {
                 let found = self.new_task.captures(text)?;
@@ -162,6 +173,10 @@ impl Parser {
                 Event::SystemCall { name: [b"sys_", number].concat() }
             }
             b"sys_exit" if text.starts_with(b"NR ") => Event::SystemCallEnd,
+            _ if name.starts_with(b"sys_enter_") => {
+                Event::SystemCall { name: [b"sys_", &name[b"sys_enter_".len()..]].concat() }
+            }
+            _ if name.starts_with(b"sys_exit_") => Event::SystemCallEnd,
             _ if name.starts_with(b"sys_") => {
                 let found = self.call.captures(text)?;
                 match bytes(&found, 2) {
@@ -187,6 +202,17 @@ impl Parser {
             _ => return None,
         })
     }
+}
+
+/// The text of a marker, without the function that wrote it, by name or address, before it.
+fn marker(text: &[u8]) -> &[u8] {
+    let is_function = |head: &[u8]| {
+        let is_address = |digits: &[u8]| digits.iter().all(u8::is_ascii_hexdigit);
+        head.starts_with(b"tracing_mark_write") && !head.contains(&b' ')
+            || head.strip_prefix(b"0x").is_some_and(is_address)
+    };
+    let end = memchr::memmem::find(text, b": ").filter(|end| is_function(&text[..*end]));
+    end.map_or(text, |end| text[end + 2..].trim_ascii_start())
 }
 
 fn whole<T: std::str::FromStr>(fields: &[(&[u8], &[u8])], name: &[u8]) -> Option<T> {

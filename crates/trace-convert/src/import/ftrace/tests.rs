@@ -144,3 +144,100 @@ fn other_lines_are_counted_and_reported() {
         assert!(!is_ftrace(other.as_bytes()), "{other}");
     }
 }
+
+/// What `trace-cmd report` writes, which has forms of its own for some events.
+//= docs/import.md#ftrace
+#[test]
+fn events_of_trace_cmd_are_the_same_ones() {
+    let (found, summary) = imported(
+        "version = 7
+CPU 1 is empty
+cpus=2
+          <idle>-0     [000] dNh2.   100.000060: sched_wakeup:         a b:c:100 [120] CPU:001
+          <idle>-0     [000] dNh2.   100.000070: sched_wakeup_new:     app:101 [97] success=1 CPU:000
+          <idle>-0     [000]   100.000100: sched_switch:         swapper/0:0 [120] R ==> a b:c:100 [98]
+           a b:c-100   [000]   100.000200: print:                tracing_mark_write: B|60|draw: all
+           a b:c-100   [000]   100.000300: print:                tracing_mark_write.constprop.0: E|60
+           a b:c-100   [000]   100.000310: print:                0xffffffff81234567: C|60|queue|7
+           a b:c-100   [000]   100.000320: print:                other function: note
+           a b:c-100   [000]   100.000330: sys_enter_openat:     dfd: 0xffffff9c, filename: 0x7ffd, flags: 0x80000
+           a b:c-100   [000]   100.000340: sys_exit_openat:      0x3
+           a b:c-100   [000]   100.000500: sched_switch:         a b:c:100 [98] D|W ==> swapper/0:0 [120]
+CPU:0 [25 EVENTS DROPPED]
+CPU:1 [EVENTS DROPPED]
+",
+    );
+    insta::assert_snapshot!(found.join("\n"), @r#"
+    - kernel-object thread #100 "a b:c" {process=#0}
+    100.000060000 thread-wakeup cpu=1 100 {weight=120i32}
+    - kernel-object thread #101 "app" {process=#0}
+    100.000070000 thread-wakeup cpu=0 101 {weight=97i32}
+    - kernel-object thread #2147418112 "cpu-0" {process=#0}
+    100.000100000 context-switch cpu=0 2147418112 running -> 100 {outgoing_weight=-2147483648i32, incoming_weight=98i32}
+    - kernel-object thread #100 "a b:c" {process=#60}
+    100.000200000 begin 60/100 "atrace" "draw: all"
+    100.000300000 end 60/100 "atrace" "draw: all"
+    100.000310000 counter 60/100 "atrace" "queue" id=0x0 {value=7i64}
+    100.000320000 instant 60/100 "kernel:probe" "print" scope=thread {text="other function: note"}
+    100.000330000 begin 60/100 "kernel:syscall" "sys_openat"
+    100.000340000 end 60/100 "kernel:syscall" "sys_openat"
+    100.000500000 context-switch cpu=0 100 blocked -> 2147418112 {outgoing_weight=98i32, incoming_weight=-2147483648i32}
+    100.000500000 instant 0/2147418112 "kernel:meta" "drop_stats" scope=thread {num_records=25u64}
+    - kernel-object thread #2147418113 "cpu-1" {process=#0}
+    100.000500000 instant 0/2147418113 "kernel:meta" "drop_stats" scope=thread
+    "#);
+    assert_eq!(summary.skipped, []);
+}
+
+/// It is no event at time 0.
+//= docs/import.md#kernel-events
+#[test]
+fn losses_before_the_first_event_have_its_time() {
+    let switch = "app-7 [001] d..2. 5000.000100: sched_switch: prev_comm=app prev_pid=7 prev_prio=120 \
+        prev_state=S ==> next_comm=swapper/1 next_pid=0 next_prio=120\n";
+    let times = |text: &str| {
+        let (found, summary) = imported(text);
+        let times = found.iter().filter(|line| line.contains("drop_stats"));
+        (times.map(|line| line.split(' ').next().unwrap().to_owned()).collect::<Vec<_>>(), summary.warnings)
+    };
+    let first = "5000.000100000".to_owned();
+    let loss = "CPU:0 [LOST 1234 EVENTS]\n";
+    assert_eq!(times(&format!("{HEAD}{loss}{switch}")), (vec![first.clone()], 1));
+    let unknown = "CPU:1 [LOST EVENTS]\n";
+    assert_eq!(
+        times(&format!("{HEAD}{loss}{unknown}{switch}{loss}")),
+        (vec![first.clone(), first.clone(), first], 3)
+    );
+    // Nothing has a time.
+    assert_eq!(times(&format!("{HEAD}{loss}")), (vec!["0.000000000".to_owned()], 1));
+    let many: String = (0..5000).map(|cpu| format!("CPU:{cpu} [LOST 1 EVENTS]\n")).collect();
+    let (_, summary) = imported(&format!("{HEAD}{many}{switch}"));
+    assert_eq!(summary.skipped, [("losses before the first event".to_owned(), 5000 - 4096)]);
+}
+
+/// `prctl` and `trace_marker` take any bytes.
+//= docs/import.md#ftrace
+#[test]
+fn lines_need_not_be_utf_8() {
+    let mut text = HEAD.as_bytes().to_vec();
+    text.extend_from_slice(b" a\xffb-70 [000] 1.5: tracing_mark_write: B|60|x\xc3\n");
+    text.extend_from_slice(b" a\xffb-70 [000] 1.6: tracing_mark_write: E|60\n");
+    text.extend_from_slice(b" c-71 [000] 1.7: tracing_mark_write: \x80\0\xbf\n");
+    text.extend_from_slice(b" c-71 [000] 1.8: block_rq: name=");
+    text.resize(text.len() + 40_000, 0x80);
+    let mut archive = Vec::new();
+    let summary = import(&text[..], &mut archive).unwrap();
+    let found: Vec<_> =
+        lines(&archive).iter().map(|line| line.chars().take(90).collect::<String>()).collect();
+    insta::assert_snapshot!(found.join("\n"), @r#"
+    - kernel-object thread #70 "a�b" {process=#0}
+    - kernel-object thread #70 "a�b" {process=#60}
+    1.500000000 begin 60/70 "atrace" "x�"
+    1.600000000 end 60/70 "atrace" "x�"
+    - kernel-object thread #71 "c" {process=#0}
+    1.700000000 instant 0/71 "kernel:probe" "print" scope=thread {text="�\u{0}�"}
+    1.800000000 instant 0/71 "kernel:tp" "block_rq" scope=thread {name="����������������������
+    "#);
+    let warning = "4 lines are not UTF-8: U+FFFD replaces invalid bytes";
+    assert_eq!((summary.first_warnings, summary.events), (vec![warning.to_owned()], 4));
+}

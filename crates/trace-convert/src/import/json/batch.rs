@@ -26,6 +26,8 @@ pub(super) enum Step {
     /// Any event, by its place in the buffer.
     Event(Span),
     SystemEvent(Span),
+    /// Text of ftrace's.
+    SystemText(Box<str>),
     /// A member of the outermost object, which has no events.
     Member(Box<str>),
 }
@@ -86,6 +88,7 @@ impl<W: Write> Worker<Batch> for Importer<W> {
                 }
                 Step::Event(text) => self.parsed(batch, *text, Self::event),
                 Step::SystemEvent(text) => self.parsed(batch, *text, Self::system_event),
+                Step::SystemText(text) => self.system_text(text)?,
                 Step::Member(name) => self.member(name),
             }
             self.writer.flush_if_full().map_err(ImportError::Write)?;

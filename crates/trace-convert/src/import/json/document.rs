@@ -4,11 +4,12 @@
 
 use super::batch::{Batch, Step, syntax_error};
 use super::entry::{self, Importer};
+use super::mended::mended;
 use super::other_files::ObjectMembers;
 use super::plain::{self, Keys, Span};
 use crate::import::ImportError;
 use crate::import::hand_over::HandOver;
-use crate::import::scanner::{Scanner, SourcePosition};
+use crate::import::scanner::{Scanner, Size, SourcePosition};
 use std::io::{Read, Write};
 
 /// Why reading a document stops.
@@ -207,6 +208,10 @@ impl<'a, 'scope, 'env, R: Read, W: Write + Send + 'scope> Document<'a, 'scope, '
                 self.has_events = true;
                 self.object(Self::system_member)
             }
+            ("systemTraceEvents", b'"') => {
+                self.has_events = true;
+                self.system_text(name)
+            }
             ("traceEvents", other) => {
                 let problem = format!("expected a list of events, found {:?}", char::from(other));
                 Err(self.scanner.error(problem).into())
@@ -218,6 +223,20 @@ impl<'a, 'scope, 'env, R: Read, W: Write + Send + 'scope> Document<'a, 'scope, '
                 self.pass_value()
             }
         }
+    }
+
+    /// The text of ftrace's in a member, if it is not too large.
+    fn system_text(&mut self, name: &str) -> Result<(), Stop> {
+        let first = (self.scanner.start(), self.scanner.place());
+        let step = match self.scanner.value_if_small()? {
+            Size::Small(text) => system_text(text).map_or(Step::Member(name.into()), Step::SystemText),
+            Size::Large => Step::Member(name.into()),
+            Size::Cut => return Err(Stop::CutOff),
+        };
+        // The buffer is another one if the text was large.
+        let first =
+            if self.scanner.start() < first.0 { (self.scanner.start(), self.scanner.place()) } else { first };
+        self.add(step, first)
     }
 
     fn system_member(&mut self, name: &str) -> Result<(), Stop> {
@@ -303,4 +322,11 @@ impl<'a, 'scope, 'env, R: Read, W: Write + Send + 'scope> Document<'a, 'scope, '
             None => Err(self.scanner.error("a value of more than 64 MiB").into()),
         }
     }
+}
+
+/// A text without its quotes and escapes; none if it is no JSON.
+fn system_text(text: &[u8]) -> Option<Box<str>> {
+    let text = String::from_utf8_lossy(text);
+    let plain = serde_json::from_str::<String>(&text).ok();
+    plain.or_else(|| serde_json::from_str(&mended(text.as_bytes())?.json).ok()).map(String::into_boxed_str)
 }

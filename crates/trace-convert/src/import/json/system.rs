@@ -5,6 +5,7 @@
 use super::entry::Importer;
 use super::number::nanos;
 use crate::import::writer::thread_ref;
+use crate::import::{ImportError, ftrace};
 use foldhash::HashSet;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -56,6 +57,16 @@ impl<W: Write> Importer<W> {
             name if MEMBERS.contains(&name) => self.writer.skip(format!("members {name:?}")),
             _ => self.writer.skip("members of other names"),
         }
+    }
+
+    /// The kernel's events as ftrace's text.
+    pub fn system_text(&mut self, text: &str) -> Result<(), ImportError> {
+        if !ftrace::is_ftrace(text.as_bytes()) {
+            self.member("systemTraceEvents");
+            return Ok(());
+        }
+        self.has_any = true;
+        self.writer.within(|writer| ftrace::write_lines(text.as_bytes(), writer))
     }
 
     pub fn system_event(&mut self, text: &[u8]) -> Result<(), serde_json::Error> {

@@ -85,3 +85,64 @@ fn switches_without_priorities_get_none() {
         assert_eq!(json.matches("prio").count(), expected.matches("weight").count(), "{json}");
     }
 }
+
+/// Beside its own events, a trace of Chrome has the kernel's as text.
+//= docs/import.md#beside-the-events
+#[test]
+fn text_of_ftrace_comes_along() {
+    let switch = |at: u32, from: &str, to: &str| {
+        format!(
+            "  app-10 [000] ...1 1.{at:06}: sched_switch: prev_comm=a prev_pid={from} prev_prio=120 \
+             prev_state=S ==> next_comm=b next_pid={to} next_prio=120\\n"
+        )
+    };
+    let text = [switch(100, "10", "0"), switch(300, "0", "10")].concat();
+    let interrupt = "  app-10 [000] d.h1 1.0004: softirq_entry: vec=7 [action=SCHED]\\n  \
+                     app-10 [000] d.h1 1.0005: softirq_exit: vec=7 [action=SCHED]\\n";
+    let events = r#""traceEvents":[{"name":"a","ph":"X","ts":1000150,"dur":20,"pid":1,"tid":1},
+        {"name":"b","ph":"E","ts":1000190,"pid":1,"tid":1}]"#;
+    let system = format!(r##""systemTraceEvents":"# tracer: nop\n#\n{text}{interrupt}""##);
+    for document in [format!("{{{events},{system}}}"), format!("{{{system},{events}}}")] {
+        let (archive, summary) = imported(&document);
+        let mut found = lines(&archive);
+        found.retain(|line| !line.contains("kernel-object"));
+        found.sort();
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(found.join("\n"), @r#"
+            1.000100000 context-switch cpu=0 10 blocked -> 2147418112 {outgoing_weight=120i32, incoming_weight=-2147483648i32}
+            1.000150000 complete 1/1 "" "a" end=1.000170000
+            1.000190000 end 1/1 "" "b"
+            1.000300000 context-switch cpu=0 2147418112 blocked -> 10 {outgoing_weight=-2147483648i32, incoming_weight=120i32}
+            1.000400000 begin 0/2147418112 "kernel:irq" "softirq" {vec=7u32, name="SCHED"}
+            1.000500000 end 0/2147418112 "kernel:irq" "softirq"
+            "#);
+        }
+        assert_eq!((summary.events, summary.skipped, summary.warnings), (4, Vec::new(), 0));
+    }
+}
+
+//= docs/import.md#beside-the-events
+#[test]
+fn other_system_text_is_counted() {
+    for text in ["", "no trace", "a\\ud800b"] {
+        let document = format!(r#"{{"traceEvents":[],"systemTraceEvents":"{text}"}}"#);
+        let (archive, summary) = imported(&document);
+        assert_eq!(lines(&archive), [""; 0]);
+        assert_eq!(summary.skipped, [("members \"systemTraceEvents\"".to_owned(), 1)], "{text}");
+    }
+    // A name that is not quite JSON.
+    let line = "a\tb-7 [000] 1.0: tracing_mark_write: C|1|q|1";
+    let (archive, _) = imported(&format!(r#"{{"traceEvents":[],"systemTraceEvents":"{line}"}}"#));
+    assert!(lines(&archive).iter().any(|line| line.contains("counter 1/7 \"atrace\" \"q\"")));
+    // Only what is too large for a value.
+    let large = |bytes: usize| {
+        let text = line.replace('\t', " ") + "\\n" + &" ".repeat(bytes);
+        imported(&format!(r#"{{"traceEvents":[],"systemTraceEvents":"{text}"}}"#)).1
+    };
+    assert_eq!(large(1 << 20).skipped, []);
+    assert_eq!(large(65 << 20).skipped, [("members \"systemTraceEvents\"".to_owned(), 1)]);
+    // The file ends within it.
+    let mut archive = Vec::new();
+    let cut = format!(r#"{{"traceEvents":[],"systemTraceEvents":"{line}"#);
+    assert!(import(cut.as_bytes(), &mut archive).unwrap().is_cut_off);
+}
