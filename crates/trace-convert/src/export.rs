@@ -1,6 +1,7 @@
 //! The formats that traces are converted to, and what the writers of several formats share.
 
 pub mod catapult;
+pub(crate) mod custom_tracks;
 pub mod firefox;
 mod flows;
 pub mod folded;

@@ -45,9 +45,10 @@ impl Bytes {
     #[cold]
     fn parted_event<'a>(&mut self, event: Event<'a>, arguments: &[Argument<'a>]) -> Option<u64> {
         let mut size = event.words();
+        // Importers may add a word.
         let fits = arguments.iter().take(MAX_ARGUMENTS).take_while(|argument| {
             size = size.plus(argument.words());
-            has_room(argument) && size <= Words(MAX_RECORD_WORDS)
+            has_room(argument) && size < Words(MAX_RECORD_WORDS)
         });
         let (own, others) = arguments.split_at(fits.count());
         let mut pieces = Self(Vec::new());

@@ -1,6 +1,7 @@
 //! Numbers of processes and threads, of which readers have 32 bits.
 //= docs/perfetto.md#tracks
 
+use super::custom_tracks::is_custom_track;
 use trace_format::units::Koid;
 use trace_reader::Thread;
 
@@ -26,7 +27,7 @@ pub(crate) const fn is_long(thread: Thread) -> bool {
 /// Whether the number of a thread is one of those that stand for longer ones.
 #[inline]
 pub(crate) const fn is_taken(thread: Thread) -> bool {
-    thread.thread.0 >> FIRST_OF_LONG.trailing_zeros() == 1
+    thread.thread.0 >> FIRST_OF_LONG.trailing_zeros() == 1 && !is_custom_track(thread.thread)
 }
 
 /// Whether a thread has another number for readers.

@@ -6,6 +6,7 @@ mod clocks;
 mod event;
 mod ftrace;
 mod inflating;
+mod lanes;
 mod packets;
 mod sequence;
 mod slice;
@@ -29,6 +30,7 @@ use batch::Batch;
 use clocks::Clocks;
 use foldhash::{HashMap, HashSet};
 use inflating::{Growth, Inflating};
+use lanes::{Lanes, Settling};
 use packets::{Compressed, Contents, Packet, Packets};
 use sequence::{Sequence, sequence};
 use std::io::{Read, Write};
@@ -106,7 +108,10 @@ fn import_from(input: &mut dyn Read, output: &mut (dyn Write + Send)) -> Result<
         importer.kernel.writer.cut_off();
     }
     importer.end();
-    ImportError::ended(result.map(drop), importer.kernel.writer.finish("a Perfetto trace"))
+    let Importer { kernel, mut tracks, mut lanes, mut room, .. } = importer;
+    let mut settling = Settling { tracks: &mut tracks, lanes: &mut lanes, room: &mut room };
+    let settle = &mut |writer: &mut Writer<_>, record: &mut Vec<u8>| settling.settle(writer, record);
+    ImportError::ended(result.map(drop), kernel.writer.finish_settled("a Perfetto trace", settle))
 }
 
 /// How the packets end.
@@ -144,6 +149,7 @@ struct Importer<W> {
     kernel: Kernel<Writer<W>>,
     clocks: Clocks,
     tracks: Tracks,
+    lanes: Lanes,
     sequences: HashMap<u32, Sequence>,
     /// The thread that runs on each CPU, as far as compact switches report it.
     switches: HashMap<u16, ftrace::Running>,
@@ -169,6 +175,7 @@ impl<W: Write> Importer<W> {
             kernel: Kernel::new(Writer::sorted(output, "perfetto")),
             clocks: Clocks::default(),
             tracks: Tracks::default(),
+            lanes: Lanes::default(),
             sequences: HashMap::default(),
             switches: HashMap::default(),
             room: Room::default(),

@@ -7,7 +7,7 @@ use trace_format::record::RecordType;
 use trace_linux::END_WITHOUT_BEGIN;
 
 /// Words of an event: header, time, process, thread. Threads are never in a table.
-const EVENT_BYTES: usize = 32;
+pub(super) const EVENT_BYTES: usize = 32;
 /// Maximum number of remembered flows and operations; beyond it, all are forgotten.
 const MAX_REMEMBERED: usize = 1 << 20;
 /// Maximum number of remembered nested spans of a thread.
@@ -47,7 +47,7 @@ fn is_in_table(strings: [u8; 4]) -> bool {
 impl Timeline {
     /// Completes the next record in the order of times.
     pub fn finish(&mut self, record: &mut [u8]) -> Outcome {
-        if record.len() < EVENT_BYTES || record[0] & 0xf != RecordType::Event as u8 || record[3] != 0 {
+        if !is_event(record) {
             return Outcome::Kept;
         }
         match EventType::from_raw(record[2] & 0xf) {
@@ -126,6 +126,11 @@ impl Timeline {
         }
         self.flows.insert(id);
     }
+}
+
+/// Whether a record is an event whose thread is in it.
+pub(super) fn is_event(record: &[u8]) -> bool {
+    record.len() >= EVENT_BYTES && record[0] & 0xf == RecordType::Event as u8 && record[3] == 0
 }
 
 /// Gives an end without a name the category and name of its beginning.

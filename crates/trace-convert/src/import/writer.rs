@@ -1,6 +1,6 @@
 //! Writes an archive: one provider, with a table of strings.
 
-use super::timeline::{Outcome, Timeline};
+use super::timeline::{EVENT_BYTES, Outcome, Timeline, is_event};
 use super::{CUT_OFF, ImportError};
 use crate::sink::{Bytes, behind_blobs};
 use crate::{Summary, Unread};
@@ -46,6 +46,12 @@ const RECENT: usize = 64;
 const MAX_RECENT_BYTES: usize = 32;
 /// Category and name of flows that are attached to slices, and have none of their own.
 pub(super) const FLOW: &[u8] = b"flow";
+/// What flows are counted as that no operation can have.
+pub(super) const FLOWS_OF_OPERATIONS: &str = "flows of asynchronous spans";
+/// The process of events whose thread is decided at the end. No process has this number.
+pub(super) const WAITING: Koid = Koid(u64::MAX);
+/// The flag of a reference to a string that is in the record.
+const INLINE: u16 = 1 << 15;
 /// The archive's only provider.
 const PROVIDER: ProviderId = ProviderId(1);
 
@@ -90,6 +96,9 @@ enum Order {
     /// They come in any order, and are written at the end.
     Sorted(Sorter, Timeline),
 }
+
+/// What is made of an event that waits for its thread.
+type Settle<'a, W> = &'a mut dyn FnMut(&mut Writer<W>, &mut Vec<u8>) -> Outcome;
 
 pub(super) struct Writer<W> {
     output: W,
@@ -268,6 +277,21 @@ impl<W: Write> Writer<W> {
         self.relieve();
     }
 
+    /// Whether an event, as it is written, has this name.
+    pub fn has_name(&self, event: &[u8], name: &[u8]) -> bool {
+        let reference =
+            |at: usize| event.get(at..at + 2).map_or(0, |two| u16::from_le_bytes([two[0], two[1]]));
+        let inline = |reference: u16| (reference & INLINE != 0).then_some(usize::from(reference & !INLINE));
+        let own = reference(6);
+        match inline(own) {
+            Some(length) => {
+                let start = EVENT_BYTES + inline(reference(4)).unwrap_or(0).next_multiple_of(8);
+                event.get(start..start + length) == Some(name)
+            }
+            None => self.strings.get(name).is_some_and(|index| index.get() == own),
+        }
+    }
+
     /// Writes out waiting records, if there are many.
     pub fn flush_if_full(&mut self) -> io::Result<()> {
         if let Order::Sorted(sorter, _) = &mut self.order {
@@ -290,8 +314,17 @@ impl<W: Write> Writer<W> {
 
     /// Writes the rest. If records were skipped and none was written, the input is an error, which says what
     /// it was taken for.
-    pub fn finish(mut self, taken_for: &'static str) -> Result<Summary, ImportError> {
-        self.write_rest().map_err(ImportError::Write)?;
+    pub fn finish(self, taken_for: &'static str) -> Result<Summary, ImportError> {
+        self.finish_settled(taken_for, &mut |_, _| Outcome::Kept)
+    }
+
+    /// The same, with what a function makes of events that wait for their thread.
+    pub fn finish_settled(
+        mut self,
+        taken_for: &'static str,
+        settle: Settle<'_, W>,
+    ) -> Result<Summary, ImportError> {
+        self.write_rest(settle).map_err(ImportError::Write)?;
         if self.timed == 0
             && let Some(error) = ImportError::nothing(taken_for, &self.skipped)
         {
@@ -311,21 +344,37 @@ impl<W: Write> Writer<W> {
         })
     }
 
-    fn write_rest(&mut self) -> io::Result<()> {
+    fn write_rest(&mut self, settle: Settle<'_, W>) -> io::Result<()> {
         if let Some(error) = self.error.take() {
             return Err(error);
         }
         if let Order::Sorted(sorter, mut timeline) = std::mem::replace(&mut self.order, Order::AsTheyAre) {
-            sorter.finish(|record| match timeline.finish(behind_blobs(record)) {
-                Outcome::Kept => {
-                    self.bytes.0.extend_from_slice(record);
-                    write_if_full(&mut self.output, &mut self.bytes)
+            let mut waiting = Vec::new();
+            sorter.finish(|record| {
+                let length = record.len();
+                let event = behind_blobs(record);
+                let blobs = length - event.len();
+                let mut outcome = Outcome::Kept;
+                waiting.clear();
+                waiting.extend_from_slice(event);
+                if is_waiting(event) {
+                    outcome = settle(self, &mut waiting);
                 }
-                Outcome::Dropped(why) => {
-                    self.events -= 1;
-                    self.timed -= 1;
-                    *self.skipped.entry(why.to_owned()).or_default() += 1;
-                    Ok(())
+                if let Outcome::Kept = outcome {
+                    outcome = timeline.finish(&mut waiting);
+                }
+                match outcome {
+                    Outcome::Kept => {
+                        self.bytes.0.extend_from_slice(&record[..blobs]);
+                        self.bytes.0.extend_from_slice(&waiting);
+                        write_if_full(&mut self.output, &mut self.bytes)
+                    }
+                    Outcome::Dropped(why) => {
+                        self.events -= 1;
+                        self.timed -= 1;
+                        *self.skipped.entry(why.to_owned()).or_default() += 1;
+                        Ok(())
+                    }
                 }
             })?;
         }
@@ -417,6 +466,10 @@ impl<W: Write> Records for Writer<W> {
     fn warn(&mut self, what: String) {
         Self::warn(self, what);
     }
+}
+
+fn is_waiting(record: &[u8]) -> bool {
+    is_event(record) && record[16..24] == WAITING.0.to_le_bytes()
 }
 
 fn write_if_full(output: &mut impl Write, bytes: &mut Bytes) -> io::Result<()> {

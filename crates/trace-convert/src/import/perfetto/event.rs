@@ -3,12 +3,13 @@
 
 use super::Importer;
 use super::koid;
+use super::lanes::waiting;
 use super::sequence::{Names, Sequence, sequence};
 use super::tracks::{INSTRUCTIONS_NAME, THREAD_TIME_NAME, TrackScope};
 use crate::export::perfetto::messages::{
     DebugAnnotation, LegacyEvent, TYPE_COUNTER, TYPE_INSTANT, TYPE_SLICE_BEGIN, TYPE_SLICE_END, TrackEvent,
 };
-use crate::import::writer::{FLOW, Writer};
+use crate::import::writer::{FLOW, FLOWS_OF_OPERATIONS, WAITING, Writer};
 use foldhash::HashSet;
 use std::borrow::Cow;
 use std::io::Write;
@@ -196,10 +197,17 @@ impl<W: Write> Importer<W> {
             let (writer, described) = (&mut self.kernel.writer, &self.described);
             return metadata(writer, described, place.thread(), resolved.name, event);
         }
+        // Where slices are; instants and older events of processes are on the main thread.
+        let is_lane = matches!(place, TrackScope::Lane(_));
+        let is_slice = matches!(event.kind, Some(TYPE_SLICE_BEGIN | TYPE_SLICE_END));
+        let thread = if is_lane || is_slice && place.waits() { waiting(uuid) } else { place.thread() };
+        let has_flows = flows(event).next().is_some();
+        if thread == waiting(uuid) && (has_flows || matches!(phase, Some(b's' | b't' | b'f'))) {
+            self.lanes.has_flow(&mut self.room, uuid, resolved.name);
+        }
         let writer = &mut self.kernel.writer;
         writer.skip_many("arguments whose names exceed 16 MiB", resolved.arguments.rest as u64);
         writer.skip_many("flows without a direction", bound_flow(event).is_err().into());
-        let has_flows = flows(event).next().is_some();
         let mut arguments = Vec::with_capacity(resolved.arguments.arguments.len());
         for (name, value) in &resolved.arguments.arguments {
             let value = match value {
@@ -220,32 +228,22 @@ impl<W: Write> Importer<W> {
             };
             writer.event(at, place, category, name, kind, arguments);
         };
-        let thread = place.thread();
-        let lane = matches!(place, TrackScope::Lane(_) | TrackScope::Process(_) | TrackScope::Global);
         let mut lost_flows = false;
         let begins_slice = match event.kind.unwrap_or(0) {
-            TYPE_SLICE_BEGIN => !lane,
-            0 => matches!(phase, Some(b'B' | b'X')) && !matches!(place, TrackScope::Lane(_)),
+            TYPE_SLICE_BEGIN => true,
+            0 => matches!(phase, Some(b'B' | b'X')),
             _ => false,
         };
         match event.kind.unwrap_or(0) {
-            TYPE_SLICE_BEGIN if lane => {
-                write(thread, at, EventKind::AsyncBegin { id: uuid }, &arguments);
-                lost_flows = has_flows;
-            }
             TYPE_SLICE_BEGIN => {
                 write(thread, at, EventKind::DurationBegin, &arguments);
                 flows(event).for_each(|flow| write(thread, at, flow, &[]));
-            }
-            TYPE_SLICE_END if lane => {
-                write(thread, at, EventKind::AsyncEnd { id: uuid }, &arguments);
-                lost_flows = has_flows;
             }
             TYPE_SLICE_END => {
                 flows(event).for_each(|flow| write(thread, at, flow, &[]));
                 write(thread, at, EventKind::DurationEnd, &arguments);
             }
-            TYPE_INSTANT => lost_flows = instant(&mut write, at, (uuid, place), event, &arguments),
+            TYPE_INSTANT => instant(&mut write, at, (thread, place), event, &arguments),
             TYPE_COUNTER => {}
             _ => match &event.legacy_event {
                 Some(legacy)
@@ -256,7 +254,7 @@ impl<W: Write> Importer<W> {
                     writer.skip_many("arguments of flows", arguments.len() as u64);
                 }
                 Some(legacy) => {
-                    match legacy_event(&mut write, at, (uuid, place), (event, legacy), &arguments) {
+                    match legacy_event(&mut write, at, (thread, place), (event, legacy), &arguments) {
                         Ok(lost) => lost_flows = lost,
                         Err(phase) => writer.skip(format!("events of phase {phase:?}")),
                     }
@@ -265,7 +263,7 @@ impl<W: Write> Importer<W> {
             },
         }
         if lost_flows {
-            self.kernel.writer.skip("flows of asynchronous spans");
+            self.kernel.writer.skip(FLOWS_OF_OPERATIONS);
         }
         if begins_slice {
             for end in self.waiting.take(thread, at) {
@@ -310,6 +308,10 @@ impl<W: Write> Importer<W> {
         values.extend(doubles.map(|(uuid, value)| (uuid, ArgumentValue::Double(value))));
         let (time, instructions) = sequence.thread_counters(event);
         for (uuid, value) in values {
+            if !self.tracks.is_described(uuid) {
+                self.wait(at, uuid, value);
+                continue;
+            }
             let thread = self.tracks.place(uuid).thread();
             let counter =
                 EventKind::Counter { id: self.tracks.counter_id(&mut self.room, thread.process, uuid) };
@@ -324,6 +326,13 @@ impl<W: Write> Importer<W> {
                 self.count(at, thread, name, counter, ArgumentValue::Int64(value));
             }
         }
+    }
+
+    /// Writes a value of a counter whose description comes later, if it comes.
+    fn wait(&mut self, at: u64, uuid: u64, value: ArgumentValue<'_>) {
+        let value = Argument { name: StringRef::Empty, value };
+        let kind = EventKind::Counter { id: 0 };
+        self.kernel.writer.event(at, waiting(uuid), b"", b"", kind, &[value]);
     }
 
     fn count(&mut self, at: u64, thread: Thread, name: &str, kind: EventKind, value: ArgumentValue<'_>) {
@@ -368,11 +377,10 @@ fn metadata(
 fn legacy_event(
     write: &mut impl FnMut(Thread, u64, EventKind, &[Argument<'_>]),
     at: u64,
-    (uuid, place): (u64, TrackScope),
+    (thread, place): (Thread, TrackScope),
     (event, legacy): (&TrackEvent, &LegacyEvent),
     arguments: &[Argument<'_>],
 ) -> Result<bool, char> {
-    let thread = place.thread();
     let id = older_id(legacy);
     let phase = u8::try_from(legacy.phase.unwrap_or(0)).unwrap_or(b'?');
     let kind = match phase {
@@ -393,24 +401,20 @@ fn legacy_event(
                 write(thread, at, EventKind::DurationComplete { end: Ticks(end) }, arguments);
                 return Ok(false);
             }
-            if matches!(place, TrackScope::Lane(_)) {
-                write(thread, at, EventKind::AsyncBegin { id: uuid }, arguments);
-                write(thread, end, EventKind::AsyncEnd { id: uuid }, &[]);
-                return Ok(flows(event).next().is_some());
-            }
             write(thread, at, EventKind::DurationBegin, arguments);
             flows(event).for_each(|flow| write(thread, at, flow, &[]));
             write(thread, end, EventKind::DurationEnd, &[]);
             return Ok(false);
         }
         b'I' | b'i' | b'R' => {
-            let place = match legacy.instant_event_scope {
-                Some(SCOPE_GLOBAL) => TrackScope::Global,
-                Some(SCOPE_PROCESS) => TrackScope::Process(thread),
-                Some(SCOPE_THREAD) => TrackScope::Thread(thread),
-                _ => place,
+            let (thread, place) = match legacy.instant_event_scope {
+                Some(SCOPE_GLOBAL) => (Thread::default(), TrackScope::Global),
+                Some(SCOPE_PROCESS) => (thread, TrackScope::Process(thread)),
+                Some(SCOPE_THREAD) => (thread, TrackScope::Thread(thread)),
+                _ => (thread, place),
             };
-            return Ok(instant(write, at, (uuid, place), event, arguments));
+            instant(write, at, (thread, place), event, arguments);
+            return Ok(false);
         }
         b'b' | b'S' => EventKind::AsyncBegin { id },
         b'n' | b'T' | b'p' => EventKind::AsyncInstant { id },
@@ -424,33 +428,27 @@ fn legacy_event(
     Ok(flows(event).next().is_some())
 }
 
-/// An instant. If flows pass through it, it becomes a span without length, for flows pass through spans. True
-/// if they are lost.
+/// An instant. If flows pass through it, it becomes a span without length, for flows pass through spans.
 fn instant(
     write: &mut impl FnMut(Thread, u64, EventKind, &[Argument<'_>]),
     at: u64,
-    (uuid, place): (u64, TrackScope),
+    (thread, place): (Thread, TrackScope),
     event: &TrackEvent,
     arguments: &[Argument<'_>],
-) -> bool {
-    let thread = place.thread();
+) {
     let scope = match place {
-        TrackScope::Lane(_) => {
-            write(thread, at, EventKind::AsyncInstant { id: uuid }, arguments);
-            return flows(event).next().is_some();
-        }
-        TrackScope::Thread(_) => Scope::Thread,
+        // The owner of the track is known later.
+        _ if thread.process == WAITING => Scope::Thread,
+        TrackScope::Thread(_) | TrackScope::Lane(_) => Scope::Thread,
         TrackScope::Process(_) => Scope::Process,
         TrackScope::Global => Scope::Global,
     };
     if flows(event).next().is_none() {
-        write(thread, at, EventKind::Instant { scope }, arguments);
-        return false;
+        return write(thread, at, EventKind::Instant { scope }, arguments);
     }
     write(thread, at, EventKind::DurationBegin, arguments);
     flows(event).for_each(|flow| write(thread, at, flow, &[]));
     write(thread, at, EventKind::DurationEnd, &[]);
-    false
 }
 
 /// Older events may have their own process and thread.

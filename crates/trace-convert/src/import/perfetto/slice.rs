@@ -3,6 +3,7 @@
 //! All other packets go the way of those that the library decodes, with the same result.
 //= docs/import.md#track-events
 
+use super::lanes::waiting;
 use super::sequence::{Name, Names};
 use super::tracks::TrackScope;
 use super::usual::Usual;
@@ -76,16 +77,10 @@ impl<W: Write> Importer<W> {
         }
         let category = reference(&mut sequence.categories, usual.categories().first().copied(), writer)?;
         let name = reference(&mut sequence.names, packet.name, writer)?;
-        let is_lane = matches!(place, TrackScope::Lane(_) | TrackScope::Process(_) | TrackScope::Global);
-        let kind = match (is_begin, is_lane) {
-            (true, true) => EventKind::AsyncBegin { id: uuid },
-            (true, false) => EventKind::DurationBegin,
-            (false, true) => EventKind::AsyncEnd { id: uuid },
-            (false, false) => EventKind::DurationEnd,
-        };
-        let thread = place.thread();
+        let kind = if is_begin { EventKind::DurationBegin } else { EventKind::DurationEnd };
+        let thread = if place.waits() { waiting(uuid) } else { place.thread() };
         writer.event_of(at, thread, (category, name), kind, &arguments);
-        if is_begin && !is_lane {
+        if is_begin {
             for end in self.waiting.take(thread, at) {
                 self.flow_end(thread, at, &end);
             }

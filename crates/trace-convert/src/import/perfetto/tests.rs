@@ -9,6 +9,7 @@ use prost::Message;
 mod clocks;
 mod damage;
 mod kernel;
+mod lanes;
 mod older;
 mod usual;
 
@@ -162,8 +163,8 @@ fn lanes_counters_flows_and_values_within_values_have_their_place() {
     first.debug_annotations = vec![deep];
     let mut second = slice(TYPE_INSTANT, 1, "second");
     second.terminating_flow_ids = vec![77];
-    let mut lost = slice(TYPE_SLICE_BEGIN, 9, "lost");
-    lost.flow_ids = vec![78];
+    let mut found = slice(TYPE_SLICE_BEGIN, 9, "found");
+    found.flow_ids = vec![78];
     let (found, summary) = imported(&trace(&[
         thread(1, 5, 6, "main"),
         described(lane),
@@ -171,7 +172,7 @@ fn lanes_counters_flows_and_values_within_values_have_their_place() {
         event(10, first),
         event(11, value(2)),
         event(12, value(3)),
-        event(20, lost),
+        event(20, found),
         event(21, slice(TYPE_SLICE_END, 9, "")),
         event(30, second),
     ]));
@@ -180,13 +181,15 @@ fn lanes_counters_flows_and_values_within_values_have_their_place() {
     0.000000010 flow-begin 5/6 "flow" "flow" id=0x4d
     0.000000011 counter 5/6 "" "bytes" id=0x0 {value=2048i64}
     0.000000012 counter 5/6 "" "bytes" id=0x0 {value=5120i64}
-    0.000000020 async-begin 5/6 "a,b" "lost" id=0x9
-    0.000000021 async-end 5/6 "a,b" "lost" id=0x9
+    - kernel-object thread #2147352576 "lane" {process=#5}
+    0.000000020 begin 5/2147352576 "a,b" "found"
+    0.000000020 flow-begin 5/2147352576 "flow" "flow" id=0x4e
+    0.000000021 end 5/2147352576 "a,b" "found"
     0.000000030 begin 5/6 "a,b" "second"
     0.000000030 flow-end 5/6 "flow" "flow" id=0x4d
     0.000000030 end 5/6 "a,b" "second"
     "#);
-    assert_eq!(summary.skipped, [("flows of asynchronous spans".to_owned(), 1)]);
+    assert_eq!(summary.skipped, []);
 }
 
 //= docs/import.md#clocks-of-perfetto

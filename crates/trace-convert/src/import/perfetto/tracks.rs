@@ -45,6 +45,11 @@ pub(super) enum TrackScope {
 }
 
 impl TrackScope {
+    /// Whether its slices wait until all tracks are known.
+    pub fn waits(self) -> bool {
+        !matches!(self, Self::Thread(_))
+    }
+
     pub fn thread(self) -> Thread {
         match self {
             Self::Thread(thread) | Self::Process(thread) | Self::Lane(thread) => thread,
@@ -99,6 +104,11 @@ impl Tracks {
                 track.name = name.filter(|name| room.take(name.len())).map(Into::into);
             }
         }
+    }
+
+    /// Whether there was a description of a track.
+    pub fn is_described(&self, uuid: u64) -> bool {
+        self.tracks.contains_key(&uuid)
     }
 
     pub fn place(&self, uuid: u64) -> TrackScope {
