@@ -2,6 +2,7 @@
 //= docs/import.md#ftrace
 
 mod line;
+mod perf;
 
 use super::writer::Writer;
 use super::{ImportError, LINE_BYTES};
@@ -17,9 +18,17 @@ use trace_linux::{IRQ, Kernel, OTHER, POWER, Records, SYSCALL, inline};
 /// How many losses before the first event are kept: one of each CPU.
 const MAX_FIRST_LOSSES: usize = 1 << 12;
 
-/// Whether a file begins like one of these texts.
+/// How much of a text shows what it is.
+const START_BYTES: u64 = 64 << 10;
+
+/// Whether a file begins like one of these texts, or like that of `perf script`.
 #[must_use]
 pub fn is_ftrace(start: &[u8]) -> bool {
+    has_lines(start) || perf::is_perf(start)
+}
+
+/// Whether a text begins like one of ftrace's.
+pub(super) fn has_lines(start: &[u8]) -> bool {
     let parser = Parser::new();
     let is_head = |line: &&[u8]| line.trim_ascii().is_empty() || parser.is_head(line);
     let mut lines = start.split(|byte| *byte == b'\n').filter(|line| !is_head(line));
@@ -27,7 +36,7 @@ pub fn is_ftrace(start: &[u8]) -> bool {
     lines.by_ref().take(20).any(|line| line.starts_with(b"# tracer:") || parser.line(line).is_some())
 }
 
-/// Converts ftrace's text into an archive.
+/// Converts ftrace's text, or that of `perf script`, into an archive.
 ///
 /// # Errors
 /// The input cannot be read, or the archive cannot be written.
@@ -36,8 +45,14 @@ pub fn import(mut input: impl Read, mut output: impl Write) -> Result<Summary, I
 }
 
 fn import_from(input: &mut dyn Read, output: &mut dyn Write) -> Result<Summary, ImportError> {
+    let mut start = Vec::new();
+    let read = input.take(START_BYTES).read_to_end(&mut start);
+    let input = &mut start.as_slice().chain(input);
+    if read.is_ok() && !has_lines(&start) && perf::is_perf(&start) {
+        return perf::import(input, output);
+    }
     let mut writer = Writer::in_time(output, "ftrace");
-    let result = write_lines(input, &mut writer);
+    let result = read.map_err(ImportError::Read).and_then(|_| write_lines(input, &mut writer));
     ImportError::ended(result, writer.finish("text of ftrace's"))
 }
 
@@ -70,8 +85,7 @@ fn lines<W: Write>(input: impl Read, importer: &mut Importer<&mut Writer<W>>) ->
         if length.map_err(ImportError::Read)? == 0 {
             return Ok(());
         }
-        let text = String::from_utf8_lossy(&bytes);
-        importer.mended_lines += u64::from(matches!(text, Cow::Owned(_)));
+        let text = importer.text(&bytes);
         let line = text.as_bytes().trim_ascii_end();
         let start = line.trim_ascii_start();
         match part {
@@ -104,6 +118,20 @@ impl<R: Records> Importer<R> {
         Self { kernel: Kernel::new(writer), last: None, first_losses: Vec::new(), mended_lines: 0 }
     }
 
+    /// A line as UTF-8.
+    fn text<'a>(&mut self, bytes: &'a [u8]) -> Cow<'a, str> {
+        let text = String::from_utf8_lossy(bytes);
+        self.mended_lines += u64::from(matches!(text, Cow::Owned(_)));
+        text
+    }
+
+    /// Counts a line that is no event.
+    fn other_line(&mut self, text: &[u8]) {
+        let start = String::from_utf8_lossy(&text[..text.len().min(60)]).into_owned();
+        self.kernel.writer.leave_out("lines that are no events");
+        self.kernel.writer.warn(format!("no event of ftrace's: {start}"));
+    }
+
     fn line(&mut self, parser: &Parser, text: &[u8]) {
         if let Some((cpu, count)) = parser.lost(text) {
             match self.last {
@@ -117,9 +145,7 @@ impl<R: Records> Importer<R> {
             if self.last.is_none() && parser.is_head(text) {
                 return;
             }
-            let start = String::from_utf8_lossy(&text[..text.len().min(60)]).into_owned();
-            self.kernel.writer.leave_out("lines that are no events");
-            return self.kernel.writer.warn(format!("no event of ftrace's: {start}"));
+            return self.other_line(text);
         };
         self.losses_before(line.at);
         self.last = Some(line.at);

@@ -292,6 +292,14 @@ impl<W: Write> Writer<W> {
         }
     }
 
+    /// Writes a definition, in front of all that has a time and waits for its order.
+    pub fn define(&mut self, record: &Record<'_>) {
+        if record.encode(&mut self.bytes).is_err() {
+            self.skip("definitions that are too large");
+        }
+        self.relieve();
+    }
+
     /// Writes out waiting records, if there are many.
     pub fn flush_if_full(&mut self) -> io::Result<()> {
         if let Order::Sorted(sorter, _) = &mut self.order {

@@ -61,7 +61,7 @@ impl<W: Write> Importer<W> {
 
     /// The kernel's events as ftrace's text.
     pub fn system_text(&mut self, text: &str) -> Result<(), ImportError> {
-        if !ftrace::is_ftrace(text.as_bytes()) {
+        if !ftrace::has_lines(text.as_bytes()) {
             self.member("systemTraceEvents");
             return Ok(());
         }

@@ -228,4 +228,5 @@ mod further;
 mod numbering;
 mod round_trip;
 mod system;
+mod tools;
 mod values;
