@@ -105,7 +105,7 @@ fn a_file_of_which_nothing_can_be_read_is_no_clean_trace() {
         fs::write(sandbox.file(file), bytes).unwrap();
         for (arguments, expected) in [
             (&["check", file][..], 2),
-            (&["assert", "errors == 0", file], 2),
+            (&["assert", file, "errors == 0"], 2),
             (&["query", "SELECT 1", file], 1),
             (&["convert", file, "out.fxt"], 1),
             (&["filter", "--category", "x", file, "out.fxt"], 1),

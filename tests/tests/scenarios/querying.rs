@@ -372,7 +372,7 @@ fn a_directory_that_is_not_complete_is_removed() {
     assert!(said.contains("bad.json: line 1, column 2:"), "{said}");
     assert!(!sandbox.file("tables").exists());
 
-    fs::write(sandbox.file("lossy.json"), "[{\"ph\":\"P\",\"ts\":1}]").unwrap();
+    fs::write(sandbox.file("lossy.json"), "[{\"ph\":\"P\",\"ts\":1},{\"ph\":\"i\",\"ts\":1}]").unwrap();
     let (code, said) = refused(&sandbox, &["convert", "--strict", "--to", "csv", "lossy.json", "tables"]);
     assert_eq!(code, Some(1));
     assert!(said.contains("--strict: 1 record"), "{said}");
