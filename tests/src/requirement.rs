@@ -55,6 +55,8 @@ pub enum Requirement {
     Perf,
     /// Perf events of the kernel, whose functions have addresses.
     KernelPerf,
+    /// `perf`, which records an own program.
+    PerfTool,
     /// `nm`, `readelf`, `objcopy`, `strip` and `addr2line`.
     Binutils,
     /// gcc and clang, for C and C++.
@@ -115,7 +117,7 @@ impl Requirement {
             Self::Ptrace => "ptrace",
             Self::Tracefs | Self::ThreadNumbers => "tracefs",
             Self::Markers => "markers",
-            Self::Perf | Self::KernelPerf => "perf",
+            Self::Perf | Self::KernelPerf | Self::PerfTool => "perf",
             Self::Binutils | Self::Compilers | Self::Sanitizers(_) | Self::Valgrind | Self::Installing => {
                 "compilers"
             }
@@ -168,6 +170,7 @@ impl Requirement {
             Self::Markers => kernel::markers(),
             Self::ThreadNumbers => kernel::thread_numbers(),
             Self::Perf => kernel::perf(),
+            Self::PerfTool => kernel::perf_tool(),
             Self::KernelPerf => kernel::kernel_perf(),
             Self::Binutils => compilers::binutils(),
             Self::Compilers => compilers::compilers(),

@@ -1,7 +1,7 @@
 //! The kernel's own events.
 
 use super::Requirement;
-use super::trial::run;
+use super::trial::{Scratch, run};
 use crate::kernel::{ROOT, alone};
 use crate::sandbox::in_time;
 use perf_event::Builder;
@@ -80,6 +80,13 @@ pub fn perf() -> Result<(), String> {
     let mut builder = Builder::new(Software::CPU_CLOCK);
     let opened = builder.exclude_kernel(true).observe_self().any_cpu().build();
     opened.map(drop).map_err(|error| format!("perf_event_open: {error}"))
+}
+
+pub fn perf_tool() -> Result<(), String> {
+    let scratch = Scratch::new();
+    let data = scratch.write("perf.data", "");
+    let record = ["record", "--quiet", "--event", "cpu-clock", "--output"];
+    run(Command::new("perf").args(record).arg(data).arg("true")).map(drop)
 }
 
 pub fn kernel_perf() -> Result<(), String> {

@@ -5,9 +5,11 @@
 //! `tests/producers/make` makes.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use trace_tests::Sandbox;
 use trace_tests::build::workspace;
 use trace_tests::perfetto::{Rows, Version, query_all_in};
+use trace_tests::requirement::Requirement;
 
 /// Files, and how many slices each has.
 const FILES: [(&str, usize); 7] = [
@@ -72,4 +74,59 @@ fn fresh_traces_of_other_programs_have_the_same_slices_when_converted() {
         assert!(!original.is_empty(), "{}", file.display());
         assert_same(file, &original, &converted);
     }
+}
+
+/// The time of each sample in a text of perf's in nanoseconds, and the thread.
+fn samples(text: &str) -> Vec<String> {
+    let lines = text.lines().filter(|line| line.contains(" cpu-clock:"));
+    let mut samples: Vec<String> = lines
+        .map(|line| {
+            let (before, _) = line.split_once(": ").expect("a time");
+            let words: Vec<&str> = before.split_whitespace().collect();
+            let [.., ids, time] = words.as_slice() else { panic!("{line}") };
+            let (pid, tid) = ids.split_once('/').expect("a process and a thread");
+            let (seconds, fraction) = time.split_once('.').expect("a fraction");
+            assert_eq!(fraction.len(), 9, "{line}");
+            format!("{seconds}{fraction},{pid},{tid}")
+        })
+        .collect();
+    samples.sort();
+    samples
+}
+
+//= docs/import.md#perf
+#[test]
+fn samples_of_perf_are_those_of_its_text() {
+    if !Requirement::PerfTool.is_met("samples_of_perf_are_those_of_its_text") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let (data, text) = (sandbox.file("perf.data"), sandbox.file("perf.txt"));
+    let mut record = Command::new("perf");
+    record.args([
+        "record",
+        "--quiet",
+        "--event",
+        "cpu-clock:u",
+        "--freq",
+        "2000",
+        "--call-graph",
+        "fp",
+        "--output",
+    ]);
+    let counting = "i=0; while [ $i -lt 300000 ]; do i=$((i + 1)); done";
+    let output = record.arg(&data).args(["sh", "-c", counting]).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let mut script = Command::new("perf");
+    script.args(["script", "--ns", "--fields", "+pid", "--input"]).arg(&data);
+    let printed = script.output().unwrap();
+    assert!(printed.status.success(), "{printed:?}");
+    std::fs::write(&text, &printed.stdout).unwrap();
+    let expected = samples(&String::from_utf8_lossy(&printed.stdout));
+    assert!(!expected.is_empty());
+    let question = "SELECT ts || ',' || pid || ',' || tid AS sample FROM samples ORDER BY 1";
+    let answer = sandbox.trace(["query", "--output", "csv", question, text.to_str().unwrap()]);
+    let answer = String::from_utf8(answer.stdout).unwrap();
+    let found: Vec<&str> = answer.lines().skip(1).map(|line| line.trim_matches('"')).collect();
+    assert_eq!(found, expected);
 }
