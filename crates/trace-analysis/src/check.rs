@@ -4,6 +4,7 @@
 //! One pass, in memory that is bounded by the tables of strings and by the spans that are open at a time.
 //! Threads named by [`Disorder`] are sorted at the end of it.
 
+use crate::counted::Counted;
 use clocks::Clocks;
 use found::{EventPosition, Unmatched};
 use nesting::OVERLAPPING;
@@ -302,7 +303,7 @@ impl<'a> Checker<'a> {
                             format!("provider {provider}: {count} counters of its buffer were damaged")
                         }
                         code if code.has_count() => {
-                            format!("provider {provider} lost {count} records: {reason}")
+                            format!("provider {provider} lost {}: {reason}", Counted(count, "records"))
                         }
                         _ => format!("provider {provider}: {reason}; how many records it lost is unknown"),
                     }

@@ -180,7 +180,7 @@ fn write(
 }
 
 /// The remark about flows that end in several places.
-const FURTHER_ENDS: &str = "flows end once more: Catapult shows an arrow to the first end";
+const FURTHER_ENDS: &str = "flows with several ends: Catapult shows an arrow to the first one";
 /// The remark about times with more digits than a double has.
 const ROUNDED: &str =
     "events of more than 101 days on the trace's clock: readers with doubles round their times";

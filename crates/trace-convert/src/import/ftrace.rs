@@ -170,8 +170,11 @@ impl<R: Records> Importer<R> {
     fn end(&mut self) {
         self.losses_before(0);
         if self.mended_lines > 0 {
-            let count = self.mended_lines;
-            self.kernel.writer.warn(format!("{count} lines are not UTF-8: U+FFFD replaces invalid bytes"));
+            let lines = match self.mended_lines {
+                1 => "1 line is".to_owned(),
+                count => format!("{count} lines are"),
+            };
+            self.kernel.writer.warn(format!("{lines} not UTF-8: U+FFFD replaces invalid bytes"));
         }
     }
 

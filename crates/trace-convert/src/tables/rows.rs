@@ -85,9 +85,9 @@ pub fn fill_in_order(
 }
 
 /// The remark about operations in more than one process.
-const CROSSING: &str = "asynchronous operations end in another process than they began in";
+const CROSSING: &str = "asynchronous operations with their end in another process";
 /// The remark about operations with two names.
-const MISNAMED: &str = "asynchronous operations end with another name than they began with";
+const MISNAMED: &str = "asynchronous operations with another name at their end";
 
 struct Filler<'a, R> {
     rows: &'a mut R,

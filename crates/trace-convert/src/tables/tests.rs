@@ -149,7 +149,7 @@ fn begins_and_ends_are_paired_in_the_order_of_time() {
     providers: 1 "json" - - 0 - - - - - -
     "#);
     assert_eq!(summary.skipped, []);
-    let crossing = "asynchronous operations end in another process than they began in";
+    let crossing = "asynchronous operations with their end in another process";
     assert_eq!(summary.remarks, [(crossing.to_owned(), 1)]);
 }
 

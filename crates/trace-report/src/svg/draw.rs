@@ -317,13 +317,13 @@ impl Picture {
             let (left, right) = (self.x(from), self.x(to));
             writeln!(
                 out,
-                "<rect fill=\"url(#lost)\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"><title>{} records lost: \
+                "<rect fill=\"url(#lost)\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"><title>{} lost: \
                  {}</title></rect>",
                 px(left),
                 px(*top),
                 px((right - left).max(2.0)),
                 px(bottom - top),
-                loss.count,
+                Counted(loss.count, "records"),
                 title(&loss.reason)
             )?;
         }

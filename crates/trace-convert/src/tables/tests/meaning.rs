@@ -140,7 +140,7 @@ fn an_operation_may_end_with_another_name() {
     slices: 1 10 5 6 - - "c" "A" 1 - 1 - - - 1 0 - "operation" 1 - -
     slices: 0 12 5 6 - - "c" "outer" 1 - 2 - - - 1 0 - "operation" 1 - -
     "#);
-    let misnamed = "asynchronous operations end with another name than they began with";
+    let misnamed = "asynchronous operations with another name at their end";
     assert_eq!(summary.remarks, [(misnamed.to_owned(), 1)]);
     assert_eq!(summary.skipped, []);
 }

@@ -257,7 +257,7 @@ fn a_flow_that_ends_in_several_places_keeps_its_arrows() {
     assert_eq!(arrows, [[1, 1, 2, 2], [1, 1, 3, 3], [1, 1, 4, 4]]);
     let (parts, summary) = convert(Dialect::Fuchsia);
     assert_eq!(parts.len(), 4);
-    let remark = "flows end once more: Catapult shows an arrow to the first end";
+    let remark = "flows with several ends: Catapult shows an arrow to the first one";
     assert_eq!(summary.remarks, [(remark.to_owned(), 2)]);
 }
 
