@@ -128,13 +128,14 @@ fn a_packet_that_grows_when_it_is_decoded_is_left_out() {
         ("categories", field(11, &field(22, &[]).repeat(10_000_000))),
         ("switches", field(1, &field(4, &field(1, &[1; 10_000_000])))),
     ] {
-        let (summary, taken) = import(&field(1, &packet));
+        let (summary, taken) = import(&[field(1, &packet), instant()].concat());
         let skipped = summary.expect("a trace").skipped;
         assert_eq!(skipped, [("packets that are too large".to_owned(), 1)], "{what}");
         assert!(taken < 100 * MIB, "{what}: {taken}");
     }
     // Of the kernel's events each is decoded alone.
-    let (summary, taken) = import(&field(1, &field(1, &field(2, &number(1, 7)).repeat(3_000_000))));
+    let unknown = field(1, &field(1, &field(2, &number(1, 7)).repeat(3_000_000)));
+    let (summary, taken) = import(&[unknown, instant()].concat());
     assert_eq!(summary.expect("a trace").skipped, [("kernel events of no kind".to_owned(), 3_000_000)]);
     assert!(taken < 64 * MIB, "{taken}");
 }
@@ -151,6 +152,7 @@ fn what_is_defined_has_a_limit() {
         let name = [number(1, number_of), field(2, &[b'n'; 1000])].concat();
         trace.extend(field(1, &[number(10, number_of), field(12, &field(2, &name))].concat()));
     }
+    trace.extend(instant());
     let (summary, taken) = import(&compressed(&trace, 1));
     let skipped = summary.expect("a trace").skipped;
     let [(kind, count)] = &skipped[..] else { panic!("{skipped:?}") };
@@ -163,7 +165,7 @@ fn what_is_defined_has_a_limit() {
 #[test]
 fn kinds_of_what_is_left_out_have_a_limit() {
     let _alone = COUNTS.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut text = String::from("[");
+    let mut text = String::from(r#"[{"ph":"i","ts":1},"#);
     for number in 0..200_000 {
         text += &format!(r#"{{"ph":"M","name":"{number} {}"}},"#, "x".repeat(300));
     }
