@@ -429,7 +429,7 @@ pub const REMARKS: [&str; 5] = [CROSSING, MISMATCHED_ASYNC, MISMATCHED, "no-rate
 
 /// The names of all problems and remarks.
 //= docs/check.md#problems
-pub const KINDS: [&str; 38] = [
+pub const KINDS: [&str; 39] = [
     "clock-skew",
     "crossing-async",
     "damaged",
@@ -437,6 +437,7 @@ pub const KINDS: [&str; 38] = [
     "end-before-begin",
     "loss",
     "lost",
+    "lost-arguments",
     "malformed",
     MISMATCHED_ASYNC,
     MISMATCHED,

@@ -7,6 +7,7 @@ mod debug_files;
 use addr2line::Loader;
 use debug_files::Directories;
 use foldhash::HashMap;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use trace_format::profiler::ProfilerKind;
@@ -129,7 +130,7 @@ impl Profile {
     /// takes precedence; without any name it is the module's with the address.
     pub fn functions(&mut self, process: Koid, address: u64, names: &Names) -> Vec<String> {
         if let Some(name) = names.function(process, address) {
-            return vec![addr2line::demangle_auto(name.to_str(), None).into_owned()];
+            return vec![demangled(name.to_str())];
         }
         let Some(place) = self.place(process, address) else {
             return vec![format!("{address:#x}")];
@@ -173,7 +174,7 @@ impl Module {
             return functions;
         }
         if let Some(symbol) = loaders.iter().find_map(|loader| loader.find_symbol(address)) {
-            return vec![addr2line::demangle_auto(symbol.into(), None).into_owned()];
+            return vec![demangled(symbol.into())];
         }
         let name = self.name.rsplit(|byte| *byte == b'/').next().unwrap_or(&self.name);
         vec![format!("{}+{address:#x}", String::from_utf8_lossy(name))]
@@ -190,13 +191,19 @@ impl Module {
     }
 }
 
+/// The name of a function in its language. Names of C are what they are: a function `f` is no `float`.
+fn demangled(name: Cow<'_, str>) -> String {
+    let is_mangled = ["_Z", "__Z", "_R", "__R"].iter().any(|start| name.starts_with(start));
+    if is_mangled { addr2line::demangle_auto(name, None).into_owned() } else { name.into_owned() }
+}
+
 /// The functions at an address by debug information, the innermost first.
 fn inlined(loader: &Loader, address: u64) -> Vec<String> {
     let mut functions = Vec::new();
     if let Ok(mut frames) = loader.find_frames(address) {
         while let Ok(Some(frame)) = frames.next() {
-            let name = frame.function.as_ref().and_then(|function| function.demangle().ok());
-            functions.extend(name.map(std::borrow::Cow::into_owned));
+            let name = frame.function.as_ref().and_then(|function| function.raw_name().ok());
+            functions.extend(name.map(demangled));
         }
     }
     functions

@@ -57,8 +57,10 @@ impl Bytes {
             further::write(&Argument { name, ..*argument }, &mut pieces);
         }
         let mut blobs = 0;
-        for piece in pieces.0.chunks(further::MAX_PIECE_BYTES) {
-            let payload = [further::head().as_slice(), piece].concat();
+        let total = pieces.0.len() as u64;
+        for (piece, number) in pieces.0.chunks(further::MAX_PIECE_BYTES).zip(0..) {
+            let head = further::head(total, number * further::MAX_PIECE_BYTES as u64);
+            let payload = [head.as_slice(), piece].concat();
             further::blob(&payload).encode(self).ok()?;
             blobs += 1;
         }

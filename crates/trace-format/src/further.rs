@@ -1,11 +1,13 @@
 //! Arguments that have no room in the record of their event: the payload of blobs named `trace:arguments`,
 //! which come
-//! right before the event. What is in the blobs of an event belongs together, without the first word of each.
+//! right before the event. What is in the blobs of an event belongs together, without the first words of
+//! each.
 //!
 //! ```text
 //!  63                                           16 15            0
 //! +-----------------------------------------------+---------------+
-//! |                       0                       |    version    |   of each blob
+//! |     bytes of the arguments in all blobs       |    version    |   of each blob
+//! | where those of this blob begin in them                        |
 //! +-----------------------------------------------+---------------+
 //! | 32 bits of the value, or its length  | name   |    0   | type |   of each argument
 //! | name, if inline ...                                           |
@@ -29,8 +31,8 @@ pub const ARGUMENTS_BLOB_NAME: &str = "trace:arguments";
 pub const ARGUMENTS_VERSION: u16 = 1;
 /// How many bytes of arguments a blob has room for: whole words.
 pub const MAX_PIECE_BYTES: usize = 32_000;
-/// The first word of each blob.
-const HEAD_BYTES: usize = 8;
+/// The first words of each blob.
+const HEAD_BYTES: usize = 16;
 
 const INLINE: u32 = 1 << 31;
 
@@ -40,17 +42,35 @@ pub fn blob(payload: &[u8]) -> Blob<'_> {
     Blob { blob_type: TYPE_DATA, name: StringRef::inline(ARGUMENTS_BLOB_NAME), payload }
 }
 
-/// The head of a blob's payload.
+/// The head of a blob's payload: how many bytes the arguments of its event have, and at which of them this
+/// blob begins.
 #[must_use]
-pub const fn head() -> [u8; HEAD_BYTES] {
-    (ARGUMENTS_VERSION as u64).to_le_bytes()
+pub fn head(total: u64, at: u64) -> [u8; HEAD_BYTES] {
+    let mut head = [0; HEAD_BYTES];
+    let words = [u64::from(ARGUMENTS_VERSION) | total << 16, at].map(u64::to_le_bytes);
+    head.copy_from_slice(words.as_flattened());
+    head
+}
+
+/// A part of the arguments of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece<'a> {
+    /// How many bytes all of them have.
+    pub total: u64,
+    /// Where this one begins.
+    pub at: u64,
+    /// The part.
+    pub bytes: &'a [u8],
 }
 
 /// The part of the arguments in a blob's payload; none for one of another version.
 #[must_use]
-pub fn piece(payload: &[u8]) -> Option<&[u8]> {
-    let (head, piece) = payload.split_first_chunk::<HEAD_BYTES>()?;
-    (field(u64::from_le_bytes(*head), 0, 16) as u16 == ARGUMENTS_VERSION).then_some(piece)
+pub fn piece(payload: &[u8]) -> Option<Piece<'_>> {
+    let mut cursor = Cursor::new(payload);
+    let head = cursor.word("further arguments").ok()?;
+    let at = cursor.word("place of further arguments").ok()?;
+    let is_known = field(head, 0, 16) as u16 == ARGUMENTS_VERSION;
+    is_known.then_some(Piece { total: field(head, 16, 48), at, bytes: cursor.rest() })
 }
 
 /// Writes an argument whose text or bytes may be as long as 2 147 483 647 bytes; an unknown value is written
@@ -88,6 +108,17 @@ impl<'a> FurtherArguments<'a> {
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// Whether all of the bytes are arguments.
+    #[must_use]
+    pub fn is_sound(mut self) -> bool {
+        while !self.is_empty() {
+            if self.next().is_none() {
+                return false;
+            }
+        }
+        true
     }
 
     /// As they are encoded.
@@ -180,14 +211,17 @@ mod tests {
         assert_eq!(words, [0x8000_0005_8004_0006, 0x656d_616e, 0x65_756c_6176]);
         // Cut off anywhere: those before the cut remain.
         for cut in 0..bytes.0.len() {
-            assert_eq!(FurtherArguments::new(&bytes.0[..cut]).count(), 0);
+            let found = FurtherArguments::new(&bytes.0[..cut]);
+            assert_eq!((found.count(), found.is_sound()), (0, cut == 0));
         }
     }
 
     #[test]
     fn pieces_of_other_versions_are_not_read() {
-        assert_eq!(piece(&[head().as_slice(), b"piece"].concat()), Some(&b"piece"[..]));
-        assert_eq!(piece(&[2, 0, 0, 0, 0, 0, 0, 0, 1]), None);
-        assert_eq!(piece(b"short"), None);
+        let payload = [head(700, 70).as_slice(), b"piece"].concat();
+        assert_eq!(piece(&payload), Some(Piece { total: 700, at: 70, bytes: b"piece" }));
+        assert_eq!(payload[..16], [1, 0, 0xbc, 2, 0, 0, 0, 0, 70, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(piece(&[&[2], &payload[1..]].concat()), None);
+        assert_eq!(piece(&payload[..15]), None);
     }
 }

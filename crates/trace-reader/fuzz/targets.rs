@@ -203,7 +203,7 @@ fn write_record<'a>(input: &mut Unstructured<'a>, words: &mut Words) -> Result<b
             Record::Event(Event { timestamp, thread, category, name, kind, arguments })
         }
         14 if b % 4 == 3 => {
-            let payload = [further::head().as_slice(), payload].concat();
+            let payload = [further::head(payload.len() as u64, b >> 8 & 1).as_slice(), payload].concat();
             return Ok(further::blob(&payload).encode(words).is_ok());
         }
         14 => Record::Blob(Blob { blob_type: b as u8, name, payload }),

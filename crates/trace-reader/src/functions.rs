@@ -1,9 +1,10 @@
 //! Names of functions that are not in any file, as recorded in the trace.
 
-use crate::item::Text;
-use crate::tables::Budget;
+use crate::item::{self, Text};
+use crate::tables::{Budget, Provider};
 use std::collections::{BTreeMap, HashMap};
-use trace_format::function::{FunctionRecord, KERNEL};
+use trace_format::blob::Blob;
+use trace_format::function::{FUNCTION_BLOB_NAME, FunctionRecord, KERNEL};
 use trace_format::units::Koid;
 
 /// Memory of an entry besides its text.
@@ -15,6 +16,12 @@ type OfProcess = BTreeMap<u64, (u64, Box<[u8]>)>;
 /// Functions of all processes.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Functions(HashMap<Koid, OfProcess>);
+
+/// The function that a blob names, if it does.
+pub(crate) fn function_of<'a>(provider: &Provider, blob: &Blob<'a>) -> Option<FunctionRecord<'a>> {
+    let name = item::resolve(provider, blob.name);
+    FunctionRecord::decode(blob.payload).ok().flatten().filter(|_| name == FUNCTION_BLOB_NAME)
+}
 
 impl Functions {
     /// The name of the function at an address of a process.

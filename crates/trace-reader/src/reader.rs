@@ -104,6 +104,7 @@ impl<I: Input> Reader<I> {
                 if self.records.zero_words() != zero_words {
                     self.resolver.offset = from;
                     self.resolver.warn(WarningKind::ZeroWords(self.records.zero_words() - zero_words));
+                    self.resolver.lose_arguments();
                 }
                 if let Some(gap) = self.records.take_gap() {
                     self.resolver.damage(gap);
@@ -121,8 +122,8 @@ impl<I: Input> Reader<I> {
         if self.resolver.is_at_start {
             self.resolver.start(raw.header());
         }
-        if self.resolver.further.is_any() {
-            self.resolver.further.before(raw.header());
+        if self.resolver.further.is_any() && !self.resolver.further.before(raw.header()) {
+            self.resolver.warn(WarningKind::LostArguments);
         }
         // The most common record by far takes the shortest path.
         if let Some(event) = self.resolver.common_event(raw.bytes) {
@@ -158,6 +159,7 @@ impl<I: Input> Reader<I> {
 
     #[cold]
     fn end(&mut self, error: Option<ReadError>) -> Result<Option<Resolved<'_>>, ReadError> {
+        self.resolver.lose_arguments();
         if let Some(leftover) = self.records.take_leftover() {
             self.resolver.offset = leftover.offset;
             self.resolver.warn(WarningKind::Truncated(leftover.bytes));

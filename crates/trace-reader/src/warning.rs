@@ -81,6 +81,9 @@ pub enum WarningKind {
         /// The end.
         end: Ticks,
     },
+    /// Further arguments of an event before this place that are not whole, or have no event.
+    #[error("arguments of an event are lost: they are damaged, or the event is")]
+    LostArguments,
     /// A text that is not UTF-8.
     #[error("{0} is not UTF-8")]
     NotUtf8(&'static str),
@@ -107,6 +110,7 @@ impl WarningKind {
             Self::RatesDiffer { .. } => "rates-differ",
             Self::TimeOutOfRange(_) => "time-out-of-range",
             Self::EndBeforeBegin { .. } => "end-before-begin",
+            Self::LostArguments => "lost-arguments",
             Self::NotUtf8(_) => "not-utf8",
         }
     }

@@ -68,14 +68,13 @@ const CASES: [Case; 16] = [
             &["10000 47/47 begin :f", "20000 47/47 end :f", "12000 47/49 complete :g to 15000"],
         )
     },
-    case(
-        "K1_instant_on_track.pftrace",
-        &[
-            "10 10/10 operation-begin :job id 5",
-            "20 10/10 operation-end :job id 5",
-            "30 10/10 operation-instant :tick id 5",
-        ],
-    ),
+    Case {
+        names: &[(Thread { process: 10, thread: 2_147_352_576 }, "queue")],
+        ..case(
+            "K1_instant_on_track.pftrace",
+            &["10 10/2147352576 begin :job", "20 10/2147352576 end :job", "30 10/2147352576 instant :tick"],
+        )
+    },
     case("L1_viewer_page.html", &["1000 1/1 complete :a to 3000"]),
     Case {
         names: &[(Thread { process: 100, thread: 100 }, "app")],

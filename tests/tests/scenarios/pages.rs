@@ -24,7 +24,7 @@ const PAGES: [(&str, usize); 30] = [
     ("docs/firefox.md", 0),
     ("docs/folded.md", 1),
     ("docs/getting-started.md", 1),
-    ("docs/import.md", 0),
+    ("docs/import.md", 1),
     ("docs/install.md", 0),
     ("docs/json.md", 0),
     ("docs/kernel.md", 2),

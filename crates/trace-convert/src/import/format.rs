@@ -28,10 +28,11 @@ impl Format {
         if perfetto::is_perfetto(start, is_whole) {
             return Some(Self::Perfetto);
         }
-        if json::is_json(start) {
-            return Some(Self::Json);
+        // Lines may begin with a name, or a loss, in brackets.
+        match json::is_json(start) && !(json::is_odd_list(start) && ftrace::is_ftrace(start)) {
+            true => Some(Self::Json),
+            false => ftrace::is_ftrace(start).then_some(Self::Ftrace),
         }
-        ftrace::is_ftrace(start).then_some(Self::Ftrace)
     }
 
     /// Whether the imported events are in the order of their times.

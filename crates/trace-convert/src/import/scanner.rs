@@ -2,7 +2,6 @@
 
 use super::ImportError;
 use memchr::{memchr_iter, memmem, memrchr};
-use serde::de::IgnoredAny;
 use std::io::Read;
 use std::sync::Arc;
 
@@ -252,11 +251,12 @@ impl<R: Read> Scanner<R> {
         Ok(Some((place, &self.buffer[start..start + length])))
     }
 
-    /// The next value of a list. If that is no JSON, or the text ends within it, it is what is before the
+    /// The next value of a list. If it is not sound, or the text ends within it, it is what is before the
     /// next value that the function accepts, if there is one: then it has lost its end.
     pub fn value_of_list(
         &mut self,
         is_value: impl Fn(&[u8]) -> bool,
+        is_sound: impl Fn(&[u8]) -> bool,
     ) -> Result<Option<(SourcePosition, &[u8])>, ImportError> {
         if self.peek()?.is_none() {
             return Ok(None);
@@ -270,8 +270,8 @@ impl<R: Read> Scanner<R> {
                 Some(Extent::Whole(length)) => {
                     // Few values have anything in them that looks like another one.
                     let value = &bytes[..length];
-                    let is_json = |_: &usize| serde_json::from_slice::<IgnoredAny>(value).is_ok();
-                    break next_of_list(value, &is_value).filter(|next| !is_json(next)).unwrap_or(length);
+                    let next = next_of_list(value, &is_value).filter(|_| !is_sound(value));
+                    break next.unwrap_or(length);
                 }
                 Some(Extent::Cut) => match next_of_list(bytes, &is_value) {
                     Some(length) => break length,

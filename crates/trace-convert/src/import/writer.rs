@@ -233,12 +233,23 @@ impl<W: Write> Writer<W> {
         let event = Event { timestamp, thread, category, name, kind, arguments: Arguments::from_slice(&[]) };
         let start = self.bytes.0.len();
         self.events += 1;
-        if self.bytes.event(event, arguments).is_some() || self.cut_event(event, arguments) {
+        let blobs = self.bytes.event(event, arguments);
+        if blobs.is_some_and(|blobs| blobs > 0) {
+            self.count_cut_names(arguments);
+        }
+        if blobs.is_some() || self.cut_event(event, arguments) {
             self.place(at, start);
         } else {
             self.events -= 1;
             self.skip("events that are too large");
         }
+    }
+
+    #[cold]
+    fn count_cut_names(&mut self, arguments: &[Argument<'_>]) {
+        let is_long = |name| matches!(name, StringRef::Inline(name) if name.len() > MAX_STRING_BYTES);
+        let count = arguments.iter().filter(|argument| is_long(argument.name)).count();
+        self.skip_many("ends of names of arguments beyond 32 000 bytes", count as u64);
     }
 
     /// Writes an event with a part of its category and name.

@@ -1,7 +1,8 @@
 //! Resolves records: remembers definitions, and looks up references.
 
 use super::{Anomaly, Unknown};
-use crate::further::Further;
+use crate::functions;
+use crate::further::{self, Further};
 use crate::item::{self, Arguments, Event, Item, Resolved, Text, TextKey, Thread, Time};
 use crate::names::Names;
 use crate::records::{Gap, RawRecord};
@@ -10,8 +11,7 @@ use crate::warning::{Warning, WarningKind, Warnings};
 use trace_format::argument::{self, ArgumentValue};
 use trace_format::blob::{Blob, TYPE_DATA, TYPE_LAST_BRANCH, TYPE_PERFETTO};
 use trace_format::event::{self, EventKind};
-use trace_format::function::{FUNCTION_BLOB_NAME, FunctionRecord};
-use trace_format::further::{self, ARGUMENTS_BLOB_NAME, FurtherArguments};
+use trace_format::further::FurtherArguments;
 use trace_format::kernel_object::{KernelObject, PROCESS_ARGUMENT, TYPE_PROCESS, TYPE_THREAD};
 use trace_format::loss::{LEDGER_BLOB_NAME, LOSS_BLOB_NAME, LedgerRecord, LossRecord};
 use trace_format::metadata::{MAGIC_WORD, Metadata};
@@ -62,6 +62,14 @@ impl Resolver {
         self.warnings.add(Warning { offset: self.offset, provider, kind });
     }
 
+    /// Arguments that wait for their event have lost it.
+    #[cold]
+    pub fn lose_arguments(&mut self) {
+        if self.further.lose() {
+            self.warn(WarningKind::LostArguments);
+        }
+    }
+
     #[cold]
     pub fn start(&mut self, header: RecordHeader) {
         self.is_at_start = false;
@@ -77,7 +85,7 @@ impl Resolver {
         self.offset = gap.offset;
         self.warn(WarningKind::Damaged(gap.bytes));
         self.payload_left = 0;
-        self.further.clear();
+        self.lose_arguments();
         let (provider, budget) = self.providers.current_mut();
         provider.forget(budget);
     }
@@ -269,27 +277,17 @@ impl Resolver {
         if !matches!(blob.blob_type, TYPE_DATA | TYPE_LAST_BRANCH | TYPE_PERFETTO) {
             self.unknown.blobs.add(blob.blob_type);
         }
-        if let Some(piece) = self.further_arguments(blob) {
+        if let Some(piece) = further::piece_of(self.providers.current(), blob) {
             self.further.push(piece);
             return;
         }
-        let Some(function) = self.function(blob) else {
+        let Some(function) = functions::function_of(self.providers.current(), blob) else {
             return;
         };
         let (_, budget) = self.providers.current_mut();
         if !self.names.functions.insert(&function, budget) {
             self.warn(WarningKind::TablesFull);
         }
-    }
-
-    fn further_arguments<'a>(&self, blob: &Blob<'a>) -> Option<&'a [u8]> {
-        let name = item::resolve(self.providers.current(), blob.name);
-        further::piece(blob.payload).filter(|_| name == ARGUMENTS_BLOB_NAME)
-    }
-
-    fn function<'a>(&self, blob: &Blob<'a>) -> Option<FunctionRecord<'a>> {
-        let name = item::resolve(self.providers.current(), blob.name);
-        FunctionRecord::decode(blob.payload).ok().flatten().filter(|_| name == FUNCTION_BLOB_NAME)
     }
 
     fn apply_object(&mut self, object: &KernelObject<'_>) {
@@ -452,10 +450,10 @@ impl Resolver {
                 let name = self.text(blob.name);
                 // A provider's own claims about other providers are ignored.
                 let is_own = |provider| provider == self.providers.current().id;
-                if let Some(piece) = self.further_arguments(&blob) {
-                    return Item::FurtherArguments(piece);
+                if let Some(piece) = further::piece_of(self.providers.current(), &blob) {
+                    return Item::FurtherArguments(piece.bytes);
                 }
-                if let Some(function) = self.function(&blob) {
+                if let Some(function) = functions::function_of(self.providers.current(), &blob) {
                     return Item::Function(function);
                 }
                 let loss = LossRecord::decode(blob.payload).ok().flatten();

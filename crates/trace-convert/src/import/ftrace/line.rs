@@ -65,7 +65,7 @@ impl Parser {
                 r"^\s*(.+?)-(\d+)\s+(?:\(\s*(\d+|-+)\s*\)\s+)?\[(\d+)\]\s+(?:([^\s:]{3,8})\s+)?",
                 r"(\d+)\.(\d{1,9}):\s+(.*)$"
             )),
-            lost: regex(r"^\s*CPU:(\d+) \[(?:LOST (?:(\d+) )?EVENTS|(?:(\d+) )?EVENTS DROPPED)\]$"),
+            lost: regex(r"^\s*(?:CPU:(\d+) )?\[(?:LOST (?:(\d+) )?EVENTS|(?:(\d+) )?EVENTS DROPPED)\]$"),
             head: regex(r"^(?:cpus=\d+|version = \d+|CPU \d+ is empty|TRACE:.*)$"),
             switch: regex(concat!(
                 r"^prev_comm=(.*) prev_pid=(\d+) prev_prio=(-?\d+) prev_state=(\S)\S* ==> ",
@@ -84,7 +84,7 @@ impl Parser {
     /// A CPU that lost events, and how many if that is known.
     pub fn lost(&self, line: &[u8]) -> Option<(u16, Option<u64>)> {
         let found = self.lost.captures(line)?;
-        Some((number(&found, 1)?, number(&found, 2).or_else(|| number(&found, 3))))
+        Some((number(&found, 1).unwrap_or(0), number(&found, 2).or_else(|| number(&found, 3))))
     }
 
     /// What tools write before the first event.

@@ -1,6 +1,7 @@
 //! Lines, and what comes of them.
 
 use super::*;
+use crate::import::format::Format;
 use crate::import::testing::lines;
 
 fn imported(text: &str) -> (Vec<String>, Summary) {
@@ -213,6 +214,22 @@ fn losses_before_the_first_event_have_its_time() {
     let many: String = (0..5000).map(|cpu| format!("CPU:{cpu} [LOST 1 EVENTS]\n")).collect();
     let (_, summary) = imported(&format!("{HEAD}{many}{switch}"));
     assert_eq!(summary.skipped, [("losses before the first event".to_owned(), 5000 - 4096)]);
+}
+
+/// The first line looks like a list.
+//= docs/import.md#ftrace
+#[test]
+fn text_may_begin_with_a_bracket() {
+    let switch = " app-70 [000] 1.5: sched_waking: comm=a pid=7 prio=120 target_cpu=000\n";
+    for first in ["[LOST 120 EVENTS]\n", " [kworker/0:1]-9 [000] 1.4: print: x\n"] {
+        let text = format!("{first}{switch}");
+        assert_eq!(Format::of(text.as_bytes(), true), Some(Format::Ftrace), "{first}");
+        let (found, _) = imported(&text);
+        assert!(found.iter().any(|line| line.starts_with("1.500000000 thread-wakeup")), "{found:?}");
+    }
+    for json in ["[1]", "[\"x\"]", "[{\"ph\":1}]", "[]"] {
+        assert_eq!(Format::of(json.as_bytes(), true), Some(Format::Json), "{json}");
+    }
 }
 
 /// `prctl` and `trace_marker` take any bytes.

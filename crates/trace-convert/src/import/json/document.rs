@@ -4,12 +4,13 @@
 
 use super::batch::{Batch, Step, syntax_error};
 use super::entry::{self, Importer};
-use super::mended::mended;
+use super::mended::{mended, mended_text};
 use super::other_files::ObjectMembers;
 use super::plain::{self, Keys, Span};
 use crate::import::ImportError;
 use crate::import::hand_over::HandOver;
 use crate::import::scanner::{Scanner, Size, SourcePosition};
+use serde::de::IgnoredAny;
 use std::io::{Read, Write};
 
 /// Why reading a document stops.
@@ -310,7 +311,7 @@ impl<'a, 'scope, 'env, R: Read, W: Write + Send + 'scope> Document<'a, 'scope, '
     fn parsed(&mut self, step: fn(Span) -> Step) -> Result<(), Stop> {
         let may_be_without = self.without_end < MAX_WITHOUT_END;
         let is_event = |text: &[u8]| may_be_without && entry::is_event(text);
-        let value = self.scanner.value_of_list(is_event)?;
+        let value = self.scanner.value_of_list(is_event, is_sound)?;
         let (position, text) = value.ok_or(Stop::CutOff)?;
         let (length, has_end) = (text.len(), text.ends_with(b"}"));
         // The comma and the space behind what has lost its end are not a part of it.
@@ -324,9 +325,15 @@ impl<'a, 'scope, 'env, R: Read, W: Write + Send + 'scope> Document<'a, 'scope, '
     }
 }
 
+/// Whether a value is JSON, or becomes JSON as a whole: what looks like an event in it is a part of it.
+fn is_sound(value: &[u8]) -> bool {
+    serde_json::from_slice::<IgnoredAny>(value).is_ok()
+        || mended(value).is_some_and(|mended| mended.length == value.len())
+}
+
 /// A text without its quotes and escapes; none if it is no JSON.
 fn system_text(text: &[u8]) -> Option<Box<str>> {
     let text = String::from_utf8_lossy(text);
     let plain = serde_json::from_str::<String>(&text).ok();
-    plain.or_else(|| serde_json::from_str(&mended(text.as_bytes())?.json).ok()).map(String::into_boxed_str)
+    plain.or_else(|| serde_json::from_str(&mended_text(&text)?).ok()).map(String::into_boxed_str)
 }

@@ -56,6 +56,14 @@ pub(super) fn mended(event: &[u8]) -> Option<Mended> {
     Some(mended)
 }
 
+/// Repairs a text of many lines, in which an odd backslash says nothing of the others.
+pub(super) fn mended_text(text: &str) -> Option<String> {
+    let mut mender =
+        Mender { rest: text, json: String::new(), left_out: 0, has_paths: false, is_line: false };
+    mender.text()?;
+    Some(mender.json)
+}
+
 /// Reads a value, and writes it as JSON.
 struct Mender<'a> {
     rest: &'a str,
@@ -63,12 +71,14 @@ struct Mender<'a> {
     left_out: u64,
     /// A quote behind a backslash may be the end of a text: `"C:\dir\"`.
     has_paths: bool,
+    /// Texts are short: all of their backslashes have one meaning.
+    is_line: bool,
 }
 
 impl<'a> Mender<'a> {
     fn mend(text: &'a str, has_paths: bool) -> Option<Mended> {
         let json = String::with_capacity(text.len() + 16);
-        let mut mender = Self { rest: text, json, left_out: 0, has_paths };
+        let mut mender = Self { rest: text, json, left_out: 0, has_paths, is_line: true };
         mender.value(0)?;
         mender.space();
         let is_end = mender.rest.is_empty() || mender.rest.starts_with(',');
@@ -121,8 +131,9 @@ impl<'a> Mender<'a> {
     /// What is not in quotes.
     fn word(&mut self) -> Option<&'a str> {
         let is_end = |other: char| other.is_ascii_whitespace() || ",:{}[]\"".contains(other);
-        let ends = [self.rest.find(is_end), self.rest.find("/*"), self.rest.find("//")];
-        let length = ends.into_iter().flatten().min().unwrap_or(self.rest.len());
+        let length = self.rest.find(is_end).unwrap_or(self.rest.len());
+        let word = &self.rest[..length];
+        let length = word.find("/*").into_iter().chain(word.find("//")).min().unwrap_or(length);
         (length > 0).then(|| self.pass(length))
     }
 
@@ -225,7 +236,7 @@ impl<'a> Mender<'a> {
     fn text(&mut self) -> Option<()> {
         let (length, ends_in_path) = self.length_of_text()?;
         let inner = &self.pass(length)[1..length - 1];
-        let is_literal = ends_in_path || has_other_escape(inner);
+        let is_literal = self.is_line && (ends_in_path || has_other_escape(inner));
         self.json.push('"');
         let mut rest = inner;
         while let Some(first) = rest.chars().next() {

@@ -90,7 +90,16 @@ impl<'a> Decimal<'a> {
 //= docs/import.md#ids
 #[inline]
 pub(super) fn id(raw: &str) -> u64 {
-    exact(raw).unwrap_or_else(|| hash(raw.trim().trim_matches('"').as_bytes()))
+    exact(raw).unwrap_or_else(|| id_of_text(raw))
+}
+
+#[cold]
+fn id_of_text(raw: &str) -> u64 {
+    // As it is without escapes.
+    match serde_json::from_str::<String>(raw) {
+        Ok(text) if raw.contains('\\') => exact(&text).unwrap_or_else(|| hash(text.as_bytes())),
+        _ => hash(raw.trim().trim_matches('"').as_bytes()),
+    }
 }
 
 /// The id in an object such as `{"local":"0x7"}`: archives pair operations within a process, so this one is
@@ -214,6 +223,7 @@ mod tests {
         }
         assert_eq!(id("\"request A\""), hash(b"request A"));
         assert_ne!(id("\"a\""), id("\"b\""));
+        assert_eq!([id(r#""a\/b""#), id(r#""\u0037""#)], [id(r#""a/b""#), 7]);
         for text in
             ["1.5", "\"12e5\"", "18446744073709551616", "-9223372036854775809", "1e20", "-", ".", "", "e"]
         {

@@ -175,6 +175,22 @@ fn bad_json_within_an_event_costs_at_most_that_event() {
     }
 }
 
+/// The event can be mended as a whole.
+//= docs/import.md#what-is-no-json
+#[test]
+fn what_looks_like_an_event_in_an_odd_one_is_a_part_of_it() {
+    for odd in ["nan", "None", r#""C:\work""#] {
+        let inner = r#"{"name":"FAKE","ph":"X","ts":5,"dur":1,"pid":5,"tid":6}"#;
+        let (found, summary) = events_of(&format!(
+            r#"{{"ph":"i","ts":1,"pid":5,"tid":6,"args":{{"n":{odd},"d":[0,{inner}]}}}},
+            {{"ph":"i","ts":2,"pid":5,"tid":6}}"#
+        ));
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert!(found[0].contains("FAKE") && found[0].starts_with("0.000001000 instant"), "{}", found[0]);
+        assert_eq!(summary.malformed, 1);
+    }
+}
+
 /// The quote behind the last backslash seems to belong to the text, which ends with the event then.
 //= docs/import.md#what-is-no-json
 #[test]

@@ -144,4 +144,45 @@ fn blobs_without_their_event_are_not_those_of_another() {
     }
     assert_eq!(dropped, 1);
     assert_eq!(arguments(&chrome(&without)), expected()[1..]);
+    assert_eq!(warnings(&without), ["lost-arguments"]);
+}
+
+fn warnings(archive: &[u8]) -> Vec<&'static str> {
+    let mut reader = Reader::of_slice(archive).unwrap();
+    while reader.next_item().unwrap().is_some() {}
+    reader.warnings().by_kind().map(|(kind, ..)| kind).collect()
+}
+
+/// What is behind a missing or damaged blob could be read as anything.
+//= docs/format.md#further-arguments
+#[test]
+fn an_event_without_one_of_its_blobs_has_no_further_arguments() {
+    let text = "PASSWORD=secret-".repeat(6000);
+    let event =
+        json!([{"ph": "X", "ts": 1, "dur": 1, "pid": 1, "tid": 2, "args": {"m": 2, "n": 1, "text": text}}]);
+    let (archive, _) = imported(&event.to_string());
+    let mut places = Vec::new();
+    let mut reader = Reader::of_slice(&archive).unwrap();
+    while let Some(record) = reader.next_item().unwrap() {
+        if let Item::FurtherArguments(_) = record.item {
+            let start = record.offset.0 as usize;
+            places.push(start..start + record.bytes.len());
+        }
+    }
+    assert_eq!(places.len(), 4);
+    for place in &places {
+        let missing = [&archive[..place.start], &archive[place.end..]].concat();
+        assert_eq!(arguments(&chrome(&missing)), [json!({"m": 2, "n": 1})]);
+        assert_eq!(warnings(&missing), ["lost-arguments"]);
+        let mut zeroed = archive.clone();
+        zeroed[place.clone()].fill(0);
+        assert_eq!(arguments(&chrome(&zeroed)), [json!({"m": 2, "n": 1})]);
+        // The head of the blob: its version, the sum, and the place.
+        for byte in [24, 26, 32] {
+            let mut damaged = archive.clone();
+            damaged[place.start + byte] ^= 4;
+            assert_eq!(arguments(&chrome(&damaged)), [json!({"m": 2, "n": 1})], "{byte}");
+            assert_eq!(warnings(&damaged), ["lost-arguments"], "{byte}");
+        }
+    }
 }

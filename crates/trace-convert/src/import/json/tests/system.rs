@@ -121,6 +121,19 @@ fn text_of_ftrace_comes_along() {
     }
 }
 
+/// Text of many lines has line breaks, whatever is odd in one of them.
+//= docs/import.md#beside-the-events
+#[test]
+fn a_backslash_in_system_text_costs_no_line() {
+    let line = |at: u32, text: &str| format!(r"  app-5 [000] ...1 1.{at}: tracing_mark_write: {text}\n");
+    let text = [line(1, "B|5|a"), line(2, r"I|5|C:\dir\q"), line(3, "E|5")].concat();
+    let (archive, _) = imported(&format!(r#"{{"traceEvents":[],"systemTraceEvents":"{text}"}}"#));
+    let mut found = lines(&archive);
+    found.retain(|line| !line.contains("kernel-object"));
+    assert_eq!(found.len(), 3, "{found:?}");
+    assert!(found[1].contains(r#""C:\\dir\\q""#), "{}", found[1]);
+}
+
 //= docs/import.md#beside-the-events
 #[test]
 fn other_system_text_is_counted() {
