@@ -190,9 +190,9 @@ fn viewer(test: &str, files: &[Converted<'_>]) -> Option<Vec<Answer>> {
 /// The formats that a reader is given, and the names of the files.
 pub fn converted_name(name: &str, format: Format) -> String {
     match format {
-        Format::Perfetto => format!("{name}.pftrace"),
+        Format::Perfetto => format!("{name}.converted.pftrace"),
         Format::Chrome => format!("{name}.chrome.json"),
         Format::Catapult => format!("{name}.catapult.json"),
-        Format::Page => format!("{name}.html"),
+        Format::Page => format!("{name}.page.html"),
     }
 }

@@ -11,7 +11,7 @@ type Case = (&'static str, &'static str, &'static [&'static str], &'static str);
 const SLICES: &str = "SELECT ts, dur, name FROM slices ORDER BY ts";
 const ARGUMENTS: &str = "SELECT name, args FROM slices ORDER BY ts";
 
-const CASES: [Case; 6] = [
+const CASES: [Case; 8] = [
     (
         "M1_backslashes.json",
         SLICES,
@@ -42,6 +42,13 @@ const CASES: [Case; 6] = [
         &["18,15,last"],
         "",
     ),
+    (
+        "K1_instant_on_track.pftrace",
+        "SELECT thread, name, ts, dur FROM slices UNION ALL SELECT thread, name, ts, NULL FROM instants",
+        &["queue,job,10,10", "queue,tick,30,"],
+        "",
+    ),
+    ("O1_atrace_z.data", "SELECT process, tid, name, dur FROM slices", &["app,100,draw,100000"], ""),
     ("I1_no_tid.json", "SELECT name, tid, thread FROM slices ORDER BY ts", &["f,47,main", "g,49,"], ""),
 ];
 
