@@ -92,8 +92,13 @@ fn archive(packets: impl Iterator<Item = Vec<u8>>) -> (Vec<u8>, String) {
         bytes.extend(packet);
     }
     let mut archive = Vec::new();
-    let summary = import(&*bytes, &mut archive).unwrap();
-    (archive, format!("{:?} {:?}", summary.skipped, summary.first_warnings))
+    let said = match import(&*bytes, &mut archive) {
+        Ok(summary) => format!("{:?} {:?}", summary.skipped, summary.first_warnings),
+        // None of the packets can be read.
+        Err(error @ ImportError::Nothing { .. }) => error.to_string(),
+        Err(error) => panic!("{error}"),
+    };
+    (archive, said)
 }
 
 /// The first line in which the contents of archives differ.
