@@ -98,7 +98,7 @@ impl ImportError {
         (!kinds.is_empty()).then_some(Self::Nothing { taken_for, skipped })
     }
 
-    /// The result of an import, by those of reading its input and of finishing its archive.
+    /// The result of an import, from the results of reading the input and of finishing the archive.
     fn ended(read: Result<(), Self>, finished: Result<Summary, Self>) -> Result<Summary, Self> {
         match (read, finished) {
             (Ok(()), finished) => finished,
@@ -107,7 +107,7 @@ impl ImportError {
         }
     }
 
-    /// The same error, unless the archive cannot be written, which matters more.
+    /// This error; where the archive cannot be written, the error of writing it, which matters more.
     fn unless_unwritten(self, finished: Result<Summary, Self>) -> Self {
         match finished {
             Err(error @ Self::Write(_)) => error,

@@ -175,7 +175,8 @@ impl<W: Write> Archive<W> {
         true
     }
 
-    /// The same of an event, and blobs for those arguments that its record has no room for.
+    /// Writes an event, and blobs with the arguments that its record has no room for; false as for
+    /// [`Self::write`].
     pub fn write_event<'a>(&mut self, id: ProviderId, event: Event<'a>, arguments: &[Argument<'a>]) -> bool {
         self.begin(id);
         let Some(blobs) = self.bytes.event(event, arguments) else { return false };

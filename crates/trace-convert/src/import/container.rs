@@ -104,7 +104,7 @@ pub enum ContainerError {
 pub struct Opened {
     /// All of it, decompressed.
     pub input: Box<dyn Read + Send>,
-    /// Its format, unless it is an archive, or of no known format.
+    /// The format of the trace; none for an archive, and for unknown data.
     pub format: Option<Format>,
 }
 

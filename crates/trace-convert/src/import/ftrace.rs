@@ -21,7 +21,7 @@ const MAX_FIRST_LOSSES: usize = 1 << 12;
 /// How much of a text shows what it is.
 const START_BYTES: u64 = 64 << 10;
 
-/// Whether a file begins like one of these texts, or like that of `perf script`.
+/// Whether a file begins like ftrace's text, or like the output of `perf script`.
 #[must_use]
 pub fn is_ftrace(start: &[u8]) -> bool {
     has_lines(start) || perf::is_perf(start)
@@ -36,7 +36,7 @@ pub(super) fn has_lines(start: &[u8]) -> bool {
     lines.by_ref().take(20).any(|line| line.starts_with(b"# tracer:") || parser.line(line).is_some())
 }
 
-/// Converts ftrace's text, or that of `perf script`, into an archive.
+/// Converts ftrace's text, or the output of `perf script`, into an archive.
 ///
 /// # Errors
 /// The input cannot be read, or the archive cannot be written.

@@ -55,9 +55,9 @@ pub fn other_format(start: &[u8]) -> Option<&'static str> {
     })
 }
 
-/// Recordings of Windows have no signature. They begin with a buffer's header: its size, a multiple of a KiB,
-/// and how much of it is used; then with that of a system event, whose marker has the version 2 and two fixed
-/// bits.
+/// Recordings of Windows have no signature. They begin with the header of a buffer: the buffer's size, a
+/// multiple of a KiB, and the used part of it. The header of a system event follows, whose marker has the
+/// version 2 and two fixed bits.
 fn is_etl(start: &[u8]) -> bool {
     let word = |at: usize| Some(u32::from_le_bytes(start.get(at..at + 4)?.try_into().ok()?));
     let (Some(size), Some(saved), Some(marker)) = (word(0), word(4), word(ETL_HEADER_BYTES)) else {

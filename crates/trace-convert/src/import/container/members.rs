@@ -62,7 +62,7 @@ enum Likeness {
 pub(super) struct Chosen {
     pub input: Box<dyn Read + Send>,
     pub rest: Option<String>,
-    /// Its format, if its first bytes do not show it.
+    /// The format of the member, where its first bytes do not show it.
     pub format: Option<Format>,
 }
 
@@ -140,7 +140,7 @@ impl Members {
         let is_whole = packed.len().max(start.len()) < SNIFFED_BYTES;
         match Kind::of(&start, is_whole) {
             Kind::Bare(Some(Format::Json)) if json::has_trace(&start) => Likeness::Trace,
-            // Its events may come later.
+            // The events of the member may come later.
             Kind::Bare(Some(Format::Json)) if !is_whole => Likeness::Possible,
             Kind::Bare(Some(Format::Json)) => Likeness::None,
             Kind::Bare(None) if !is_archive(&start) => Likeness::None,

@@ -19,7 +19,7 @@ const CLOSING_BYTES: usize = 64;
 /// Whether a file begins with the byte order mark of UTF-16, and in which order.
 pub(super) fn utf16_order(start: &[u8]) -> Option<bool> {
     match start {
-        // This one is that of UTF-32, too, in which nothing writes traces.
+        // A file in UTF-32 begins with these bytes, too; no program writes traces in UTF-32.
         [0xff, 0xfe, rest @ ..] => (!rest.starts_with(&[0, 0])).then_some(false),
         [0xfe, 0xff, ..] => Some(true),
         _ => None,

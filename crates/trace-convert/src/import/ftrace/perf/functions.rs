@@ -1,4 +1,5 @@
-//! The functions of stacks, by addresses that name them: those of the text are often relative to a module.
+//! The functions of stacks. Addresses in the text are often relative to a module, so each module gets
+//! addresses of its own here.
 //= docs/import.md#perf
 
 use foldhash::HashMap;
@@ -8,7 +9,7 @@ use trace_linux::KERNEL_START;
 
 /// Each part of a module has its addresses in a region of its own.
 pub(super) const REGION_BYTES: u64 = 1 << 40;
-/// Most regions: their addresses are below those of the kernel.
+/// The maximum number of regions: all of them are below the addresses of the kernel.
 const MAX_REGIONS: usize = 1 << 20;
 /// Inlined functions have addresses from here on, and no module.
 const INLINED: u64 = 1 << 62;
