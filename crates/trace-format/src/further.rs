@@ -1,7 +1,6 @@
 //! Arguments that have no room in the record of their event: the payload of blobs named `trace:arguments`,
-//! which come
-//! right before the event. What is in the blobs of an event belongs together, without the first words of
-//! each.
+//! which come right before the event. What is in the blobs of an event belongs together, without the first
+//! words of each.
 //!
 //! ```text
 //!  63                                           16 15            0
@@ -15,8 +14,7 @@
 //! ```
 //!
 //! Types, names and values are those of an argument in an event. Only a text differs: bit 63 says that it is
-//! inline, and
-//! the 31 bits below are its length.
+//! inline, and the 31 bits below are its length.
 
 use crate::argument::{Argument, ArgumentType, ArgumentValue};
 use crate::bits::field;
@@ -74,8 +72,7 @@ pub fn piece(payload: &[u8]) -> Option<Piece<'_>> {
 }
 
 /// Writes an argument whose text or bytes may be as long as 2 147 483 647 bytes; an unknown value is written
-/// as null. The
-/// name must be within the limit of strings.
+/// as null. The name must be within the limit of strings.
 //= docs/format.md#further-arguments
 pub fn write(argument: &Argument<'_>, sink: &mut impl Sink) {
     let (of_type, upper, bytes) = match argument.value {

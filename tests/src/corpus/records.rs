@@ -4,6 +4,7 @@ use super::{Corpus, Trace};
 use trace_format::argument::Arguments;
 use trace_format::blob::{Blob, TYPE_DATA};
 use trace_format::function::{FunctionRecord, KERNEL};
+use trace_format::further;
 use trace_format::kernel_object::{KernelObject, TYPE_PROCESS};
 use trace_format::large::LargeBlob;
 use trace_format::log::Log;
@@ -139,6 +140,14 @@ fn blobs(corpus: &mut Corpus) {
     let ledger = ledger.to_bytes();
     let ledger = Record::Blob(LedgerRecord::blob(&ledger));
     corpus.add_record("ledger", "how records add up: a blob of this project", &ledger);
+    let argument = 0x0000_0009_0003_0011_u64.to_le_bytes();
+    let waits = |total| {
+        let payload = [&further::head(total, 0)[..], &argument].concat();
+        Trace::prelude().record(&Record::Blob(further::blob(&payload)))
+    };
+    let event = [0x0002_0001_0100_0024, 1000];
+    corpus.add("further-arguments", "of an event: a blob of this project", &waits(8).words(&event));
+    corpus.add("further-arguments-lost", "the second blob is missing", &waits(16).words(&event));
 }
 
 fn objects(corpus: &mut Corpus) {

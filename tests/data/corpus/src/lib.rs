@@ -106,6 +106,8 @@ pub const CASES: &[Case] = &[
     case!("file-twice", "two traces, one behind the other"),
     case!("file-zero-words", "zeros between records, as in memory that was never written"),
     case!("function", "a function of a process that is in no file"),
+    case!("further-arguments", "of an event: a blob of this project"),
+    case!("further-arguments-lost", "the second blob is missing"),
     case!("initialization", "a worked example"),
     case!("initialization-1-hz", "a tick is a second"),
     case!("initialization-24-mhz", "a tick is 41 2/3 ns"),
