@@ -12,11 +12,13 @@ const MAX_VALUE_BYTES: usize = 64 << 20;
 const MAX_BUFFERS: usize = 4;
 /// A value without an end in so many bytes may have lost it.
 const DOUBTFUL_BYTES: usize = 1 << 20;
-/// An event that is larger does not begin a file without a list.
-const SMALL_BYTES: usize = 64 << 10;
-/// How many places are tried where the next value may begin, and how much of each.
-const MAX_CANDIDATES: usize = 64;
+/// How much is examined of the beginning of a document.
+const BEGINNING_BYTES: usize = 64 << 10;
+/// How much is examined of each place where the next value may begin.
 const CANDIDATE_BYTES: usize = 16 << 10;
+/// How much is examined of all such places, beside a multiple of what comes before them.
+const MAX_EXAMINED_BYTES: usize = 256 << 20;
+const EXAMINED_PER_BYTE: usize = 8;
 /// Some programs begin UTF-8 text with it.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
@@ -63,6 +65,8 @@ pub(super) struct Scanner<R> {
     place: SourcePosition,
     /// Which byte of the buffer that is.
     placed: usize,
+    /// How many bytes may still be examined in search of a next value.
+    unexamined: usize,
 }
 
 /// A value that may be too large.
@@ -70,8 +74,8 @@ pub(super) enum Size<'a> {
     Small(&'a [u8]),
     /// It was skipped.
     Large,
-    /// The text ends inside it.
-    Cut,
+    /// The text ends inside it; what there is of it, if that is small.
+    Cut(&'a [u8]),
 }
 
 /// The extent of a value.
@@ -85,7 +89,8 @@ impl<R: Read> Scanner<R> {
     pub fn new(input: R) -> Self {
         let place = SourcePosition::default();
         let (buffer, earlier) = (Arc::default(), Vec::new());
-        Self { input, buffer, earlier, start: 0, end: 0, is_at_end: false, place, placed: 0 }
+        let unexamined = MAX_EXAMINED_BYTES;
+        Self { input, buffer, earlier, start: 0, end: 0, is_at_end: false, place, placed: 0, unexamined }
     }
 
     pub fn error(&mut self, problem: impl Into<String>) -> ImportError {
@@ -264,23 +269,25 @@ impl<R: Read> Scanner<R> {
         let place = self.place();
         let mut state = State::default();
         let mut is_tried = false;
+        let mut unexamined = self.unexamined;
         let length = loop {
             let bytes = self.buffered();
             match state.go_on(bytes, self.is_at_end) {
                 Some(Extent::Whole(length)) => {
                     // Few values have anything in them that looks like another one.
                     let value = &bytes[..length];
-                    let next = next_of_list(value, &is_value).filter(|_| !is_sound(value));
-                    break next.unwrap_or(length);
+                    let next = next_of_list(value, &is_value, &mut unexamined);
+                    break next.filter(|_| !is_sound(value)).unwrap_or(length);
                 }
-                Some(Extent::Cut) => match next_of_list(bytes, &is_value) {
+                Some(Extent::Cut) => match next_of_list(bytes, &is_value, &mut unexamined) {
                     Some(length) => break length,
                     None => return Ok(None),
                 },
                 None => {
                     if bytes.len() > DOUBTFUL_BYTES
                         && !std::mem::replace(&mut is_tried, true)
-                        && let Some(length) = next_of_list(&bytes[..DOUBTFUL_BYTES], &is_value)
+                        && let Some(length) =
+                            next_of_list(&bytes[..DOUBTFUL_BYTES], &is_value, &mut unexamined)
                     {
                         break length;
                     }
@@ -288,6 +295,7 @@ impl<R: Read> Scanner<R> {
                 }
             }
         };
+        self.unexamined = (unexamined + EXAMINED_PER_BYTE * length).min(MAX_EXAMINED_BYTES);
         let start = self.start;
         self.pass(length);
         Ok(Some((place, &self.buffer[start..start + length])))
@@ -297,21 +305,17 @@ impl<R: Read> Scanner<R> {
     pub fn next_of_list(&mut self, is_value: impl Fn(&[u8]) -> bool) -> Result<Option<usize>, ImportError> {
         while self.buffered().len() < DOUBTFUL_BYTES && self.fill()? {}
         let bytes = self.buffered();
-        Ok(next_of_list(&bytes[..bytes.len().min(DOUBTFUL_BYTES)], is_value))
+        let mut unexamined = self.unexamined;
+        let next = next_of_list(&bytes[..bytes.len().min(DOUBTFUL_BYTES)], is_value, &mut unexamined);
+        self.unexamined = unexamined;
+        Ok(next)
     }
 
-    /// Whether the next value is small and whole, and one that the function accepts.
-    pub fn is_next(&mut self, is_value: impl Fn(&[u8]) -> bool) -> Result<bool, ImportError> {
-        let mut state = State::default();
-        loop {
-            let bytes = self.buffered();
-            if let Some(Extent::Whole(length)) = state.go_on(bytes, false) {
-                return Ok(is_value(&bytes[..length]));
-            }
-            if bytes.len() >= SMALL_BYTES || !self.fill()? {
-                return Ok(false);
-            }
-        }
+    /// The beginning of the rest.
+    pub fn beginning(&mut self) -> Result<&[u8], ImportError> {
+        while self.buffered().len() < BEGINNING_BYTES && self.fill()? {}
+        let bytes = self.buffered();
+        Ok(&bytes[..bytes.len().min(BEGINNING_BYTES)])
     }
 
     /// The next value, which is skipped if it is larger than values may be.
@@ -324,12 +328,12 @@ impl<R: Read> Scanner<R> {
                     self.pass(length);
                     return Ok(Size::Small(&self.buffer[start..start + length]));
                 }
-                Some(Extent::Cut) => return Ok(Size::Cut),
+                Some(Extent::Cut) => return Ok(Size::Cut(self.buffered())),
                 None if self.buffered().len() > MAX_VALUE_BYTES => break,
                 None => self.fill()?,
             };
         }
-        Ok(if self.pass_value()? { Size::Large } else { Size::Cut })
+        Ok(if self.pass_value()? { Size::Large } else { Size::Cut(&[]) })
     }
 
     /// Skips the next value, of any size; false if the text ends before the value does.
@@ -391,16 +395,22 @@ fn end_of_comment(text: &[u8]) -> Option<&'static [u8]> {
     }
 }
 
-/// Where another value of a list begins, after a comma, or at the beginning of a line.
-fn next_of_list(bytes: &[u8], is_value: impl Fn(&[u8]) -> bool) -> Option<usize> {
+/// Where another value of a list begins, after a comma, or at the beginning of a line, if that is found
+/// before so many bytes have been examined.
+fn next_of_list(bytes: &[u8], is_value: impl Fn(&[u8]) -> bool, unexamined: &mut usize) -> Option<usize> {
     let is_after_comma = |at: &usize| {
         let before = &bytes[..*at];
         before.ends_with(b"\n") || before.trim_ascii_end().ends_with(b",")
     };
-    memchr_iter(b'{', bytes).filter(is_after_comma).take(MAX_CANDIDATES).find(|at| {
-        let part = &bytes[*at..bytes.len().min(at + CANDIDATE_BYTES)];
-        value_length(part).is_some_and(|length| is_value(&part[..length]))
-    })
+    memchr_iter(b'{', bytes)
+        .filter(is_after_comma)
+        .map_while(|at| {
+            let part = &bytes[at..bytes.len().min(at + CANDIDATE_BYTES)];
+            let length = value_length(part);
+            *unexamined = unexamined.checked_sub(length.unwrap_or(part.len()))?;
+            Some((at, length.is_some_and(|length| is_value(&part[..length]))))
+        })
+        .find_map(|(at, is_next)| is_next.then_some(at))
 }
 
 /// The state of scanning a value.

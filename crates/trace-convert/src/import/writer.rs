@@ -213,8 +213,8 @@ impl<W: Write> Writer<W> {
     }
 
     /// Warns of something malformed.
-    pub fn malformed(&mut self, what: impl Into<String>) {
-        self.malformed += 1;
+    pub fn malformed(&mut self, what: impl Into<String>, count: u64) {
+        self.malformed += count;
         self.warn(what);
     }
 

@@ -7,6 +7,7 @@ use crate::import::ImportError;
 use crate::import::hand_over::Worker;
 use crate::import::scanner::SourcePosition;
 use crate::members::distinct;
+use memchr::memmem;
 use serde_json::Value;
 use std::io::Write;
 use std::ops::Range;
@@ -145,9 +146,14 @@ impl<W: Write> Importer<W> {
         // the whole.
         let of_all = (text.len() <= MAX_MENDED_BYTES).then(|| serde_json::from_slice::<Value>(text).err());
         let error = syntax_error(position, text, of_all.flatten().as_ref().unwrap_or(error));
-        self.malformed(&error, is_kept);
+        self.malformed(&error, if is_kept { 0 } else { events_in(text) });
         mended.map_or(text.len(), |mended| mended.length)
     }
+}
+
+/// How many events are in a text of which none can be read.
+fn events_in(text: &[u8]) -> u64 {
+    memmem::find_iter(text, b"\"ph\"").count().max(1) as u64
 }
 
 /// An error inside a value, with its position in the file.

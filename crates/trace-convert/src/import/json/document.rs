@@ -3,6 +3,7 @@
 //= docs/import.md#json
 
 use super::batch::{Batch, Step, syntax_error};
+use super::begin::{begins_with_event, is_lines};
 use super::entry::{self, Importer};
 use super::mended::{mended, mended_text};
 use super::other_files::ObjectMembers;
@@ -89,7 +90,7 @@ impl<'a, 'scope, 'env, R: Read, W: Write + Send + 'scope> Document<'a, 'scope, '
         loop {
             match self.scanner.peek()? {
                 Some(b'[') => self.events()?,
-                Some(b'{') if self.scanner.is_next(entry::is_event)? => self.events_without_list()?,
+                Some(b'{') if self.is_without_list()? => self.events_without_list()?,
                 Some(b'{') => self.object(Self::member)?,
                 Some(_) => return Err(self.scanner.error("expected [ or {").into()),
                 None => return Err(self.scanner.error("the file is empty").into()),
@@ -106,6 +107,12 @@ impl<'a, 'scope, 'env, R: Read, W: Write + Send + 'scope> Document<'a, 'scope, '
                 }
             }
         }
+    }
+
+    /// Whether events come next that are in no list. Only the first of them may be odd.
+    fn is_without_list(&mut self) -> Result<bool, ImportError> {
+        let text = self.scanner.beginning()?;
+        Ok(if self.has_events { begins_with_event(text) } else { is_lines(text) })
     }
 
     /// Hands the batch over, if it has anything.
@@ -229,15 +236,17 @@ impl<'a, 'scope, 'env, R: Read, W: Write + Send + 'scope> Document<'a, 'scope, '
     /// The text of ftrace's in a member, if it is not too large.
     fn system_text(&mut self, name: &str) -> Result<(), Stop> {
         let first = (self.scanner.start(), self.scanner.place());
-        let step = match self.scanner.value_if_small()? {
-            Size::Small(text) => system_text(text).map_or(Step::Member(name.into()), Step::SystemText),
-            Size::Large => Step::Member(name.into()),
-            Size::Cut => return Err(Stop::CutOff),
+        let (text, is_cut) = match self.scanner.value_if_small()? {
+            Size::Small(text) => (system_text(text), false),
+            Size::Large => (None, false),
+            Size::Cut(text) => (lines_before_cut(text), true),
         };
+        let step = text.map_or_else(|| Step::Member(name.into()), Step::SystemText);
         // The buffer is another one if the text was large.
         let first =
             if self.scanner.start() < first.0 { (self.scanner.start(), self.scanner.place()) } else { first };
-        self.add(step, first)
+        self.add(step, first)?;
+        if is_cut { Err(Stop::CutOff) } else { Ok(()) }
     }
 
     fn system_member(&mut self, name: &str) -> Result<(), Stop> {
@@ -263,7 +272,9 @@ impl<'a, 'scope, 'env, R: Read, W: Write + Send + 'scope> Document<'a, 'scope, '
             match self.scanner.peek()? {
                 Some(b'{') => self.event()?,
                 Some(b',') => self.scanner.pass(1),
-                _ => return Ok(()),
+                None | Some(b'[') => return Ok(()),
+                Some(_) if self.rest_of_event()? => {}
+                Some(_) => return Ok(()),
             }
         }
     }
@@ -295,7 +306,7 @@ impl<'a, 'scope, 'env, R: Read, W: Write + Send + 'scope> Document<'a, 'scope, '
         self.without_end += 1;
         let start = self.scanner.start();
         let text = self.scanner.buffered().get(..length).unwrap_or_default();
-        let own = text.trim_ascii_end().len() - 1;
+        let own = without_comma(text).len();
         self.scanner.pass(length);
         match Span::new(start..start + own) {
             Some(text) => self.add(Step::Event(text), (start, position)).map(|()| true),
@@ -314,8 +325,7 @@ impl<'a, 'scope, 'env, R: Read, W: Write + Send + 'scope> Document<'a, 'scope, '
         let value = self.scanner.value_of_list(is_event, is_sound)?;
         let (position, text) = value.ok_or(Stop::CutOff)?;
         let (length, has_end) = (text.len(), text.ends_with(b"}"));
-        // The comma and the space behind what has lost its end are not a part of it.
-        let own = if has_end { length } else { text.trim_ascii_end().len() - 1 };
+        let own = if has_end { length } else { without_comma(text).len() };
         self.without_end += u32::from(!has_end);
         let start = self.scanner.start() - length;
         match Span::new(start..start + own) {
@@ -329,6 +339,20 @@ impl<'a, 'scope, 'env, R: Read, W: Write + Send + 'scope> Document<'a, 'scope, '
 fn is_sound(value: &[u8]) -> bool {
     serde_json::from_slice::<IgnoredAny>(value).is_ok()
         || mended(value).is_some_and(|mended| mended.length == value.len())
+}
+
+/// What has lost its end, without the comma and the space behind it.
+fn without_comma(text: &[u8]) -> &[u8] {
+    let text = text.trim_ascii_end();
+    text.strip_suffix(b",").unwrap_or(text)
+}
+
+/// The whole lines of a text that has lost its end.
+fn lines_before_cut(text: &[u8]) -> Option<Box<str>> {
+    let end = memchr::memmem::rfind(text, b"\\n")? + 2;
+    let mut lines = String::from(system_text(&[&text[..end], b"\""].concat())?);
+    lines.truncate(lines.rfind('\n')? + 1);
+    Some(lines.into())
 }
 
 /// A text without its quotes and escapes; none if it is no JSON.

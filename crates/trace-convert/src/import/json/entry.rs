@@ -427,14 +427,16 @@ impl<W: Write> Importer<W> {
         }
     }
 
-    /// Counts an event that is not valid JSON.
+    /// Counts an event that is not valid JSON, or so many of which none can be read.
     //= docs/import.md#what-is-no-json
-    pub fn malformed(&mut self, error: &ImportError, is_kept: bool) {
-        if !is_kept {
-            self.writer.skip("events that cannot be read");
-        }
-        let fate = if is_kept { "" } else { ": skipped" };
-        self.writer.malformed(format!("{error}{fate}"));
+    pub fn malformed(&mut self, error: &ImportError, skipped: u64) {
+        self.writer.skip_many("events that cannot be read", skipped);
+        let fate = match skipped {
+            0 => String::new(),
+            1 => ": skipped".to_owned(),
+            more => format!(": {more} events skipped"),
+        };
+        self.writer.malformed(format!("{error}{fate}"), skipped.max(1));
     }
 }
 

@@ -125,6 +125,86 @@ fn an_event_without_its_end_costs_only_that_event() {
     assert_eq!((summary.events, summary.malformed), (19_800, 200));
 }
 
+/// However many have lost their end one behind the other, the events behind them are there.
+//= docs/import.md#what-is-no-json
+#[test]
+fn events_without_their_end_are_counted_each() {
+    let event = r#"{"ph":"i","ts":1,"pid":5,"tid":6}"#;
+    let line = r#"0.000001000 instant 5/6 "" "" scope=thread"#;
+    for count in [1, 64, 65, 1001, 5000] {
+        for (separator, begin, end) in [(",", "[", "]"), (",\n", "[\n", "\n]"), ("\n", "", "\n")] {
+            let broken = vec![&event[..event.len() - 1]; count];
+            let all = [vec![event], broken, vec![event; 2]].concat().join(separator);
+            let (archive, summary) = imported(&format!("{begin}{all}{end}"));
+            assert_eq!(lines(&archive), [line; 3], "{count} {separator:?}");
+            assert_eq!((summary.malformed, summary.is_cut_off), (count as u64, false), "{separator:?}");
+            let skipped = [("events that cannot be read".to_owned(), count as u64)];
+            assert_eq!(summary.skipped, skipped, "{separator:?}");
+        }
+    }
+}
+
+/// Of events in lines, any may be odd; so may the first one be.
+//= docs/import.md#what-is-no-json
+#[test]
+fn an_odd_line_costs_only_that_line() {
+    let event = |name: &str| format!(r#"{{"ph":"i","ts":1,"pid":5,"tid":6,"name":"{name}"}}"#);
+    let named = |name: &str| format!(r#"0.000001000 instant 5/6 "" "{name}" scope=thread"#);
+    let (a, b) = (event("a"), event("b"));
+    for odd in [
+        r#"{"ph":"i","ts":1,"pid":5,"tid":7"#,
+        r#"{"ph":"i","ts":1,"name":"oops,"pid":5}"#,
+        r#"{"ph":"i","ts":1,"args":[,"pid":5}"#,
+    ] {
+        for (text, names) in [
+            (format!("{odd}\n{a}\n{b}\n"), ["a", "b"]),
+            (format!("{a}\n\n{odd}\r\n{b}"), ["a", "b"]),
+            (format!("{odd}\n{odd}\n{a}\n{odd}\n{b}"), ["a", "b"]),
+        ] {
+            let (archive, summary) = imported(&text);
+            assert_eq!(lines(&archive), names.map(named), "{text}");
+            let count = text.matches(odd).count() as u64;
+            assert_eq!(summary.skipped, [("events that cannot be read".to_owned(), count)], "{text}");
+            assert!(is_lines(text.as_bytes()), "{text}");
+        }
+    }
+    // Lines of a log, with brackets that are too many.
+    for (text, skipped) in [
+        (format!("{a}}}\n{b}"), "events that cannot be read"),
+        (format!("{a}]}}\n{b}"), "events that cannot be read"),
+        (format!("{a}\nhello\n{b}\n"), "events that cannot be read"),
+        (format!("{{\"log\":\"x\"}}\n{a}\n{b}"), "events without a time that can be expressed"),
+    ] {
+        let (archive, summary) = imported(&text);
+        assert_eq!(lines(&archive), ["a", "b"].map(named), "{text}");
+        assert_eq!(summary.skipped, [(skipped.to_owned(), 1)], "{text}");
+    }
+    // Other documents have an event in a line, too.
+    for text in [
+        format!("{{\"x\":[\n{a}\n]}}"),
+        format!("{{\"x\":\n\n{a}\n}}"),
+        format!("{{\"traceEvents\":[],\"x\":1\n{a}\n"),
+    ] {
+        assert!(!is_lines(text.as_bytes()), "{text}");
+    }
+}
+
+//= docs/import.md#what-is-no-json
+#[test]
+fn values_between_the_events_are_skipped() {
+    let event = r#"{"ph":"i","ts":1,"pid":5,"tid":6}"#;
+    let line = r#"0.000001000 instant 5/6 "" "" scope=thread"#;
+    for odd in ["null", "7", "\"x\"", "[1,2]", "true,false"] {
+        let text = format!("[{odd},{event},{odd},{event}]");
+        let (archive, summary) = imported(&text);
+        assert_eq!(lines(&archive), [line; 2], "{text}");
+        assert_eq!(summary.skipped, [("events that cannot be read".to_owned(), 2)], "{text}");
+    }
+    for text in ["[12:30:01] a", "[INFO, a] b", "[1.5] a", "[2026-11-30, 12] a", "[\"a\"] b"] {
+        assert!(begin::is_odd_list(text.as_bytes()), "{text}");
+    }
+}
+
 //= docs/import.md#what-is-no-json
 #[test]
 fn bad_json_within_an_event_costs_at_most_that_event() {
