@@ -9,7 +9,7 @@ use crate::{caller, json, summary};
 use std::time::Duration;
 use trace_analysis::counted::Counted;
 use trace_client::Snapshot;
-use trace_format::shown::Shown;
+use trace_format::shown::{Lasting, Shown};
 use trace_protocol::controller::ProviderStats;
 use trace_reader::tail::Coverage;
 
@@ -85,10 +85,10 @@ fn describe(stats: &[ProviderStats], coverage: &[Coverage]) -> Vec<String> {
                     Some(_) => format!(
                         "{} {} ago, the last {} before that, {events}",
                         Shown(&stats.disposition),
-                        seconds(found.ended),
-                        seconds(covered)
+                        lasting(found.ended),
+                        lasting(covered)
                     ),
-                    None => format!("the last {}, {events}", seconds(covered)),
+                    None => format!("the last {}, {events}", lasting(covered)),
                 }
             }
             None => "nothing".to_owned(),
@@ -101,20 +101,16 @@ fn describe(stats: &[ProviderStats], coverage: &[Coverage]) -> Vec<String> {
         lines.push(if first <= last {
             "trace: no period is covered by all programs".to_owned()
         } else if last.is_zero() {
-            format!("trace: all programs cover the last {}", seconds(first))
+            format!("trace: all programs cover the last {}", lasting(first))
         } else {
-            format!("trace: all programs cover the time from {} to {} ago", seconds(first), seconds(last))
+            format!("trace: all programs cover the time from {} to {} ago", lasting(first), lasting(last))
         });
     }
     lines
 }
 
-fn seconds(duration: Duration) -> String {
-    if duration < Duration::from_millis(100) {
-        format!("{:.3} ms", duration.as_secs_f64() * 1e3)
-    } else {
-        format!("{:.3} s", duration.as_secs_f64())
-    }
+fn lasting(duration: Duration) -> Lasting {
+    Lasting(duration.as_nanos() as f64)
 }
 
 #[cfg(test)]
@@ -141,9 +137,9 @@ mod tests {
         );
         insta::assert_snapshot!(lines.join("\n"), @r"
         trace: app (pid 42): the last 9.876 s, 5000 events
-        trace: quick (pid 42): the last 1.500 ms, 1 event
+        trace: quick (pid 42): the last 1.5 ms, 1 event
         trace: mute (pid 42): nothing
-        trace: all programs cover the last 1.500 ms
+        trace: all programs cover the last 1.5 ms
         ");
     }
 
@@ -171,14 +167,14 @@ mod tests {
             describe(&stats, &coverage).join("\n")
         };
         insta::assert_snapshot!(lines(&[part(1, 9000, 0), part(2, 5000, 2000), part(3, 4000, 500)]), @r"
-        trace: app 1 (pid 42): the last 9.000 s, 5 events
-        trace: app 2 (pid 42): ended 2.000 s ago, the last 3.000 s before that, 5 events
-        trace: app 3 (pid 42): ended 0.500 s ago, the last 3.500 s before that, 5 events
-        trace: all programs cover the time from 4.000 s to 2.000 s ago
+        trace: app 1 (pid 42): the last 9 s, 5 events
+        trace: app 2 (pid 42): ended 2 s ago, the last 3 s before that, 5 events
+        trace: app 3 (pid 42): ended 500 ms ago, the last 3.5 s before that, 5 events
+        trace: all programs cover the time from 4 s to 2 s ago
         ");
         insta::assert_snapshot!(lines(&[part(1, 1000, 0), part(2, 5000, 2000)]), @r"
-        trace: app 1 (pid 42): the last 1.000 s, 5 events
-        trace: app 2 (pid 42): ended 2.000 s ago, the last 3.000 s before that, 5 events
+        trace: app 1 (pid 42): the last 1 s, 5 events
+        trace: app 2 (pid 42): ended 2 s ago, the last 3 s before that, 5 events
         trace: no period is covered by all programs
         ");
         let mut given_up = part(1, 5000, 2000);

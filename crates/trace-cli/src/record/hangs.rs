@@ -15,7 +15,7 @@ use std::sync::mpsc::Sender;
 use std::time::Duration;
 use trace_analysis::live::begun::{Begun, BegunByProgram};
 use trace_format::scopes::ENTRIES;
-use trace_format::shown::Shown;
+use trace_format::shown::{Lasting, Shown};
 use trace_format::units::ProviderId;
 use trace_protocol::controller::observer::FRAME_HEADER_BYTES;
 use trace_protocol::controller::{FrameKind, ObserveOptions};
@@ -216,18 +216,18 @@ fn message(limit: &OpenLimit, program: &str, name: &str, scopes: &[Open], open: 
     let thread = if name.is_empty() { open.thread.thread.to_string() } else { format!("{name:?}") };
     let pid = open.thread.process;
     let text = format!(
-        "{limit}: thread {thread} of {program} (pid {pid}) is in {}, in {} for {:.1} ms",
+        "{limit}: thread {thread} of {program} (pid {pid}) is in {}, in {} for {}",
         path.join(" > "),
         open.name,
-        open.lasted_ns as f64 / 1e6
+        Lasting(open.lasted_ns as f64)
     );
     format!("trace: {}", Shown(&text))
 }
 
 /// Which operation of which program has not ended.
 fn of_operation(limit: &OpenLimit, program: &str, open: &Open) -> String {
-    let (pid, name, millis) = (open.thread.process, &open.name, open.lasted_ns as f64 / 1e6);
-    let text = format!("{limit}: {program} (pid {pid}) has had {name} open for {millis:.1} ms");
+    let (pid, name, lasted) = (open.thread.process, &open.name, Lasting(open.lasted_ns as f64));
+    let text = format!("{limit}: {program} (pid {pid}) has had {name} open for {lasted}");
     format!("trace: {}", Shown(&text))
 }
 
