@@ -57,6 +57,8 @@ pub enum Requirement {
     KernelPerf,
     /// `perf`, which records an own program.
     PerfTool,
+    /// `uftrace` and `llvm-xray`, which record calls of functions.
+    FunctionTracers,
     /// `nm`, `readelf`, `objcopy`, `strip` and `addr2line`.
     Binutils,
     /// gcc and clang, for C and C++.
@@ -118,6 +120,7 @@ impl Requirement {
             Self::Tracefs | Self::ThreadNumbers => "tracefs",
             Self::Markers => "markers",
             Self::Perf | Self::KernelPerf | Self::PerfTool => "perf",
+            Self::FunctionTracers => "functions",
             Self::Binutils | Self::Compilers | Self::Sanitizers(_) | Self::Valgrind | Self::Installing => {
                 "compilers"
             }
@@ -172,6 +175,7 @@ impl Requirement {
             Self::Perf => kernel::perf(),
             Self::PerfTool => kernel::perf_tool(),
             Self::KernelPerf => kernel::kernel_perf(),
+            Self::FunctionTracers => compilers::function_tracers(),
             Self::Binutils => compilers::binutils(),
             Self::Compilers => compilers::compilers(),
             Self::Sanitizers(compiler) => compilers::sanitizers(compiler),

@@ -34,6 +34,7 @@ mod scenarios {
     mod first_events;
     mod forking;
     mod full;
+    mod functions;
     mod handing_over;
     mod hostile;
     mod hosts;

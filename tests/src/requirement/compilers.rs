@@ -54,6 +54,17 @@ pub fn valgrind() -> Result<(), String> {
     run(command.arg(program)).map(drop)
 }
 
+pub fn function_tracers() -> Result<(), String> {
+    let scratch = Scratch::new();
+    let program = compile(&scratch, "gcc", &["-pg"])?;
+    run(Command::new("uftrace").arg("record").arg("--data").arg(scratch.path("calls")).arg(&program))?;
+    let program = compile(&scratch, "clang", &["-fxray-instrument"])?;
+    let options =
+        format!("patch_premain=true xray_mode=xray-basic xray_logfile_base={}/", scratch.path("").display());
+    run(Command::new(program).env("XRAY_OPTIONS", options))?;
+    run(Command::new("llvm-xray").arg("--version")).map(drop)
+}
+
 pub fn binutils() -> Result<(), String> {
     let scratch = Scratch::new();
     let program = compile(&scratch, "cc", &["-g", "-Wl,--build-id"])?;

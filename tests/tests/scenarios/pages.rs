@@ -24,7 +24,7 @@ const PAGES: [(&str, usize); 30] = [
     ("docs/firefox.md", 0),
     ("docs/folded.md", 1),
     ("docs/getting-started.md", 1),
-    ("docs/import.md", 1),
+    ("docs/import.md", 0),
     ("docs/install.md", 0),
     ("docs/json.md", 0),
     ("docs/kernel.md", 2),
@@ -46,7 +46,7 @@ const PAGES: [(&str, usize); 30] = [
 ];
 
 /// Languages of blocks that are no commands: each of those has tests of its own, or is only shown.
-const OTHERS: [&str; 9] = ["c", "cmake", "cpp", "json", "python", "rust", "text", "toml", "sql"];
+const OTHERS: [&str; 10] = ["bash", "c", "cmake", "cpp", "json", "python", "rust", "text", "toml", "sql"];
 
 /// Marks the end of a command's output.
 const MARK: char = '\u{1}';
