@@ -78,9 +78,11 @@ impl Tracks {
         }
         let track = self.tracks.entry(uuid).or_default();
         track.parent = descriptor.parent_uuid.or(track.parent);
-        if let Some(name) = descriptor.name.as_ref().or(descriptor.static_name.as_ref()) {
+        // As in Perfetto's reader, a later name changes nothing.
+        if track.name.is_none()
+            && let Some(name) = descriptor.name.as_ref().or(descriptor.static_name.as_ref())
+        {
             let name = cut(name);
-            room.give_back(track.name.as_ref().map_or(0, |old| old.len()));
             track.name = room.take(name.len()).then(|| name.into());
         }
         if let Some(thread) = &descriptor.thread {

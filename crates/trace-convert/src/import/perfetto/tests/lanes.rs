@@ -225,6 +225,27 @@ fn tracks_without_a_name_of_their_own_are_operations_unless_they_have_flows() {
     assert_eq!(summary.skipped, []);
 }
 
+/// As Perfetto's reader has them.
+//= docs/import.md#tracks-of-perfetto
+#[test]
+fn the_first_name_of_a_track_counts_and_the_last_one_of_a_thread() {
+    let (found, _) = imported(&trace(&[
+        track(3, None, "first"),
+        thread(4, 10, 11, "first"),
+        event(10, slice(TYPE_INSTANT, 3, "a")),
+        track(3, None, "second"),
+        thread(4, 10, 11, "second"),
+        event(11, slice(TYPE_INSTANT, 4, "b")),
+    ]));
+    insta::assert_snapshot!(found.join("\n"), @r#"
+    - kernel-object thread #11 "first" {process=#10}
+    - kernel-object thread #11 "second" {process=#10}
+    - kernel-object thread #2147352576 "first" {process=#0}
+    0.000000010 instant 0/2147352576 "a,b" "a" scope=thread
+    0.000000011 instant 10/11 "a,b" "b" scope=thread
+    "#);
+}
+
 //= docs/import.md#memory
 #[test]
 fn tracks_beyond_the_range_are_operations() {
