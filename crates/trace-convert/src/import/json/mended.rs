@@ -7,9 +7,8 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 
 /// Words of other languages, in small letters, and the values that they stand for. Numbers that are not
-/// finite have
-/// the texts that Chrome writes.
-const WORDS: [(&str, &str); 11] = [
+/// finite have the texts that Chrome writes.
+const WORDS: [(&str, &str); 12] = [
     ("true", "true"),
     ("false", "false"),
     ("null", "null"),
@@ -17,6 +16,7 @@ const WORDS: [(&str, &str); 11] = [
     ("nil", "null"),
     ("undefined", "null"),
     ("nan", "\"NaN\""),
+    ("-nan", "\"NaN\""),
     ("inf", "\"Infinity\""),
     ("infinity", "\"Infinity\""),
     ("-inf", "\"-Infinity\""),
@@ -197,10 +197,11 @@ impl<'a> Mender<'a> {
                 }
             }
             self.space();
-            if self.first() != Some(':') {
-                return None;
+            match self.first()? {
+                ':' => self.copy(1),
+                ',' | '}' => {}
+                _ => return None,
             }
-            self.copy(1);
             self.space();
             match self.first()? {
                 ',' | '}' => count -= usize::from(self.leave_out(Some(begin))),
@@ -348,7 +349,8 @@ fn value_of(word: &str) -> Cow<'_, str> {
         return word.into();
     }
     let small = word.to_ascii_lowercase();
-    if let Some((_, value)) = WORDS.iter().find(|(name, _)| *name == small) {
+    let unsigned = small.strip_prefix('+').unwrap_or(&small);
+    if let Some((_, value)) = WORDS.iter().find(|(name, _)| *name == unsigned) {
         return (*value).into();
     }
     if !word.parse::<f64>().is_ok_and(f64::is_finite) {
@@ -403,6 +405,11 @@ mod tests {
             (br#"{"ts":1,"a":{"b":0,5,"c":3,"d":1,2,3}}"#, r#"{"ts":1,"a":{"c":3}}"#),
             (br#"{"a":{"b":0,5}}"#, r#"{"a":{}}"#),
             (br#"{"a":,"b":{"c": },"d":1}"#, r#"{"b":{},"d":1}"#),
+            (br#"{"a","b":{"c" },"d":1,"e"}"#, r#"{"b":{},"d":1}"#),
+            (
+                br#"{"a":[+Infinity,+inf,-INF],"b":[+NaN,-nan]}"#,
+                r#"{"a":["Infinity","Infinity","-Infinity"],"b":["NaN","NaN"]}"#,
+            ),
         ] {
             let mended = mended(value).unwrap().json;
             assert_eq!(mended, expected);
@@ -416,6 +423,7 @@ mod tests {
         let left_out = |value: &str| mended(value.as_bytes()).unwrap().left_out;
         assert_eq!(left_out(r#"{"ts":1,5,"args":{"b":0,5,"c":3,"d":1,2,3}}"#), 2);
         assert_eq!(left_out(r#"{"ts":1,5}"#), 0);
+        assert_eq!(left_out(r#"{"a","b":{"c" },"d":1,"e"}"#), 3);
     }
 
     #[test]
