@@ -105,7 +105,7 @@ fn each_tool_answers_exactly() {
     assert_eq!(top["columns"], json!(columns));
     let (frame, read) = (
         json!(["duration", "gfx", "frame", 1, 4000, 3000, 4000, 4000, 4000]),
-        json!(["duration", "io", "read", 2, 4000, 4000, 2000, 2980, 3000]),
+        json!(["duration", "io", "read", 2, 4000, 4000, 1000, 3000, 3000]),
     );
     assert_eq!(top["rows"], json!([read, frame]));
     // The SQL that is shown gives the same answer.

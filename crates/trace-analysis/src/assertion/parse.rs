@@ -232,8 +232,8 @@ impl Parser {
         let percent =
             word.strip_prefix('p').filter(|rest| rest.starts_with(|char: char| char.is_ascii_digit()));
         match percent.and_then(|rest| rest.parse::<f64>().ok()) {
-            Some(percent) if percent > 0.0 && percent <= 100.0 => Ok(Function::Percentile(percent)),
-            Some(_) => self.fail("a percentile above 0 and up to p100"),
+            Some(percent) if (1.0..=100.0).contains(&percent) => Ok(Function::Percentile(percent)),
+            Some(_) => self.fail("a percentile from p1 to p100"),
             None => self.fail("count, sum, min, max, mean, rate, a percentile such as p99, lost or errors"),
         }
     }

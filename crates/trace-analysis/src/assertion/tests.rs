@@ -49,7 +49,7 @@ fn texts_become_assertions() {
 fn what_is_wrong_is_shown_with_its_place() {
     for (text, column, expected, found) in [
         ("", 1, "count, sum, min, max, mean, rate, a percentile such as p99, lost or errors", "the end"),
-        ("p0(a) < 1ms", 1, "a percentile above 0 and up to p100", "\"p0\""),
+        ("p0.99(a) < 1ms", 1, "a percentile from p1 to p100", "\"p0.99\""),
         (
             "median(a) < 1ms",
             1,

@@ -31,8 +31,8 @@ fn number(context: &Context<'_>, place: usize) -> Result<Option<f64>> {
     }
 }
 
-/// `percentile(value, p)`: the value below which `p` percent of the values are, between two neighbours in
-/// proportion.
+/// `percentile(value, p)`: the least value that at least `p` percent of the values do not exceed.
+//= docs/stats.md#percentiles
 struct Percentile;
 
 /// The values so far, and the percentage.
@@ -48,8 +48,9 @@ impl Aggregate<Values, Option<f64>> for Percentile {
     }
 
     fn step(&self, context: &mut Context<'_>, values: &mut Values) -> Result<()> {
-        let percent = number(context, 1)?.filter(|percent| (0.0..=100.0).contains(percent));
-        let percent = percent.ok_or_else(|| user("percentile(value, p): p is a number from 0 to 100"))?;
+        let percent = number(context, 1)?.filter(|percent| (1.0..=100.0).contains(percent));
+        let wrong = || user("percentile(value, p): p is a number of percent, from 1 to 100");
+        let percent = percent.ok_or_else(wrong)?;
         if values.percent.is_some_and(|first| first != percent) {
             return Err(user("percentile(value, p): p is the same for all rows"));
         }
@@ -63,18 +64,12 @@ impl Aggregate<Values, Option<f64>> for Percentile {
 
     fn finalize(&self, _: &mut Context<'_>, values: Option<Values>) -> Result<Option<f64>> {
         let Values { mut all, percent } = values.unwrap_or_default();
-        let Some(last) = all.len().checked_sub(1) else { return Ok(None) };
-        let place = percent.unwrap_or_default() / 100.0 * last as f64;
-        let below = place.floor() as usize;
-        let (_, low, above) = all.select_nth_unstable_by(below, f64::total_cmp);
-        let low = *low;
-        let high = above.iter().copied().min_by(f64::total_cmp).unwrap_or(low);
-        let (difference, share) = (high - low, place.fract());
-        // The difference of two finite values may be infinite.
-        Ok(Some(match difference.is_finite() {
-            true => low + difference * share,
-            false => low * (1.0 - share) + high * share,
-        }))
+        if all.is_empty() {
+            return Ok(None);
+        }
+        let rank = (percent.unwrap_or_default() / 100.0 * all.len() as f64).ceil() as usize;
+        let place = rank.clamp(1, all.len()) - 1;
+        Ok(Some(*all.select_nth_unstable_by(place, f64::total_cmp).1))
     }
 }
 
