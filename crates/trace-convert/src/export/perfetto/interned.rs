@@ -58,7 +58,6 @@ impl Numbers {
     }
 
     /// The number of a string, and whether it is new.
-    #[inline(never)]
     fn number(&mut self, text: Text<'_>, key: TextKey) -> (u64, bool) {
         let next = self.known.len() as u64 + 1;
         let (number, is_new) = match self.known.get(text.as_bytes()) {
@@ -74,17 +73,14 @@ impl Numbers {
     }
 }
 
-/// The number of a string, which is defined if it is new.
-#[inline]
+/// The number of a string that is not known by its key, which is defined if it is new.
+#[inline(never)]
 fn number(
     numbers: &mut Numbers,
     (new, has_new): (&mut Vec<InternedName>, &mut bool),
     text: Text<'_>,
     key: TextKey,
 ) -> u64 {
-    if let Some(number) = numbers.known(key) {
-        return number;
-    }
     let (number, is_new) = numbers.number(text, key);
     if is_new {
         *has_new = true;
@@ -96,17 +92,23 @@ fn number(
 impl Interned {
     #[inline]
     pub fn category(&mut self, text: Text<'_>, key: TextKey) -> u64 {
-        number(&mut self.categories, (&mut self.new.event_categories, &mut self.has_new), text, key)
+        let known = self.categories.known(key);
+        let new = (&mut self.new.event_categories, &mut self.has_new);
+        known.unwrap_or_else(|| number(&mut self.categories, new, text, key))
     }
 
     #[inline]
     pub fn name(&mut self, text: Text<'_>, key: TextKey) -> u64 {
-        number(&mut self.names, (&mut self.new.event_names, &mut self.has_new), text, key)
+        let known = self.names.known(key);
+        let new = (&mut self.new.event_names, &mut self.has_new);
+        known.unwrap_or_else(|| number(&mut self.names, new, text, key))
     }
 
     #[inline]
     pub fn argument(&mut self, text: Text<'_>, key: TextKey) -> u64 {
-        number(&mut self.arguments, (&mut self.new.debug_annotation_names, &mut self.has_new), text, key)
+        let known = self.arguments.known(key);
+        let new = (&mut self.new.debug_annotation_names, &mut self.has_new);
+        known.unwrap_or_else(|| number(&mut self.arguments, new, text, key))
     }
 
     /// The flags of a packet that uses no string for the first time; none if it does.
