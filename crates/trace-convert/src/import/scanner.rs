@@ -16,8 +16,8 @@ const DOUBTFUL_BYTES: usize = 1 << 20;
 const BEGINNING_BYTES: usize = 64 << 10;
 /// How much is examined of each place where the next value may begin.
 const CANDIDATE_BYTES: usize = 16 << 10;
-/// How much is examined of all such places, beside a multiple of what comes before them.
-const MAX_EXAMINED_BYTES: usize = 256 << 20;
+/// How much is examined in search of such places, beside a multiple of what comes before them.
+const MAX_EXAMINED_BYTES: usize = 1 << 30;
 const EXAMINED_PER_BYTE: usize = 8;
 /// Some programs begin UTF-8 text with it.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
@@ -295,7 +295,9 @@ impl<R: Read> Scanner<R> {
                 }
             }
         };
-        self.unexamined = (unexamined + EXAMINED_PER_BYTE * length).min(MAX_EXAMINED_BYTES);
+        let in_vain = state.at.saturating_sub(length);
+        let gained = (unexamined + EXAMINED_PER_BYTE * length).min(MAX_EXAMINED_BYTES);
+        self.unexamined = gained.saturating_sub(in_vain);
         let start = self.start;
         self.pass(length);
         Ok(Some((place, &self.buffer[start..start + length])))

@@ -36,16 +36,11 @@ pub(super) struct Document<'a, 'scope, 'env, R, W> {
     batch: Batch,
     /// Those that an event is expected to have.
     keys: Keys,
-    /// How many events have lost their end.
-    without_end: u32,
     /// Members of the outermost object, until one of them shows that it is a trace.
     members: ObjectMembers,
     /// A list of events, or of the scheduler's events, was found.
     has_events: bool,
 }
-
-/// After so many events that have lost their end, the next one is the last: each is looked for.
-const MAX_WITHOUT_END: u32 = 1000;
 
 /// What kind of document it was.
 pub(super) struct Kind {
@@ -70,7 +65,7 @@ impl<'a, 'scope, 'env, R: Read, W: Write + Send + 'scope> Document<'a, 'scope, '
     pub fn new(input: R, over: &'a mut Over<'scope, 'env, W>) -> Self {
         let (batch, keys, members) = (Batch::default(), Keys::default(), ObjectMembers::default());
         let scanner = Scanner::new(input);
-        Self { scanner, over, batch, keys, without_end: 0, members, has_events: false }
+        Self { scanner, over, batch, keys, members, has_events: false }
     }
 
     /// Reads it, and hands everything over.
@@ -298,12 +293,8 @@ impl<'a, 'scope, 'env, R: Read, W: Write + Send + 'scope> Document<'a, 'scope, '
 
     /// Adds what is before the next event, as an event that cannot be read; false if there is no other.
     fn rest_of_event(&mut self) -> Result<bool, Stop> {
-        if self.without_end >= MAX_WITHOUT_END {
-            return Ok(false);
-        }
         let position = self.scanner.place();
         let Some(length) = self.scanner.next_of_list(entry::is_event)? else { return Ok(false) };
-        self.without_end += 1;
         let start = self.scanner.start();
         let text = self.scanner.buffered().get(..length).unwrap_or_default();
         let own = without_comma(text).len();
@@ -320,13 +311,10 @@ impl<'a, 'scope, 'env, R: Read, W: Write + Send + 'scope> Document<'a, 'scope, '
 
     /// An event of either kind, of any form.
     fn parsed(&mut self, step: fn(Span) -> Step) -> Result<(), Stop> {
-        let may_be_without = self.without_end < MAX_WITHOUT_END;
-        let is_event = |text: &[u8]| may_be_without && entry::is_event(text);
-        let value = self.scanner.value_of_list(is_event, is_sound)?;
+        let value = self.scanner.value_of_list(entry::is_event, is_sound)?;
         let (position, text) = value.ok_or(Stop::CutOff)?;
-        let (length, has_end) = (text.len(), text.ends_with(b"}"));
-        let own = if has_end { length } else { without_comma(text).len() };
-        self.without_end += u32::from(!has_end);
+        let length = text.len();
+        let own = if text.ends_with(b"}") { length } else { without_comma(text).len() };
         let start = self.scanner.start() - length;
         match Span::new(start..start + own) {
             Some(text) => self.add(step(text), (start, position)),
