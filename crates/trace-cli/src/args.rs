@@ -6,6 +6,7 @@ pub mod convert;
 pub mod dump_memory;
 pub mod filter;
 pub mod format;
+pub mod help;
 pub mod ktrace;
 pub mod live;
 #[cfg(feature = "query")]
@@ -34,24 +35,20 @@ use viewing::{Report, View};
 /// Record what programs do, and analyse the traces.
 #[derive(Debug, Parser)]
 #[command(name = "trace", version = crate::version::text(), subcommand_required = true)]
-#[command(after_help = "Examples:
-  trace record -- ./app --flag      record a program until it ends, into trace.fxt
-  trace start --buffering-mode circular
-  trace snapshot --last 10s         save the last ten seconds while recording continues
-  trace list-providers              list the programs that can be recorded
-  trace doctor                      check whether this machine can record
-  trace convert trace.fxt trace.json
-
-Look at a .fxt file with trace report, trace view, or at https://ui.perfetto.dev.")]
+#[command(override_help = help::commands())]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// The commands.
+/// The commands, which [`help`] lists.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// List the commands that scripts and installations use
+    #[command(hide = true, override_help = help::plumbing(), after_help = "Example:
+  trace help plumbing")]
+    Plumbing,
     /// Record until a command ends, a duration is over, or Ctrl-C
     #[command(after_help = "Examples:
   trace record -- ./app             until the program ends

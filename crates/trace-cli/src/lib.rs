@@ -96,10 +96,12 @@ fn run() -> ExitCode {
             | Command::Ktrace(_)
             | Command::Completions(_)
             | Command::Man(_)
+            | Command::Plumbing
     ) {
         recover::remind();
     }
     let result = match cli.command {
+        Command::Plumbing => stdio::print_document(&(args::help::plumbing() + "\n")).map(|()| 0),
         Command::Record(options) => record::run(*options).map_err(Failure::in_record),
         Command::Config(options) => config(*options).map(|()| 0),
         Command::Live(options) => live::run(&options),

@@ -212,20 +212,13 @@ fn groups_completions_and_pages_come_from_one_place() {
             format!("trace: the following required arguments were not provided: {what}; see --help\n");
         assert_eq!((output.status.code(), text(&output.stderr)), (Some(2), expected));
     }
-    let help = text(&succeeds(&sandbox, &["--help"]).stdout);
-    let is_command =
-        |line: &&str| line.starts_with("  ") && line.as_bytes().get(2).is_some_and(u8::is_ascii_lowercase);
-    let commands: Vec<&str> = help
-        .lines()
-        .skip_while(|line| *line != "Commands:")
-        .skip(1)
-        .take_while(|line| !line.is_empty())
-        .filter(is_command)
-        .map(|line| line.split_whitespace().next().unwrap())
-        .collect();
-    assert!(commands.len() > 20, "{commands:?}");
-    for command in commands.iter().filter(|command| **command != "help") {
-        assert!(sandbox.file(&format!("pages/trace-{command}.1")).is_file(), "{command}");
+    let commands =
+        [&["--help"][..], &["help", "plumbing"]].map(|arguments| text(&succeeds(&sandbox, arguments).stdout));
+    let pages = fs::read_dir(sandbox.file("pages")).unwrap().map(|page| page.unwrap().file_name());
+    let pages: Vec<String> = pages.map(|page| page.into_string().unwrap()).collect();
+    assert!(pages.len() > 20, "{pages:?}");
+    for command in pages.iter().filter_map(|page| page.strip_prefix("trace-")?.strip_suffix(".1")) {
+        assert!(commands.iter().any(|text| text.contains(&format!(" {command} "))), "{command}");
         let help = text(&succeeds(&sandbox, &[command, "--help"]).stdout);
         assert!(help.contains("Example"), "{command}");
     }
