@@ -1,9 +1,8 @@
 //! What `stats`, `assert` and `diff` share: reading, and texts for people.
 
 use crate::exit::Failure;
-use crate::input::{ImportReport, Scanned, name, open, problem, scan_ends};
+use crate::input::{ImportReport, OpenFile, Scanned, name, open, problem, scan_ends};
 use std::fmt::Write as _;
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 use trace_analysis::counted::Counted;
@@ -27,7 +26,7 @@ pub fn read<T>(
 
 /// The same of an open file, which errors call by a name.
 pub fn read_file<T>(
-    file: File,
+    file: OpenFile,
     path: &Path,
     what: &'static str,
     read: impl FnOnce(Box<dyn Read>, &Disorder) -> Result<T, ReadError>,

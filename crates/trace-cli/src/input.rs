@@ -7,6 +7,7 @@ use indicatif::ProgressBar;
 use std::error::Error;
 use std::fs::File;
 use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
+use std::ops::Deref;
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -66,11 +67,41 @@ pub fn must_be(path: &Path, file: &File) {
     }
 }
 
+/// An open file, whose contents may have an end too early.
+pub struct OpenFile {
+    pub file: File,
+    /// The error behind its contents.
+    end: Option<io::Error>,
+}
+
+impl From<File> for OpenFile {
+    fn from(file: File) -> Self {
+        Self { file, end: None }
+    }
+}
+
+impl Deref for OpenFile {
+    type Target = File;
+
+    fn deref(&self) -> &File {
+        &self.file
+    }
+}
+
+impl Read for OpenFile {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        match self.file.read(bytes)? {
+            0 if !bytes.is_empty() => self.end.take().map_or(Ok(0), Err),
+            length => Ok(length),
+        }
+    }
+}
+
 /// Opens an input.
-pub fn open(path: &Path) -> Result<File, Failure> {
+pub fn open(path: &Path) -> Result<OpenFile, Failure> {
     let failed = |error: io::Error| Failure::new(format!("cannot read {}: {error}", name(path)));
     if is_stdin(path) {
-        return io::stdin().as_fd().try_clone_to_owned().map(File::from).map_err(failed);
+        return io::stdin().as_fd().try_clone_to_owned().map(|file| File::from(file).into()).map_err(failed);
     }
     let own = OWN.lock().unwrap_or_else(PoisonError::into_inner);
     let file = match own.iter().rfind(|(own, _)| own == path) {
@@ -92,7 +123,7 @@ pub fn open(path: &Path) -> Result<File, Failure> {
         };
         return Err(Failure::new(format!("cannot read {}: it is {what}", path.display())));
     }
-    Ok(file)
+    Ok(file.into())
 }
 
 /// The container and the name of its member, if that is what a path has on both sides of a colon.
@@ -103,13 +134,17 @@ fn member_of(path: &Path) -> Option<(&Path, &str)> {
     parts.into_iter().find(|(container, member)| !member.is_empty() && container.is_file())
 }
 
-/// A member of a container, in an unlinked file.
-fn opened_member(container: &Path, member: &str) -> io::Result<File> {
-    let mut opened = container::open(File::open(container)?, Some(member)).map_err(advised)?;
-    let mut copy = tempfile::tempfile()?;
-    io::copy(&mut opened.input, &mut copy)?;
-    copy.rewind()?;
-    Ok(copy)
+/// A member of a container, in an unlinked file; what can be read of it.
+fn opened_member(container: &Path, member: &str) -> io::Result<OpenFile> {
+    let opened = container::open(File::open(container)?, Some(member)).map_err(advised)?;
+    let mut copying = Copying { input: opened.input, copy: tempfile::tempfile()?, end: None };
+    let length = io::copy(&mut copying, &mut io::sink())?;
+    let Copying { copy: mut file, end, .. } = copying;
+    file.rewind()?;
+    match end {
+        Some(error) if length == 0 => Err(error),
+        end => Ok(OpenFile { file, end }),
+    }
 }
 
 /// Describes an error of an input. The position in an import's error is its own, not that in the archive; and
@@ -254,12 +289,12 @@ pub fn scan(path: &Path, what: &'static str) -> Result<(Scanned, ProgressBar), F
 
 /// The same of an open file, where the order of ends matters, too: an importer sorts durations by their
 /// begins.
-pub fn scan_ends(file: File, path: &Path, what: &'static str) -> Result<(Scanned, ProgressBar), Failure> {
+pub fn scan_ends(file: OpenFile, path: &Path, what: &'static str) -> Result<(Scanned, ProgressBar), Failure> {
     scan_for(file, path, what, true)
 }
 
 fn scan_for(
-    file: File,
+    file: OpenFile,
     path: &Path,
     what: &'static str,
     needs_ends: bool,
@@ -267,14 +302,14 @@ fn scan_for(
     let failed = |error: io::Error| Failure::new(format!("cannot read {}: {error}", name(path)));
     let metadata = file.metadata().map_err(failed)?;
     // Part of standard input may have been read before, if it is a file.
-    let begin = SeekFrom::Start((&file).stream_position().unwrap_or(0));
-    let (start, kind) = sniff(&mut &file).map_err(failed)?;
-    if kind == Kind::Archive && metadata.is_file() {
-        (&file).seek(begin).map_err(failed)?;
+    let begin = SeekFrom::Start((&*file).stream_position().unwrap_or(0));
+    let (start, _, kind) = sniff(&mut &*file).map_err(failed)?;
+    if kind == Kind::Archive && metadata.is_file() && file.end.is_none() {
+        (&*file).seek(begin).map_err(failed)?;
         // Each byte is read twice.
         let bar = progress::bar(what, 2 * metadata.len());
-        let disorder = Disorder::find(progress::reading(&file, &bar)).unwrap_or_default();
-        (&file).seek(begin).map_err(failed)?;
+        let disorder = Disorder::find(progress::reading(&*file, &bar)).unwrap_or_default();
+        (&*file).seek(begin).map_err(failed)?;
         bar.set_position(metadata.len());
         let archive = Box::new(progress::reading(file, &bar));
         return Ok((Scanned { archive, disorder, report: ImportReport::default() }, bar));
@@ -338,15 +373,15 @@ impl Read for Failing {
 }
 
 /// An archive that can be read again and again.
-pub fn again(file: File, path: &Path, what: &'static str) -> Result<(Trace, ImportReport), Failure> {
+pub fn again(file: OpenFile, path: &Path, what: &'static str) -> Result<(Trace, ImportReport), Failure> {
     let failed = |error: io::Error| Failure::new(format!("cannot read {}: {error}", name(path)));
     let metadata = file.metadata().map_err(failed)?;
-    let begin = (&file).stream_position().unwrap_or(0);
-    let (start, kind) = sniff(&mut &file).map_err(failed)?;
+    let begin = (&*file).stream_position().unwrap_or(0);
+    let (start, _, kind) = sniff(&mut &*file).map_err(failed)?;
     let is_plain = start.starts_with(&MAGIC);
-    if kind == Kind::Archive && metadata.is_file() {
+    if kind == Kind::Archive && metadata.is_file() && file.end.is_none() {
         let length = metadata.len().saturating_sub(begin);
-        let (file, bars) = (Arc::new(file), Bars::default());
+        let (file, bars) = (Arc::new(file.file), Bars::default());
         let open = Box::new(move || {
             let input = Positioned { file: file.clone(), at: begin };
             Ok(bars.reading(input, what, length) as Box<dyn Read>)
@@ -450,7 +485,7 @@ pub fn is_for_perfetto(file: &File) -> io::Result<bool> {
     if !file.metadata()?.is_file() {
         return Ok(false);
     }
-    let (start, kind) = sniff(&mut file)?;
+    let (start, _, kind) = sniff(&mut file)?;
     file.rewind()?;
     let is_for_perfetto = match kind {
         Kind::Archive | Kind::Container | Kind::Other(_) => false,
@@ -496,8 +531,8 @@ pub fn as_archive(input: impl Read + Send + 'static) -> io::Result<Box<dyn Read>
 pub fn as_reported_archive(
     mut input: impl Read + Send + 'static,
 ) -> io::Result<(Box<dyn Read>, ImportReport)> {
-    let (start, kind) = sniff(&mut input)?;
-    let opened = archive_of(kind, Cursor::new(start).chain(input))?;
+    let (start, end, kind) = sniff(&mut input)?;
+    let opened = archive_of(kind, Cursor::new(start).chain(end).chain(input))?;
     Ok((opened.archive, opened.report))
 }
 
@@ -513,10 +548,15 @@ enum Kind {
     Other(&'static str),
 }
 
-/// The first bytes of an input, and what it is.
-fn sniff(input: &mut impl Read) -> io::Result<(Vec<u8>, Kind)> {
+/// The first bytes of an input, the error behind them, and what it is.
+fn sniff(input: &mut impl Read) -> io::Result<(Vec<u8>, Failing, Kind)> {
     let mut start = Vec::new();
-    input.take(SNIFFED_BYTES as u64).read_to_end(&mut start)?;
+    let end = input.take(SNIFFED_BYTES as u64).read_to_end(&mut start).err();
+    if start.is_empty()
+        && let Some(error) = end
+    {
+        return Err(error);
+    }
     let is_whole = start.len() < SNIFFED_BYTES;
     let plain = decompressed_start(&start);
     let kind = match container::is_container(&plain, is_whole) {
@@ -527,7 +567,7 @@ fn sniff(input: &mut impl Read) -> io::Result<(Vec<u8>, Kind)> {
             (None, None) => Kind::Archive,
         },
     };
-    Ok((start, kind))
+    Ok((start, Failing(end), kind))
 }
 
 /// The error of a container, with what to do about it.
@@ -562,6 +602,7 @@ fn archive_of(kind: Kind, input: impl Read + Send + 'static) -> io::Result<Opene
         //= docs/import.md#containers
         Kind::Container => {
             let opened = container::open(input, None).map_err(advised)?;
+            opened.remarks.iter().for_each(|remark| say!("trace: {remark}"));
             (opened.format, opened.input)
         }
     };

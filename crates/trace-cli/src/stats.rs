@@ -4,11 +4,10 @@
 use crate::analysis::{self, contents, limited, losses, losses_json, more, table};
 use crate::args::analysis::{By as ByOption, Sort, Stats as Options};
 use crate::exit::Failure;
-use crate::input::{open, stopped};
+use crate::input::{OpenFile, open, stopped};
 use crate::stdio;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use trace_analysis::cost::EventCosts;
 use trace_analysis::counted::Counted;
@@ -48,7 +47,7 @@ pub fn by_name(path: &Path) -> Result<Stats, Failure> {
 }
 
 /// The same of an open file, which errors call by a name.
-pub fn by_name_of(file: File, path: &Path) -> Result<Stats, Failure> {
+pub fn by_name_of(file: OpenFile, path: &Path) -> Result<Stats, Failure> {
     summed_up(file, path, &Selection::default())
 }
 
@@ -74,7 +73,7 @@ fn read(options: &Options) -> Result<Stats, Failure> {
 }
 
 /// The sums of a trace, with what its import could not read among its losses.
-fn summed_up(file: File, path: &Path, selection: &Selection) -> Result<Stats, Failure> {
+fn summed_up(file: OpenFile, path: &Path, selection: &Selection) -> Result<Stats, Failure> {
     let read = |archive, disorder: &_| Stats::of(archive, disorder, selection);
     let (mut stats, report) = analysis::read_file(file, path, "reading", read)?;
     stats.walked.losses.problems.extend(report.counts());

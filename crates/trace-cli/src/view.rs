@@ -149,7 +149,7 @@ fn shown(input: &Path) -> Result<Trace, Failure> {
     if is_file || !input.exists() && !is_stdin(input) {
         let file = open(input)?;
         if is_for_perfetto(&file).map_err(|error| unreadable(&error))? {
-            return Ok(Trace { file, name: file_name });
+            return Ok(Trace { file: file.file, name: file_name });
         }
     }
     let mut file = tempfile::tempfile().map_err(|error| {

@@ -1,6 +1,7 @@
 //! Converts other formats into Fuchsia trace archives.
 
 pub mod container;
+mod ended;
 mod format;
 pub mod ftrace;
 mod hand_over;
@@ -25,6 +26,8 @@ use std::io;
 
 /// The remark about an input that ends too early.
 const CUT_OFF: &str = "the file is cut off";
+/// What a text may begin with.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 /// Longest line of a text.
 const LINE_BYTES: usize = 1 << 20;
 

@@ -24,8 +24,8 @@ fn has(sandbox: &Sandbox, file: &str, slices: &str) {
     fs::remove_file(sandbox.file("out.fxt")).unwrap();
 }
 
-/// A tar archive of files that are shorter than a block.
-fn tar(members: &[(&str, &[u8])]) -> Vec<u8> {
+/// A tar archive.
+pub fn tar(members: &[(&str, &[u8])]) -> Vec<u8> {
     let mut archive = Vec::new();
     for (name, bytes) in members {
         let mut header = [0; 512];

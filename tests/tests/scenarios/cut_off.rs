@@ -1,6 +1,7 @@
 //! Compressed traces that are cut off or damaged: every command reads what comes before.
 
-use flate2::write::GzEncoder;
+use super::contained::tar;
+use flate2::write::{DeflateEncoder, GzEncoder};
 use std::fs;
 use std::io::Write;
 use trace_tests::{Archive, Sandbox};
@@ -185,6 +186,43 @@ fn every_command_reads_a_compressed_trace_as_far_as_it_goes() {
             }
         }
     }
+}
+
+/// A ZIP archive without its list.
+fn zip_without_list(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = DeflateEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    let packed = encoder.finish().unwrap();
+    let mut archive = b"PK\x03\x04\x14\0\0\0\x08\0\0\0\0\0\0\0\0\0".to_vec();
+    archive.extend([packed.len() as u32, bytes.len() as u32].map(u32::to_le_bytes).as_flattened());
+    archive.extend(b"\x01\0\0\0a");
+    [archive, packed].concat()
+}
+
+//= docs/import.md#containers
+#[test]
+fn every_command_reads_a_container_that_is_cut_off_as_far_as_it_goes() {
+    let sandbox = Sandbox::new();
+    fs::write(sandbox.file("spec.json"), SPEC).unwrap();
+    let assert_some = |file: &str, bytes: &[u8], name: &str, what: &str| {
+        fs::write(sandbox.file(file), cut(bytes)).unwrap();
+        let events = assert_read_as_far_as_it_goes(&sandbox, name, what);
+        assert!((200..EVENTS - 200).contains(&events), "{name}: {events} events");
+    };
+    for (format, bytes) in originals(&sandbox) {
+        let tar = gzip(&tar(&[("log.txt", b"begun\n"), ("a", &bytes)]));
+        let name = format!("{format}.tar.gz");
+        assert_some(&name, &tar, &name, "the gzip data is cut off");
+        assert_some(&name, &tar, &format!("{name}:a"), "the gzip data is cut off");
+        let name = format!("{format}.zip");
+        assert_some(&name, &zip_without_list(&bytes), &name, " is cut off");
+    }
+    let json = &originals(&sandbox)[1].1;
+    let page = [b"<html><script type=application/json>", &**json, b"</script></html>"].concat();
+    assert_some("json.html.gz", &gzip(&page), "json.html.gz", "the gzip data is cut off");
+    assert_some("json.tar", &tar(&[("a", json)]), "json.tar", "the tar archive is cut off");
+    let strict = outcome(&sandbox, &["convert", "--strict", "json.tar", "strict.fxt"]);
+    assert_eq!(strict.1, Some(1), "{strict:?}");
 }
 
 /// Where nothing could be read there is no result.

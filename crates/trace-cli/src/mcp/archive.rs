@@ -126,7 +126,7 @@ impl Archive {
         let again = || {
             let mut file = file.try_clone()?;
             file.rewind()?;
-            Ok(file)
+            Ok(input::OpenFile::from(file))
         };
         let stats = stats::by_name_of(again().map_err(failed)?, name)?;
         let (trace, _) = input::again(again().map_err(failed)?, name, "reading")?;

@@ -18,6 +18,7 @@ mod tar;
 mod text;
 mod zip;
 
+use super::ended::{End, Ended};
 use super::format::{Format, is_archive};
 use super::json;
 use layer::{Bounded, Compressed, Outermost};
@@ -28,7 +29,7 @@ use trace_reader::{FileKind, Plain};
 
 /// How much of a layer is examined to determine its format.
 pub const SNIFFED_BYTES: usize = 64 << 10;
-/// How many layers may be inside each other.
+/// How many containers may be inside each other.
 const MAX_DEPTH: usize = 8;
 
 /// Why what a file contains cannot be read.
@@ -47,8 +48,9 @@ pub enum ContainerError {
         /// The error.
         problem: String,
     },
-    /// There are too many layers.
-    #[error("more than {MAX_DEPTH} layers of containers inside each other")]
+    /// There are too many containers.
+    // prints: more than 8 containers inside each other; unpack the outer ones first
+    #[error("more than {MAX_DEPTH} containers inside each other; unpack the outer ones first")]
     TooDeep,
     /// There are too many members.
     // prints: the ZIP archive has more than 10000 members
@@ -100,12 +102,26 @@ pub enum ContainerError {
     },
 }
 
+impl ContainerError {
+    /// The reason why there is no such trace, if what would have it ends too early.
+    fn because_of(self, end: &End) -> Self {
+        match self {
+            Self::Bad { .. } | Self::NoTrace { .. } | Self::NoMember { .. } => {
+                end.reason().map_or(self, Self::Read)
+            }
+            _ => self,
+        }
+    }
+}
+
 /// A trace, out of its containers.
 pub struct Opened {
     /// All of it, decompressed.
     pub input: Box<dyn Read + Send>,
     /// The format of the trace; none for an archive, and for unknown data.
     pub format: Option<Format>,
+    /// What has to be said about members that were passed over.
+    pub remarks: Vec<String>,
 }
 
 /// What the first bytes of a layer, decompressed, show.
@@ -179,27 +195,30 @@ fn peek<R: Read>(mut input: R) -> io::Result<Layer<R>> {
     Ok((start.clone(), Cursor::new(start).chain(input)))
 }
 
-/// Opens the trace in a file, or the member of this name, whose layers are separated by colons.
+/// Opens the trace in a file, or the member of this name, whose layers are separated by colons. If the file is
+/// cut off or damaged, the input has what can be read, and then fails.
 ///
 /// # Errors
-/// The file cannot be read, or has no trace or several, or is damaged or too large once it is decompressed.
+/// The file cannot be read, or has no trace or several.
 pub fn open(input: impl Read + Send + 'static, member: Option<&str>) -> Result<Opened, ContainerError> {
     let outermost = Outermost::default();
     let mut input: Box<dyn Read + Send> = Box::new(outermost.counted(input));
     let mut wanted = member.map(str::to_owned);
-    for _ in 0..MAX_DEPTH {
+    let (end, mut remarks) = (End::default(), Vec::new());
+    for depth in 0..=MAX_DEPTH {
         let (plain, _) = Plain::open(input)?;
-        let (start, mut all) = peek(Bounded::new(plain, &outermost))?;
+        let (start, mut all) = peek(Ended::new(Bounded::new(plain, &outermost), &end))?;
         let is_whole = start.len() < SNIFFED_BYTES;
         let kind = Kind::of(&start, is_whole);
         input = match kind {
             Kind::Bare(format) => {
-                let input = Box::new(all);
+                let input = Box::new(all.chain(end));
                 return match wanted {
                     Some(wanted) => Err(ContainerError::NoContainer { wanted }),
-                    None => Ok(Opened { input, format }),
+                    None => Ok(Opened { input, format, remarks }),
                 };
             }
+            _ if depth == MAX_DEPTH => break,
             Kind::Compressed => Box::new(all),
             Kind::Utf16 { is_big_endian } => Box::new(Utf16::new(all, is_big_endian)),
             Kind::AtraceZ { header } => {
@@ -208,14 +227,17 @@ pub fn open(input: impl Read + Send + 'static, member: Option<&str>) -> Result<O
             }
             Kind::Prefixed { text } => Box::new(Prefixed::new(all, text)),
             Kind::Zip | Kind::Tar | Kind::Page => {
-                let Chosen { input, rest, format } = match kind {
-                    Kind::Zip => zip::members(layer::copied(&mut all)?),
-                    Kind::Tar => tar::members(layer::copied(&mut all)?),
-                    _ => page::members(layer::copied(&mut all)?),
+                let copy = layer::copied(&mut all)?;
+                let Chosen { input, rest, format, passed_over } = match kind {
+                    Kind::Zip => zip::members(copy, &end),
+                    Kind::Tar => tar::members(copy, &end),
+                    _ => page::members(copy, &end),
                 }
-                .and_then(|members: Members| members.choose(wanted.as_deref()))?;
+                .and_then(|members: Members| members.choose(wanted.as_deref()))
+                .map_err(|error| error.because_of(&end))?;
+                remarks.extend(passed_over.map(|names| format!("passed over: {names}")));
                 if format.is_some() {
-                    return Ok(Opened { input, format });
+                    return Ok(Opened { input: Box::new(input.chain(end)), format, remarks });
                 }
                 wanted = rest;
                 input

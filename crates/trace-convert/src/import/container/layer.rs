@@ -50,7 +50,7 @@ impl<R: Read> Read for Bounded<R> {
         if is_suspicious(self.outermost.0.load(Ordering::Relaxed), self.bytes) {
             let problem =
                 "what is in the file grows to more than 1000 times its size; unpack it first if you trust it";
-            return Err(io::Error::new(ErrorKind::InvalidData, problem));
+            return Err(io::Error::new(ErrorKind::FileTooLarge, problem));
         }
         Ok(read)
     }

@@ -1,5 +1,6 @@
 //! The members of a container, of which one is chosen.
 
+use super::super::ended::End;
 use super::super::format::{Format, is_archive};
 use super::super::json;
 use super::layer::{Compressed, Part};
@@ -7,6 +8,7 @@ use super::{ContainerError, Kind, SNIFFED_BYTES};
 use base64::engine::general_purpose::STANDARD;
 use base64::read::DecoderReader;
 use flate2::Crc;
+use foldhash::HashSet;
 use std::fs::File;
 use std::io::{self, BufReader, ErrorKind, Read};
 use std::sync::Arc;
@@ -15,23 +17,27 @@ use trace_reader::Plain;
 
 /// How many members are examined.
 pub(super) const MAX_MEMBERS: usize = 10_000;
+/// No system has longer names.
+pub(super) const MAX_NAME_BYTES: usize = 4096;
 /// How many names an error lists, and how long each is.
 const LISTED_NAMES: usize = 10;
 const LISTED_NAME_BYTES: usize = 100;
+/// What to do about a member that is not supported.
+const UNPACKING: &str = "`7z x` unpacks it";
 
 /// How the bytes of a member are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Packing {
     Plain,
-    /// With the checksum of what is compressed.
+    /// With the checksum of what is compressed, if it is known.
     Deflate {
-        crc: u32,
+        crc: Option<u32>,
     },
     /// With white space between.
     Base64,
     /// As lines in a page, which the import of ftrace's text finds.
     Page,
-    /// In a way that is not supported, which says why.
+    /// In a way that is not supported: what is wrong with the member.
     Unsupported(&'static str),
 }
 
@@ -45,9 +51,12 @@ pub(super) struct Member {
 }
 
 pub(super) struct Members {
-    pub what: &'static str,
-    pub file: Arc<File>,
+    what: &'static str,
+    file: Arc<File>,
+    length: u64,
+    end: End,
     pub list: Vec<Member>,
+    names: HashSet<String>,
 }
 
 /// How much a member looks like a trace.
@@ -64,19 +73,34 @@ pub(super) struct Chosen {
     pub rest: Option<String>,
     /// The format of the member, where its first bytes do not show it.
     pub format: Option<Format>,
+    /// Names of members that were not examined, with the reasons.
+    pub passed_over: Option<String>,
 }
 
 impl Members {
-    pub fn new(what: &'static str, file: Arc<File>) -> Self {
-        Self { what, file, list: Vec::new() }
+    pub fn new(what: &'static str, file: Arc<File>, end: &End) -> io::Result<Self> {
+        let length = file.metadata()?.len();
+        Ok(Self { what, file, length, end: end.clone(), list: Vec::new(), names: HashSet::default() })
     }
 
-    pub fn push(&mut self, member: Member) -> Result<(), ContainerError> {
+    /// Adds a member. Where a name is there already, the number of the member is behind it.
+    pub fn push(&mut self, mut member: Member) -> Result<(), ContainerError> {
         if self.list.len() >= MAX_MEMBERS {
             return Err(ContainerError::TooMany { what: self.what, limit: MAX_MEMBERS });
         }
+        if member.at.saturating_add(member.length) > self.length {
+            self.is_cut_off();
+        }
+        while !self.names.insert(member.name.clone()) {
+            member.name = format!("{}-{}", member.name, self.list.len() + 1);
+        }
         self.list.push(member);
         Ok(())
+    }
+
+    /// What is behind the last member, or a part of it, is missing.
+    pub fn is_cut_off(&self) {
+        self.end.is(io::Error::new(ErrorKind::UnexpectedEof, format!("the {} is cut off", self.what)));
     }
 
     /// The member of this name, or else the only one that is a trace, or else the only one that may contain
@@ -97,7 +121,12 @@ impl Members {
         let candidates = if traces.is_empty() { others } else { traces };
         match &*candidates {
             [] => Err(ContainerError::NoTrace { what: self.what, names: names(self.list.iter()) }),
-            [only] => self.chosen(only, None),
+            [only] => {
+                let is_passed = |member: &&Member| matches!(member.packing, Packing::Unsupported(_));
+                let passed: Vec<&Member> = self.list.iter().filter(is_passed).collect();
+                let passed_over = (!passed.is_empty()).then(|| names(passed.into_iter()));
+                Ok(Chosen { passed_over, ..self.chosen(only, None)? })
+            }
             [first, ..] => Err(ContainerError::Several {
                 what: self.what,
                 count: candidates.len(),
@@ -123,7 +152,7 @@ impl Members {
 
     fn chosen(&self, member: &Member, rest: Option<String>) -> Result<Chosen, ContainerError> {
         let format = (member.packing == Packing::Page).then_some(Format::Ftrace);
-        Ok(Chosen { input: self.open(member)?, rest, format })
+        Ok(Chosen { input: self.open(member)?, rest, format, passed_over: None })
     }
 
     /// Whether a member is a trace, by its first bytes; damage behind them is met when it is read.
@@ -159,7 +188,7 @@ impl Members {
             }
             Packing::Base64 => Box::new(DecoderReader::new(Dense(BufReader::new(part)), &STANDARD)),
             Packing::Unsupported(why) => {
-                let problem = format!("{} {why}", Shown(&member.name));
+                let problem = format!("{} {why}; {UNPACKING}", Shown(&member.name));
                 return Err(ContainerError::Bad { what: self.what, problem });
             }
         })
@@ -171,7 +200,11 @@ fn names<'a>(members: impl ExactSizeIterator<Item = &'a Member>) -> String {
     let count = members.len();
     let shown = |member: &Member| {
         let name = &member.name;
-        Shown(&name[..name.floor_char_boundary(LISTED_NAME_BYTES)]).to_string()
+        let name = Shown(&name[..name.floor_char_boundary(LISTED_NAME_BYTES)]);
+        match member.packing {
+            Packing::Unsupported(why) => format!("{name} ({why}; {UNPACKING})"),
+            _ => name.to_string(),
+        }
     };
     let names: Vec<String> = members.take(LISTED_NAMES).map(shown).collect();
     match count.saturating_sub(names.len()) {
@@ -185,14 +218,14 @@ fn names<'a>(members: impl ExactSizeIterator<Item = &'a Member>) -> String {
 struct Checked<R> {
     input: R,
     crc: Crc,
-    expected: u32,
+    expected: Option<u32>,
 }
 
 impl<R: Read> Read for Checked<R> {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
         let read = self.input.read(to)?;
         self.crc.update(&to[..read]);
-        if read == 0 && !to.is_empty() && self.crc.sum() != self.expected {
+        if read == 0 && !to.is_empty() && self.expected.is_some_and(|crc| crc != self.crc.sum()) {
             return Err(io::Error::new(ErrorKind::InvalidData, "bad deflate data: wrong checksum"));
         }
         Ok(read)

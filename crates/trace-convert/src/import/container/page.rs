@@ -10,11 +10,14 @@
 //! | others | `<script type="application/json">` | JSON |
 //= docs/import.md#pages
 
+use super::super::BYTE_ORDER_MARK;
+use super::super::ended::End;
 use super::ContainerError;
 use super::members::{Member, Members, Packing};
 use memchr::memchr3;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
+use std::ops::Range;
 use std::sync::Arc;
 
 const WHAT: &str = "page";
@@ -27,34 +30,51 @@ const TRACER: &[u8] = b"# tracer:";
 /// A longer tag has no attributes that matter.
 const MAX_TAG_BYTES: usize = 4 << 10;
 const MAX_NAME_BYTES: usize = 100;
+/// What may be before the first tag of a page: where it begins and ends.
+const ASIDES: [(&[u8], &[u8]); 2] = [(b"<?xml", b"?>"), (b"<!--", b"-->")];
+/// What a page begins with.
+const BEGINS: [&[u8]; 9] =
+    [b"<!doctype html", b"<html", b"<head", b"<body", b"<title", b"<meta", b"<link", b"<style", b"<script"];
+/// Elements whose contents are text, also where they look like tags.
+const TEXTS: [&[u8]; 3] = [b"style", b"textarea", b"title"];
+/// No name of an element that matters is longer.
+const MAX_TAG_NAME_BYTES: usize = 8;
 /// How much of some data is examined for its encoding.
 const HEAD_BYTES: usize = 64;
 
 /// Whether a file begins like a page.
 pub(super) fn is_page(start: &[u8]) -> bool {
-    let text = start.strip_prefix("\u{feff}".as_bytes()).unwrap_or(start).trim_ascii_start();
-    let begins = |tag: &[u8]| text.get(..tag.len()).is_some_and(|head| head.eq_ignore_ascii_case(tag));
-    begins(b"<html") || begins(b"<!doctype html")
+    let mut text = start.strip_prefix(BYTE_ORDER_MARK).unwrap_or(start).trim_ascii_start();
+    while let Some((begin, end)) = ASIDES.iter().find(|(begin, _)| text.starts_with(begin)) {
+        let Some(at) = memchr::memmem::find(&text[begin.len()..], end) else { return false };
+        text = text[begin.len() + at + end.len()..].trim_ascii_start();
+    }
+    let begins = |tag: &[u8]| {
+        let behind = text.get(tag.len()).is_none_or(|byte| !byte.is_ascii_alphanumeric());
+        behind && text.get(..tag.len()).is_some_and(|head| head.eq_ignore_ascii_case(tag))
+    };
+    BEGINS.iter().any(|tag| begins(tag))
 }
 
-pub(super) fn members(file: Arc<File>) -> Result<Members, ContainerError> {
-    let mut members = Members::new(WHAT, file.clone());
-    let mut page = Page { input: BufReader::with_capacity(64 << 10, &*file), at: 0, last: 0 };
-    let mut has_text = false;
+pub(super) fn members(file: Arc<File>, end: &End) -> Result<Members, ContainerError> {
+    let mut members = Members::new(WHAT, file.clone(), end)?;
+    let input = BufReader::with_capacity(64 << 10, &*file);
+    let mut page = Page { input, at: 0, tag_at: 0, last: [0; 3], is_cut_off: false };
+    let mut text: Option<Range<u64>> = None;
     while page.find_tag()? {
         let tag = page.tag()?;
         if tag.is_data {
             let at = page.at;
             let (head, end) = page.data()?;
             let packing = if is_base64(&head) { Packing::Base64 } else { Packing::Plain };
-            let mut name = tag.name.unwrap_or_else(|| "script".to_owned());
-            if members.list.iter().any(|member| member.name == name) {
-                name = format!("{name}-{}", members.list.len() + 1);
-            }
+            let name = tag.name.unwrap_or_else(|| "script".to_owned());
             members.push(Member { name, at, length: end - at, packing })?;
         } else if let Some(found) = page.program()? {
             match found {
-                Found::Text => has_text = true,
+                Found::Text => {
+                    let start = text.map_or(page.tag_at, |text| text.start);
+                    text = Some(start..page.contents(b"script")?);
+                }
                 Found::Value { at, end } => {
                     let name = String::from_utf8_lossy(VARIABLE).into_owned();
                     members.push(Member { name, at, length: end - at, packing: Packing::Plain })?;
@@ -62,10 +82,13 @@ pub(super) fn members(file: Arc<File>) -> Result<Members, ContainerError> {
             }
         }
     }
-    if has_text {
-        // The import of such text finds its lines in the page.
+    if page.is_cut_off {
+        members.is_cut_off();
+    }
+    if let Some(Range { start, end }) = text {
+        // The import of such text finds its lines in the elements.
         let name = "systrace".to_owned();
-        members.push(Member { name, at: 0, length: page.at, packing: Packing::Page })?;
+        members.push(Member { name, at: start, length: end - start, packing: Packing::Page })?;
     }
     Ok(members)
 }
@@ -131,16 +154,20 @@ enum Found {
 /// A page that is read once.
 struct Page<R> {
     input: R,
-    /// How much of it was consumed, and the last byte of that.
+    /// How much of it was consumed, and the last bytes of that.
     at: u64,
-    last: u8,
+    /// Where the last tag begins.
+    tag_at: u64,
+    last: [u8; 3],
+    /// It ends within an element.
+    is_cut_off: bool,
 }
 
 impl<R: BufRead> Page<R> {
     /// Consumes bytes that were read.
     fn pass(&mut self, length: usize) -> io::Result<()> {
-        if let Some(last) = self.input.fill_buf()?[..length].last() {
-            self.last = *last;
+        for byte in &self.input.fill_buf()?[length.saturating_sub(3)..length] {
+            self.last = [self.last[1], self.last[2], *byte];
         }
         self.input.consume(length);
         self.at += length as u64;
@@ -185,16 +212,45 @@ impl<R: BufRead> Page<R> {
         }
     }
 
-    /// Consumes everything up to the name of the next script element; false at the end.
+    /// Consumes everything up to the end of the name in the next tag of a script; false at the end.
     fn find_tag(&mut self) -> io::Result<bool> {
         while self.find([b'<'; 3])?.is_some() {
-            if self.take(b"<script")?
-                && matches!(self.peek()?, Some(b'>' | b'/' | b' ' | b'\t' | b'\r' | b'\n'))
+            self.tag_at = self.at;
+            self.pass(1)?;
+            if self.take(b"!--")? {
+                self.comment()?;
+                continue;
+            }
+            let mut name = Vec::new();
+            while name.len() <= MAX_TAG_NAME_BYTES
+                && let Some(letter) = self.peek()?.filter(u8::is_ascii_alphabetic)
             {
+                name.push(letter.to_ascii_lowercase());
+                self.pass(1)?;
+            }
+            if !matches!(self.peek()?, Some(b'>' | b'/' | b' ' | b'\t' | b'\r' | b'\n')) {
+                continue;
+            }
+            if name == b"script" {
                 return Ok(true);
+            }
+            if TEXTS.contains(&&*name) {
+                self.contents(&name)?;
             }
         }
         Ok(false)
+    }
+
+    /// Consumes the rest of a comment.
+    fn comment(&mut self) -> io::Result<()> {
+        while self.find([b'>'; 3])?.is_some() {
+            let is_end = self.last.ends_with(b"--") || self.last == *b"--!";
+            self.pass(1)?;
+            if is_end {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// Consumes the rest of a tag.
@@ -214,7 +270,7 @@ impl<R: BufRead> Page<R> {
         Ok(Tag::of(&attributes))
     }
 
-    /// Consumes the contents of an element and the beginning of its end; what they begin with, and where they
+    /// Consumes the contents of a script and the beginning of its end; what they begin with, and where they
     /// end.
     fn data(&mut self) -> io::Result<(Vec<u8>, u64)> {
         let mut head = Vec::new();
@@ -224,19 +280,26 @@ impl<R: BufRead> Page<R> {
             head.push(byte);
             self.pass(1)?;
         }
+        Ok((head, self.contents(b"script")?))
+    }
+
+    /// Consumes the contents of an element, and the beginning of its end; where they end.
+    fn contents(&mut self, name: &[u8]) -> io::Result<u64> {
+        let tag = [b"</", name].concat();
         while self.find([b'<'; 3])?.is_some() {
             let end = self.at;
-            if self.take(b"</script")? {
-                return Ok((head, end));
+            if self.take(&tag)? {
+                return Ok(end);
             }
         }
-        Ok((head, self.at))
+        self.is_cut_off = true;
+        Ok(self.at)
     }
 
     /// Consumes a program, or a part of it in which a trace is found.
     fn program(&mut self) -> io::Result<Option<Found>> {
         while let Some(next) = self.find([b'<', VARIABLE[0], TRACER[0]])? {
-            let begins_line = self.last == b'\n';
+            let begins_line = self.last[2] == b'\n';
             // Each of them consumes a byte at least.
             match next {
                 b'<' if self.take(b"</script")? => return Ok(None),
@@ -249,6 +312,7 @@ impl<R: BufRead> Page<R> {
                 _ => {}
             }
         }
+        self.is_cut_off = true;
         Ok(None)
     }
 
@@ -268,7 +332,10 @@ impl<R: BufRead> Page<R> {
                 (Some(b'{' | b'['), false) => depth += 1,
                 (Some(b'}' | b']'), false) => depth = depth.saturating_sub(1),
                 (Some(_), _) => {}
-                (None, _) => return Ok((depth > 0).then_some(Found::Value { at, end: self.at })),
+                (None, _) => {
+                    self.is_cut_off = true;
+                    return Ok((depth > 0).then_some(Found::Value { at, end: self.at }));
+                }
             }
             if depth == 0 && self.at == at {
                 return Ok(None);

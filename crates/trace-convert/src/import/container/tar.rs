@@ -1,7 +1,8 @@
 //! The members of a tar archive.
 
+use super::super::ended::End;
 use super::ContainerError;
-use super::members::{Member, Members, Packing};
+use super::members::{MAX_NAME_BYTES, Member, Members, Packing};
 use ::tar::{Archive, Entry, EntryType, PaxExtensions};
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -10,8 +11,6 @@ use std::sync::Arc;
 const WHAT: &str = "tar archive";
 /// Where all but the oldest archives have a signature.
 const SIGNATURE_AT: usize = 257;
-/// No system has longer names.
-const MAX_NAME_BYTES: usize = 4096;
 /// A longer list of attributes of a member is not looked at.
 const MAX_ATTRIBUTES_BYTES: u64 = 64 << 10;
 
@@ -20,17 +19,20 @@ pub(super) fn is_tar(start: &[u8]) -> bool {
     start.get(SIGNATURE_AT..).is_some_and(|rest| rest.starts_with(b"ustar"))
 }
 
-pub(super) fn members(file: Arc<File>) -> Result<Members, ContainerError> {
+pub(super) fn members(file: Arc<File>, end: &End) -> Result<Members, ContainerError> {
     let bad = |error: std::io::Error| ContainerError::Bad { what: WHAT, problem: error.to_string() };
     let mut archive = Archive::new(BufReader::new(&*file));
-    let mut members = Members::new(WHAT, file.clone());
+    let mut members = Members::new(WHAT, file.clone(), end)?;
     let mut long_name = None;
     // Entries are taken as they are: names of any length would be read into memory otherwise.
     for entry in archive.entries_with_seek().map_err(bad)?.raw(true) {
         let mut entry = match entry {
             Ok(entry) => entry,
             // What is before the damage can be read.
-            Err(_) if !members.list.is_empty() => break,
+            Err(error) if !members.list.is_empty() => {
+                end.is(std::io::Error::new(error.kind(), bad(error)));
+                break;
+            }
             Err(error) => return Err(bad(error)),
         };
         match entry.header().entry_type() {

@@ -26,6 +26,15 @@ fn zlibbed(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
+/// With the checksum.
+fn deflated(bytes: &[u8]) -> (Vec<u8>, u32) {
+    let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(bytes).unwrap();
+    let mut crc = flate2::Crc::new();
+    crc.update(bytes);
+    (encoder.finish().unwrap(), crc.sum())
+}
+
 fn tar_of(members: &[(&str, &[u8])]) -> Vec<u8> {
     let mut builder = ::tar::Builder::new(Vec::new());
     for (name, bytes) in members {
@@ -41,13 +50,9 @@ fn tar_of(members: &[(&str, &[u8])]) -> Vec<u8> {
 fn zip_of(members: &[(&str, &[u8])]) -> Vec<u8> {
     let (mut archive, mut list) = (Vec::new(), Vec::new());
     for (name, bytes) in members {
-        let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());
-        encoder.write_all(bytes).unwrap();
-        let packed = encoder.finish().unwrap();
-        let mut crc = flate2::Crc::new();
-        crc.update(bytes);
+        let (packed, crc) = deflated(bytes);
         let mut fields = vec![20, 0, 0, 0, 8, 0, 0, 0, 0, 0];
-        for field in [crc.sum(), packed.len() as u32, bytes.len() as u32] {
+        for field in [crc, packed.len() as u32, bytes.len() as u32] {
             fields.extend(field.to_le_bytes());
         }
         fields.extend((name.len() as u16).to_le_bytes());
@@ -213,11 +218,23 @@ fn traces_in_pages_are_found_by_their_elements() {
     let part = format!("<script class=\"trace-data\" type=\"application/text\">\n{TEXT}</script>");
     assert_eq!(page(&part).unwrap(), (format!("\n{TEXT}").into(), Some(Format::Ftrace)));
     let older = "<script>\nvar linuxPerfData = \"\\\n# tracer: nop\\n\\\n app-1 [000] 0.1: 0: B|1|draw\\n\\\n\";</script>";
-    let (bytes, format) = page(older).unwrap();
+    let commented = older.replace("draw", "comment");
+    let (bytes, format) = page(&format!("<!-- {commented} -->{older}\n# tracer: nop\n")).unwrap();
     let mut archive = Vec::new();
     format.unwrap().import(&*bytes, &mut archive).unwrap();
     let lines = crate::import::testing::lines(&archive);
     assert_eq!(lines.last().unwrap(), r#"0.100000000 begin 1/1 "atrace" "draw""#);
+    assert!(!lines.iter().any(|line| line.contains("comment")), "{lines:?}");
+    // What is in a comment, or is the text of another element, is no script.
+    let other = format!(
+        "<!-- {part} --><!--><!---><textarea><script type=application/json>{list}</script></textarea>"
+    );
+    let title = "<TITLE><script type=text/plain></TITLE><!-- > -- --!><titles>";
+    assert_eq!(
+        page(&format!("{other}{title}{part}")).unwrap(),
+        (format!("\n{TEXT}").into(), Some(Format::Ftrace))
+    );
+    assert_eq!(page(&format!("<!-- -- >{part}")).unwrap_err(), "no trace in the page, which has: nothing");
     let error = page(&format!("{part}{part}")).unwrap_err();
     assert_eq!(error, "2 traces in the page, of which one has to be chosen: trace-data, trace-data-2");
     for (scripts, names) in
@@ -227,17 +244,42 @@ fn traces_in_pages_are_found_by_their_elements() {
     }
 }
 
+//= docs/import.md#pages
+#[test]
+fn pages_are_recognized_by_their_first_tag() {
+    let script = format!("<script type=application/json>[{EVENT}]</script>");
+    for begin in [
+        "<!DOCTYPE html>",
+        "\u{feff}<!doctype HTML PUBLIC \"-\">",
+        "<?xml version=\"1.0\"?>\n<!DOCTYPE html>",
+        "\u{feff}\n<!-- saved from url=(0014)about:internet -->\n<!----><html>",
+        "<html lang=en>",
+        "<HEAD>",
+        "<body\n>",
+        "<title>x</title>",
+        "<meta charset=utf-8>",
+        "",
+    ] {
+        is_json_trace(format!("{begin}{script}").as_bytes());
+    }
+    for other in
+        ["<headline>", "<!-- <html>", "<?xml version=\"1.0\"?><trace>", "<idle>-0 [000] 0.1: x: y", "<"]
+    {
+        assert!(!page::is_page(other.as_bytes()), "{other}");
+    }
+}
+
 //= docs/import.md#containers
 #[test]
 fn layers_and_members_are_limited() {
     let mut file = json();
-    for _ in 0..MAX_DEPTH - 1 {
+    for _ in 0..MAX_DEPTH {
         file = zip_of(&[("a", &file)]);
     }
     is_json_trace(&file);
     assert_eq!(
         opened(&zip_of(&[("a", &file)]), None).unwrap_err(),
-        "more than 8 layers of containers inside each other"
+        "more than 8 containers inside each other; unpack the outer ones first"
     );
     let names: Vec<String> = (0..=10_000).map(|number| number.to_string()).collect();
     let members: Vec<(&str, &[u8])> = names.iter().map(|name| (&**name, b"x".as_slice())).collect();
@@ -262,7 +304,7 @@ fn growth_through_all_layers_is_limited() {
         }
     };
     assert_eq!(read, 1 << 30);
-    assert!(error.to_string().contains("more than 1000 times its size"), "{error}");
+    assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
     let outermost = Outermost::default();
     let mut counted = outermost.counted(&b"x"[..]);
     io::copy(&mut counted, &mut io::sink()).unwrap();
@@ -278,12 +320,131 @@ fn damage_is_an_error() {
     let list = memchr::memmem::find(&file, b"PK\x01\x02").unwrap();
     damaged[list + 16] ^= 1;
     assert_eq!(opened(&damaged, None).unwrap_err(), "bad deflate data: wrong checksum");
-    let error = opened(&file[..file.len() - 30], None).unwrap_err();
+    // Without its header, the first member is not even known.
+    let error = opened(&file[..20], None).unwrap_err();
     assert!(error.starts_with("bad ZIP archive: "), "{error}");
-    let mut encrypted = file;
-    encrypted[list + 8] |= 1;
-    assert_eq!(opened(&encrypted, None).unwrap_err(), "no trace in the ZIP archive, which has: a.json");
-    assert_eq!(opened(&encrypted, Some("a.json")).unwrap_err(), "bad ZIP archive: a.json is encrypted");
+}
+
+/// Encrypted, or compressed with LZMA.
+//= docs/import.md#containers
+#[test]
+fn members_that_cannot_be_read_are_named() {
+    let json = json();
+    for (place, value, why) in
+        [(8, 1, "is encrypted"), (10, 14, "is compressed with another method than deflate")]
+    {
+        let mut only = zip_of(&[("a.json", &json)]);
+        let list = memchr::memmem::find(&only, b"PK\x01\x02").unwrap();
+        only[list + place] = value;
+        let names = format!("a.json ({why}; `7z x` unpacks it)");
+        let error = opened(&only, None).unwrap_err();
+        assert_eq!(error, format!("no trace in the ZIP archive, which has: {names}"));
+        let error = opened(&only, Some("a.json")).unwrap_err();
+        assert_eq!(error, format!("bad ZIP archive: a.json {why}; `7z x` unpacks it"));
+        let mut both = zip_of(&[("a.json", &json), ("b.json", &json)]);
+        let list = memchr::memmem::find(&both, b"PK\x01\x02").unwrap();
+        both[list + place] = value;
+        let opened = open(Cursor::new(both.clone()), None).unwrap();
+        assert_eq!(opened.remarks, [format!("passed over: {names}")]);
+        is_json_trace(&both);
+        assert!(open(Cursor::new(both), Some("b.json")).unwrap().remarks.is_empty());
+    }
+}
+
+//= docs/import.md#containers
+#[test]
+fn members_of_one_name_have_names_of_their_own() {
+    let (json, other) = (json(), format!("[{EVENT},{EVENT}]"));
+    let members: &[(&str, &[u8])] = &[("a.json", &json), ("a.json", other.as_bytes())];
+    for (file, what) in [(zip_of(members), "ZIP"), (tar_of(members), "tar")] {
+        let error =
+            format!("2 traces in the {what} archive, of which one has to be chosen: a.json, a.json-2");
+        assert_eq!(opened(&file, None).unwrap_err(), error);
+        assert_eq!(opened(&file, Some("a.json")).unwrap().0, json);
+        assert_eq!(opened(&file, Some("a.json-2")).unwrap().0, other.as_bytes());
+    }
+}
+
+/// An archive without a list, in which sizes are behind the members.
+fn zip_stream_of(members: &[(&str, &[u8])], has_signature: bool) -> Vec<u8> {
+    let mut archive = Vec::new();
+    for (name, bytes) in members {
+        let (packed, crc) = deflated(bytes);
+        archive.extend(b"PK\x03\x04\x14\x00\x08\x00\x08\x00");
+        archive.extend([0; 16]);
+        archive.extend((name.len() as u16).to_le_bytes());
+        archive.extend([0, 0]);
+        archive.extend(name.as_bytes());
+        archive.extend(&packed);
+        archive.extend(if has_signature { &b"PK\x07\x08"[..] } else { b"" });
+        for field in [crc, packed.len() as u32, bytes.len() as u32] {
+            archive.extend(field.to_le_bytes());
+        }
+    }
+    archive
+}
+
+/// What is read before an error, and the error.
+fn read_of(file: &[u8], member: Option<&str>) -> (Vec<u8>, String) {
+    let mut opened = open(Cursor::new(file.to_vec()), member).unwrap();
+    let mut bytes = Vec::new();
+    let error = opened.input.read_to_end(&mut bytes).err();
+    (bytes, error.map(|error| error.to_string()).unwrap_or_default())
+}
+
+//= docs/import.md#containers
+#[test]
+fn what_is_before_a_cut_is_read() {
+    let mut noise = 1_u64;
+    let events: Vec<String> = std::iter::repeat_with(|| {
+        noise = noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        EVENT.replace("\"a\"", &format!("\"{noise}\""))
+    })
+    .take(5000)
+    .collect();
+    let json = format!("[{}]", events.join(",\n")).into_bytes();
+    let log = b"12:00 begun\n".as_slice();
+    let members: &[(&str, &[u8])] = &[("log.txt", log), ("a.json", &json)];
+    let packed: &[(&str, &[u8])] = &[("a.json.gz", &gzipped(&json))];
+    let page =
+        format!("<html><script id=a type=text/plain>{}</script></html>", STANDARD.encode(gzipped(&json)));
+    let plain_page = [b"<html><script id=a type=application/json>", &*json, b"</script></html>"].concat();
+    let list = "the ZIP archive is cut off, or the list of its members is damaged";
+    for (file, problem) in [
+        (gzipped(&tar_of(members)), "the gzip data is cut off"),
+        (gzipped(&page.clone().into_bytes()), "the gzip data is cut off"),
+        (gzipped(&plain_page), "the gzip data is cut off"),
+        (gzipped(&zip_of(members)), "the gzip data is cut off"),
+        (page.into_bytes(), "the page is cut off"),
+        (plain_page, "the page is cut off"),
+        (tar_of(members), "the tar archive is cut off"),
+        (tar_of(packed), "the tar archive is cut off"),
+        (zip_of(members), "the ZIP archive is cut off"),
+        (zip_of(packed), "the ZIP archive is cut off"),
+        (zip_stream_of(members, true), list),
+        (zip_stream_of(members, false), list),
+    ] {
+        let (bytes, error) = read_of(&file[..file.len() / 2], None);
+        let is_half = (json.len() / 3..json.len() * 2 / 3).contains(&bytes.len());
+        assert!(is_half && json.starts_with(&bytes), "{problem}: {} of {}", bytes.len(), json.len());
+        assert_eq!(error, problem);
+    }
+    // The member is whole.
+    for has_signature in [false, true] {
+        let stream = zip_stream_of(&[("a.json", &json), ("log.txt", log)], has_signature);
+        assert_eq!(read_of(&stream, None), (json.clone(), list.to_owned()));
+        let mut damaged = stream;
+        let place = damaged.len() / 2;
+        damaged[place] ^= 1;
+        let (bytes, error) = read_of(&damaged, None);
+        assert!(bytes.len() > json.len() / 3 && bytes != json && error == list, "{}: {error}", bytes.len());
+    }
+    let archive = zip_of(&[("a.json", &json), ("b.json", &json), ("c.txt", log)]);
+    let end = memchr::memmem::find(&archive, b"PK\x01\x02").unwrap();
+    assert_eq!(read_of(&archive[..end], Some("b.json")), (json.clone(), list.to_owned()));
+    // Nothing was found before the cut.
+    let file = gzipped(&tar_of(&[("log.txt", &json), ("a.json", &json)]));
+    assert_eq!(opened(&file[..1000], Some("a.json")).unwrap_err(), "the gzip data is cut off");
 }
 
 /// Each bit is another one, and each length is cut: there is an error, or some trace, and no panic.
