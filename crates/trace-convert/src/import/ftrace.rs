@@ -4,8 +4,9 @@
 mod line;
 mod perf;
 
+use super::ended::{End, Ended};
 use super::writer::Writer;
-use super::{ImportError, LINE_BYTES};
+use super::{BYTE_ORDER_MARK, ImportError, LINE_BYTES};
 use crate::Summary;
 use line::{Event, Line, Parser};
 use std::borrow::Cow;
@@ -24,6 +25,7 @@ const START_BYTES: u64 = 64 << 10;
 /// Whether a file begins like ftrace's text, or like the output of `perf script`.
 #[must_use]
 pub fn is_ftrace(start: &[u8]) -> bool {
+    let start = start.strip_prefix(BYTE_ORDER_MARK).unwrap_or(start);
     has_lines(start) || perf::is_perf(start)
 }
 
@@ -45,10 +47,12 @@ pub fn import(mut input: impl Read, mut output: impl Write) -> Result<Summary, I
 }
 
 fn import_from(input: &mut dyn Read, output: &mut dyn Write) -> Result<Summary, ImportError> {
-    let mut start = Vec::new();
-    let read = input.take(START_BYTES).read_to_end(&mut start);
-    let input = &mut start.as_slice().chain(input);
-    if read.is_ok() && !has_lines(&start) && perf::is_perf(&start) {
+    let (mut start, end) = (Vec::new(), End::default());
+    let mut input = Ended::new(input, &end);
+    let read = input.by_ref().take(START_BYTES).read_to_end(&mut start);
+    let text = start.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&start);
+    let input = &mut text.chain(input).chain(end);
+    if !has_lines(text) && perf::is_perf(text) {
         return perf::import(input, output);
     }
     let mut writer = Writer::in_time(output, "ftrace");

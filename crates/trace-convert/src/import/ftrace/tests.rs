@@ -13,6 +13,37 @@ fn imported(text: &str) -> (Vec<String>, Summary) {
 
 const HEAD: &str = "# tracer: nop\n#\n#           TASK-PID    CPU#    TIMESTAMP  FUNCTION\n";
 
+/// As some editors save it.
+//= docs/import.md#ftrace
+#[test]
+fn a_byte_order_mark_is_accepted() {
+    for text in ["# tracer: nop\n", "", "cpus=4\n"] {
+        let text = format!("\u{feff}{text} app-1 [000] 0.1: tracing_mark_write: B|1|draw\n");
+        assert!(is_ftrace(text.as_bytes()));
+        let mut archive = Vec::new();
+        let summary = import(text.as_bytes(), &mut archive).unwrap();
+        assert_eq!((summary.events, summary.skipped), (1, Vec::new()), "{text}");
+        assert!(lines(&archive).iter().any(|line| line.contains("\"app\"")), "{:?}", lines(&archive));
+    }
+}
+
+/// What comes before an error is read, also if it is little.
+#[test]
+fn an_input_that_fails_is_read_up_to_there() {
+    for (text, read) in [
+        (" app-1 [000] 0.1: tracing_mark_write: B|1|draw\n", "\"draw\""),
+        ("app 7 1.5: cycles: 55925cdf116c inner (/tmp/app)\n", " backtrace 0/7 "),
+    ] {
+        let end = End::default();
+        end.is(std::io::Error::other("damaged"));
+        let mut archive = Vec::new();
+        let error = import(text.as_bytes().chain(end), &mut archive).unwrap_err();
+        let ImportError::Stopped { summary, .. } = error else { panic!("{error}") };
+        assert_eq!(summary.warnings, 0);
+        assert!(lines(&archive).last().unwrap().contains(read), "{:?}", lines(&archive));
+    }
+}
+
 //= docs/import.md#kernel-events
 //= docs/import.md#names-of-ends
 #[test]
