@@ -25,6 +25,14 @@ use trace_reader::Thread;
 const MAX_EVENTS: usize = 10;
 /// Processes and modules whose mappings are remembered.
 const MAX_MAPPED: usize = 1 << 20;
+/// The longest name of a thread.
+const MAX_COMM_BYTES: usize = 15;
+/// The time of an entry begins before this.
+const MAX_HEAD_BYTES: usize = 256;
+/// How many numbers in the line of a sample may be its address.
+const MAX_NUMBERS: usize = 16;
+/// How many digits an address of the kernel has.
+const KERNEL_DIGITS: usize = 16;
 
 /// The head of an entry.
 struct Head<'a> {
@@ -38,7 +46,9 @@ struct Head<'a> {
 }
 
 struct Parser {
-    head: Regex,
+    time: Regex,
+    task: Regex,
+    event: Regex,
     frame: Regex,
     comm: Regex,
     fork: Regex,
@@ -62,10 +72,14 @@ impl Parser {
     fn new() -> Self {
         let regex = |pattern: &str| Regex::new(&format!("(?s-u){pattern}")).expect("a pattern of this file");
         Self {
-            head: regex(concat!(
-                r"^\s*(\S.*?)\s+(?:(-?\d+)/\s*)?(-?\d+)\s+(?:\[(\d+)\]\s+)?",
-                r"(\d+)\.(\d{1,9}):\s+(?:\d+\s+)?([^\s:](?:\S*[^\s:])?):(?:\s+(.*))?$"
+            time: regex(r"\s(\d+)\.(\d{1,9}):\s"),
+            // The number of a thread is the last one: a name may have numbers. Letters of `misc` and the time of
+            // day may be behind it.
+            task: regex(concat!(
+                r"^\s*(\S(?:.*\S)?)\s+(?:(-?\d+)/)?(-?\d+)\s+(?:\[(\d+)\]\s+)?",
+                r"(?:[KUHGgMESp]{1,4}\s+)?(?:\d+-\d+-\d+ \d+:\d+:\d+\.\d+\s+)?$"
             )),
+            event: regex(r"^(?:\d+\s+)?([^\s:](?:\S*[^\s:])?):(?:\s+(.*))?$"),
             frame: regex(r"^\s*([0-9a-f]+)\s+(\S.*?)\s+\((.*)\)$"),
             comm: regex(r": PERF_RECORD_COMM(?: exec)?: (.*):(\d+)/(\d+)$"),
             fork: regex(r": PERF_RECORD_FORK\((\d+):(\d+)\)"),
@@ -74,11 +88,24 @@ impl Parser {
         }
     }
 
+    /// None for a line that is none, or that can be read in several ways.
     fn head<'a>(&self, line: &'a [u8]) -> Option<Head<'a>> {
-        let found = self.head.captures(line)?;
-        let fraction = text(&found, 6);
+        let times = self.time.captures_iter(line);
+        let times = times.take_while(|time| time.get(0).is_some_and(|place| place.start() < MAX_HEAD_BYTES));
+        let mut heads = times.filter_map(|time| self.head_with(line, &time));
+        let first = heads.next()?;
+        // A time in the text of an event has the whole head before it, which is no name.
+        heads.all(|head| head.comm.len() > MAX_COMM_BYTES).then_some(first)
+    }
+
+    /// What a line is if it has its time there.
+    fn head_with<'a>(&self, line: &'a [u8], time: &Captures<'a>) -> Option<Head<'a>> {
+        let place = time.get(0)?;
+        let found = self.task.captures(&line[..=place.start()])?;
+        let event = self.event.captures(line[place.end()..].trim_ascii_start())?;
+        let fraction = text(time, 2);
         let scale = 10_u64.pow(9 - u32::try_from(fraction.len()).ok()?);
-        let nanos = number::<u64>(&found, 6)? * scale;
+        let nanos = number::<u64>(time, 2)? * scale;
         // Without a thread it is -1.
         let task = |group| number::<i64>(&found, group).map(|task| u32::try_from(task).unwrap_or(0));
         Some(Head {
@@ -86,10 +113,31 @@ impl Parser {
             pid: task(2),
             tid: task(3)?,
             cpu: number(&found, 4),
-            at: number::<u64>(&found, 5)?.checked_mul(1_000_000_000)?.checked_add(nanos)?,
-            event: text(&found, 7),
-            rest: text(&found, 8),
+            at: number::<u64>(time, 1)?.checked_mul(1_000_000_000)?.checked_add(nanos)?,
+            event: text(&event, 1),
+            rest: text(&event, 2),
         })
+    }
+
+    /// The function of a sample in its line, and whether that is all of the text. Other data of the sample may
+    /// be before it, and the target of a branch behind it. None if it is not sure where it begins.
+    fn own_frame<'a>(&self, rest: &'a [u8]) -> Option<(Frame<'a>, bool)> {
+        let end = memchr::memmem::find(rest, b") => ").map_or(rest.len(), |at| at + 1);
+        // Numbers behind it are other addresses.
+        let is_behind = |byte: &&u8| byte.is_ascii_hexdigit() || byte.is_ascii_whitespace();
+        let behind = rest[..end].iter().rev().take_while(is_behind).count();
+        let text = &rest[..end - behind];
+        let digits = |at: usize| text[at..].iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
+        let is_number = |at: &usize| {
+            let begins = text[*at].is_ascii_hexdigit() && (*at == 0 || text[*at - 1].is_ascii_whitespace());
+            begins && text.get(*at + digits(*at)).is_some_and(u8::is_ascii_whitespace)
+        };
+        let numbers = (0..text.len()).rev().filter(is_number).take(MAX_NUMBERS);
+        let (at, frame) =
+            numbers.map(|at| (at, self.frame(&text[at..]))).find_map(|(at, frame)| Some((at, frame?)))?;
+        // A word such as `add` is not taken for an address behind another one.
+        let is_sure = at == 0 || text[at].is_ascii_digit() || digits(at) == KERNEL_DIGITS;
+        is_sure.then_some((frame, at == 0 && text.len() == rest.len()))
     }
 
     /// `401136 work+0x19 (/tmp/prog)`
@@ -112,21 +160,25 @@ impl Parser {
 
     /// Whether an event counts or samples, and is no tracepoint.
     fn is_counter(&self, event: &[u8]) -> bool {
-        self.modifiers.is_match(event) || event.contains(&b'/')
+        self.modifiers.is_match(event) || event.contains(&b'/') || event.starts_with(b"mem:0x")
     }
 }
 
-/// Whether a file begins like this.
+/// Whether a file begins like this: with entries, of which one has a stack or is a tracepoint.
 pub(super) fn is_perf(start: &[u8]) -> bool {
     let parser = Parser::new();
-    let is_text = |line: &&[u8]| !line.trim_ascii().is_empty() && !line.starts_with(b"#");
-    let mut lines = start.split(|byte| *byte == b'\n').filter(is_text);
-    let Some(head) = lines.find(|line| !is_record(line)).and_then(|line| parser.head(line.trim_ascii_end()))
-    else {
-        return false;
-    };
-    let has_frame = |line: &[u8]| parser.frame(line.trim_ascii_end()).is_some();
-    has_frame(head.rest) || lines.next().is_some_and(has_frame) || !parser.is_counter(head.event)
+    let is_text = |line: &&[u8]| !line.trim_ascii().is_empty() && !line.starts_with(b"#") && !is_record(line);
+    let mut is_behind_head = false;
+    for line in start.split(|byte| *byte == b'\n').filter(is_text) {
+        let line = line.trim_ascii_end();
+        match parser.head(line) {
+            Some(head) if !parser.is_counter(head.event) => return true,
+            Some(head) if parser.own_frame(head.rest).is_some() => return true,
+            Some(_) => is_behind_head = true,
+            None => return is_behind_head && parser.frame(line).is_some(),
+        }
+    }
+    false
 }
 
 fn is_record(line: &[u8]) -> bool {
@@ -209,6 +261,10 @@ impl<W: Write> Importer<W> {
             self.end_of_sample();
             return self.entry(&head);
         }
+        // Another line with a time, or without space before it, begins an entry of a form that is not known.
+        if !line[0].is_ascii_whitespace() || self.parser.time.is_match(line) {
+            self.end_of_sample();
+        }
         match self.parser.frame(line) {
             Some(frame) if self.sample.is_some() => self.frame(&frame),
             _ => self.kernel.other_line(line),
@@ -250,10 +306,15 @@ impl<W: Write> Importer<W> {
             if self.sampled.len() <= MAX_EVENTS {
                 self.sampled.insert(head.event.into());
             }
-            match self.parser.frame(head.rest) {
-                Some(frame) => self.frame(&frame),
-                None if head.rest.is_empty() => {}
-                None => self.kernel.kernel.writer.skip("texts beside samples"),
+            let is_all = match self.parser.own_frame(head.rest) {
+                Some((frame, is_all)) => {
+                    self.frame(&frame);
+                    is_all
+                }
+                None => head.rest.is_empty(),
+            };
+            if !is_all {
+                self.kernel.kernel.writer.skip("texts beside samples");
             }
             return;
         }

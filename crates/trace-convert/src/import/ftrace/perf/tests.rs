@@ -83,6 +83,75 @@ fn a_stack_of_one_function_is_in_the_line_of_its_sample() {
     assert_eq!(summary.first_warnings, [several]);
 }
 
+/// The number of the thread is behind whatever its name has.
+//= docs/import.md#perf
+#[test]
+fn names_of_threads_may_look_like_other_columns() {
+    let (archive, _, summary) = imported(
+        "   a 7 [1] b 7/  9513   911.648644:     250000   cpu-clock:      55c9ac0d7145 inner+0xc (/tmp/w)
+   a 7 [1] b 7/  9513/9514  U     2026-11-30 17:39:36.263504   911.648894:  1 cpu-clock:  55c9ac0d7145 inner+0xc (/tmp/w)
+   x 12/34 [003]    70 [001] K       5.000000: cpu-clock:  55c9ac0d7145 inner+0xc (/tmp/w)
+   a 1 2.5: b    71 [001]     6.000000: cpu-clock:  55c9ac0d7145 inner+0xc (/tmp/w)
+",
+    );
+    let found = lines(&archive);
+    let is_of = |line: &&String| line.contains(" kernel-object thread ") || line.contains(" backtrace ");
+    let found: Vec<&str> = found.iter().filter(is_of).map(|line| line.split(" 0x").next().unwrap()).collect();
+    insta::assert_snapshot!(found.join("\n"), @r#"
+    - kernel-object thread #9513 "a 7 [1] b 7/" {process=#0}
+    - kernel-object thread #9514 "a 7 [1] b 7/" {process=#9513}
+    - kernel-object thread #70 "x 12/34 [003]" {process=#0}
+    - kernel-object thread #71 "a 1 2.5: b" {process=#0}
+    5.000000000 backtrace 0/70
+    6.000000000 backtrace 0/71
+    911.648644000 backtrace 0/9513
+    911.648894000 backtrace 9513/9514
+    "#);
+    assert_eq!(summary.skipped, Vec::new());
+}
+
+/// Columns that `-F` adds to mispredicted branches, memory accesses and page faults.
+//= docs/import.md#perf
+#[test]
+fn other_data_of_samples_is_no_function() {
+    let (_, folded, summary) = imported(
+        "w 9 1.0: 1 page-faults:  7fdd82edd318 [unknown] (/lib/libc.so.6)  7fdd830da2b2 _dl_map+0xce2 (/lib/ld.so)
+w 9 1.1: 1 cpu-clock:   0   1e05080021 |OP N/A|LVL N/A or N/A|BLK  N/A     40   55c9ac0d7145 inner+0xc (/tmp/w)      1b2
+w 9 1.2: 1 branches:u:  401136 from+0x3 (/tmp/w) =>   401200 to+0x0 (/tmp/w)
+w 9 1.3: 1 branches:u:   call   401136 from+0x3 (/tmp/w)
+w 9 1.4: 1 cpu-clock:  7fdd82edd318 abc word (/tmp/w)
+w 9 1.5: 1 mem:0x401136:rw:  401136 operator new(unsigned long)+0x3 (/tmp/w (deleted))
+w 9 1.6: 1 cpu-clock:  |OP N/A|
+w 9 1.7: 1 cpu-clock:  7fdd82edd318 ffffffff81000010 idle+0x1 ([kernel.kallsyms])
+",
+    );
+    assert_eq!(
+        folded,
+        ["w;w;_dl_map 1", "w;w;from 2", "w;w;idle_[k] 1", "w;w;inner 1", "w;w;operator new(unsigned long) 1"]
+    );
+    let skipped = [("samples without a stack".to_owned(), 2), ("texts beside samples".to_owned(), 7)];
+    assert_eq!(summary.skipped, skipped);
+}
+
+/// Frames belong to the entry before them, if that can be read.
+//= docs/import.md#perf
+#[test]
+fn an_entry_of_an_unknown_form_has_no_part_in_others() {
+    let frame = "\t 401136 work+0x3 (/tmp/app)\n";
+    let time_in_text = "app 7 [001] 3.000000: ftrace:print: foo 12 [3] 4.500000: bar: baz";
+    let (archive, folded, summary) = imported(&format!(
+        "app 7 1.5: 1 cycles: \n\napp 7 [001] 2.000000: 1 cycles: \n{frame}  app.c:12\n{frame}\
+         {time_in_text}\n\
+         dd 7 CHECK 3.5: 1 cycles: 10 x (/y)\n{frame}\
+         a 7 1.5: b: 7 4.0: cycles:\n{frame}"
+    ));
+    assert_eq!(folded, ["app;app;work;work 1"]);
+    let skipped = [("lines that are no events".to_owned(), 5), ("samples without a stack".to_owned(), 1)];
+    assert_eq!(summary.skipped, skipped);
+    let text = r#"3.000000000 instant 0/7 "kernel:probe" "print" scope=thread"#;
+    assert!(lines(&archive).iter().any(|line| line.starts_with(text)), "{:?}", lines(&archive));
+}
+
 //= docs/import.md#perf
 #[test]
 fn tracepoints_are_those_of_ftrace() {
