@@ -101,7 +101,6 @@ fn write(input: &mut dyn Read, output: &mut dyn Write, options: Options) -> Resu
         samples: profile::Samples::default(),
         clock: None,
         logs_without_clock: 0,
-        lane_flows: 0,
         last: None,
         early: Vec::new(),
         early_bytes: 0,
@@ -144,8 +143,6 @@ struct Exporter<W> {
     /// A time of the trace, and the wall clock then.
     clock: Option<(u64, u64)>,
     logs_without_clock: u64,
-    /// Parts of flows on lanes that are not the thread's own track.
-    lane_flows: u64,
     /// The time of the last event, for records without one.
     last: Option<u64>,
     /// Objects before the first event, whose time they get.

@@ -12,6 +12,7 @@ pub const TYPE_SLICE_BEGIN: i32 = 1;
 pub const TYPE_SLICE_END: i32 = 2;
 pub const TYPE_INSTANT: i32 = 3;
 pub const TYPE_COUNTER: i32 = 4;
+pub const SIBLING_MERGE_BEHAVIOR_NONE: i32 = 2;
 pub const CLOCK_REALTIME: u32 = 1;
 pub const CLOCK_MONOTONIC: u32 = 3;
 pub const CLOCK_BOOTTIME: u32 = 6;
@@ -85,6 +86,7 @@ messages! {
         parent_uuid: Option<u64> = 5 [uint64, optional];
         counter: Option<CounterDescriptor> = 8 [message, optional];
         static_name: Option<String> = 10 [string, optional];
+        sibling_merge_behavior: Option<i32> = 15 [int32, optional];
     }
 
     ProcessDescriptor {

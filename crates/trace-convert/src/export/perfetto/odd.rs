@@ -15,9 +15,6 @@ use trace_format::units::Koid;
 use trace_model::Interval;
 use trace_reader::{Event, Names, Text, Value};
 
-/// What parts of flows on lanes are called.
-const LANE_FLOWS: &str = "parts of flows in slices that overlap others, where Perfetto shows no arrows";
-
 /// Writes what was kept.
 struct Writer<'a, W> {
     exporter: &'a mut Exporter<W>,
@@ -80,8 +77,7 @@ impl<W: Write> Exporter<W> {
         let mut writer = Writer { exporter: self, lanes: HashMap::default(), operations: HashMap::default() };
         let Written { skipped, more_ends } = odd.finish(&mut writer)?;
         self.events = self.events.wrapping_add_signed(more_ends);
-        let lane_flows = (LANE_FLOWS, std::mem::take(&mut self.lane_flows));
-        for (kind, count) in skipped.into_iter().chain([lane_flows]).filter(|(_, count)| *count > 0) {
+        for (kind, count) in skipped.into_iter().filter(|(_, count)| *count > 0) {
             *self.skipped.entry(kind).or_default() += count;
         }
         Ok(())
@@ -144,7 +140,6 @@ impl<W: Write> WriteOdd for Writer<'_, W> {
     }
 
     fn flow(&mut self, lane: Lane, at: u64, bytes: &[u8]) -> io::Result<()> {
-        self.exporter.lane_flows += u64::from(lane.number > 0);
         let track = self.lane(lane);
         self.step(None, track, at, bytes)
     }

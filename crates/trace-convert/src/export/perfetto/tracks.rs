@@ -2,7 +2,8 @@
 //= docs/perfetto.md#tracks
 
 use super::messages::{
-    CounterDescriptor, ProcessDescriptor, TYPE_SLICE_BEGIN, TYPE_SLICE_END, ThreadDescriptor, TrackDescriptor,
+    CounterDescriptor, ProcessDescriptor, SIBLING_MERGE_BEHAVIOR_NONE, TYPE_SLICE_BEGIN, TYPE_SLICE_END,
+    ThreadDescriptor, TrackDescriptor,
 };
 use crate::export::numbers::{is_long, is_taken, short, thread_number};
 use foldhash::HashMap;
@@ -238,9 +239,11 @@ impl Tracks {
         (uuid, Some(self.named(uuid, &event.name.to_str(), process)))
     }
 
-    /// A further track of a thread, for slices that overlap others.
+    /// A further track of a thread, for slices that overlap others. Perfetto's reader looks for the slice
+    /// around a part of a flow elsewhere if it may join the track with others of its name.
     pub fn lane(&mut self, thread: Thread, number: usize) -> TrackDescriptor {
-        self.further(thread, format!("overlapping {number}"))
+        let sibling_merge_behavior = Some(SIBLING_MERGE_BEHAVIOR_NONE);
+        TrackDescriptor { sibling_merge_behavior, ..self.further(thread, format!("overlapping {number}")) }
     }
 
     /// A further track of a thread, which is known. It is below the thread's: of further tracks with the
