@@ -11,6 +11,7 @@
 //! * the archive says why a begin has no end.
 //!
 //! Operations are odd if an end has not the name of the innermost open one of its process, category and id.
+//! If an end may belong to another process, operations of that category and id are odd in all processes.
 //!
 //! Chrome's format has events that are whole slices. Of records with one time, the processor takes those that
 //! last before all others. It ends a whole slice only where the next one begins, and until then, parts of
@@ -21,7 +22,7 @@ use crate::interval::Interval;
 use crate::partings::Partings;
 use crate::roots::{Root, Roots};
 use foldhash::fast::RandomState;
-use operations::{Named, Operation};
+use operations::Operation;
 use quick::{Clock, Quick};
 use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasher;
@@ -66,6 +67,8 @@ pub fn token(text: Text<'_>) -> u64 {
 pub struct Odd {
     threads: HashSet<Thread, std::hash::RandomState>,
     operations: HashSet<OperationKey, std::hash::RandomState>,
+    /// Categories and ids of operations that are odd in all processes.
+    ids: HashSet<(u64, u64), std::hash::RandomState>,
     /// There are too many to distinguish them.
     is_all: bool,
     partings: Partings,
@@ -100,7 +103,7 @@ impl Odd {
     /// Whether nothing is odd.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        !self.is_all && self.threads.is_empty() && self.operations.is_empty()
+        !self.is_all && self.threads.is_empty() && self.operations.is_empty() && self.ids.is_empty()
     }
 
     /// Whether the slices of a thread are odd.
@@ -119,7 +122,12 @@ impl Odd {
     /// Whether the parts of an operation are odd.
     #[must_use]
     pub fn has_operation(&self, operation: &OperationKey) -> bool {
-        self.is_all || !self.operations.is_empty() && self.operations.contains(operation)
+        let is_found = || !self.operations.is_empty() && self.operations.contains(operation);
+        self.is_all || is_found() || self.has_id(operation)
+    }
+
+    fn has_id(&self, operation: &OperationKey) -> bool {
+        !self.ids.is_empty() && self.ids.contains(&(operation.category, operation.id))
     }
 }
 
@@ -134,10 +142,6 @@ pub struct OddFinder {
     operations: HashMap<OperationKey, Operation, RandomState>,
     /// When operations ended, as far as there is room.
     ended: HashMap<OperationKey, u64, RandomState>,
-    /// In which processes operations are open.
-    begun: HashMap<Named, Vec<(Koid, i64)>, RandomState>,
-    /// Categories, names and ids of ends that stand before any begin: that may follow in another process.
-    early: HashSet<Named, RandomState>,
     /// It is for readers of complete records as Perfetto's processor reads Chrome's.
     has_whole: bool,
     /// The number of the last record of a slice.

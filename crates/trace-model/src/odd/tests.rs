@@ -420,16 +420,24 @@ mod events {
 
 mod operations {
     use super::*;
+    use crate::pairing::Pairing;
+
+    /// A part: process, name, time, and whether it ends.
+    type Part = (u64, &'static str, u64, bool);
 
     fn key(process: u64) -> OperationKey {
         OperationKey { process: Koid(process), category: 3, id: 7 }
     }
 
+    fn name(name: &str) -> u64 {
+        token(Text(name.as_bytes()))
+    }
+
     /// Which of the processes 1 and 2 has an odd operation 7.
-    fn odd(events: &[(u64, &'static str, u64, bool)]) -> [bool; 2] {
+    fn odd(parts: &[Part]) -> [bool; 2] {
         let mut finder = OddFinder::default();
-        for (process, name, at, is_end) in events {
-            finder.operation(key(*process), token(Text(name.as_bytes())), *at, *is_end);
+        for (process, named, at, is_end) in parts {
+            finder.operation(key(*process), name(named), *at, *is_end);
         }
         let odd = finder.finish();
         [1, 2].map(|process| odd.has_operation(&key(process)))
@@ -450,30 +458,91 @@ mod operations {
     }
 
     #[test]
-    fn parts_that_overlap_or_come_late_are_odd() {
+    fn parts_that_overlap_are_odd() {
         assert_eq!(odd(&[(1, "a", 1, false), (1, "b", 2, false), (1, "a", 3, true)]), [true, false]);
-        assert_eq!(odd(&[(2, "a", 4, true), (2, "a", 2, false)]), [false, true]);
-        // The end stands before the begin, which is in another process.
-        assert_eq!(odd(&[(2, "a", 4, true), (1, "a", 2, false)]), [true, true]);
-        assert_eq!(odd(&[(2, "a", 4, true), (1, "b", 2, false), (1, "b", 3, true)]), [false, true]);
-        assert_eq!(odd(&[(1, "a", 5, false), (1, "b", 4, false)]), [true, false]);
-        // One that was over.
-        assert_eq!(odd(&[(1, "a", 1, false), (1, "a", 5, true), (1, "a", 3, false)]), [true, false]);
-        let both = [(1, "a", 1, false), (1, "a", 5, true), (2, "a", 1, false), (2, "a", 2, true)];
-        assert_eq!(odd(&[&both[..], &[(1, "a", 3, false)]].concat()), [true, false]);
         // The end has another name.
         assert_eq!(odd(&[(1, "a", 1, false), (1, "x", 2, true)]), [true, false]);
-        // It ends in another process.
-        assert_eq!(odd(&[(1, "a", 1, false), (2, "a", 2, true)]), [true; 2]);
-        assert_eq!(odd(&[(1, "a", 1, false), (1, "a", 2, true), (2, "a", 2, true)]), [false, true]);
-        let elsewhere = [(2, "a", 1, false), (1, "a", 2, false), (1, "x", 3, true), (1, "a", 4, true)];
-        assert_eq!(odd(&elsewhere[..3]), [true, false]);
-        assert_eq!(odd(&elsewhere), [true; 2]);
-        // So it is if that begins later in the file.
-        let ahead = [(1, "x", 5, true), (1, "a", 6, true), (2, "a", 1, false)];
-        assert_eq!(odd(&ahead), [true; 2]);
+        let overlapping = [(2, "a", 1, false), (1, "a", 2, false), (1, "x", 3, true), (1, "a", 4, true)];
+        assert_eq!(odd(&overlapping[..3]), [true, false]);
         // An odd one goes on.
-        let odd_one = [(1, "x", 1, false), (1, "y", 1, true), (1, "a", 2, false), (2, "a", 3, true)];
-        assert_eq!(odd(&odd_one), [true; 2]);
+        assert_eq!(odd(&overlapping), [true; 2]);
+    }
+
+    /// An end may belong to another process then.
+    #[test]
+    fn parts_that_come_late_are_odd_in_all_processes() {
+        let all: [&[Part]; 8] = [
+            &[(2, "a", 4, true)],
+            &[(2, "a", 4, true), (1, "a", 2, false)],
+            &[(1, "a", 5, false), (1, "b", 4, false)],
+            // One that was over.
+            &[(1, "a", 1, false), (1, "a", 5, true), (1, "a", 3, false)],
+            &[(1, "a", 1, false), (2, "a", 2, true)],
+            &[(1, "a", 1, false), (1, "a", 2, true), (2, "a", 2, true)],
+            // The end comes before the begin of another name.
+            &[(1, "p", 3, false), (2, "q", 1, false), (1, "q", 1, true)],
+            // The late end takes the begin of the first one.
+            &[(1, "p", 1, false), (1, "p", 3, true), (2, "p", 1, false), (1, "q", 2, true)],
+        ];
+        for parts in all {
+            assert_eq!(odd(parts), [true; 2], "{parts:?}");
+        }
+    }
+
+    /// The places of the begins and ends of a process that belong together in the order of the file.
+    fn read(parts: &[Part], process: u64) -> Vec<(usize, usize)> {
+        let (mut open, mut pairs) = (Vec::new(), Vec::new());
+        for (place, part) in parts.iter().enumerate().filter(|(_, part)| part.0 == process) {
+            if part.3 {
+                pairs.extend(open.pop().map(|begin| (begin, place)));
+            } else {
+                open.push(place);
+            }
+        }
+        pairs
+    }
+
+    /// The same for all processes, as docs/meaning.md has it.
+    fn meant(parts: &[Part]) -> Vec<(usize, usize)> {
+        let mut order: Vec<usize> = (0..parts.len()).collect();
+        order.sort_by_key(|place| parts[*place].2);
+        let (mut pairing, mut pairs) = (Pairing::default(), Vec::new());
+        for place in order {
+            let (process, named, _, is_end) = parts[place];
+            if is_end {
+                let begun = pairing.end_operation(&key(process), name(named)).begun();
+                pairs.extend(begun.map(|begin: usize| (begin, place)));
+            } else {
+                pairing.begin_operation(&key(process), name(named), place);
+            }
+        }
+        pairs
+    }
+
+    impl crate::pairing::Begin for usize {}
+
+    fn part() -> impl Strategy<Value = Part> {
+        let named = any::<bool>().prop_map(|is_first| if is_first { "p" } else { "q" });
+        (1..3_u64, named, 0..4_u64, any::<bool>())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(20_000))]
+
+        /// What is not odd is read as it is.
+        #[test]
+        fn readers_in_the_order_of_the_file_see_what_is_not_odd(
+            parts in proptest::collection::vec(part(), 0..7),
+        ) {
+            let odd = odd(&parts);
+            for process in [1, 2].into_iter().filter(|process| !odd[*process as usize - 1]) {
+                let is_of = |(begin, end): &(usize, usize)| {
+                    parts[*begin].0 == process || parts[*end].0 == process
+                };
+                let mut meant: Vec<_> = meant(&parts).into_iter().filter(is_of).collect();
+                meant.sort_unstable_by_key(|(_, end)| *end);
+                prop_assert_eq!(read(&parts, process), meant);
+            }
+        }
     }
 }
