@@ -2,7 +2,8 @@
 //!
 //! The commands that answer by themselves, and the readers of other software that read what `trace convert`
 //! has written, are compared with a model of what a trace means, and so with each other. The traces are those
-//! of `tests/data/cases`, those of the conformance corpus for which the model has rules, and random ones.
+//! of `tests/data/cases`, those of the conformance corpus for which the model has rules, random ones, and the
+//! shortest of these to which a door once gave another answer.
 //!
 //! `MEANING_TRACES` says how many random traces there are, 200 if it is not set, and `MEANING_SEED` is a word
 //! that decides what is in them. A failure names the trace, its records, the door, and the rows that only the

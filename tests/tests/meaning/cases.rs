@@ -109,8 +109,43 @@ const ARCHIVES: [&str; 10] = [
     "Y1_zero_length.fxt",
 ];
 
+/// Traces without a file: the shortest of random ones to which a door once gave another answer.
+const SHORTEST: [(&str, &[&str]); 3] = [
+    (
+        "a step of a flow on a lane",
+        &[
+            "5 1/2 complete c:from to 38",
+            "10 1/1 complete c:beside to 30",
+            "20 1/1 complete c:step to 50",
+            "45 1/2 complete c:to to 70",
+            "6 1/2 flow-begin c:f id 7",
+            "40 1/1 flow-step c:f id 7",
+            "60 1/2 flow-end c:f id 7",
+        ],
+    ),
+    (
+        "slices without length on a lane",
+        &[
+            "10 1/1 complete c:a to 30",
+            "40 1/1 begin c:b",
+            "40 1/1 end c:b",
+            "40 1/1 begin c:d",
+            "40 1/1 end c:d",
+            "20 1/1 open c:o",
+        ],
+    ),
+    (
+        "an end before the begin of another name",
+        &[
+            "30 1/1 operation-begin c:p id 1",
+            "10 2/1 operation-begin c:q id 1",
+            "10 1/1 operation-end c:q id 1",
+        ],
+    ),
+];
+
 /// What other programs, or people with a pencil, say about the cases: a check of the model itself.
-pub const ANSWERS: [(&str, Class, &[&str]); 13] = [
+pub const ANSWERS: [(&str, Class, &[&str]); 14] = [
     (
         "A1_end_without_name.json",
         Class::Parents,
@@ -156,13 +191,14 @@ pub const ANSWERS: [(&str, Class, &[&str]); 13] = [
             "1/1 c:work 5000 +1000 in nothing",
         ],
     ),
+    ("an end before the begin of another name", Class::Operations, &["1 c:p 30 open", "2 c:q 10 +0"]),
 ];
 
 const fn case(file: &'static str, records: &'static [&'static str]) -> Case {
     Case { file, records, names: &[], filter: &[], convert: &[] }
 }
 
-/// The files of `tests/data/cases`.
+/// The files of `tests/data/cases`, and the shortest of random ones.
 pub fn cases() -> Vec<Trace> {
     let directory = workspace().join("tests/data/cases");
     let bytes =
@@ -173,18 +209,20 @@ pub fn cases() -> Vec<Trace> {
         Trace { bytes, ..Trace::new(name.to_owned(), &records) }
     });
     let others = CASES.iter().map(|case| {
-        let records: Vec<Record> = case
-            .records
-            .iter()
-            .map(|line| parse(line).unwrap_or_else(|| panic!("no record: {line}")))
-            .collect();
+        let records = parsed(case.records);
         let Case { file, filter, convert, .. } = case;
         let label = [&[*file], *filter, *convert].concat().join(" ");
         let meaning = Meaning { names: case.names.iter().copied().collect(), ..Meaning::of(&records) };
         let suffix = if file.ends_with(".json") { "json" } else { "pftrace" };
         Trace { label, meaning, bytes: bytes(file), suffix, filter, convert }
     });
-    archives.chain(others).collect()
+    let shortest = SHORTEST.iter().map(|(label, lines)| Trace::new((*label).to_owned(), &parsed(lines)));
+    archives.chain(others).chain(shortest).collect()
+}
+
+fn parsed(lines: &[&str]) -> Vec<Record> {
+    let parsed = |line: &&str| parse(line).unwrap_or_else(|| panic!("no record: {line}"));
+    lines.iter().map(parsed).collect()
 }
 
 /// The files of the conformance corpus, as far as the model has rules for them.

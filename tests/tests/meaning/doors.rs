@@ -416,7 +416,6 @@ fn of_record(record: &Record, expected: &mut Expected) {
 /// What a reader sees in a converted file. Each difference from what `trace query` says is a rule of the
 /// format or of the reader.
 fn of_export(format: Format, peer: Peer, meaning: &Meaning, expected: &mut Expected) {
-    let mut on_lane: Vec<bool> = Vec::new();
     for slice in &meaning.slices {
         let row = slice_row(slice.thread, &slice.category, &slice.name, slice.begin, length(slice));
         let parent = slice.parent.map(|parent| &*meaning.slices[parent].name);
@@ -444,7 +443,6 @@ fn of_export(format: Format, peer: Peer, meaning: &Meaning, expected: &mut Expec
             Some(this.overlaps)
         })
         .any(|overlaps| overlaps);
-        on_lane.push(is_on_lane);
         if is_on_lane && format == Format::Chrome {
             let lane = format!("{}/lane", slice.thread.process);
             let there = slice_row(lane, &slice.category, &slice.name, slice.begin, length(slice));
@@ -452,6 +450,9 @@ fn of_export(format: Format, peer: Peer, meaning: &Meaning, expected: &mut Expec
             expected.allow(Class::Parents, &parents, parent_row(&there, parent));
             expected.allow(Class::Parents, &parents, parent_row(&there, None));
             allow_touching(peer, meaning, slice, (&there, &parents), expected);
+            if peer != Peer::Viewer {
+                allow_whole(meaning, slice, (&there, &parents), expected);
+            }
         }
         expected.add(Class::Parents, parents);
         expected.add(Class::Slices, row);
