@@ -1,5 +1,9 @@
 //! The input of a command: a trace.
 
+mod open_file;
+
+pub use open_file::OpenFile;
+
 use crate::exit::Failure;
 use crate::progress;
 use crate::stdio::say;
@@ -7,7 +11,6 @@ use indicatif::ProgressBar;
 use std::error::Error;
 use std::fs::File;
 use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
-use std::ops::Deref;
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -64,36 +67,6 @@ static OWN: Mutex<Vec<(PathBuf, File)>> = Mutex::new(Vec::new());
 pub fn must_be(path: &Path, file: &File) {
     if let Ok(file) = file.try_clone() {
         OWN.lock().unwrap_or_else(PoisonError::into_inner).push((path.to_owned(), file));
-    }
-}
-
-/// An open file, whose contents may have an end too early.
-pub struct OpenFile {
-    pub file: File,
-    /// The error behind its contents.
-    end: Option<io::Error>,
-}
-
-impl From<File> for OpenFile {
-    fn from(file: File) -> Self {
-        Self { file, end: None }
-    }
-}
-
-impl Deref for OpenFile {
-    type Target = File;
-
-    fn deref(&self) -> &File {
-        &self.file
-    }
-}
-
-impl Read for OpenFile {
-    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        match self.file.read(bytes)? {
-            0 if !bytes.is_empty() => self.end.take().map_or(Ok(0), Err),
-            length => Ok(length),
-        }
     }
 }
 

@@ -77,6 +77,36 @@ fn traces_in_other_files_are_read_by_every_command() {
     assert_eq!(run(&sandbox, &["check", "two.tar:c"]).2, missing);
 }
 
+/// A ZIP archive of members that are not compressed, without its list.
+fn zip(members: &[(&str, u8, &[u8])]) -> Vec<u8> {
+    let mut archive = Vec::new();
+    for (name, flags, bytes) in members {
+        archive.extend([b"PK\x03\x04\x14\0".as_slice(), &[*flags], &[0; 11]].concat());
+        archive.extend([bytes.len() as u32; 2].map(u32::to_le_bytes).as_flattened());
+        archive.extend([name.len() as u16, 0].map(u16::to_le_bytes).as_flattened());
+        archive.extend([name.as_bytes(), bytes].concat());
+    }
+    archive
+}
+
+//= docs/import.md#containers
+#[test]
+fn members_that_are_passed_over_are_named() {
+    let sandbox = Sandbox::new();
+    let lines = fs::read(workspace().join("tests/data/cases/P1_lines.json")).unwrap();
+    let question = ["query", "--output", "csv", QUESTION];
+    let ask = |file: &str| run(&sandbox, &[&question[..], &[file]].concat());
+    let slices = "name,dur\na,2000\nb,2000\nc,2000\n".to_owned();
+    let named = "passed over: a (is encrypted; `7z x` unpacks it)\n";
+    let lost = "the ZIP archive is cut off, or the list of its members is damaged; the results cover what comes before it\n";
+    let bytes = lines.len();
+    fs::write(sandbox.file("two.zip"), zip(&[("a", 1, b"secret"), ("b", 0, &lines), ("c", 0, b"x")]))
+        .unwrap();
+    let place = |name: &str| format!("trace: {name}: cannot read at byte {bytes}: {lost}");
+    assert_eq!(ask("two.zip"), (Some(1), slices.clone(), format!("trace: {named}{}", place("two.zip"))));
+    assert_eq!(ask("two.zip:b"), (Some(1), slices, place("two.zip:b")));
+}
+
 //= docs/import.md#what-is-no-trace
 #[test]
 fn a_file_of_which_nothing_can_be_read_is_no_clean_trace() {

@@ -195,8 +195,8 @@ fn peek<R: Read>(mut input: R) -> io::Result<Layer<R>> {
     Ok((start.clone(), Cursor::new(start).chain(input)))
 }
 
-/// Opens the trace in a file, or the member of this name, whose layers are separated by colons. If the file is
-/// cut off or damaged, the input has what can be read, and then fails.
+/// Opens the trace in a file, or the member of this name, whose layers are separated by colons. If the file
+/// is cut off or damaged, the input has what can be read, and then fails.
 ///
 /// # Errors
 /// The file cannot be read, or has no trace or several.

@@ -73,8 +73,8 @@ impl Parser {
         let regex = |pattern: &str| Regex::new(&format!("(?s-u){pattern}")).expect("a pattern of this file");
         Self {
             time: regex(r"\s(\d+)\.(\d{1,9}):\s"),
-            // The number of a thread is the last one: a name may have numbers. Letters of `misc` and the time of
-            // day may be behind it.
+            // The number of a thread is the last one: a name may have numbers. Letters of `misc` and the time
+            // of day may be behind it.
             task: regex(concat!(
                 r"^\s*(\S(?:.*\S)?)\s+(?:(-?\d+)/)?(-?\d+)\s+(?:\[(\d+)\]\s+)?",
                 r"(?:[KUHGgMESp]{1,4}\s+)?(?:\d+-\d+-\d+ \d+:\d+:\d+\.\d+\s+)?$"
@@ -119,8 +119,8 @@ impl Parser {
         })
     }
 
-    /// The function of a sample in its line, and whether that is all of the text. Other data of the sample may
-    /// be before it, and the target of a branch behind it. None if it is not sure where it begins.
+    /// The function of a sample in its line, and whether that is all of the text. Other data of the sample
+    /// may be before it, and the target of a branch behind it. None if it is not sure where it begins.
     fn own_frame<'a>(&self, rest: &'a [u8]) -> Option<(Frame<'a>, bool)> {
         let end = memchr::memmem::find(rest, b") => ").map_or(rest.len(), |at| at + 1);
         // Numbers behind it are other addresses.
