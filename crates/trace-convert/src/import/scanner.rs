@@ -67,6 +67,8 @@ pub(super) struct Scanner<R> {
     placed: usize,
     /// How many bytes may still be examined in search of a next value.
     unexamined: usize,
+    /// Why no more can be read, for the one who needs more.
+    failed: Option<ImportError>,
 }
 
 /// A value that may be too large.
@@ -74,8 +76,8 @@ pub(super) enum Size<'a> {
     Small(&'a [u8]),
     /// It was skipped.
     Large,
-    /// The text ends inside it; what there is of it, if that is small.
-    Cut(&'a [u8]),
+    /// The text ends inside it, or cannot be read; what there is of it, if that is small.
+    Cut(&'a [u8], Option<ImportError>),
 }
 
 /// The extent of a value.
@@ -90,7 +92,19 @@ impl<R: Read> Scanner<R> {
         let place = SourcePosition::default();
         let (buffer, earlier) = (Arc::default(), Vec::new());
         let unexamined = MAX_EXAMINED_BYTES;
-        Self { input, buffer, earlier, start: 0, end: 0, is_at_end: false, place, placed: 0, unexamined }
+        let failed = None;
+        Self {
+            input,
+            buffer,
+            earlier,
+            start: 0,
+            end: 0,
+            is_at_end: false,
+            place,
+            placed: 0,
+            unexamined,
+            failed,
+        }
     }
 
     pub fn error(&mut self, problem: impl Into<String>) -> ImportError {
@@ -100,6 +114,9 @@ impl<R: Read> Scanner<R> {
 
     /// Reads more; false at the end.
     fn fill(&mut self) -> Result<bool, ImportError> {
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
         if self.is_at_end {
             return Ok(false);
         }
@@ -291,7 +308,15 @@ impl<R: Read> Scanner<R> {
                     {
                         break length;
                     }
-                    self.fill_value()?;
+                    match self.fill_value() {
+                        Err(error @ ImportError::Read(_)) => {
+                            let next = next_of_list(self.buffered(), &is_value, &mut unexamined);
+                            let Some(length) = next else { return Err(error) };
+                            self.failed = Some(error);
+                            break length;
+                        }
+                        filled => filled?,
+                    }
                 }
             }
         };
@@ -304,20 +329,29 @@ impl<R: Read> Scanner<R> {
     }
 
     /// Where another value of a list begins, after a comma, if that is near.
-    pub fn next_of_list(&mut self, is_value: impl Fn(&[u8]) -> bool) -> Result<Option<usize>, ImportError> {
-        while self.buffered().len() < DOUBTFUL_BYTES && self.fill()? {}
-        let bytes = self.buffered();
+    pub fn next_of_list(&mut self, is_value: impl Fn(&[u8]) -> bool) -> Option<usize> {
         let mut unexamined = self.unexamined;
-        let next = next_of_list(&bytes[..bytes.len().min(DOUBTFUL_BYTES)], is_value, &mut unexamined);
+        let next = next_of_list(self.ahead(DOUBTFUL_BYTES), is_value, &mut unexamined);
         self.unexamined = unexamined;
-        Ok(next)
+        next
     }
 
     /// The beginning of the rest.
-    pub fn beginning(&mut self) -> Result<&[u8], ImportError> {
-        while self.buffered().len() < BEGINNING_BYTES && self.fill()? {}
+    pub fn beginning(&mut self) -> &[u8] {
+        self.ahead(BEGINNING_BYTES)
+    }
+
+    /// So many bytes, if there are; an error is for the one who needs more.
+    fn ahead(&mut self, wanted: usize) -> &[u8] {
+        while self.failed.is_none() && self.buffered().len() < wanted {
+            match self.fill() {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(error) => self.failed = Some(error),
+            }
+        }
         let bytes = self.buffered();
-        Ok(&bytes[..bytes.len().min(BEGINNING_BYTES)])
+        &bytes[..bytes.len().min(wanted)]
     }
 
     /// The next value, which is skipped if it is larger than values may be.
@@ -330,12 +364,16 @@ impl<R: Read> Scanner<R> {
                     self.pass(length);
                     return Ok(Size::Small(&self.buffer[start..start + length]));
                 }
-                Some(Extent::Cut) => return Ok(Size::Cut(self.buffered())),
+                Some(Extent::Cut) => return Ok(Size::Cut(self.buffered(), None)),
                 None if self.buffered().len() > MAX_VALUE_BYTES => break,
-                None => self.fill()?,
-            };
+                None => {
+                    if let Err(error) = self.fill() {
+                        return Ok(Size::Cut(self.buffered(), Some(error)));
+                    }
+                }
+            }
         }
-        Ok(if self.pass_value()? { Size::Large } else { Size::Cut(&[]) })
+        Ok(if self.pass_value()? { Size::Large } else { Size::Cut(&[], None) })
     }
 
     /// Skips the next value, of any size; false if the text ends before the value does.

@@ -11,6 +11,7 @@ use super::plain::{self, Keys, Span};
 use crate::import::ImportError;
 use crate::import::hand_over::HandOver;
 use crate::import::scanner::{Scanner, Size, SourcePosition};
+use memchr::memmem;
 use serde::de::IgnoredAny;
 use std::io::{Read, Write};
 
@@ -19,6 +20,13 @@ pub(super) enum Stop {
     /// The file ends before the document does.
     CutOff,
     Failed(ImportError),
+}
+
+impl Stop {
+    /// Within a value.
+    fn cut(error: Option<ImportError>) -> Self {
+        error.map_or(Self::CutOff, Self::Failed)
+    }
 }
 
 impl From<ImportError> for Stop {
@@ -85,7 +93,7 @@ impl<'a, 'scope, 'env, R: Read, W: Write + Send + 'scope> Document<'a, 'scope, '
         loop {
             match self.scanner.peek()? {
                 Some(b'[') => self.events()?,
-                Some(b'{') if self.is_without_list()? => self.events_without_list()?,
+                Some(b'{') if self.is_without_list() => self.events_without_list()?,
                 Some(b'{') => self.object(Self::member)?,
                 Some(_) => return Err(self.scanner.error("expected [ or {").into()),
                 None => return Err(self.scanner.error("the file is empty").into()),
@@ -105,9 +113,9 @@ impl<'a, 'scope, 'env, R: Read, W: Write + Send + 'scope> Document<'a, 'scope, '
     }
 
     /// Whether events come next that are in no list. Only the first of them may be odd.
-    fn is_without_list(&mut self) -> Result<bool, ImportError> {
-        let text = self.scanner.beginning()?;
-        Ok(if self.has_events { begins_with_event(text) } else { is_lines(text) })
+    fn is_without_list(&mut self) -> bool {
+        let text = self.scanner.beginning();
+        if self.has_events { begins_with_event(text) } else { is_lines(text) }
     }
 
     /// Hands the batch over, if it has anything.
@@ -197,14 +205,22 @@ impl<'a, 'scope, 'env, R: Read, W: Write + Send + 'scope> Document<'a, 'scope, '
             ("traceEvents", b'[') => self.events(),
             // A text that contains the list.
             ("traceEvents", b'"') => {
-                let (place, text) = self.scanner.value()?.ok_or(Stop::CutOff)?;
-                let list: String =
-                    serde_json::from_slice(text).map_err(|error| syntax_error(place, text, &error))?;
+                let place = self.scanner.place();
+                let (list, end) = match self.scanner.value_if_small()? {
+                    Size::Small(text) => {
+                        let list = serde_json::from_slice::<String>(text);
+                        (list.map_err(|error| syntax_error(place, text, &error))?, None)
+                    }
+                    Size::Large => return Err(self.scanner.error("a value of more than 64 MiB").into()),
+                    Size::Cut(text, error) => {
+                        (before_cut(text, b"}").unwrap_or_default().into(), Some(Stop::cut(error)))
+                    }
+                };
                 self.has_events = true;
                 self.hand()?;
                 let mut inner = Document::new(list.as_bytes(), self.over);
                 let result = inner.events();
-                inner.hand().map_err(Stop::Failed).and(result)
+                inner.hand().map_err(Stop::Failed).and(end.map_or(result, Err))
             }
             //= docs/import.md#beside-the-events
             ("systemTraceEvents", b'{') => {
@@ -231,17 +247,17 @@ impl<'a, 'scope, 'env, R: Read, W: Write + Send + 'scope> Document<'a, 'scope, '
     /// The text of ftrace's in a member, if it is not too large.
     fn system_text(&mut self, name: &str) -> Result<(), Stop> {
         let first = (self.scanner.start(), self.scanner.place());
-        let (text, is_cut) = match self.scanner.value_if_small()? {
-            Size::Small(text) => (system_text(text), false),
-            Size::Large => (None, false),
-            Size::Cut(text) => (lines_before_cut(text), true),
+        let (text, end) = match self.scanner.value_if_small()? {
+            Size::Small(text) => (system_text(text), None),
+            Size::Large => (None, None),
+            Size::Cut(text, error) => (lines_before_cut(text), Some(Stop::cut(error))),
         };
         let step = text.map_or_else(|| Step::Member(name.into()), Step::SystemText);
         // The buffer is another one if the text was large.
         let first =
             if self.scanner.start() < first.0 { (self.scanner.start(), self.scanner.place()) } else { first };
         self.add(step, first)?;
-        if is_cut { Err(Stop::CutOff) } else { Ok(()) }
+        end.map_or(Ok(()), Err)
     }
 
     fn system_member(&mut self, name: &str) -> Result<(), Stop> {
@@ -294,7 +310,7 @@ impl<'a, 'scope, 'env, R: Read, W: Write + Send + 'scope> Document<'a, 'scope, '
     /// Adds what is before the next event, as an event that cannot be read; false if there is no other.
     fn rest_of_event(&mut self) -> Result<bool, Stop> {
         let position = self.scanner.place();
-        let Some(length) = self.scanner.next_of_list(entry::is_event)? else { return Ok(false) };
+        let Some(length) = self.scanner.next_of_list(entry::is_event) else { return Ok(false) };
         let start = self.scanner.start();
         let text = self.scanner.buffered().get(..length).unwrap_or_default();
         let own = without_comma(text).len();
@@ -337,10 +353,15 @@ fn without_comma(text: &[u8]) -> &[u8] {
 
 /// The whole lines of a text that has lost its end.
 fn lines_before_cut(text: &[u8]) -> Option<Box<str>> {
-    let end = memchr::memmem::rfind(text, b"\\n")? + 2;
-    let mut lines = String::from(system_text(&[&text[..end], b"\""].concat())?);
+    let mut lines = String::from(before_cut(text, b"\\n")?);
     lines.truncate(lines.rfind('\n')? + 1);
     Some(lines.into())
+}
+
+/// A text that has lost its end, up to the last of these marks.
+fn before_cut(text: &[u8], mark: &[u8]) -> Option<Box<str>> {
+    let end = memmem::rfind(text, mark)? + mark.len();
+    system_text(&[&text[..end], b"\""].concat())
 }
 
 /// A text without its quotes and escapes; none if it is no JSON.

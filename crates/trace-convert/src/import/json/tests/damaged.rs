@@ -37,6 +37,43 @@ fn a_document_cut_off_anywhere_has_the_events_before_the_cut() {
     }
 }
 
+/// A file that cannot be read to its end.
+struct Unreadable<'a>(&'a [u8]);
+
+impl std::io::Read for Unreadable<'_> {
+    fn read(&mut self, to: &mut [u8]) -> std::io::Result<usize> {
+        let length = self.0.read(to)?;
+        if length > 0 { Ok(length) } else { Err(std::io::ErrorKind::InvalidData.into()) }
+    }
+}
+
+/// Text in a member has its events, or its lines, before the cut as well.
+//= docs/import.md#json
+#[test]
+fn text_that_is_cut_off_anywhere_has_what_comes_before_the_cut() {
+    let event = r#"{\"ph\":\"i\",\"ts\":1,\"pid\":5,\"tid\":6,\"name\":\"a\\n\"}"#;
+    let line = r"  app-5 [000] ...1 1.5: tracing_mark_write: I|5|a\\b\n";
+    for (begin, part) in [
+        (r#"{"traceEvents":"["#, format!("{event},")),
+        (r#"{"traceEvents":[],"systemTraceEvents":""#, line.to_owned()),
+    ] {
+        let text = format!("{begin}{part}{part}");
+        let events =
+            |archive: &[u8]| lines(archive).iter().filter(|line| !line.contains("kernel-object")).count();
+        for cut in begin.len()..=text.len() {
+            let bytes = &text.as_bytes()[..cut];
+            // A comma behind an event is not needed.
+            let needed = |count: usize| begin.len() + count * part.len() - usize::from(part.ends_with(','));
+            let expected = (1..=2).filter(|count| cut >= needed(*count)).count();
+            let (archive, summary) = imported(&text[..cut]);
+            assert_eq!((events(&archive), summary.is_cut_off), (expected, true), "{}", &text[..cut]);
+            let mut archive = Vec::new();
+            assert!(import(Unreadable(bytes), &mut archive).is_err());
+            assert_eq!(events(&archive), expected, "{}", &text[..cut]);
+        }
+    }
+}
+
 /// An import that fails: what it says, and the records of the archive.
 fn failing(text: &[u8]) -> (String, usize) {
     let mut archive = Vec::new();
@@ -101,6 +138,11 @@ fn an_event_without_its_end_costs_only_that_event() {
         let nested = r#","args":{"a":{"b":[1]}}"#;
         let (found, _) = events_of(&[broken.to_owned(), event(3, nested), event(4, "")].join(","));
         assert_eq!(found.len(), 2, "{broken}");
+        // The file cannot be read behind that.
+        let mut archive = Vec::new();
+        let text = format!("[{},{broken},{}", event(1, ""), event(3, nested));
+        assert!(import(Unreadable(text.as_bytes()), &mut archive).is_err());
+        assert_eq!(lines(&archive).len(), 2, "{broken}");
         // Nothing comes after it: the file ends within it.
         let (_, summary) = imported(&format!("[{},{broken}", event(1, "")));
         assert_eq!((summary.malformed, summary.is_cut_off), (0, true), "{broken}");

@@ -134,23 +134,6 @@ fn a_backslash_in_system_text_costs_no_line() {
     assert!(found[1].contains(r#""C:\\dir\\q""#), "{}", found[1]);
 }
 
-/// A file that ends within the text has the lines that are whole.
-//= docs/import.md#beside-the-events
-#[test]
-fn system_text_cut_off_anywhere_has_the_lines_before_the_cut() {
-    let line = |at: u32| format!(r"  app-5 [000] ...1 1.{at}: tracing_mark_write: I|5|a\\b\n");
-    let text = format!(r#"{{"traceEvents":[],"systemTraceEvents":"{}{}"#, line(1), line(2));
-    let (first, second) = (text.find(&line(2)).unwrap(), text.len());
-    for cut in text.find("  app").unwrap()..=text.len() {
-        let (archive, summary) = imported(&text[..cut]);
-        let mut found = lines(&archive);
-        found.retain(|line| !line.contains("kernel-object"));
-        let expected = usize::from(cut >= first) + usize::from(cut >= second);
-        assert_eq!((found.len(), summary.is_cut_off), (expected, true), "{found:?}: {}", &text[..cut]);
-        assert!(found.iter().all(|line| line.contains(r#""a\\b""#)), "{found:?}");
-    }
-}
-
 //= docs/import.md#beside-the-events
 #[test]
 fn other_system_text_is_counted() {
