@@ -544,6 +544,17 @@ impl ThreadState {
         }
     }
 
+    /// When the last whole slice began, if they come in the order of their begins.
+    fn last_begin(&self) -> Option<u64> {
+        match &self.quick {
+            Some(Quick { is_by_begin: true, last_begin, clock, .. }) => {
+                Some(clock.map_or(0, |clock| clock.nanos(*last_begin)))
+            }
+            Some(_) => None,
+            None => self.by_begin.as_ref().map(|(last, _)| *last),
+        }
+    }
+
     /// When the whole slices ended that a reader with a stack has on it; 0 if there is none.
     fn last_whole(&self) -> u64 {
         match (&self.quick, &self.by_begin, &self.by_end) {

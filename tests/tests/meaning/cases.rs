@@ -110,7 +110,7 @@ const ARCHIVES: [&str; 10] = [
 ];
 
 /// Traces without a file: the shortest of random ones to which a door once gave another answer.
-const SHORTEST: [(&str, &[&str]); 3] = [
+const SHORTEST: [(&str, &[&str]); 4] = [
     (
         "a step of a flow on a lane",
         &[
@@ -132,6 +132,17 @@ const SHORTEST: [(&str, &[&str]); 3] = [
             "40 1/1 begin c:d",
             "40 1/1 end c:d",
             "20 1/1 open c:o",
+        ],
+    ),
+    (
+        "a part of a flow behind later slices",
+        &[
+            "1000 1/1 begin c:a",
+            "2000 1/1 complete c:b to 3000",
+            "5000 1/1 complete c:d to 6000",
+            "9000 1/1 end c:a",
+            "2500 1/1 flow-begin c:f id 7",
+            "4000 1/1 flow-end c:f id 7",
         ],
     ),
     (

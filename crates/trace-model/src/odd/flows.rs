@@ -14,8 +14,22 @@ impl OddFinder {
         let (at, has_whole) = (time.nanos().0, self.has_whole || has_whole_slices(time));
         let state = &mut self.threads[number];
         let whole = if has_whole { state.last_whole() } else { 0 };
-        let ended = whole.max(state.last_moment);
-        if ended <= state.last_part || ended > at {
+        let mut ended = whole.max(state.last_moment);
+        if ended == 0 {
+            return;
+        }
+        // In the order of times, it comes before some of the records so far, and may be behind any of those.
+        let is_in_last = whole > at && state.last_begin().is_some_and(|begin| begin <= at);
+        if at < state.last_part.max(state.last_moment) || whole > at && !is_in_last {
+            return self.set_odd(number);
+        }
+        if is_in_last {
+            ended = state.last_moment;
+            if Some(ended) < state.last_begin() {
+                return;
+            }
+        }
+        if ended <= state.last_part {
             return;
         }
         state.flows.push((ended, at));

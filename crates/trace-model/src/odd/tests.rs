@@ -248,6 +248,20 @@ fn flows_behind_whole_slices_are_odd() {
     // The begin of a pair has ended it.
     assert_eq!(find(&[(10, 20)], &[], Some((30, 60))), [false, false]);
     assert_eq!(find(&[(10, 20)], &[], Some((20, 60))), [false, false]);
+    // What begins behind it comes before it in the file.
+    assert_eq!(find(&[(10, 20), (60, 70)], &[(0, 90)], None), [true, true]);
+    assert_eq!(find(&[(10, 20)], &[], Some((60, 70))), [true, true]);
+    assert_eq!(find(&[(20, 30), (10, 60)], &[], None), [true, true]);
+    // Behind an instant in a slice.
+    let has_odd = |instant: u64| {
+        let mut finder = OddFinder::default();
+        finder.lasts(THREAD, 10, 90);
+        let number = finder.thread(THREAD).unwrap();
+        finder.threads[number].last_moment = instant;
+        finder.flows_at(50);
+        finder.finish().has_thread(THREAD)
+    };
+    assert_eq!([5, 20, 60].map(has_odd), [false, true, true]);
 }
 
 /// An end for which nothing is open ends a whole slice for readers that get begins and ends.
