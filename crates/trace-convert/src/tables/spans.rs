@@ -49,9 +49,8 @@ impl Open {
     /// Says in its arguments, an object in JSON, why it has no end, and how long it had lasted.
     pub fn say_why(&mut self, ending: Ending, lasted: u64) {
         self.ending = Some(ending);
-        let why = ending.text();
-        let why = format!("{{\"{END_ARGUMENT}\":\"{why}\",\"{LASTED_ARGUMENT}\":{lasted}}}");
-        self.args = joined(&self.args, &why).into();
+        let why = serde_json::json!({ END_ARGUMENT: ending.text(), LASTED_ARGUMENT: lasted });
+        self.args = joined(&self.args, &why.to_string()).into();
     }
 
     fn name(&self) -> u64 {

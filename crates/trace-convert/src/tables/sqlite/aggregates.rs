@@ -4,6 +4,7 @@
 use rusqlite::functions::{Aggregate, Context, FunctionFlags};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Error, Result};
+use serde::Serializer;
 
 /// Values of a percentile: 64 MiB of them, more are refused.
 const MAX_VALUES: usize = 8 << 20;
@@ -99,14 +100,13 @@ impl Aggregate<Counts, Option<String>> for Hist {
 
     fn finalize(&self, _: &mut Context<'_>, counts: Option<Counts>) -> Result<Option<String>> {
         let Some(Counts { below, by_bits }) = counts else { return Ok(None) };
-        let mut parts = Vec::new();
-        if below > 0 {
-            parts.push(format!("\"<0\":{below}"));
-        }
-        for (bits, count) in by_bits.iter().enumerate().filter(|(_, count)| **count > 0) {
-            let begin = if bits == 0 { 0 } else { 1_u64 << (bits - 1) };
-            parts.push(format!("\"{begin}\":{count}"));
-        }
-        Ok(Some(format!("{{{}}}", parts.join(","))))
+        let begin = |bits| if bits == 0 { 0 } else { 1_u64 << (bits - 1) };
+        let ranges = by_bits.iter().enumerate().map(|(bits, count)| (begin(bits).to_string(), *count));
+        let all = std::iter::once(("<0".to_owned(), below)).chain(ranges);
+        let mut json = Vec::new();
+        serde_json::Serializer::new(&mut json)
+            .collect_map(all.filter(|(_, count)| *count > 0))
+            .map_err(|error| Error::UserFunctionError(error.into()))?;
+        Ok(String::from_utf8(json).ok())
     }
 }
