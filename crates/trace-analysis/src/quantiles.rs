@@ -4,6 +4,8 @@
 //! the first nine bits of the fraction count: values of 512 classes for each power of two. The percentile is
 //! the middle of its class, at most 0.1 % from the value itself.
 
+use trace_model::percentile;
+
 /// So many values are kept as they are.
 pub const EXACT: usize = 256;
 /// Bits of the fraction that distinguish values.
@@ -169,7 +171,7 @@ impl Quantiles {
         if self.count == 0 || self.missed > 0 {
             return None;
         }
-        let rank = (percent / 100.0 * self.count as f64).ceil().clamp(1.0, self.count as f64) as u64;
+        let rank = percentile::rank(percent, self.count);
         if self.octaves.is_empty() {
             let mut values = self.values.clone();
             values.sort_by(f64::total_cmp);

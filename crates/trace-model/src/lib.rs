@@ -20,6 +20,7 @@ mod nesting;
 mod odd;
 mod pairing;
 mod partings;
+pub mod percentile;
 mod placing;
 mod roots;
 mod rows;

@@ -136,7 +136,7 @@ fn comparisons() -> impl Strategy<Value = Assertion> {
         Just(Function::Min),
         Just(Function::Max),
         Just(Function::Mean),
-        (1..1000_u32).prop_map(|tenths| Function::Percentile(f64::from(tenths) / 10.0)),
+        (10..=1000_u32).prop_map(|tenths| Function::Percentile(f64::from(tenths) / 10.0)),
     ];
     let values = prop_oneof![
         8 => (functions, sources()).prop_map(|(function, source)| Value::Of(function, source)),

@@ -5,6 +5,7 @@ use rusqlite::functions::{Aggregate, Context, FunctionFlags};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Error, Result};
 use serde::Serializer;
+use trace_model::percentile;
 
 /// Values of a percentile: 64 MiB of them, more are refused.
 const MAX_VALUES: usize = 8 << 20;
@@ -68,8 +69,7 @@ impl Aggregate<Values, Option<f64>> for Percentile {
         if all.is_empty() {
             return Ok(None);
         }
-        let rank = (percent.unwrap_or_default() / 100.0 * all.len() as f64).ceil() as usize;
-        let place = rank.clamp(1, all.len()) - 1;
+        let place = percentile::rank(percent.unwrap_or_default(), all.len() as u64) as usize - 1;
         Ok(Some(*all.select_nth_unstable_by(place, f64::total_cmp).1))
     }
 }

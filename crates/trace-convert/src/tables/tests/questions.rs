@@ -344,6 +344,9 @@ fn percentiles_and_histograms_are_functions() {
         asked(&database, "SELECT percentile(dur, 99), hist(dur) FROM slices WHERE 0")[1],
         "[Null, Null]"
     );
+    let thousand = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
+                    SELECT percentile(i, 99.9), percentile(i, 7), percentile(i, 55) FROM n";
+    assert_eq!(asked(&database, thousand)[1], "[Double(999.0), Double(70.0), Double(550.0)]");
     for wrong in [
         "percentile(dur, 101)",
         "percentile(dur, 0.99)",

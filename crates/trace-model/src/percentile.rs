@@ -1,0 +1,35 @@
+//! Percentiles of values that are known one by one.
+//= docs/stats.md#percentiles
+
+/// Which of so many sorted values is a percentile, counted from 1: the first that at least `percent` of them
+/// do not exceed.
+///
+/// ```
+/// use trace_model::percentile;
+///
+/// assert_eq!([(50.0, 3), (99.9, 1000), (7.0, 100), (100.0, 5)].map(|(percent, count)| percentile::rank(percent,
+/// count)), [2, 999, 7, 5]);
+/// ```
+#[must_use]
+pub fn rank(percent: f64, count: u64) -> u64 {
+    let exact = percent * count as f64 / 100.0;
+    // 99.9 is no double: what is nearly a whole number was meant to be one.
+    let whole = exact.round();
+    let rank = if (exact - whole).abs() <= whole * 1e-12 { whole } else { exact.ceil() };
+    (rank as u64).clamp(1, count.max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_are_those_of_whole_numbers() {
+        for count in (1..=300).chain([999, 1000, 3000, 20_000, 1_000_000, 8 << 20]) {
+            for tenths in 10..=1000 {
+                let expected = (tenths * count).div_ceil(1000).max(1);
+                assert_eq!(rank(tenths as f64 / 10.0, count), expected, "{tenths} tenths of {count}");
+            }
+        }
+    }
+}
