@@ -235,6 +235,11 @@ static void print_record(const trace_reader_t* reader, const trace_reader_record
       break;
     case TRACE_READER_EVENT: print_event(record); break;
     case TRACE_READER_BLOB:
+      if (record->name.length == 15 && memcmp(record->name.data, "trace:arguments", 15) == 0) {
+        printf("further-arguments ");
+        print_bytes(record->payload, record->payload_bytes);
+        break;
+      }
       if (record->subtype >= 1 && record->subtype <= 3) {
         printf("blob %s ", record->subtype == 1 ? "data" : record->subtype == 2 ? "last-branch" : "perfetto");
       } else {

@@ -133,8 +133,8 @@ pub fn problem(error: &(dyn Error + 'static)) -> String {
         };
         if let Some(ReadError::NoTrace { found }) = read {
             return format!(
-                "expected a Fuchsia trace, a JSON trace, ftrace text or a Perfetto trace, plain or compressed with gzip \
-                 or zstd; found {found}"
+                "expected a Fuchsia trace, a JSON trace, text of ftrace or perf, or a Perfetto trace, plain, compressed \
+                 with gzip or zstd, or in a ZIP or tar archive; found {found}"
             );
         }
         let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);

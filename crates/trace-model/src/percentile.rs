@@ -7,8 +7,8 @@
 /// ```
 /// use trace_model::percentile;
 ///
-/// assert_eq!([(50.0, 3), (99.9, 1000), (7.0, 100), (100.0, 5)].map(|(percent, count)| percentile::rank(percent,
-/// count)), [2, 999, 7, 5]);
+/// let ranks = [(50.0, 3), (99.9, 1000), (7.0, 100), (100.0, 5)];
+/// assert_eq!(ranks.map(|(percent, count)| percentile::rank(percent, count)), [2, 999, 7, 5]);
 /// ```
 #[must_use]
 pub fn rank(percent: f64, count: u64) -> u64 {
@@ -26,7 +26,7 @@ mod tests {
     #[test]
     fn ranks_are_those_of_whole_numbers() {
         for count in (1..=300).chain([999, 1000, 3000, 20_000, 1_000_000, 8 << 20]) {
-            for tenths in 10..=1000 {
+            for tenths in 10..=1000_u64 {
                 let expected = (tenths * count).div_ceil(1000).max(1);
                 assert_eq!(rank(tenths as f64 / 10.0, count), expected, "{tenths} tenths of {count}");
             }

@@ -71,6 +71,10 @@ impl FileKind {
         if start.starts_with(&magic) || magic.starts_with(start) {
             return Self::Trace;
         }
+        // A frame that is skipped may come first, as `pzstd` writes it.
+        if matches!(start, [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..]) {
+            return Self::Zstd;
+        }
         if let Some((_, kind)) = SIGNATURES.iter().find(|(signature, _)| start.starts_with(signature)) {
             return *kind;
         }
@@ -166,7 +170,7 @@ mod tests {
 
     #[test]
     fn kinds_are_distinguished() {
-        let kinds: [(&[u8], FileKind); 22] = [
+        let kinds: [(&[u8], FileKind); 23] = [
             (b"", FileKind::Empty),
             (&[0x10], FileKind::Trace),
             (&[0x10, 0, 4, 0x46, 0x78, 0x54, 0x16], FileKind::Trace),
@@ -174,6 +178,7 @@ mod tests {
             (&[0, 0x16, 0x54, 0x78, 0x46, 4, 0, 0x10], FileKind::ReversedTrace),
             (&[0x1f, 0x8b, 8, 0], FileKind::Gzip),
             (&[0x28, 0xb5, 0x2f, 0xfd, 4], FileKind::Zstd),
+            (&[0x5f, 0x2a, 0x4d, 0x18, 4], FileKind::Zstd),
             (b"\xfd7zXZ\0\0", FileKind::Xz),
             (b"PK\x03\x04rest", FileKind::Zip),
             (b"\x7fELF\x02\x01", FileKind::Elf),

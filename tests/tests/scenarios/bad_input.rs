@@ -23,7 +23,10 @@ fn wrong_command_lines() {
     let sandbox = Sandbox::new();
     let output = sandbox.trace::<&str>([]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&output.stdout).contains("Usage: trace <COMMAND>"), "{output:?}");
+    assert!(
+        String::from_utf8_lossy(&output.stdout).contains("Begin with:  trace record -- ./app"),
+        "{output:?}"
+    );
     assert_eq!(String::from_utf8_lossy(&output.stderr), "trace: no command given\n");
     fails(&sandbox, &["frobnicate"], 2, &["frobnicate"]);
     fails(&sandbox, &["record", "--frobnicate"], 2, &["--frobnicate"]);
@@ -50,7 +53,7 @@ fn inputs_that_are_no_traces() {
     fails(&sandbox, &["convert", "--to", "catapult", "missing.fxt"], 1, &["missing.fxt", "No such file"]);
     fs::write(sandbox.file("text.fxt"), "once upon a time").unwrap();
     let formats =
-        ["text.fxt: expected", "Fuchsia trace", "JSON", "ftrace", "Perfetto", "gzip or zstd; found text"];
+        ["text.fxt: expected", "Fuchsia trace", "JSON", "ftrace", "Perfetto", "tar archive; found text"];
     for command in [&["dump"][..], &["convert", "--to", "catapult"], &["check"], &["query", "SELECT 1"]] {
         let code = if command == ["check"] { 2 } else { 1 };
         fails(&sandbox, &[command, &["text.fxt"]].concat(), code, &formats);

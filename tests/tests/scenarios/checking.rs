@@ -178,10 +178,10 @@ fn what_cannot_be_read_is_no_trace_with_problems() {
     fs::write(sandbox.file("text"), "hello, world").unwrap();
     for (name, words) in [
         ("cut.gz", "cut.gz: cannot read at byte 216: the gzip data is cut off"),
-        ("empty", "compressed with gzip or zstd; found an empty file"),
+        ("empty", "or in a ZIP or tar archive; found an empty file"),
         (
             "text",
-            "text: expected a Fuchsia trace, a JSON trace, ftrace text or a Perfetto trace, plain or compressed with gzip or zstd; found text",
+            "text: expected a Fuchsia trace, a JSON trace, text of ftrace or perf, or a Perfetto trace, plain, compressed with gzip or zstd, or in a ZIP or tar archive; found text",
         ),
         ("missing", "cannot read missing: No such file"),
     ] {

@@ -81,7 +81,10 @@ fn traces_in_other_files_are_read_by_every_command() {
 fn zip(members: &[(&str, u8, &[u8])]) -> Vec<u8> {
     let mut archive = Vec::new();
     for (name, flags, bytes) in members {
-        archive.extend([b"PK\x03\x04\x14\0".as_slice(), &[*flags], &[0; 11]].concat());
+        archive.extend([b"PK\x03\x04\x14\0".as_slice(), &[*flags], &[0; 7]].concat());
+        let mut crc = flate2::Crc::new();
+        crc.update(bytes);
+        archive.extend(crc.sum().to_le_bytes());
         archive.extend([bytes.len() as u32; 2].map(u32::to_le_bytes).as_flattened());
         archive.extend([name.len() as u16, 0].map(u16::to_le_bytes).as_flattened());
         archive.extend([name.as_bytes(), bytes].concat());

@@ -57,7 +57,8 @@ enum {
   // scope of an instant (0 thread, 1 process, 2 global), or the id of a counter, an async operation or a
   // flow. A complete duration has `end_ticks` and `end_nanos`.
   TRACE_READER_EVENT = 8,
-  // `name`, payload; `subtype` is the blob's type (1 data, 2 last branch records, 3 Perfetto).
+  // `name`, payload; `subtype` is the blob's type (1 data, 2 last branch records, 3 Perfetto). Those named
+  // `trace:arguments` have arguments of the next event, which has them, too.
   TRACE_READER_BLOB = 9,
   // An object of `process` at address `id`: `name`, arguments.
   TRACE_READER_USERSPACE_OBJECT = 10,

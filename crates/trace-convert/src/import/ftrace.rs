@@ -56,16 +56,34 @@ fn import_from(input: &mut dyn Read, output: &mut dyn Write) -> Result<Summary, 
         return perf::import(input, output);
     }
     let mut writer = Writer::in_time(output, "ftrace");
-    let result = read.map_err(ImportError::Read).and_then(|_| write_lines(input, &mut writer));
+    let result =
+        read.map_err(ImportError::Read).and_then(|_| write_lines(input, &mut writer, Ends::WithLine));
     ImportError::ended(result, writer.finish("text of ftrace's"))
 }
 
+/// Where a text ends.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Ends {
+    /// With the end of a line, else its last line is cut off.
+    WithLine,
+    Anywhere,
+}
+
 /// Writes the events of a text, which come in the order of their times.
-pub(super) fn write_lines<W: Write>(input: impl Read, writer: &mut Writer<W>) -> Result<(), ImportError> {
+pub(super) fn write_lines<W: Write>(
+    input: impl Read,
+    writer: &mut Writer<W>,
+    ends: Ends,
+) -> Result<(), ImportError> {
     let mut importer = Importer::new(writer);
-    let result = lines(input, &mut importer);
+    let result = lines(input, &mut importer, ends);
     importer.end();
     result
+}
+
+/// Whether a line has its end, or is a piece of one that is too long.
+fn is_whole_line(line: &[u8]) -> bool {
+    line.ends_with(b"\n") || line.len() == LINE_BYTES
 }
 
 /// The reader's position in a file.
@@ -78,7 +96,11 @@ enum Part {
     Trace,
 }
 
-fn lines<W: Write>(input: impl Read, importer: &mut Importer<&mut Writer<W>>) -> Result<(), ImportError> {
+fn lines<W: Write>(
+    input: impl Read,
+    importer: &mut Importer<&mut Writer<W>>,
+    ends: Ends,
+) -> Result<(), ImportError> {
     let parser = Parser::new();
     let mut input = BufReader::with_capacity(LINE_BYTES, input);
     let mut bytes = Vec::new();
@@ -101,7 +123,10 @@ fn lines<W: Write>(input: impl Read, importer: &mut Importer<&mut Writer<W>>) ->
         let line = if part == Part::PageTrace { line.strip_suffix(b"\\n\\").unwrap_or(line) } else { line };
         let start = line.trim_ascii();
         if part != Part::Page && !start.is_empty() && !start.starts_with(b"#") {
-            importer.line(&parser, line);
+            match ends == Ends::Anywhere || is_whole_line(&bytes) {
+                true => importer.line(&parser, line),
+                false => importer.kernel.writer.cut_off(),
+            }
         }
         importer.kernel.writer.flush_if_full().map_err(ImportError::Write)?;
     }

@@ -29,6 +29,10 @@ const UNPACKING: &str = "`7z x` unpacks it";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Packing {
     Plain,
+    /// With the checksum, if it is known.
+    Stored {
+        crc: Option<u32>,
+    },
     /// With the checksum of what is compressed, if it is known.
     Deflate {
         crc: Option<u32>,
@@ -65,6 +69,8 @@ enum Likeness {
     /// It may be one, or contain one.
     Possible,
     None,
+    /// Its beginning cannot be read.
+    Damaged,
 }
 
 /// A member, and the name of the member within it.
@@ -110,21 +116,28 @@ impl Members {
         if let Some(wanted) = wanted {
             return self.named(wanted);
         }
-        let (mut traces, mut others) = (Vec::new(), Vec::new());
+        let (mut traces, mut others, mut damaged) = (Vec::new(), Vec::new(), Vec::new());
         for member in &self.list {
             match self.likeness(member) {
                 Likeness::Trace => traces.push(member),
                 Likeness::Possible => others.push(member),
                 Likeness::None => {}
+                Likeness::Damaged => damaged.push(member),
             }
         }
         let candidates = if traces.is_empty() { others } else { traces };
         match &*candidates {
-            [] => Err(ContainerError::NoTrace { what: self.what, names: names(self.list.iter()) }),
+            [] => match &*damaged {
+                // The error of the first one says more than the names of all.
+                [first, ..] => self.chosen(first, None),
+                [] => Err(ContainerError::NoTrace { what: self.what, names: names(self.list.iter()) }),
+            },
             [only] => {
                 let is_passed = |member: &&Member| matches!(member.packing, Packing::Unsupported(_));
-                let passed: Vec<&Member> = self.list.iter().filter(is_passed).collect();
-                let passed_over = (!passed.is_empty()).then(|| names(passed.into_iter()));
+                let unsupported = self.list.iter().filter(is_passed).map(|member| shown(member, None));
+                let damaged = damaged.iter().map(|member| shown(member, Some("is damaged")));
+                let passed: Vec<String> = unsupported.chain(damaged).collect();
+                let passed_over = (!passed.is_empty()).then(|| list_of(passed.into_iter()));
                 Ok(Chosen { passed_over, ..self.chosen(only, None)? })
             }
             [first, ..] => Err(ContainerError::Several {
@@ -162,13 +175,18 @@ impl Members {
         }
         let Ok(input) = self.open(member) else { return Likeness::None };
         let (mut packed, mut start) = (Vec::new(), Vec::new());
-        let _ = input.take(SNIFFED_BYTES as u64).read_to_end(&mut packed);
+        let is_read = input.take(SNIFFED_BYTES as u64).read_to_end(&mut packed).is_ok();
+        // An element of a page may be anything.
+        let mut is_damaged = !is_read && member.packing != Packing::Base64;
         if let Ok((plain, _)) = Plain::open(&*packed) {
-            let _ = plain.take(SNIFFED_BYTES as u64).read_to_end(&mut start);
+            let inflated = plain.take(SNIFFED_BYTES as u64).read_to_end(&mut start);
+            // Only of a member that is whole here: others end too early.
+            is_damaged |= inflated.is_err() && packed.len() < SNIFFED_BYTES;
         }
         let is_whole = packed.len().max(start.len()) < SNIFFED_BYTES;
         match Kind::of(&start, is_whole) {
             Kind::Bare(Some(Format::Json)) if json::has_trace(&start) => Likeness::Trace,
+            Kind::Bare(Some(Format::Json) | None) if is_damaged => Likeness::Damaged,
             // The events of the member may come later.
             Kind::Bare(Some(Format::Json)) if !is_whole => Likeness::Possible,
             Kind::Bare(Some(Format::Json)) => Likeness::None,
@@ -182,9 +200,9 @@ impl Members {
         let part = Part::new(&self.file, member.at, member.length);
         Ok(match member.packing {
             Packing::Plain | Packing::Page => Box::new(part),
+            Packing::Stored { crc } => Box::new(Checked::new(part, crc)),
             Packing::Deflate { crc } => {
-                let input = Compressed::deflate(BufReader::new(part));
-                Box::new(Checked { input, crc: Crc::new(), expected: crc })
+                Box::new(Checked::new(Compressed::deflate(BufReader::new(part)), crc))
             }
             Packing::Base64 => Box::new(DecoderReader::new(Dense(BufReader::new(part)), &STANDARD)),
             Packing::Unsupported(why) => {
@@ -197,16 +215,23 @@ impl Members {
 
 /// The first names, for an error.
 fn names<'a>(members: impl ExactSizeIterator<Item = &'a Member>) -> String {
+    list_of(members.map(|member| shown(member, None)))
+}
+
+/// The name of a member, and why it is not read.
+fn shown(member: &Member, why: Option<&str>) -> String {
+    let name = &member.name;
+    let name = Shown(&name[..name.floor_char_boundary(LISTED_NAME_BYTES)]);
+    match (&member.packing, why) {
+        (Packing::Unsupported(why), _) => format!("{name} ({why}; {UNPACKING})"),
+        (_, Some(why)) => format!("{name} ({why})"),
+        _ => name.to_string(),
+    }
+}
+
+fn list_of(members: impl ExactSizeIterator<Item = String>) -> String {
     let count = members.len();
-    let shown = |member: &Member| {
-        let name = &member.name;
-        let name = Shown(&name[..name.floor_char_boundary(LISTED_NAME_BYTES)]);
-        match member.packing {
-            Packing::Unsupported(why) => format!("{name} ({why}; {UNPACKING})"),
-            _ => name.to_string(),
-        }
-    };
-    let names: Vec<String> = members.take(LISTED_NAMES).map(shown).collect();
+    let names: Vec<String> = members.take(LISTED_NAMES).collect();
     match count.saturating_sub(names.len()) {
         0 if names.is_empty() => "nothing".to_owned(),
         0 => names.join(", "),
@@ -221,12 +246,18 @@ struct Checked<R> {
     expected: Option<u32>,
 }
 
+impl<R> Checked<R> {
+    fn new(input: R, expected: Option<u32>) -> Self {
+        Self { input, crc: Crc::new(), expected }
+    }
+}
+
 impl<R: Read> Read for Checked<R> {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
         let read = self.input.read(to)?;
         self.crc.update(&to[..read]);
         if read == 0 && !to.is_empty() && self.expected.is_some_and(|crc| crc != self.crc.sum()) {
-            return Err(io::Error::new(ErrorKind::InvalidData, "bad deflate data: wrong checksum"));
+            return Err(io::Error::new(ErrorKind::InvalidData, "bad ZIP data: wrong checksum"));
         }
         Ok(read)
     }

@@ -9,6 +9,7 @@ use std::io::{BufReader, Read};
 use std::sync::Arc;
 
 const WHAT: &str = "tar archive";
+const BLOCK_BYTES: u64 = 512;
 /// Where all but the oldest archives have a signature.
 const SIGNATURE_AT: usize = 257;
 /// A longer list of attributes of a member is not looked at.
@@ -23,7 +24,7 @@ pub(super) fn members(file: Arc<File>, end: &End) -> Result<Members, ContainerEr
     let bad = |error: std::io::Error| ContainerError::Bad { what: WHAT, problem: error.to_string() };
     let mut archive = Archive::new(BufReader::new(&*file));
     let mut members = Members::new(WHAT, file.clone(), end)?;
-    let mut long_name = None;
+    let (mut long_name, mut end_of_last) = (None, 0);
     // Entries are taken as they are: names of any length would be read into memory otherwise.
     for entry in archive.entries_with_seek().map_err(bad)?.raw(true) {
         let mut entry = match entry {
@@ -35,6 +36,8 @@ pub(super) fn members(file: Arc<File>, end: &End) -> Result<Members, ContainerEr
             }
             Err(error) => return Err(bad(error)),
         };
+        end_of_last =
+            entry.raw_file_position().saturating_add(entry.size()).div_ceil(BLOCK_BYTES) * BLOCK_BYTES;
         match entry.header().entry_type() {
             EntryType::GNULongName => long_name = text(&mut entry),
             EntryType::XHeader => long_name = pax_name(&mut entry).or(long_name),
@@ -50,6 +53,10 @@ pub(super) fn members(file: Arc<File>, end: &End) -> Result<Members, ContainerEr
             }
             _ => long_name = None,
         }
+    }
+    // The archive ends with blocks of zeros.
+    if file.metadata()?.len() <= end_of_last {
+        members.is_cut_off();
     }
     Ok(members)
 }

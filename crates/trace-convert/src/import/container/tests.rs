@@ -319,10 +319,49 @@ fn damage_is_an_error() {
     // The checksum, in the list.
     let list = memchr::memmem::find(&file, b"PK\x01\x02").unwrap();
     damaged[list + 16] ^= 1;
-    assert_eq!(opened(&damaged, None).unwrap_err(), "bad deflate data: wrong checksum");
+    assert_eq!(opened(&damaged, None).unwrap_err(), "bad ZIP data: wrong checksum");
     // Without its header, the first member is not even known.
     let error = opened(&file[..20], None).unwrap_err();
     assert!(error.starts_with("bad ZIP archive: "), "{error}");
+}
+
+//= docs/import.md#containers
+#[test]
+fn damage_of_members_is_noticed() {
+    // Stored, with the checksum in the list.
+    let mut file = zip_of(&[("a.json", &json())]);
+    let (packed, crc) = deflated(&json());
+    let stored = memchr::memmem::find(&file, &packed).unwrap();
+    let length = (json().len() as u32).to_le_bytes();
+    file.splice(stored..stored + packed.len(), json());
+    for header in [&b"PK\x03\x04"[..], b"PK\x01\x02"] {
+        let fields = memchr::memmem::find(&file, &crc.to_le_bytes()[..]).map(|_| header);
+        let at = memchr::memmem::find(&file, fields.unwrap()).unwrap();
+        let (method, sizes) = if header[2] == 3 { (at + 8, at + 18) } else { (at + 10, at + 20) };
+        file[method] = 0;
+        file[sizes..sizes + 4].copy_from_slice(&length);
+    }
+    let list = memchr::memmem::rfind(&file, b"PK\x05\x06").unwrap();
+    let at = memchr::memmem::find(&file, b"PK\x01\x02").unwrap() as u32;
+    file[list + 16..list + 20].copy_from_slice(&at.to_le_bytes());
+    assert_eq!(opened(&file, None).unwrap(), (json(), Some(Format::Json)));
+    let place = memchr::memmem::find(&file, b"\"dur\":2").unwrap() + 6;
+    file[place] = b'3';
+    assert_eq!(opened(&file, None).unwrap_err(), "bad ZIP data: wrong checksum");
+
+    // Another member is a trace.
+    let other = [b" ".repeat(1000), json()].concat();
+    let mut file = zip_of(&[("a.json", &json()), ("b.json", &other)]);
+    let place = memchr::memmem::find(&file, &packed).unwrap();
+    file[place + 1] ^= 0xff;
+    let found = open(Cursor::new(file.clone()), None).unwrap();
+    assert_eq!(found.remarks, ["passed over: a.json (is damaged)"]);
+    assert!(opened(&file, Some("a.json")).is_err());
+    // A tar archive that ends with a member may have had others.
+    let mut file = tar_of(&[("a.json", &json())]);
+    assert!(opened(&file, None).is_ok());
+    file.truncate(1024);
+    assert_eq!(opened(&file, None).unwrap_err(), "the tar archive is cut off");
 }
 
 /// Encrypted, or compressed with LZMA.

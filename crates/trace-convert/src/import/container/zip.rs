@@ -92,7 +92,7 @@ fn is_aside(name: &str) -> bool {
 fn packing(method: u16, is_encrypted: bool, crc: Option<u32>) -> Packing {
     match method {
         _ if is_encrypted => Packing::Unsupported("is encrypted"),
-        STORED => Packing::Plain,
+        STORED => Packing::Stored { crc },
         DEFLATED => Packing::Deflate { crc },
         _ => Packing::Unsupported("is compressed with another method than deflate"),
     }

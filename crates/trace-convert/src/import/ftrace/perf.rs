@@ -4,7 +4,7 @@
 mod functions;
 
 use super::line::{Line, Parser as Events};
-use super::{Importer as Kernels, LINE_BYTES};
+use super::{Importer as Kernels, LINE_BYTES, is_whole_line};
 use crate::Summary;
 use crate::import::ImportError;
 use crate::import::writer::{Writer, thread_ref};
@@ -208,6 +208,8 @@ struct Sample {
     /// Whether it counts without a stack.
     is_counted: bool,
     frames: Vec<u64>,
+    /// Frames are in lines of their own, behind which there is an empty line.
+    has_lines: bool,
 }
 
 /// The first sample of a process in a region of a module.
@@ -239,12 +241,25 @@ impl<W: Write> Importer<W> {
             bytes.clear();
             let length = input.by_ref().take(LINE_BYTES as u64).read_until(b'\n', &mut bytes);
             if length.map_err(ImportError::Read)? == 0 {
+                if self.sample.as_ref().is_some_and(|sample| sample.has_lines) {
+                    self.is_cut_off();
+                }
+                return Ok(());
+            }
+            if !is_whole_line(&bytes) {
+                self.is_cut_off();
                 return Ok(());
             }
             let text = self.kernel.text(&bytes);
             self.line(text.as_bytes().trim_ascii_end());
             self.kernel.kernel.writer.flush_if_full().map_err(ImportError::Write)?;
         }
+    }
+
+    /// The last line, and the sample that it belongs to, are not whole.
+    fn is_cut_off(&mut self) {
+        self.sample = None;
+        self.kernel.kernel.writer.cut_off();
     }
 
     fn line(&mut self, line: &[u8]) {
@@ -266,7 +281,10 @@ impl<W: Write> Importer<W> {
             self.end_of_sample();
         }
         match self.parser.frame(line) {
-            Some(frame) if self.sample.is_some() => self.frame(&frame),
+            Some(frame) if self.sample.is_some() => {
+                self.frame(&frame);
+                self.sample.iter_mut().for_each(|sample| sample.has_lines = true);
+            }
             _ => self.kernel.other_line(line),
         }
     }
@@ -301,7 +319,7 @@ impl<W: Write> Importer<W> {
             _ => kernel.thread(head.tid),
         };
         let is_counted = self.parser.is_counter(head.event);
-        self.sample = Some(Sample { at: head.at, thread, is_counted, frames: Vec::new() });
+        self.sample = Some(Sample { at: head.at, thread, is_counted, frames: Vec::new(), has_lines: false });
         if is_counted {
             if self.sampled.len() <= MAX_EVENTS {
                 self.sampled.insert(head.event.into());
@@ -351,7 +369,7 @@ impl<W: Write> Importer<W> {
 
     fn end_of_sample(&mut self) {
         let Some(sample) = self.sample.take() else { return };
-        let Sample { at, thread, is_counted, frames } = sample;
+        let Sample { at, thread, is_counted, frames, .. } = sample;
         if frames.is_empty() {
             if is_counted {
                 self.kernel.kernel.writer.skip("samples without a stack");

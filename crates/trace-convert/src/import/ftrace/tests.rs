@@ -27,6 +27,27 @@ fn a_byte_order_mark_is_accepted() {
     }
 }
 
+/// A line without its end may be any part of it: `prio=12` of `prio=120`.
+//= docs/import.md#what-is-cut-off
+#[test]
+fn a_text_that_is_cut_off_anywhere_has_the_lines_before_the_cut() {
+    let text = format!(
+        "{HEAD} app-1 [000] 0.1: tracing_mark_write: C|1|mem|123\n app-1 [000] 0.2: tracing_mark_write: C|1|mem|456\n"
+    );
+    let ends: Vec<usize> = memchr::memchr_iter(b'\n', text.as_bytes()).skip(3).map(|end| end + 1).collect();
+    assert_eq!(ends.len(), 2);
+    for cut in ends[0]..=text.len() {
+        let (found, summary) = imported(&text[..cut]);
+        let values: Vec<&str> =
+            found.iter().filter_map(|line| line.split_once("value=")).map(|(_, value)| value).collect();
+        let expected = if cut == text.len() { &["123i64}", "456i64}"][..] } else { &["123i64}"] };
+        assert_eq!(values, expected, "{}", &text[..cut]);
+        // White space is no part of an event.
+        let is_cut_off = cut != text.len() && !text[ends[0]..cut].trim().is_empty();
+        assert_eq!(summary.is_cut_off, is_cut_off, "{}", &text[..cut]);
+    }
+}
+
 /// What comes before an error is read, also if it is little.
 #[test]
 fn an_input_that_fails_is_read_up_to_there() {
@@ -273,6 +294,7 @@ fn lines_need_not_be_utf_8() {
     text.extend_from_slice(b" c-71 [000] 1.7: tracing_mark_write: \x80\0\xbf\n");
     text.extend_from_slice(b" c-71 [000] 1.8: block_rq: name=");
     text.resize(text.len() + 40_000, 0x80);
+    text.push(b'\n');
     let mut archive = Vec::new();
     let summary = import(&text[..], &mut archive).unwrap();
     let found: Vec<_> =

@@ -98,6 +98,8 @@ impl<'a, 'scope, 'env, R: Read, W: Write + Send + 'scope> Document<'a, 'scope, '
                 Some(_) => return Err(self.scanner.error("expected [ or {").into()),
                 None => return Err(self.scanner.error("the file is empty").into()),
             }
+            // Behind a bracket that is one too many.
+            self.scanner.take(b',')?;
             match self.scanner.peek()? {
                 // What kind of file it is says more than what is behind its first value.
                 _ if !self.has_events => return Ok(()),
@@ -219,7 +221,7 @@ impl<'a, 'scope, 'env, R: Read, W: Write + Send + 'scope> Document<'a, 'scope, '
                 self.has_events = true;
                 self.hand()?;
                 let mut inner = Document::new(list.as_bytes(), self.over);
-                let result = inner.events();
+                let result = inner.whole();
                 inner.hand().map_err(Stop::Failed).and(end.map_or(result, Err))
             }
             //= docs/import.md#beside-the-events

@@ -118,10 +118,10 @@ struct RawEntry<'a> {
 
 impl<'a> RawEntry<'a> {
     fn entry(self) -> Result<Entry<'a>, serde_json::Error> {
-        let args = self.args.map(RawValue::get).filter(|args| args.starts_with('{'));
-        let args = match args {
-            Some(args) => serde_json::from_str::<Members<'_>>(args)?.0,
-            None => Vec::new(),
+        let args = match self.args {
+            Some(args) if args.get().starts_with('{') => serde_json::from_str::<Members<'_>>(args.get())?.0,
+            Some(args) if args.get() != "null" => vec![(Cow::Borrowed("args"), args)],
+            _ => Vec::new(),
         };
         Ok(Entry {
             ph: self.ph,

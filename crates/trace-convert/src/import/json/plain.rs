@@ -350,6 +350,9 @@ pub(super) fn event(
             });
         }
         let value = cursor.value()?;
+        if key.meaning == ARGUMENTS {
+            return None;
+        }
         if let Some(member) = members.get_mut(key.meaning) {
             // serde_json reports duplicate members.
             if !std::mem::replace(member, Span::new(value)?).is_empty() {

@@ -4,8 +4,9 @@
 
 use super::entry::Importer;
 use super::number::nanos;
+use crate::import::ImportError;
+use crate::import::ftrace::{self, Ends};
 use crate::import::writer::thread_ref;
-use crate::import::{ImportError, ftrace};
 use foldhash::HashSet;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -66,7 +67,7 @@ impl<W: Write> Importer<W> {
             return Ok(());
         }
         self.has_any = true;
-        self.writer.within(|writer| ftrace::write_lines(text.as_bytes(), writer))
+        self.writer.within(|writer| ftrace::write_lines(text.as_bytes(), writer, Ends::Anywhere))
     }
 
     pub fn system_event(&mut self, text: &[u8]) -> Result<(), serde_json::Error> {

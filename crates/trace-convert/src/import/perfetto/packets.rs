@@ -22,6 +22,9 @@ const FTRACE_EVENTS: u32 = 1;
 const COMPRESSED_PACKETS: u32 = 50;
 const ZSTD_COMPRESSED_PACKETS: u32 = 133;
 
+/// So many packets make a trace of what is damaged behind them.
+const ENOUGH_PACKETS: u32 = 3;
+
 /// Whether a file begins with packets.
 #[must_use]
 pub fn is_perfetto(start: &[u8], is_whole: bool) -> bool {
@@ -29,15 +32,10 @@ pub fn is_perfetto(start: &[u8], is_whole: bool) -> bool {
     let mut count = 0;
     loop {
         match packets.advance() {
-            Ok(Packet::Whole { bytes, .. }) => {
-                if !is_message(bytes) {
-                    return false;
-                }
-                count += 1;
-            }
+            Ok(Packet::Whole { bytes, .. }) if is_message(bytes) => count += 1,
+            Ok(Packet::Whole { .. }) | Err(_) => return count >= ENOUGH_PACKETS,
             Ok(Packet::CutOff) => return count > 0 || !is_whole && first_field_fits(start),
             Ok(Packet::End) => return count > 0,
-            Err(_) => return false,
         }
     }
 }

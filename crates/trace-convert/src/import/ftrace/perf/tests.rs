@@ -41,7 +41,21 @@ a b 1 80/80 [000] 100.000003:     250000 cpu-clock:uhH:
 \t            1300 [unknown] (/usr/lib/libc.so.6)
 swapper     0/0     [001] 100.000004:     250000 cpu-clock:uhH: 
 \tffffffff81000020 idle+0x20 ([kernel.kallsyms])
+
 ";
+
+/// A sample without all of its frames would have another root.
+//= docs/import.md#what-is-cut-off
+#[test]
+fn a_text_that_is_cut_off_anywhere_has_the_samples_before_the_cut() {
+    let (_, all, _) = imported(STACKS);
+    // Behind the first sample.
+    let first = STACKS.find("\n\n").unwrap() + 2;
+    for cut in first..STACKS.len() {
+        let (_, folded, _) = imported(&STACKS[..cut]);
+        assert!(folded.iter().all(|stack| all.contains(stack)), "{folded:?}: {}", &STACKS[..cut]);
+    }
+}
 
 //= docs/import.md#perf
 #[test]

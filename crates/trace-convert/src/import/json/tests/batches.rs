@@ -116,7 +116,7 @@ fn keys_are_not_mistaken_for_those_of_the_event_before() {
         format!(r#"0.000005000 instant 1/2 "" "five" scope=thread {{{long}2=1i32, {long}=2i32}}"#),
         r#"0.000005000 instant 1/2 "" "x" scope=thread {abcdefghijklmnop=1i32, c=2i32}"#.to_owned(),
         r#"0.000005000 instant 1/2 "" "y" scope=thread {abcdefghijklmno=123i32, c=2i32}"#.to_owned(),
-        r#"0.000006000 instant 1/2 "" "six" scope=thread"#.to_owned(),
+        r#"0.000006000 instant 1/2 "" "six" scope=thread {args="none"}"#.to_owned(),
     ];
     assert_eq!(found, expected);
 }

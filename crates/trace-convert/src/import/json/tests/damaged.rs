@@ -99,7 +99,7 @@ fn bad_json_outside_of_the_events_is_named_with_its_place_and_what_came_before_i
         (
             format!("[{good}]\n[{good} {good}], x"),
             3,
-            "line 2, column 112: expected the end of the file, found ','",
+            "line 2, column 114: expected the end of the file, found 'x'",
         ),
         (
             format!("{{\"traceEvents\":[{good}]}}\nx"),
@@ -165,6 +165,46 @@ fn an_event_without_its_end_costs_only_that_event() {
         .collect();
     let (_, summary) = events_of(&text.join(","));
     assert_eq!((summary.events, summary.malformed), (19_800, 200));
+}
+
+//= docs/import.md#what-is-kept
+#[test]
+fn arguments_that_are_no_object_are_one_argument() {
+    let event = |args: &str| format!(r#"{{"ph":"C","ts":1,"pid":5,"tid":6,"name":"n","args":{args}}}"#);
+    for (args, kept) in [
+        ("\"important\"", " {args=\"important\"}"),
+        ("[1,{\"a\":2}]", " {args=\"[1,{\\\"a\\\":2}]\"}"),
+        ("7", " {args=7i32}"),
+        ("null", ""),
+    ] {
+        let (found, summary) = events_of(&event(args));
+        assert_eq!(found, [format!("0.000001000 counter 5/6 \"\" \"n\" id=0x0{kept}")]);
+        assert_eq!(summary.skipped, [], "{args}");
+    }
+}
+
+/// A text with events is a document of its own.
+//= docs/import.md#json
+#[test]
+fn all_of_a_text_with_events_is_read() {
+    let event = r#"{"ph":"i","ts":1,"pid":5,"tid":6}"#;
+    for text in [
+        format!("[{event}][{event}]"),
+        format!("{event}\n{event}\n"),
+        format!("[{event}],\n{event}"),
+        format!("{{\"traceEvents\":[{event},{event}]}}"),
+    ] {
+        for document in
+            [text.clone(), format!("{{\"traceEvents\":{}}}", serde_json::to_string(&text).unwrap())]
+        {
+            let (archive, summary) = imported(&document);
+            assert_eq!(lines(&archive).len(), 2, "{document}");
+            assert_eq!(summary, Summary { events: 2, ..Summary::default() }, "{document}");
+        }
+    }
+    let text = serde_json::to_string(&format!("[{event}]\nbye")).unwrap();
+    let (problem, kept) = failing(format!("{{\"traceEvents\":{text}}}").as_bytes());
+    assert_eq!((problem.contains("expected the end of the file, found 'b'"), kept), (true, 1), "{problem}");
 }
 
 /// However many have lost their end one behind the other, the events behind them are there.
@@ -271,7 +311,7 @@ fn bad_json_within_an_event_costs_at_most_that_event() {
             "column 59: lone leading surrogate in hex escape",
         ),
         (b",\"args\":{\"a\":\"\tb\"}", Some(" {a=\"\\tb\"}"), "column 58: control character"),
-        (br#","args":1x"#, Some(""), "column 53: expected `,` or `}`"),
+        (br#","args":1x"#, Some(" {args=\"1x\"}"), "column 53: expected `,` or `}`"),
         (br#","args":{"a":True}"#, Some(" {a=true}"), "column 57: expected value"),
         (br#","args":{"a":"\w\n"}"#, Some(r#" {a="\\w\\n"}"#), "column 59: invalid escape"),
         (br#","args":{"a" 5}"#, None, "column 57: expected `:`"),

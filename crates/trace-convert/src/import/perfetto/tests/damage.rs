@@ -22,6 +22,24 @@ fn kernel_event(at: u64, event: FtraceEvent) -> Vec<u8> {
     FtraceEvent { timestamp: Some(at), pid: Some(7), ..event }.encode_to_vec()
 }
 
+/// Damage near the beginning leaves what comes before it.
+//= docs/import.md#what-is-cut-off
+#[test]
+fn what_is_before_damage_is_read() {
+    let packets: Vec<TracePacket> = (0..4).map(|at| event(at, slice(TYPE_INSTANT, 1, "x"))).collect();
+    let whole = trace(&packets);
+    for damage in [&[0; 64][..], b"hello world"] {
+        let bytes = [&whole[..], damage, &whole].concat();
+        assert!(is_perfetto(&bytes, true), "{damage:?}");
+        let mut archive = Vec::new();
+        let error = import(&bytes[..], &mut archive).unwrap_err();
+        let ImportError::Stopped { summary, .. } = error else { panic!("{error}") };
+        assert_eq!(summary.events, 4, "{damage:?}");
+    }
+    // Too little to be certain.
+    assert!(!is_perfetto(&[&trace(&packets[..1])[..], b"hello world"].concat(), true));
+}
+
 //= docs/import.md#perfetto
 //= docs/check.md#problems
 #[test]
