@@ -12,11 +12,10 @@
 /// ```
 #[must_use]
 pub fn rank(percent: f64, count: u64) -> u64 {
-    let exact = percent * count as f64 / 100.0;
-    // 99.9 is no double: what is nearly a whole number was meant to be one.
-    let whole = exact.round();
-    let rank = if (exact - whole).abs() <= whole * 1e-12 { whole } else { exact.ceil() };
-    (rank as u64).clamp(1, count.max(1))
+    // A little less: a product of doubles may be a little above a whole number.
+    const HUNDREDTH: f64 = 0.009_999_999_999_99;
+
+    ((percent * count as f64 * HUNDREDTH).ceil() as u64).clamp(1, count.max(1))
 }
 
 #[cfg(test)]
