@@ -185,6 +185,8 @@ struct ThreadState {
     last_instant: Interval,
     /// The time of the last instant.
     last_moment: u64,
+    /// The latest time of a part of a flow.
+    last_flow: Option<u64>,
     /// Parts of flows behind the end of a whole slice that no other one had ended: that end, and their times.
     flows: Vec<(u64, u64)>,
 }
@@ -240,11 +242,7 @@ impl OddFinder {
             EventKind::FlowBegin { .. } | EventKind::FlowStep { .. } | EventKind::FlowEnd { .. } => {
                 self.flow(event.thread, event.time);
             }
-            EventKind::Instant { .. } if !self.has_whole => {
-                if let Some(number) = self.thread(event.thread) {
-                    self.threads[number].last_moment = event.time.nanos().0;
-                }
-            }
+            EventKind::Instant { .. } if !self.has_whole => self.instant(event.thread, event.time.nanos().0),
             _ => {}
         }
     }
@@ -531,6 +529,7 @@ impl ThreadState {
             by_begin: None,
             last_instant: Interval { begin: u64::MAX, end: u64::MAX, begun: 0, ended: 0 },
             last_moment: 0,
+            last_flow: None,
             flows: Vec::new(),
         }
     }

@@ -110,7 +110,7 @@ const ARCHIVES: [&str; 10] = [
 ];
 
 /// Traces without a file: the shortest of random ones to which a door once gave another answer.
-const SHORTEST: [(&str, &[&str]); 4] = [
+const SHORTEST: [(&str, &[&str]); 5] = [
     (
         "a step of a flow on a lane",
         &[
@@ -143,6 +143,16 @@ const SHORTEST: [(&str, &[&str]); 4] = [
             "9000 1/1 end c:a",
             "2500 1/1 flow-begin c:f id 7",
             "4000 1/1 flow-end c:f id 7",
+        ],
+    ),
+    (
+        "an instant behind a later part of a flow",
+        &[
+            "1000 1/1 complete c:a to 9000",
+            "2000 1/1 flow-begin c:f id 7",
+            "1000 1/2 complete c:b to 9500",
+            "6000 1/2 flow-end c:f id 7",
+            "4000 1/2 instant c:i",
         ],
     ),
     (

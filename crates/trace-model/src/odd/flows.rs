@@ -13,6 +13,7 @@ impl OddFinder {
         let Some(number) = self.thread(thread) else { return };
         let (at, has_whole) = (time.nanos().0, self.has_whole || has_whole_slices(time));
         let state = &mut self.threads[number];
+        state.last_flow = state.last_flow.max(Some(at));
         let whole = if has_whole { state.last_whole() } else { 0 };
         let mut ended = whole.max(state.last_moment);
         if ended == 0 {
@@ -36,6 +37,16 @@ impl OddFinder {
         self.kept += 1;
         self.flows += 1;
         if state.flows.len() > MAX_FLOWS {
+            self.set_odd(number);
+        }
+    }
+
+    /// An instant, which ends what has ended. It may come before a part of a flow that was recorded earlier.
+    pub(super) fn instant(&mut self, thread: Thread, at: u64) {
+        let Some(number) = self.thread(thread) else { return };
+        let state = &mut self.threads[number];
+        state.last_moment = at;
+        if Some(at) < state.last_flow {
             self.set_odd(number);
         }
     }

@@ -256,12 +256,19 @@ fn flows_behind_whole_slices_are_odd() {
     let has_odd = |instant: u64| {
         let mut finder = OddFinder::default();
         finder.lasts(THREAD, 10, 90);
-        let number = finder.thread(THREAD).unwrap();
-        finder.threads[number].last_moment = instant;
+        finder.instant(THREAD, instant);
         finder.flows_at(50);
         finder.finish().has_thread(THREAD)
     };
     assert_eq!([5, 20, 60].map(has_odd), [false, true, true]);
+    // It comes in the file behind a part of a flow.
+    let has_odd_before = |instant: u64| {
+        let mut finder = OddFinder::default();
+        finder.flows_at(50);
+        finder.instant(THREAD, instant);
+        finder.finish().has_thread(THREAD)
+    };
+    assert_eq!([49, 50, 60].map(has_odd_before), [true, false, false]);
 }
 
 /// An end for which nothing is open ends a whole slice for readers that get begins and ends.
