@@ -201,9 +201,12 @@ mod closer {
     use std::os::fd::OwnedFd;
     use std::sync::atomic::{AtomicU32, Ordering};
     use std::sync::{Condvar, Mutex, PoisonError};
+    use std::time::Duration;
 
     /// Maximum number of threads that wait in a close at a time; beyond it, descriptors stay open meanwhile.
     const MAX_THREADS: usize = 32;
+    /// A thread that had nothing to close for so long ends.
+    const IDLE: Duration = Duration::from_secs(1);
 
     struct Pool {
         /// Descriptors that no thread has taken.
@@ -252,7 +255,13 @@ mod closer {
         let mut pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             let Some(descriptor) = pool.waiting.pop() else {
-                pool = CHANGED.wait(pool).unwrap_or_else(PoisonError::into_inner);
+                let (woken, waited) =
+                    CHANGED.wait_timeout(pool, IDLE).unwrap_or_else(PoisonError::into_inner);
+                pool = woken;
+                if waited.timed_out() && pool.waiting.is_empty() {
+                    pool.threads -= 1;
+                    return;
+                }
                 continue;
             };
             pool.closing += 1;

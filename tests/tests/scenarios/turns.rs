@@ -328,9 +328,9 @@ fn whatever_is_done_again_and_again_the_manager_does_not_grow() {
         assert_eq!((events, stats[0].records_dropped), (4000, Some(0)), "{stats:?}");
         drop((rogue, handing, listing, initialized));
         attacked.stop();
-        // What a recording has left is deleted behind its end.
-        let idle = || (used(&scene) < 256 << 10).then(|| Held::now(&scene));
-        held.push(wait_for("the files to go", idle));
+        // What a recording has left is deleted behind its end, and threads that close descriptors end.
+        let idle = || Some(Held::now(&scene)).filter(|held| held.disk_kib < 256 && held.threads == 1);
+        held.push(wait_for("the files and threads to go", idle));
     }
     // Not the first two: they fill what is kept for the next.
     let (early, late) = held[2..].split_at(3.max(held.len() / 4) - 2);
