@@ -1,9 +1,9 @@
 //! Every door of the tool gives one trace one answer.
 //!
 //! The commands that answer by themselves, and the readers of other software that read what `trace convert`
-//! has written, are compared with a model of what a trace means, and so with each other. The traces are those
-//! of `tests/data/cases`, those of the conformance corpus for which the model has rules, random ones, and the
-//! shortest of these to which a door once gave another answer.
+//! has written, are compared with a model of what a trace means, and so with each other. The traces are the
+//! files in `tests/data/cases`, the files of the conformance corpus for which the model has rules, random
+//! traces, and the shortest random traces to which a door once gave a wrong answer.
 //!
 //! `MEANING_TRACES` says how many random traces there are, 200 if it is not set, and `MEANING_SEED` is a word
 //! that decides what is in them. A failure names the trace, its records, the door, and the rows that only the

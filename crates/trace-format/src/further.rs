@@ -6,7 +6,7 @@
 //!  63                                           16 15            0
 //! +-----------------------------------------------+---------------+
 //! |     bytes of the arguments in all blobs       |    version    |   of each blob
-//! | where those of this blob begin in them                        |
+//! | place of the first byte of this blob among all bytes          |
 //! +-----------------------------------------------+---------------+
 //! | 32 bits of the value, or its length  | name   |    0   | type |   of each argument
 //! | name, if inline ...                                           |

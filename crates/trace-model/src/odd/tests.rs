@@ -523,7 +523,7 @@ mod operations {
         pairs
     }
 
-    /// The same for all processes, as docs/meaning.md has it.
+    /// The pairs of begins and ends in all processes, by the rules of docs/meaning.md.
     fn meant(parts: &[Part]) -> Vec<(usize, usize)> {
         let mut order: Vec<usize> = (0..parts.len()).collect();
         order.sort_by_key(|place| parts[*place].2);

@@ -69,7 +69,7 @@ enum Likeness {
     /// It may be one, or contain one.
     Possible,
     None,
-    /// Its beginning cannot be read.
+    /// The beginning of the member cannot be read.
     Damaged,
 }
 
