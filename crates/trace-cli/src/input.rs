@@ -1,18 +1,20 @@
 //! The input of a command: a trace.
 
+mod copy;
 mod open_file;
 
+pub use copy::unlinked_file;
 pub use open_file::OpenFile;
 
 use crate::exit::Failure;
 use crate::progress;
 use crate::stdio::say;
+use copy::{AgainError, Copying, Failing, Positioned};
 use indicatif::ProgressBar;
 use std::error::Error;
 use std::fs::File;
-use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
+use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::os::fd::AsFd;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -110,7 +112,7 @@ fn member_of(path: &Path) -> Option<(&Path, &str)> {
 /// A member of a container, in an unlinked file; what can be read of it.
 fn opened_member(container: &Path, member: &str) -> io::Result<OpenFile> {
     let opened = container::open(File::open(container)?, Some(member)).map_err(advised)?;
-    let mut copying = Copying { input: opened.input, copy: tempfile::tempfile()?, end: None };
+    let mut copying = Copying::of(opened.input)?;
     let length = io::copy(&mut copying, &mut io::sink())?;
     let Copying { copy: mut file, end, .. } = copying;
     file.rewind()?;
@@ -293,56 +295,12 @@ fn scan_for(
     if is_sorted && !needs_ends {
         return Ok((Scanned { archive, disorder: Disorder::default(), report }, bar));
     }
-    let mut copying = Copying { input: archive, copy: tempfile::tempfile().map_err(failed)?, end: None };
+    let mut copying = Copying::of(archive).map_err(failed)?;
     let disorder = Disorder::find(&mut copying).unwrap_or_default();
     // The importer may have stopped before the end.
     let _ = io::copy(&mut copying, &mut io::sink());
     let archive = Box::new(copying.again().map_err(failed)?);
     Ok((Scanned { archive, disorder, report }, bar))
-}
-
-/// An input that is copied while it is read.
-struct Copying {
-    input: Box<dyn Read>,
-    copy: File,
-    /// Why it could not be read or copied any further.
-    end: Option<io::Error>,
-}
-
-impl Read for Copying {
-    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        if self.end.is_some() {
-            return Ok(0);
-        }
-        let read = self.input.read(bytes).and_then(|length| {
-            self.copy.write_all(&bytes[..length])?;
-            Ok(length)
-        });
-        read.or_else(|error| {
-            if error.kind() == io::ErrorKind::Interrupted {
-                return Err(error);
-            }
-            self.end = Some(error);
-            Ok(0)
-        })
-    }
-}
-
-impl Copying {
-    /// Reads the same again, with the same end.
-    fn again(mut self) -> io::Result<impl Read> {
-        self.copy.rewind()?;
-        Ok(io::BufReader::new(self.copy).chain(Failing(self.end)))
-    }
-}
-
-/// Nothing, or an error.
-struct Failing(Option<io::Error>);
-
-impl Read for Failing {
-    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
-        self.0.take().map_or(Ok(0), Err)
-    }
 }
 
 /// An archive that can be read again and again.
@@ -364,7 +322,7 @@ pub fn again(file: OpenFile, path: &Path, what: &'static str) -> Result<(Trace, 
     }
     let input = Bars::default().reading(Cursor::new(start).chain(file), what, metadata.len());
     let Opened { archive, report, .. } = archive_of(kind, input).map_err(failed)?;
-    let mut copying = Copying { input: archive, copy: tempfile::tempfile().map_err(failed)?, end: None };
+    let mut copying = Copying::of(archive).map_err(failed)?;
     io::copy(&mut copying, &mut io::sink()).map_err(failed)?;
     let Copying { copy, end, .. } = copying;
     let end = end.map(Arc::new);
@@ -376,36 +334,6 @@ pub fn again(file: OpenFile, path: &Path, what: &'static str) -> Result<(Trace, 
         Ok(Box::new(copy.chain(Failing(end))) as Box<dyn Read>)
     });
     Ok((Trace { name: name(path), open, disorder: None, bytes: Some(bytes) }, report))
-}
-
-/// An error that is met each time that a copy is read.
-#[derive(Debug)]
-struct AgainError(Arc<io::Error>);
-
-impl std::fmt::Display for AgainError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl Error for AgainError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(&*self.0)
-    }
-}
-
-/// A file that is read from a place of its own, so that others can read it at the same time.
-struct Positioned {
-    file: Arc<File>,
-    at: u64,
-}
-
-impl Read for Positioned {
-    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        let length = self.file.read_at(bytes, self.at)?;
-        self.at += length as u64;
-        Ok(length)
-    }
 }
 
 /// Bars of one input, of which one is shown at a time.

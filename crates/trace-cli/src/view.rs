@@ -19,7 +19,7 @@ use crate::args::viewing::View;
 use crate::caller;
 use crate::convert::for_viewer;
 use crate::exit::Failure;
-use crate::input::{is_for_perfetto, is_stdin, name, open, problem};
+use crate::input::{is_for_perfetto, is_stdin, name, open, problem, unlinked_file};
 use crate::output::remove_on_signal;
 use crate::report;
 use crate::stdio::say;
@@ -152,9 +152,7 @@ fn shown(input: &Path) -> Result<Trace, Failure> {
             return Ok(Trace { file: file.file, name: file_name });
         }
     }
-    let mut file = tempfile::tempfile().map_err(|error| {
-        Failure::new(format!("cannot create a file in {}: {error}", std::env::temp_dir().display()))
-    })?;
+    let mut file = unlinked_file().map_err(|error| unreadable(&error))?;
     for_viewer(input, &mut file)?;
     let stem = PathBuf::from(file_name).with_extension("").with_extension("pftrace");
     Ok(Trace { file, name: stem.to_string_lossy().into_owned() })

@@ -41,6 +41,9 @@ pub enum ImportError {
     /// The archive cannot be written.
     #[error("cannot write")]
     Write(#[source] io::Error),
+    /// What has to wait for the end of the input cannot be stored in a temporary file.
+    #[error("cannot store a part of the input in a temporary file; TMPDIR may name another directory for it")]
+    Wait(#[source] io::Error),
     /// It does not have the expected syntax.
     #[error("line {line}, column {column}: {problem}")]
     Syntax {

@@ -173,3 +173,23 @@ fn tables_that_cannot_be_written_any_further_leave_nothing() {
         }
     }
 }
+
+/// Events that wait for numbers, and copies of what is read twice, name the directory that they need.
+//= docs/import.md#processes-and-threads
+#[test]
+fn without_a_place_for_temporary_files() {
+    let sandbox = Sandbox::new();
+    let event = |name: usize| format!(r#"{{"ph":"i","ts":{name},"pid":"p","tid":1,"name":"{name:100}"}}"#);
+    let events: Vec<_> = (0..20_000).map(event).collect();
+    fs::write(sandbox.file("text.json"), format!("[{}]", events.join(","))).unwrap();
+    for (command, problem) in [
+        ("dump", "cannot store a part of the input in a temporary file; TMPDIR may name another directory"),
+        ("stats", "cannot read text.json: no file for a copy in /missing: No such file"),
+    ] {
+        let mut tool = sandbox.command("trace");
+        let output = tool.args([command, "text.json"]).env("TMPDIR", "/missing").output().unwrap();
+        assert!(!output.status.success());
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(stderr.contains(problem), "{command}: {stderr}");
+    }
+}

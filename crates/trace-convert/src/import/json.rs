@@ -13,6 +13,7 @@ mod open_operations;
 mod open_slices;
 mod other_files;
 mod plain;
+mod postponed;
 mod system;
 
 use super::ImportError;
@@ -41,6 +42,7 @@ fn import_from(input: &mut dyn Read, output: &mut (dyn Write + Send)) -> Result<
         (kind, over.end().map_err(Stop::Failed).and(result))
     });
     let mut importer = importer.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let result = importer.catch_up().map_err(Stop::Failed).and(result);
     let is_cut_off = matches!(result, Err(Stop::CutOff));
     let other_file = kind.other_file(importer.objects, importer.has_phases, is_cut_off);
     // The bytes were read before.

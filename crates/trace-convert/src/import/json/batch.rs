@@ -94,6 +94,9 @@ impl<W: Write> Worker<Batch> for Importer<W> {
             }
             self.writer.flush_if_full().map_err(ImportError::Write)?;
         }
+        if let Some(postponed) = &mut self.postponed {
+            postponed.failed().map_err(ImportError::Wait)?;
+        }
         batch.steps.clear();
         batch.arguments.clear();
         // The scanner can use it again.

@@ -6,6 +6,7 @@ use super::numbering::Numbering;
 use super::open_operations::OpenOperations;
 use super::open_slices::OpenSlices;
 use super::plain::{PlainEvent, Span};
+use super::postponed::{Part, Postponed};
 use super::system::NamedThreads;
 use crate::import::ImportError;
 use crate::import::waiting::Waiting;
@@ -226,7 +227,9 @@ type Few<T> = SmallVec<[T; 6]>;
 
 pub(super) struct Importer<W> {
     pub writer: Writer<W>,
-    numbering: Numbering,
+    pub numbering: Numbering,
+    /// From the first text on that has no number yet.
+    pub postponed: Option<Postponed>,
     /// Ends of flows that go to their thread's next slice.
     waiting: Waiting,
     open_slices: OpenSlices,
@@ -245,6 +248,7 @@ impl<W: Write> Importer<W> {
         Self {
             writer,
             numbering: Numbering::default(),
+            postponed: None,
             waiting: Waiting::default(),
             open_slices: OpenSlices::default(),
             open_operations: OpenOperations::default(),
@@ -253,6 +257,26 @@ impl<W: Write> Importer<W> {
             has_phases: false,
             has_any: false,
         }
+    }
+
+    /// Works off what has waited for numbers.
+    pub fn catch_up(&mut self) -> Result<(), ImportError> {
+        self.numbering.complete();
+        let Some(postponed) = self.postponed.take() else { return Ok(()) };
+        let mut parts = postponed.parts().map_err(ImportError::Wait)?;
+        while let Some((part, text)) = parts.next().map_err(ImportError::Wait)? {
+            // All of it was read before.
+            let _ = match part {
+                Part::Event => self.event(text),
+                Part::SystemEvent => self.system_event(text),
+                Part::SystemText => {
+                    self.system_text(&String::from_utf8_lossy(text))?;
+                    Ok(())
+                }
+            };
+            self.writer.flush_if_full().map_err(ImportError::Write)?;
+        }
+        Ok(())
     }
 
     /// Writes data that waited for a slice that never came.
@@ -290,6 +314,10 @@ impl<W: Write> Importer<W> {
         // Before anything is written or counted.
         let texts = Texts::of(entry)?;
         let thread = self.numbering.thread((entry.pid, entry.tid), &mut self.writer)?;
+        let Some(thread) = thread.filter(|_| self.postponed.is_none()) else {
+            self.postponed.get_or_insert_default().push(Part::Event, text_of_event);
+            return Ok(());
+        };
         let phase = entry.ph.as_deref().unwrap_or_default();
         self.objects += 1;
         self.has_phases |= !phase.is_empty();

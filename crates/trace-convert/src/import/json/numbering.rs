@@ -26,31 +26,40 @@ pub(super) struct Numbering {
     next: u64,
     /// Numbers of the file that texts could have.
     taken: HashSet<u64>,
+    /// There are no more of these.
+    is_complete: bool,
 }
 
 impl Default for Numbering {
     fn default() -> Self {
-        Self { texts: HashMap::default(), bytes: 0, next: LIMIT - 1, taken: HashSet::default() }
+        let (texts, taken) = (HashMap::default(), HashSet::default());
+        Self { texts, bytes: 0, next: LIMIT - 1, taken, is_complete: false }
     }
 }
 
 impl Numbering {
-    /// The thread of an event. An event without a thread is of the one that has its process's number.
+    /// From now on texts have numbers.
+    pub fn complete(&mut self) {
+        self.is_complete = true;
+    }
+
+    /// The thread of an event. An event without a thread is of the one that has its process's number. None
+    /// before the numbers are complete, for a text.
     #[inline]
     pub fn thread<W: Write>(
         &mut self,
         (process, thread): (Option<&str>, Option<&str>),
         writer: &mut Writer<W>,
-    ) -> Result<Thread, serde_json::Error> {
+    ) -> Result<Option<Thread>, serde_json::Error> {
         let process = match process {
             Some(raw) => self.number(None, raw, writer)?,
-            None => Koid(0),
+            None => Some(Koid(0)),
         };
         let thread = match thread {
-            Some(raw) => self.number(Some(process), raw, writer)?,
+            Some(raw) => self.number(process, raw, writer)?,
             None => process,
         };
-        Ok(Thread { process, thread })
+        Ok(process.zip(thread).map(|(process, thread)| Thread { process, thread }))
     }
 
     #[inline]
@@ -59,30 +68,40 @@ impl Numbering {
         process: Option<Koid>,
         raw: &str,
         writer: &mut Writer<W>,
-    ) -> Result<Koid, serde_json::Error> {
+    ) -> Result<Option<Koid>, serde_json::Error> {
         match exact(raw) {
-            Some(number) if !(LIMIT - MAX_TEXTS..LIMIT).contains(&number) => Ok(Koid(number)),
-            Some(number) if number <= self.next => {
-                self.taken.insert(number);
-                Ok(Koid(number))
-            }
-            Some(number) if self.taken.contains(&number) => Ok(Koid(number)),
-            _ => self.number_of_text(process, raw, writer),
+            Some(number) => Ok(Some(self.take(number))),
+            None => self.number_of_text(process, raw, writer),
         }
     }
 
-    /// The number of a text, or of a number that a text has got before.
+    /// A number of the file, which no text will have.
+    #[inline]
+    pub fn take(&mut self, number: u64) -> Koid {
+        if (LIMIT - MAX_TEXTS..LIMIT).contains(&number) {
+            self.taken.insert(number);
+        }
+        Koid(number)
+    }
+
     #[cold]
     fn number_of_text<W: Write>(
         &mut self,
         process: Option<Koid>,
         raw: &str,
         writer: &mut Writer<W>,
-    ) -> Result<Koid, serde_json::Error> {
+    ) -> Result<Option<Koid>, serde_json::Error> {
         let text = text(raw)?;
+        // With escapes.
+        if let Some(number) = exact(&text).filter(|_| raw.contains('\\')) {
+            return Ok(Some(self.take(number)));
+        }
+        if !self.is_complete {
+            return Ok(None);
+        }
         let key = (process, Box::from(&*text));
         if let Some(number) = self.texts.get(&key) {
-            return Ok(Koid(*number));
+            return Ok(Some(Koid(*number)));
         }
         while self.taken.contains(&self.next) {
             self.next -= 1;
@@ -90,7 +109,7 @@ impl Numbering {
         self.bytes += text.len();
         let number = self.next;
         if number <= LIMIT - MAX_TEXTS || self.bytes > MAX_TEXT_BYTES {
-            return Ok(Koid(hash(text.as_bytes())));
+            return Ok(Some(Koid(hash(text.as_bytes()))));
         }
         self.next -= 1;
         self.texts.insert(key, number);
@@ -99,6 +118,6 @@ impl Numbering {
             Some(process) => writer.name_thread(Thread { process, thread: koid }, text.as_bytes()),
             None => writer.name_process(koid, text.as_bytes()),
         }
-        Ok(koid)
+        Ok(Some(koid))
     }
 }

@@ -4,6 +4,7 @@
 
 use super::entry::Importer;
 use super::number::nanos;
+use super::postponed::Part;
 use crate::import::ImportError;
 use crate::import::ftrace::{self, Ends};
 use crate::import::writer::thread_ref;
@@ -66,6 +67,10 @@ impl<W: Write> Importer<W> {
             self.member("systemTraceEvents");
             return Ok(());
         }
+        if let Some(postponed) = &mut self.postponed {
+            postponed.push(Part::SystemText, text.as_bytes());
+            return Ok(());
+        }
         self.has_any = true;
         self.writer.within(|writer| ftrace::write_lines(text.as_bytes(), writer, Ends::Anywhere))
     }
@@ -73,7 +78,16 @@ impl<W: Write> Importer<W> {
     pub fn system_event(&mut self, text: &[u8]) -> Result<(), serde_json::Error> {
         let event: SystemEvent<'_> = serde_json::from_slice(text)?;
         let name = event.name.as_deref().unwrap_or_default().as_bytes();
-        let thread = Thread { process: Koid(event.pid), thread: Koid(event.tid) };
+        let thread =
+            Thread { process: self.numbering.take(event.pid), thread: self.numbering.take(event.tid) };
+        for side in event.out.iter().chain(&event.r#in) {
+            self.numbering.take(side.pid.unwrap_or(0));
+            self.numbering.take(side.tid);
+        }
+        if let Some(postponed) = &mut self.postponed {
+            postponed.push(Part::SystemEvent, text);
+            return Ok(());
+        }
         self.has_any = true;
         match event.ph.as_ref() {
             "p" => self.writer.name_process(thread.process, name),

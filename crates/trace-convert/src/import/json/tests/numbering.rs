@@ -1,6 +1,7 @@
 //! Processes and threads with texts, decimals, or nothing in place of their numbers.
 
-use super::events_of;
+use super::{events_of, imported};
+use crate::import::testing::lines;
 
 fn found(events: &str) -> Vec<String> {
     let (lines, summary) = events_of(events);
@@ -80,19 +81,70 @@ fn numbers_count_by_value_and_a_missing_thread_is_its_process() {
     );
 }
 
-/// Such a number of the file is replaced: text and number remain two.
+//= docs/import.md#processes-and-threads
 #[test]
-fn a_number_behind_a_text_that_has_it_is_replaced() {
-    let events = r#"
-        {"ph":"i","ts":1,"pid":"p","tid":1,"name":"a"},
-        {"ph":"i","ts":2,"pid":2147483647,"tid":1,"name":"b"}"#;
+fn a_number_of_the_file_is_never_that_of_a_text() {
+    for number in ["2147483647", "\"2147483647\"", "2.147483647e9", "\"0x7FFFFFFF\"", r#""\u0032147483647""#]
+    {
+        let events = format!(
+            r#"
+            {{"ph":"i","ts":1,"pid":"p","tid":1,"name":"a"}},
+            {{"ph":"i","ts":2,"pid":"q","tid":{number},"name":"b"}}"#
+        );
+        assert_eq!(
+            found(&events),
+            [
+                r#"- kernel-object process #2147483646 "p""#,
+                r#"0.000001000 instant 2147483646/1 "" "a" scope=thread"#,
+                r#"- kernel-object process #2147483645 "q""#,
+                r#"0.000002000 instant 2147483645/2147483647 "" "b" scope=thread"#,
+            ],
+            "{number}"
+        );
+    }
+}
+
+//= docs/import.md#processes-and-threads
+#[test]
+fn numbers_of_system_events_are_never_those_of_texts() {
+    let (archive, summary) = imported(
+        r#"{"traceEvents":[{"ph":"i","ts":1,"pid":"p","tid":1,"name":"a"},
+            {"ph":"i","ts":2,"pid":3,"tid":4,"name":"b"}],
+        "systemTraceEvents":{"type":"fuchsia","events":[
+            {"ph":"p","pid":2147483647,"name":"one"},
+            {"ph":"t","pid":3,"tid":2147483646,"name":"two"},
+            {"ph":"k","ts":3,"cpu":0,"out":{"pid":2147483645,"tid":4,"state":1,"prio":5},
+             "in":{"tid":2147483644,"prio":6}}]}}"#,
+    );
+    assert_eq!(summary.warnings, 0);
     assert_eq!(
-        found(events),
+        lines(&archive)[..4],
         [
-            r#"- kernel-object process #2147483647 "p""#,
-            r#"0.000001000 instant 2147483647/1 "" "a" scope=thread"#,
-            r#"- kernel-object process #2147483646 "2147483647""#,
-            r#"0.000002000 instant 2147483646/1 "" "b" scope=thread"#,
+            r#"- kernel-object process #2147483643 "p""#,
+            r#"0.000001000 instant 2147483643/1 "" "a" scope=thread"#,
+            r#"0.000002000 instant 3/4 "" "b" scope=thread"#,
+            r#"- kernel-object process #2147483647 "one""#,
         ]
     );
+}
+
+/// More than is kept in memory.
+//= docs/import.md#processes-and-threads
+#[test]
+fn many_events_wait_for_a_number_at_the_end() {
+    let event = |number: usize| {
+        format!(r#"{{"ph":"i","ts":{number},"pid":"p","tid":{number},"name":"a name that is long"}},"#)
+    };
+    let events: String = (0..20_000).map(event).collect();
+    let last = r#"{"ph":"i","ts":20000,"pid":2147483647,"tid":1,"name":"b"}"#;
+    let lines = found(&format!("{events}{last}"));
+    assert_eq!(lines[0], r#"- kernel-object process #2147483646 "p""#);
+    assert_eq!(lines.len(), 20_002);
+    for (number, line) in lines[1..20_001].iter().enumerate() {
+        let at = number * 1000;
+        let expected =
+            format!(r#"0.{at:09} instant 2147483646/{number} "" "a name that is long" scope=thread"#);
+        assert_eq!(*line, expected);
+    }
+    assert_eq!(lines[20_001], r#"0.020000000 instant 2147483647/1 "" "b" scope=thread"#);
 }
