@@ -30,6 +30,7 @@ mod scenarios {
     mod dying;
     mod ends;
     mod exact;
+    mod exit_codes;
     mod filtering;
     mod first_events;
     mod forking;

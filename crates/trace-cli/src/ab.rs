@@ -9,7 +9,7 @@ mod text;
 
 use crate::args::ab::Ab;
 use crate::args::analysis::Sort;
-use crate::exit::{FAILURE, Failure, INCOMPLETE, USAGE};
+use crate::exit::{Failure, INTERRUPTED, NO, UNDECIDED};
 use crate::output::OutputFile;
 use crate::stdio::{self, say};
 use recorder::{Ended, Recorder};
@@ -46,7 +46,7 @@ struct Comparison {
 /// Compares, and returns the exit code: the same as for an assertion that nothing takes longer.
 //= docs/ab.md#exit-codes
 pub fn run(options: &Ab) -> Result<u8, Failure> {
-    compare(options).map_err(|failure| Failure { code: USAGE, ..failure })
+    compare(options)
 }
 
 fn compare(options: &Ab) -> Result<u8, Failure> {
@@ -85,8 +85,8 @@ impl Comparison {
     fn code(&self) -> u8 {
         match (self.slower(), self.is_incomplete()) {
             (0, false) => 0,
-            (0, true) => INCOMPLETE,
-            _ => FAILURE,
+            (0, true) => UNDECIDED,
+            _ => NO,
         }
     }
 }
@@ -175,7 +175,7 @@ fn recorded(options: &Ab, selection: &Selection) -> Result<Comparison, Failure> 
             let ended = recorder.record(side, &path, &format!("warmup {}", number + 1))?;
             let _ = std::fs::remove_file(&path);
             if ended == Ended::Interrupted {
-                return Err(Failure::usage("interrupted before there were any runs"));
+                return Err(Failure::with_code(INTERRUPTED, "interrupted before there were any runs"));
             }
         }
     }
@@ -194,7 +194,7 @@ fn recorded(options: &Ab, selection: &Selection) -> Result<Comparison, Failure> 
         }
     }
     if pairs.is_empty() {
-        return Err(Failure::usage("interrupted before there was a run of each command"));
+        return Err(Failure::with_code(INTERRUPTED, "interrupted before there was a run of each command"));
     }
     let found = comparison::result(&pairs, selection, &plan);
     let (statistic, commands) = (options.statistic, Some(commands));
@@ -242,6 +242,7 @@ fn warn_early(pairs: &[Pair], selection: &Selection, plan: &Plan) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::exit::USAGE;
 
     fn words(text: &str) -> Vec<String> {
         text.split_whitespace().map(str::to_owned).collect()

@@ -34,7 +34,8 @@ pub fn read_file<T>(
     let (Scanned { archive, disorder, report }, bar) = scan_ends(file, path, what)?;
     let result = read(archive, &disorder);
     bar.finish_and_clear();
-    let result = result.map_err(|error| Failure::new(format!("{}: {}", name(path), problem(&error))))?;
+    let result =
+        result.map_err(|error| Failure::unreadable(format!("{}: {}", name(path), problem(&error))))?;
     Ok((result, report))
 }
 

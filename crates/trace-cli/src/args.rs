@@ -228,8 +228,7 @@ contains the whole trace: names, arguments, command lines. docs/report.md descri
   trace check --allow loss,unmatched-begin trace.fxt
   trace check --clocks trace.fxt    of a recording with kernel:sched
 
-Exit codes: 0 if the trace is clean, 1 if it has problems, 2 if it cannot be read to its end \
-or the command line is wrong. The kinds of problem are described in docs/check.md.")]
+Exit codes: 0 if the trace is clean, 1 if it has problems, 6 if it cannot be read to its end. The kinds of problem are described in docs/check.md.")]
     Check(Check),
     /// Convert a trace to another format
     #[command(
@@ -249,9 +248,9 @@ or the command line is wrong. The kinds of problem are described in docs/check.m
   trace convert systrace.html trace.fxt
 
 Input formats: FXT, Chrome's JSON, ftrace's text and Perfetto's format, recognized by their first bytes. If a \
-JSON trace is malformed, everything that could be read is written, and the exit code is 1.
+JSON trace is malformed, everything that could be read is written, and the exit code is 6.
 
-Records that the output format cannot express are counted and reported at the end; --strict makes them an error."
+Records that the output format cannot express are counted and reported at the end; --strict makes them an error (exit code 4)."
     )]
     Convert(Convert),
     /// Write a trace with less in it, to pass it on: without arguments, texts, categories or processes

@@ -5,7 +5,7 @@ pub mod junit;
 
 use crate::analysis;
 use crate::args::analysis::Assert;
-use crate::exit::{FAILURE, Failure, INCOMPLETE, USAGE};
+use crate::exit::{Failure, NO, UNDECIDED};
 use crate::input::{is_stdin, name};
 use crate::near;
 use crate::output::{OutputFile, refuse_input};
@@ -31,19 +31,17 @@ struct Judged {
 //= docs/stats.md#exit-codes
 pub fn run(options: &Assert) -> Result<u8, Failure> {
     let assertions = parse(options)?;
-    let unreadable = |failure: Failure| Failure { code: USAGE, ..failure };
     if let Some(path) = &options.junit {
         refuse_input(&options.input, path)?;
         if let Some(file) = &options.file {
             refuse_input(file, path)?;
         }
     }
-    let junit = options.junit.as_deref().map(OutputFile::create).transpose();
-    let junit = junit.map_err(|error| unreadable(error.into()))?;
+    let junit = options.junit.as_deref().map(OutputFile::create).transpose()?;
     let read = analysis::read(&options.input, "reading", |archive, disorder| {
         Evaluation::of(archive, disorder, &assertions)
     });
-    let (mut evaluation, report) = read.map_err(unreadable)?;
+    let (mut evaluation, report) = read?;
     for (kind, count) in report.counts() {
         evaluation.missing.push(format!("{kind}: {count}"));
         evaluation.errors += count;
@@ -57,19 +55,19 @@ pub fn run(options: &Assert) -> Result<u8, Failure> {
     if let Some(mut file) = junit {
         let text = junit::document(&name(&options.input), &judged);
         let written = file.file().write_all(text.as_bytes());
-        written.map_err(|error| unreadable(Failure::new(format!("cannot write the results: {error}"))))?;
-        file.finish().map_err(|error| unreadable(error.into()))?;
+        written.map_err(|error| Failure::new(format!("cannot write the results: {error}")))?;
+        file.finish()?;
     }
     let printed = if options.json {
         stdio::print_document(&format!("{:#}\n", machine(&judged)))
     } else {
         stdio::print(&judged.iter().map(human).collect::<String>())
     };
-    printed.map_err(unreadable)?;
+    printed?;
     Ok(match verdict(&judged) {
         Verdict::Passed => 0,
-        Verdict::Incomplete => INCOMPLETE,
-        Verdict::Failed => FAILURE,
+        Verdict::Incomplete => UNDECIDED,
+        Verdict::Failed => NO,
     })
 }
 

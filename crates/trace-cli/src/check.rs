@@ -1,7 +1,7 @@
 //! `trace check`: reports the problems of a trace.
 
 use crate::args::Check;
-use crate::exit::{FAILURE, Failure, USAGE};
+use crate::exit::{Failure, NO};
 use crate::input::{ImportReport, Scanned, name, problem, scan};
 use crate::stdio::{self, say};
 use crate::{connection, recover};
@@ -25,7 +25,6 @@ const MAX_USAGE_BYTES: usize = 16 << 20;
 
 /// Checks a trace; the exit code is the result.
 pub fn run(options: &Check) -> Result<u8, Failure> {
-    let unreadable = |text: String| Failure::with_code(USAGE, text);
     let limits = Limits {
         table_bytes: options.table_size.saturating_mul(1 << 20),
         open_spans: options.open_spans,
@@ -33,11 +32,10 @@ pub fn run(options: &Check) -> Result<u8, Failure> {
         usage_bytes: if options.json { MAX_USAGE_BYTES } else { 0 },
     };
     let name = name(&options.input);
-    let scanned = scan(&options.input, "checking").map_err(|failure| unreadable(failure.text));
-    let (Scanned { archive, disorder, report: import }, bar) = scanned?;
+    let (Scanned { archive, disorder, report: import }, bar) = scan(&options.input, "checking")?;
     let report = check(archive, limits, &disorder);
     bar.finish_and_clear();
-    let mut report = report.map_err(|error| unreadable(format!("{name}: {}", problem(&error))))?;
+    let mut report = report.map_err(|error| Failure::unreadable(format!("{name}: {}", problem(&error))))?;
     report.problems.extend(import.problems());
     report.bytes = import.bytes().unwrap_or(report.bytes);
     let is_growing = is_growing(&report);
@@ -54,11 +52,14 @@ pub fn run(options: &Check) -> Result<u8, Failure> {
     if is_growing {
         say!("trace: {}: still growing: its recording has not ended", Shown(&name));
     }
-    let printed = if options.json { stdio::print_document(&text) } else { stdio::print(&text) };
-    printed.map_err(|failure| unreadable(failure.text))?;
+    if options.json {
+        stdio::print_document(&text)?
+    } else {
+        stdio::print(&text)?
+    }
     match report.error {
-        Some(error) => Err(unreadable(format!("{name}: {}", problem(&error)))),
-        None => Ok(if has_problems || import.problem().is_some() { FAILURE } else { 0 }),
+        Some(error) => Err(Failure::unreadable(format!("{name}: {}", problem(&error)))),
+        None => Ok(if has_problems || import.problem().is_some() { NO } else { 0 }),
     }
 }
 

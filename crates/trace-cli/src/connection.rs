@@ -194,8 +194,8 @@ impl From<&Error> for Failure {
             return Self { code: INTERRUPTED, ..Self::new(problem(error)) };
         }
         Self::new(match error {
-            Error::NothingRecorded => NOTHING_RECORDED.to_owned(),
-            Error::SeveralRecordings => SEVERAL_RECORDED.to_owned(),
+            Error::NothingRecorded => return Self::nothing_recorded(NOTHING_RECORDED),
+            Error::SeveralRecordings => return Self::usage(SEVERAL_RECORDED),
             Error::NotTrusted { .. } => format!("{error}; {}", advice()),
             Error::Directory { directory, source } => {
                 let remedy = match source {

@@ -7,7 +7,7 @@ mod tables;
 
 use crate::args::format::{Compression, Format, Target, of_name};
 use crate::args::{Container, Convert, Stacks};
-use crate::exit::Failure;
+use crate::exit::{Failure, LOST, NO};
 use crate::input::{self, ImportReport, is_stdin, open};
 use crate::json;
 use crate::output::{OutputFile, refuse_input, remove_on_signal};
@@ -111,7 +111,7 @@ pub fn run(options: &Convert) -> Result<(), Failure> {
         _ => None,
     };
     if let Some(nothing) = nothing.filter(|_| summary.as_ref().is_some_and(has_nothing)) {
-        return Err(Failure::new(format!("{}: {nothing}", input::name(input))));
+        return Err(Failure::with_code(NO, format!("{}: {nothing}", input::name(input))));
     }
     let advise =
         |summary: &Summary| report(summary, shown, profile.is_none() && to == Some(Format::Catapult));
@@ -296,10 +296,10 @@ impl Converted {
         let skipped = self.summary.iter().flat_map(|summary| &summary.skipped);
         let lost = self.import.left_out() + skipped.map(|(_, count)| count).sum::<u64>();
         if is_strict && lost > 0 {
-            return Err(Failure::new(format!(
-                "--strict: {} cannot be expressed in this format",
-                Counted(lost, "records")
-            )));
+            return Err(Failure::with_code(
+                LOST,
+                format!("--strict: {} cannot be expressed in this format", Counted(lost, "records")),
+            ));
         }
         Ok(())
     }
@@ -335,7 +335,7 @@ impl Converted {
             return Err(input::stopped(input, error, "what comes before is converted"));
         }
         let problem = self.import.problem();
-        problem.map_or(Ok(()), |why| Err(Failure::new(format!("{}: {why}", input::name(input)))))
+        problem.map_or(Ok(()), |why| Err(Failure::unreadable(format!("{}: {why}", input::name(input)))))
     }
 }
 
@@ -402,7 +402,7 @@ impl Problem {
     }
 
     fn of_read(input: &Path, error: &io::Error) -> Self {
-        Self::Failure(Failure::new(format!("cannot read {}: {error}", input::name(input))))
+        Self::Failure(Failure::unreadable(format!("cannot read {}: {error}", input::name(input))))
     }
 
     fn of_write(error: io::Error) -> Self {
@@ -415,7 +415,7 @@ impl Problem {
     fn of_conversion(input: &Path, error: ConvertError) -> Self {
         match error {
             ConvertError::Write(error) => Self::of_write(error),
-            ConvertError::Odd(_) => Self::Failure(Failure::new(format!(
+            ConvertError::Odd(_) => Self::Failure(Failure::unreadable(format!(
                 "{}: the trace has changed meanwhile",
                 input::name(input)
             ))),
@@ -424,7 +424,7 @@ impl Problem {
     }
 
     fn of_input(input: &Path, error: &(dyn Error + 'static)) -> Self {
-        Self::Failure(Failure::new(format!("{}: {}", input::name(input), input::problem(error))))
+        Self::Failure(Failure::unreadable(format!("{}: {}", input::name(input), input::problem(error))))
     }
 }
 

@@ -4,7 +4,7 @@ mod checks;
 pub mod self_trace;
 
 use crate::args::Doctor;
-use crate::exit::Failure;
+use crate::exit::{Failure, NO};
 use crate::stdio::{print, print_document, say};
 use serde_json::json;
 use trace_format::shown::Shown;
@@ -56,8 +56,8 @@ pub fn run(options: &Doctor) -> Result<(), Failure> {
     }
     match findings.iter().filter(|finding| !finding.works && !finding.is_optional).count() {
         0 => Ok(()),
-        1 => Err(Failure::new("one required check failed")),
-        count => Err(Failure::new(format!("{count} required checks failed"))),
+        1 => Err(Failure::with_code(NO, "one required check failed")),
+        count => Err(Failure::with_code(NO, format!("{count} required checks failed"))),
     }
 }
 

@@ -14,13 +14,14 @@ mod json;
 
 /// Prints every record.
 pub fn run(options: &Dump) -> Result<(), Failure> {
-    let failed = |error: ReadError| Failure::new(format!("{}: {}", name(&options.input), problem(&error)));
+    let failed =
+        |error: ReadError| Failure::unreadable(format!("{}: {}", name(&options.input), problem(&error)));
     let file = open(&options.input)?;
     let bytes = file.metadata().map_or(0, |metadata| metadata.len());
     // Lines and a bar on one terminal would interfere with each other.
     let bar = progress::bar("reading", if stdio::is_stdout_terminal() { 0 } else { bytes });
     let unreadable =
-        |error: io::Error| Failure::new(format!("cannot read {}: {error}", name(&options.input)));
+        |error: io::Error| Failure::unreadable(format!("cannot read {}: {error}", name(&options.input)));
     let archive = as_archive(progress::reading(file, &bar)).map_err(unreadable)?;
     let mut reader = Reader::new(archive).map_err(failed)?;
     let mut output = BufWriter::new(Stdout);

@@ -44,7 +44,7 @@ fn machine(dump: &MemoryDump) -> serde_json::Value {
 }
 
 fn nothing() -> Failure {
-    Failure::new(NOTHING_RECORDED)
+    Failure::nothing_recorded(NOTHING_RECORDED)
 }
 
 #[cfg(test)]

@@ -1,18 +1,5 @@
 //! Exit codes of all commands.
-//!
-//! | code | meaning |
-//! |---|---|
-//! | 0 | success |
-//! | 1 | the tool failed; `check`: problems; `assert`: failed; `ab`: slower; `measure`, `record`: no sample |
-//! | 2 | the command line is wrong; `check`, `assert`: the trace cannot be read; `ab`: a run failed |
-//! | 3 | `manager`: another one has the runtime directory; `assert`, `ab`: the traces cannot tell |
-//! | 4 | `record --fail-on-loss`: something was lost |
-//! | 5 | `record`: the command was run, and no program was recorded |
-//! | 125 | `record`: the tool failed |
-//! | 126 | `record`: the command cannot be executed |
-//! | 127 | `record`: the command was not found |
-//! | 128 + n | `record`: signal n ended the command before the recording was over; 130: given up by Ctrl-C |
-//! | else | `record`: what the command returned |
+//= docs/command-line.md#exit-codes
 
 use crate::stdio::say;
 use std::ops::RangeInclusive;
@@ -20,26 +7,26 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitCode, ExitStatus};
 use trace_protocol::controller::Refusal;
 
-/// The tool failed.
-pub const FAILURE: u8 = 1;
-/// The command line is wrong.
+/// The answer is no.
+pub const NO: u8 = 1;
+/// The command line, or a configuration, is wrong.
 pub const USAGE: u8 = 2;
-/// `manager`: another one has the runtime directory.
-pub use trace_client::start::ALREADY_RUNNING;
-/// `assert`, `ab`: the traces cannot tell.
-pub const INCOMPLETE: u8 = 3;
-/// `record --fail-on-loss`: something was lost.
+/// The traces do not tell.
+pub const UNDECIDED: u8 = 3;
+/// Events were lost, or the output lacks something.
 pub const LOST: u8 = 4;
-/// `record`: the command was run, and no program was recorded.
+/// There is no recording, or no program was recorded.
 pub const NOTHING_RECORDED: u8 = 5;
-/// `record`: the tool failed.
-pub const RECORD_FAILURE: u8 = 125;
-/// `record`: the command cannot be executed.
+/// A trace cannot be read, or not to its end.
+pub const UNREADABLE: u8 = 6;
+/// The tool could not do it.
+pub const FAILURE: u8 = 125;
+/// The command that was to be recorded cannot be executed.
 pub const NOT_EXECUTABLE: u8 = 126;
-/// `record`: the command was not found.
+/// The command that was to be recorded was not found.
 pub const NOT_FOUND: u8 = 127;
-/// `record`: the tool failed, or the command could not be run.
-pub const NOT_RECORDED: RangeInclusive<u8> = RECORD_FAILURE..=NOT_FOUND;
+/// The tool could not record the command, or not run it.
+pub const NOT_RECORDED: RangeInclusive<u8> = FAILURE..=NOT_FOUND;
 /// Aborted by the user.
 pub const INTERRUPTED: u8 = 130;
 const SIGNAL_BASE: i32 = 128;
@@ -56,7 +43,7 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// The tool failed.
+    /// The tool could not do it.
     pub fn new(text: impl Into<String>) -> Self {
         Self::with_code(FAILURE, text)
     }
@@ -66,16 +53,25 @@ impl Failure {
         Self { code, text: text.into(), refusal: None }
     }
 
-    /// The command line is wrong.
+    /// The command line, or a configuration, is wrong.
     pub fn usage(text: impl Into<String>) -> Self {
         Self::with_code(USAGE, text)
     }
 
-    /// The same failure while recording.
+    /// A trace cannot be read, or not to its end.
+    pub fn unreadable(text: impl Into<String>) -> Self {
+        Self::with_code(UNREADABLE, text)
+    }
+
+    /// The same of a recording, of which a command of any code of its own may be a part.
     #[must_use]
-    pub fn in_record(self) -> Self {
-        let code = if self.code == FAILURE { RECORD_FAILURE } else { self.code };
-        Self { code, ..self }
+    pub fn of_record(self) -> Self {
+        Self { code: if self.code == UNREADABLE { FAILURE } else { self.code }, ..self }
+    }
+
+    /// There is no recording, or no program was recorded.
+    pub fn nothing_recorded(text: impl Into<String>) -> Self {
+        Self::with_code(NOTHING_RECORDED, text)
     }
 
     /// Prints it on stderr, in one line.
@@ -101,13 +97,5 @@ mod tests {
         assert_eq!(of_command(ExitStatus::from_raw(7 << 8)), 7);
         assert_eq!(of_command(ExitStatus::from_raw(9)), 137);
         assert_eq!(of_command(ExitStatus::from_raw(15)), 143);
-    }
-
-    #[test]
-    fn failures_while_recording_have_a_code_of_their_own() {
-        assert_eq!(Failure::new("x").in_record().code, 125);
-        assert_eq!(Failure::usage("x").in_record().code, 2);
-        let not_found = Failure::with_code(NOT_FOUND, "x");
-        assert_eq!(not_found.in_record().code, 127);
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::args::filter::Filter;
 use crate::args::format::{Compression, Format, of_name};
-use crate::exit::Failure;
+use crate::exit::{Failure, NO};
 use crate::input::{self, ImportReport, again, is_stdin, open};
 use crate::output::{OutputFile, Problem, refuse_input, remove_on_signal};
 use crate::progress;
@@ -97,7 +97,8 @@ fn write(
     options: &Options,
     output: &mut dyn Write,
 ) -> Result<(Filtered, ImportReport), Problem> {
-    let failed = |text: String| Problem::Failure(Failure::new(format!("{}: {text}", input::name(input))));
+    let failed =
+        |text: String| Problem::Failure(Failure::unreadable(format!("{}: {text}", input::name(input))));
     let file = open(input).map_err(Problem::Failure)?;
     let manner = Manner { level: seekable::DEFAULT_LEVEL, has_records: true };
     let mut encoder = Encoder::new(compression, manner, output).map_err(Problem::Write)?;
@@ -122,9 +123,13 @@ fn write(
         error => failed(input::problem(&error)),
     })?;
     if let Some(name) = filtered.missing_processes.first() {
-        return Err(failed(format!(
-            "--process {}: the trace has no process of this name or number; it has the kernel objects of type 1 in trace dump",
-            Shown(name)
+        return Err(Problem::Failure(Failure::with_code(
+            NO,
+            format!(
+                "{}: --process {}: the trace has no process of this name or number; it has the kernel objects of type 1 in trace dump",
+                input::name(input),
+                Shown(name)
+            ),
         )));
     }
     encoder.finish().map_err(Problem::Write)?;
@@ -173,5 +178,5 @@ fn report(input: &Path, filtered: &Filtered, import: &ImportReport) -> Result<()
         return Err(input::stopped(input, stopped.error(), "what comes before is filtered"));
     }
     let problem = import.problem();
-    problem.map_or(Ok(()), |why| Err(Failure::new(format!("{}: {why}", input::name(input)))))
+    problem.map_or(Ok(()), |why| Err(Failure::unreadable(format!("{}: {why}", input::name(input)))))
 }

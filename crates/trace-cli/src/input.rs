@@ -74,7 +74,7 @@ pub fn must_be(path: &Path, file: &File) {
 
 /// Opens an input.
 pub fn open(path: &Path) -> Result<OpenFile, Failure> {
-    let failed = |error: io::Error| Failure::new(format!("cannot read {}: {error}", name(path)));
+    let failed = |error: io::Error| Failure::unreadable(format!("cannot read {}: {error}", name(path)));
     if is_stdin(path) {
         return io::stdin().as_fd().try_clone_to_owned().map(|file| File::from(file).into()).map_err(failed);
     }
@@ -88,7 +88,7 @@ pub fn open(path: &Path) -> Result<OpenFile, Failure> {
         && error.kind() == io::ErrorKind::NotFound
         && let Some((container, member)) = member_of(path)
     {
-        return opened_member(container, member).map_err(failed);
+        return opened_member(container, member, path);
     }
     let file = file.map_err(failed)?;
     if file.metadata().map_err(failed)?.is_dir() {
@@ -96,7 +96,7 @@ pub fn open(path: &Path) -> Result<OpenFile, Failure> {
             true => "a recording of Instruments (.trace), which `xctrace export` prints",
             false => "a directory",
         };
-        return Err(Failure::new(format!("cannot read {}: it is {what}", path.display())));
+        return Err(Failure::unreadable(format!("cannot read {}: it is {what}", path.display())));
     }
     Ok(file.into())
 }
@@ -110,14 +110,16 @@ fn member_of(path: &Path) -> Option<(&Path, &str)> {
 }
 
 /// A member of a container, in an unlinked file; what can be read of it.
-fn opened_member(container: &Path, member: &str) -> io::Result<OpenFile> {
-    let opened = container::open(File::open(container)?, Some(member)).map_err(advised)?;
+fn opened_member(container: &Path, member: &str, path: &Path) -> Result<OpenFile, Failure> {
+    let failed = |error: io::Error| Failure::unreadable(format!("cannot read {}: {error}", name(path)));
+    let opened = container::open(File::open(container).map_err(failed)?, Some(member))
+        .map_err(|error| failed(advised(error)))?;
     let mut copying = Copying::of(opened.input)?;
-    let length = io::copy(&mut copying, &mut io::sink())?;
+    let length = io::copy(&mut copying, &mut io::sink()).map_err(failed)?;
     let Copying { copy: mut file, end, .. } = copying;
-    file.rewind()?;
+    file.rewind().map_err(failed)?;
     match end {
-        Some(error) if length == 0 => Err(error),
+        Some(error) if length == 0 => Err(failed(error)),
         end => Ok(OpenFile { file, end }),
     }
 }
@@ -171,7 +173,7 @@ pub struct ImportReport {
 /// An input whose rest cannot be read; `result` describes what the output has of it.
 //= docs/import.md#what-is-cut-off
 pub fn stopped(path: &Path, error: &(dyn Error + 'static), result: &str) -> Failure {
-    Failure::new(format!("{}: {}; {result}", name(path), problem(error)))
+    Failure::unreadable(format!("{}: {}; {result}", name(path), problem(error)))
 }
 
 /// What the import calls events that it could not read.
@@ -274,7 +276,7 @@ fn scan_for(
     what: &'static str,
     needs_ends: bool,
 ) -> Result<(Scanned, ProgressBar), Failure> {
-    let failed = |error: io::Error| Failure::new(format!("cannot read {}: {error}", name(path)));
+    let failed = |error: io::Error| Failure::unreadable(format!("cannot read {}: {error}", name(path)));
     let metadata = file.metadata().map_err(failed)?;
     // Part of standard input may have been read before, if it is a file.
     let begin = SeekFrom::Start((&*file).stream_position().unwrap_or(0));
@@ -295,7 +297,7 @@ fn scan_for(
     if is_sorted && !needs_ends {
         return Ok((Scanned { archive, disorder: Disorder::default(), report }, bar));
     }
-    let mut copying = Copying::of(archive).map_err(failed)?;
+    let mut copying = Copying::of(archive)?;
     let disorder = Disorder::find(&mut copying).unwrap_or_default();
     // The importer may have stopped before the end.
     let _ = io::copy(&mut copying, &mut io::sink());
@@ -305,7 +307,7 @@ fn scan_for(
 
 /// An archive that can be read again and again.
 pub fn again(file: OpenFile, path: &Path, what: &'static str) -> Result<(Trace, ImportReport), Failure> {
-    let failed = |error: io::Error| Failure::new(format!("cannot read {}: {error}", name(path)));
+    let failed = |error: io::Error| Failure::unreadable(format!("cannot read {}: {error}", name(path)));
     let metadata = file.metadata().map_err(failed)?;
     let begin = (&*file).stream_position().unwrap_or(0);
     let (start, _, kind) = sniff(&mut &*file).map_err(failed)?;
@@ -322,7 +324,7 @@ pub fn again(file: OpenFile, path: &Path, what: &'static str) -> Result<(Trace, 
     }
     let input = Bars::default().reading(Cursor::new(start).chain(file), what, metadata.len());
     let Opened { archive, report, .. } = archive_of(kind, input).map_err(failed)?;
-    let mut copying = Copying::of(archive).map_err(failed)?;
+    let mut copying = Copying::of(archive)?;
     io::copy(&mut copying, &mut io::sink()).map_err(failed)?;
     let Copying { copy, end, .. } = copying;
     let end = end.map(Arc::new);

@@ -102,7 +102,7 @@ fn run() -> ExitCode {
     }
     let result = match cli.command {
         Command::Plumbing => stdio::print_document(&(args::help::plumbing() + "\n")).map(|()| 0),
-        Command::Record(options) => record::run(*options).map_err(Failure::in_record),
+        Command::Record(options) => record::run(*options).map_err(Failure::of_record),
         Command::Config(options) => config(*options).map(|()| 0),
         Command::Live(options) => live::run(&options),
         Command::Start(options) => task::start(&options).map(|()| 0),

@@ -1,11 +1,12 @@
 //! `trace manager`: the daemon that programs register with.
 
 use crate::args::Manager;
-use crate::exit::{ALREADY_RUNNING, Failure};
+use crate::exit::Failure;
 use crate::{connection, own_manager};
 use rustix::fs::Mode;
 use std::path::Path;
 use std::time::Duration;
+use trace_client::start::ALREADY_RUNNING;
 use trace_manager::daemon::{self, Options};
 
 /// How long a manager that a command has started waits for the next one.

@@ -203,7 +203,7 @@ pub fn run(options: &Measure) -> Result<u8, Failure> {
     let results = options.benchmark_results_file.as_deref();
     let printed = if options.json { Printed::Json } else { Printed::Text };
     let is_complete = file(&spec.measure, &options.input, results, suite.as_deref(), printed)?;
-    Ok(if is_complete { 0 } else { exit::FAILURE })
+    Ok(if is_complete { 0 } else { exit::NO })
 }
 
 /// Measures a file, prints the results, and writes them into a file for programs, unless a measurement has
@@ -220,14 +220,16 @@ pub fn file(
     let bytes = file.metadata().map_or(0, |metadata| metadata.len());
     let bar = progress::bar("measuring", bytes);
     let archive = as_archive(progress::reading(file, &bar));
-    let archive = archive.map_err(|error| Failure::new(format!("cannot read {}: {error}", name(input))))?;
+    let archive =
+        archive.map_err(|error| Failure::unreadable(format!("cannot read {}: {error}", name(input))))?;
     let samples = measure(measurements, archive);
     bar.finish_and_clear();
-    let samples = samples.map_err(|error| Failure::new(format!("{}: {}", name(input), problem(&error))))?;
+    let samples =
+        samples.map_err(|error| Failure::unreadable(format!("{}: {}", name(input), problem(&error))))?;
     let Measured { samples, mixed, stopped: why } = samples;
     if let Some((place, mixed)) = mixed.first() {
         let choice = "say which with \"event_kind\": \"operation\" or \"slice\"";
-        return Err(Failure::new(format!("measurement {}: {mixed}: {choice}", measurements[*place])));
+        return Err(Failure::usage(format!("measurement {}: {mixed}: {choice}", measurements[*place])));
     }
     // The remaining messages apply to the part that was read.
     let rest =
@@ -259,10 +261,7 @@ pub fn file(
         Printed::OnStderr => crate::stdio::report(&text),
     }
     if is_any_empty {
-        if let Err(failure) = rest {
-            say!("trace: {}", failure.text);
-        }
-        return Ok(false);
+        return rest.map(|()| false);
     }
     if let Some(mut output) = output {
         let text = serde_json::to_vec(&results).map_err(|error| Failure::new(error.to_string()))?;

@@ -65,17 +65,17 @@ pub fn record_with_one(reason: &str, was_interrupted: &AtomicBool) -> Failure {
         Err(command.args(arguments).env(RUNTIME_VARIABLE, &directory).exec())
     });
     let why = error.map_or_else(|error| error.to_string(), |never: std::convert::Infallible| match never {});
-    failed(Failure::new(format!("cannot execute the trace tool again: {why}")).in_record())
+    failed(Failure::new(format!("cannot execute the trace tool again: {why}")))
 }
 
 /// Makes the runtime directory of this process, and removes those that killed managers have left.
 fn make_directory() -> Result<PathBuf, Failure> {
     let directories = connection::directories();
     let Some(first) = directories.first() else {
-        return Err(Failure::new("no directory is suitable as runtime directory").in_record());
+        return Err(Failure::new("no directory is suitable as runtime directory"));
     };
     let usual = usual_directory(first).unwrap_or(first);
-    let failed = |error| system(&error).in_record();
+    let failed = |error| system(&error);
     let runtime = RuntimeDir::open_or_create(usual).map_err(failed)?;
     remove_left(usual);
     runtime.create_unique_dir(&format!("{PREFIX}{}", std::process::id())).map_err(failed)

@@ -93,7 +93,7 @@ fn failure(error: AskError) -> Result<(), Failure> {
         AskError::Query(error) => Err(Failure::usage(sql_problem(&error))),
         // No trace has failed, but what is kept of them.
         AskError::Read { trace, error } if trace.is_empty() => Err(Failure::new(problem(&error))),
-        AskError::Read { trace, error } => Err(Failure::new(format!("{trace}: {}", problem(&error)))),
+        AskError::Read { trace, error } => Err(Failure::unreadable(format!("{trace}: {}", problem(&error)))),
         AskError::Write(error) => closed_is_enough(Err(error)),
     }
 }
@@ -171,7 +171,7 @@ fn statements(file: &Path) -> Result<String, Failure> {
         true => io::stdin().read_to_string(&mut sql).map(|_| ()),
         false => fs::read_to_string(file).map(|text| sql = text),
     };
-    read.map_err(|error| Failure::new(format!("cannot read {}: {error}", name(file))))?;
+    read.map_err(|error| Failure::usage(format!("cannot read {}: {error}", name(file))))?;
     Ok(sql)
 }
 

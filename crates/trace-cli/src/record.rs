@@ -145,11 +145,11 @@ pub fn run(options: args::Record) -> Result<u8, Failure> {
         if !may_be_empty {
             return Ok(exit::NOTHING_RECORDED);
         } else if !stats.is_empty() && options.command.is_empty() {
-            return Ok(exit::RECORD_FAILURE);
+            return Ok(exit::FAILURE);
         }
     }
     if code == 0 && !is_measured {
-        return Ok(exit::FAILURE);
+        return Ok(exit::NO);
     }
     let has_lost = is_cut || stats.iter().any(summary::has_lost);
     Ok(if code == 0 && has_lost && options.fail_on_loss == Some(true) { exit::LOST } else { code })

@@ -201,10 +201,10 @@ fn recover(options: &Recover) -> Result<(), Failure> {
     }
     let sessions = match found.as_slice() {
         [] => {
-            return Err(Failure::new(match running {
-                Some(running) => running,
-                None => nothing(options),
-            }));
+            return Err(match running {
+                Some(running) => Failure::new(running),
+                None => Failure::nothing_recorded(nothing(options)),
+            });
         }
         [session] => std::slice::from_ref(session),
         startups if startups.iter().all(is_startup) => startups,
@@ -212,7 +212,7 @@ fn recover(options: &Recover) -> Result<(), Failure> {
             several.iter().for_each(Session::announce);
             stdio::report(&listing::table(several));
             let startup = if several.iter().any(is_startup) { ", or use --startup" } else { "" };
-            return Err(Failure::new(format!(
+            return Err(Failure::usage(format!(
                 "several recordings can be recovered; name the directory of one{startup}"
             )));
         }
@@ -336,11 +336,11 @@ fn is_complete(all: &[Recovered], client: &ClientFile, session: &Path) -> Result
     for Recovered { stats, unread, .. } in all {
         if let Some(why) = unread {
             let (name, pid) = (Shown(&stats.name), stats.pid);
-            return Err(Failure::new(format!("cannot read what {name} (pid {pid}) has left: {why}")));
+            return Err(Failure::unreadable(format!("cannot read what {name} (pid {pid}) has left: {why}")));
         }
     }
     match client {
-        ClientFile::Missing { path, bytes, why } if *bytes > 0 => Err(Failure::new(format!(
+        ClientFile::Missing { path, bytes, why } if *bytes > 0 => Err(Failure::unreadable(format!(
             "cannot read {}, which had the first {bytes} bytes of the recording: {why}; restore that file and recover again, \
              or discard the rest: trace recover --delete {}",
             path.display(),
@@ -417,7 +417,7 @@ fn report(all: &[Recovered], client: &ClientFile, path: &Path, is_json: bool) ->
 
 /// Fails if an archive has a problem that none of ours ever has.
 fn is_sound(path: &Path) -> Result<(), Failure> {
-    let unreadable = |why: String| Failure::new(format!("{}: {why}", path.display()));
+    let unreadable = |why: String| Failure::unreadable(format!("{}: {why}", path.display()));
     let file = std::fs::File::open(path).map_err(|error| unreadable(error.to_string()))?;
     let checked =
         check(file, Limits::default(), &Disorder::default()).map_err(|error| unreadable(problem(&error)))?;

@@ -161,7 +161,8 @@ fn written(input: &Path, form: Form, output: &mut dyn io::Write) -> Result<Summa
     if is_stdin(input) {
         trace.name = input::name(input);
     }
-    let failed = |text: String| Problem::Failure(Failure::new(format!("{}: {text}", input::name(input))));
+    let failed =
+        |text: String| Problem::Failure(Failure::unreadable(format!("{}: {text}", input::name(input))));
     let of_report = |error: ReportError| match error {
         ReportError::Write(error) | ReportError::Convert(ConvertError::Write(error)) => Problem::Write(error),
         ReportError::Read(error) => failed(input::problem(&error)),

@@ -17,13 +17,13 @@ use trace_reader::tail::Coverage;
 pub fn run(options: &Options) -> Result<(), Failure> {
     caller::begin(None)?;
     let mut destination = destination::create(options.output_file.clone(), "snapshot")?;
-    let mut connection = connection::find()?.ok_or_else(|| Failure::new(NOTHING_RECORDED))?;
+    let mut connection = connection::find()?.ok_or_else(|| Failure::nothing_recorded(NOTHING_RECORDED))?;
     let mut snapshot = options.program.as_deref().map_or_else(Snapshot::default, Snapshot::of);
     if let Some(last) = options.last {
         snapshot = snapshot.last(last.0);
     }
     let taken = snapshot.take(&mut connection).map_err(|error| match (error, &options.program) {
-        (trace_client::Error::NothingRecorded, Some(program)) => Failure::new(format!(
+        (trace_client::Error::NothingRecorded, Some(program)) => Failure::nothing_recorded(format!(
             "no recording has the program {}: trace list-providers shows which one a program belongs to",
             Shown(program)
         )),

@@ -176,7 +176,7 @@ fn stem(path: &Path) -> String {
 
 /// Ends the recording, and moves it to the requested path.
 pub fn stop(options: &Stop) -> Result<(), Failure> {
-    let none = || Failure::new(nothing_in_background());
+    let none = || Failure::nothing_recorded(nothing_in_background());
     caller::begin(None)?;
     let mut connection = connection::find()?.ok_or_else(none)?;
     let _files = connection::named_files(&connection)?;
@@ -307,7 +307,8 @@ fn one_of(status: &TaskStatus) -> Result<(), Failure> {
 /// Has programs hand over the data recorded so far.
 //= docs/recording.md#in-the-background
 pub fn flush(options: &Flush) -> Result<(), Failure> {
-    let mut connection = connection::find()?.ok_or_else(|| Failure::new(nothing_in_background()))?;
+    let mut connection =
+        connection::find()?.ok_or_else(|| Failure::nothing_recorded(nothing_in_background()))?;
     let number = options.number.unwrap_or(ONLY);
     let status = status_of(&mut connection, number)?;
     if let (ONLY, Some(status)) = (number, &status) {
@@ -339,8 +340,10 @@ pub fn flush(options: &Flush) -> Result<(), Failure> {
 /// That there is no recording of this number.
 fn no_such_recording(number: u64) -> Failure {
     match number {
-        ONLY => Failure::new(nothing_in_background()),
-        _ => Failure::new(format!("no recording has the number {number}: trace status shows those that run")),
+        ONLY => Failure::nothing_recorded(nothing_in_background()),
+        _ => Failure::nothing_recorded(format!(
+            "no recording has the number {number}: trace status shows those that run"
+        )),
     }
 }
 

@@ -143,7 +143,8 @@ fn show_report(input: &Path, is_opened: bool) -> Result<(), Failure> {
 fn shown(input: &Path) -> Result<Trace, Failure> {
     let file_name = if is_stdin(input) { Path::new("stdin") } else { input };
     let file_name = file_name.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let unreadable = |error: &std::io::Error| Failure::new(format!("{}: {}", name(input), problem(error)));
+    let unreadable =
+        |error: &std::io::Error| Failure::unreadable(format!("{}: {}", name(input), problem(error)));
     // What is no regular file can be read only once.
     let is_file = !is_stdin(input) && std::fs::metadata(input).is_ok_and(|metadata| metadata.is_file());
     if is_file || !input.exists() && !is_stdin(input) {
@@ -152,7 +153,7 @@ fn shown(input: &Path) -> Result<Trace, Failure> {
             return Ok(Trace { file: file.file, name: file_name });
         }
     }
-    let mut file = unlinked_file().map_err(|error| unreadable(&error))?;
+    let mut file = unlinked_file()?;
     for_viewer(input, &mut file)?;
     let stem = PathBuf::from(file_name).with_extension("").with_extension("pftrace");
     Ok(Trace { file, name: stem.to_string_lossy().into_owned() })

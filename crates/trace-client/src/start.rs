@@ -21,7 +21,7 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 /// How long one that was faster is given to listen.
 const RESTART_INTERVAL: Duration = Duration::from_millis(200);
 /// The exit code of a manager in whose directory another one runs.
-pub const ALREADY_RUNNING: u8 = 3;
+pub const ALREADY_RUNNING: u8 = 1;
 
 /// The executable `trace`, in which the manager is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

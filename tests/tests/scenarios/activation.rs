@@ -124,7 +124,7 @@ fn a_manager_takes_nothing_but_the_socket_that_it_needs() {
     let path = sandbox.runtime_dir().join("provisioner");
     let said = |descriptor: Stdio, variables: &str| {
         let output = start(manager(&sandbox, &[]), descriptor, variables).wait_with_output().unwrap();
-        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        assert_eq!(output.status.code(), Some(125), "{output:?}");
         let text = String::from_utf8(output.stderr).unwrap();
         text.strip_prefix(&format!("trace: {}: ", path.display())).unwrap_or(&text).to_owned()
     };

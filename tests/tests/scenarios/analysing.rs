@@ -284,7 +284,7 @@ fn assertions_pass_fail_or_cannot_tell() {
         )
     );
     let (code, _, stderr) = outcome(&sandbox, &["assert", "missing.fxt", "lost == 0"]);
-    assert_eq!(code, Some(2), "{stderr}");
+    assert_eq!(code, Some(6), "{stderr}");
     assert!(stderr.contains("cannot read missing.fxt"), "{stderr}");
 }
 

@@ -49,23 +49,22 @@ fn wrong_command_lines() {
 #[test]
 fn inputs_that_are_no_traces() {
     let sandbox = Sandbox::new();
-    fails(&sandbox, &["dump", "missing.fxt"], 1, &["missing.fxt", "No such file"]);
-    fails(&sandbox, &["convert", "--to", "catapult", "missing.fxt"], 1, &["missing.fxt", "No such file"]);
+    fails(&sandbox, &["dump", "missing.fxt"], 6, &["missing.fxt", "No such file"]);
+    fails(&sandbox, &["convert", "--to", "catapult", "missing.fxt"], 6, &["missing.fxt", "No such file"]);
     fs::write(sandbox.file("text.fxt"), "once upon a time").unwrap();
     let formats =
         ["text.fxt: expected", "Fuchsia trace", "JSON", "ftrace", "Perfetto", "tar archive; found text"];
     for command in [&["dump"][..], &["convert", "--to", "catapult"], &["check"], &["query", "SELECT 1"]] {
-        let code = if command == ["check"] { 2 } else { 1 };
-        fails(&sandbox, &[command, &["text.fxt"]].concat(), code, &formats);
+        fails(&sandbox, &[command, &["text.fxt"]].concat(), 6, &formats);
     }
     let profile = r#"{"nodes":[],"startTime":1,"endTime":2,"samples":[],"timeDeltas":[]}"#;
     fs::write(sandbox.file("v8.cpuprofile"), profile).unwrap();
     let words = ["v8.cpuprofile: expected a trace, found what looks like a CPU profile of V8 (.cpuprofile)"];
-    fails(&sandbox, &["dump", "v8.cpuprofile"], 1, &words);
-    fails(&sandbox, &["convert", "--to", "catapult", "v8.cpuprofile", "v8.json"], 1, &words);
+    fails(&sandbox, &["dump", "v8.cpuprofile"], 6, &words);
+    fails(&sandbox, &["convert", "--to", "catapult", "v8.cpuprofile", "v8.json"], 6, &words);
     fs::write(sandbox.file("empty.fxt"), "").unwrap();
-    fails(&sandbox, &["dump", "empty.fxt"], 1, &["empty.fxt", "empty"]);
-    fails(&sandbox, &["dump", "."], 1, &["directory"]);
+    fails(&sandbox, &["dump", "empty.fxt"], 6, &["empty.fxt", "empty"]);
+    fails(&sandbox, &["dump", "."], 6, &["directory"]);
     fails(&sandbox, &["convert", "--to", "catapult", "text.fxt", "text.fxt"], 2, &["both input and output"]);
 }
 
@@ -111,7 +110,7 @@ fn a_runtime_directory_of_another_user_is_refused() {
     let directory = sandbox.runtime_dir();
     let directory = directory.to_str().unwrap();
     fails(&sandbox, &["record", "--duration", "1"], 125, &[directory, "12345"]);
-    fails(&sandbox, &["list-providers"], 1, &[directory, "12345"]);
+    fails(&sandbox, &["list-providers"], 125, &[directory, "12345"]);
     std::os::unix::fs::chown(sandbox.runtime_dir(), Some(0), None).unwrap();
 }
 
@@ -165,7 +164,7 @@ fn tables_that_cannot_be_written_any_further_leave_nothing() {
             command.args(["trace.fxt", "tables"]).current_dir(sandbox.work_dir());
             let output = command.env("TRACE_RUNTIME_DIR", sandbox.runtime_dir()).output().unwrap();
             let stderr = String::from_utf8_lossy(&output.stderr);
-            assert_eq!(output.status.code(), Some(1), "{options:?} {limit}: {stderr}");
+            assert_eq!(output.status.code(), Some(125), "{options:?} {limit}: {stderr}");
             let words = ["cannot write tables: slices", "cannot write tables: instants"];
             assert!(words.iter().any(|word| stderr.contains(word)), "{options:?} {limit}: {stderr}");
             assert!(stderr.contains("File too large"), "{options:?} {limit}: {stderr}");
@@ -184,7 +183,7 @@ fn without_a_place_for_temporary_files() {
     fs::write(sandbox.file("text.json"), format!("[{}]", events.join(","))).unwrap();
     for (command, problem) in [
         ("dump", "cannot store a part of the input in a temporary file; TMPDIR may name another directory"),
-        ("stats", "cannot read text.json: no file for a copy in /missing: No such file"),
+        ("stats", "cannot create a file in /missing ($TMPDIR): No such file"),
     ] {
         let mut tool = sandbox.command("trace");
         let output = tool.args([command, "text.json"]).env("TMPDIR", "/missing").output().unwrap();

@@ -186,7 +186,7 @@ fn what_cannot_be_read_is_no_trace_with_problems() {
         ("missing", "cannot read missing: No such file"),
     ] {
         let (code, _, stderr) = outcome(&sandbox.trace(["check", name]));
-        assert_eq!(code, Some(2), "{name}: {stderr}");
+        assert_eq!(code, Some(6), "{name}: {stderr}");
         assert!(stderr.contains(words), "{name}: {stderr}");
         assert_eq!(stderr.lines().count(), 1, "{name}: {stderr}");
     }

@@ -362,13 +362,13 @@ fn what_cannot_be_filtered_is_an_error_and_leaves_no_file() {
         (&["--strip-args", "trace.fxt", "o.json"], 2, "o.json: trace filter writes FXT"),
         (&["--strip-args", "trace.fxt", "trace.fxt"], 2, "trace.fxt is both input and output"),
         (&["--strip-args", "--json", "trace.fxt", "-"], 2, "--json: the trace goes to stdout already"),
-        (&["--strip-args", "none.fxt", "o.fxt"], 1, "cannot read none.fxt"),
+        (&["--strip-args", "none.fxt", "o.fxt"], 6, "cannot read none.fxt"),
         (
             &["--process", "kinds,nothing", "trace.fxt", "o.fxt"],
             1,
             "trace.fxt: --process nothing: the trace has no process",
         ),
-        (&["--strip-args", "trace.fxt", "none/o.fxt"], 1, "none/o.fxt"),
+        (&["--strip-args", "trace.fxt", "none/o.fxt"], 125, "none/o.fxt"),
     ];
     let before = sandbox.files();
     for (arguments, code, expected) in cases {

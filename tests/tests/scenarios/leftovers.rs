@@ -49,7 +49,7 @@ fn a_recording_in_a_container_is_running_as_long_as_its_program() {
     let mut running = Sandbox::spawn_command(starting(&sandbox, &container, 1, 100, "wait"));
     assert_eq!(running.line(), "ready");
     let output = sandbox.trace(["recover", "-o", "never.fxt"]);
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(125));
     assert!(
         stderr(&output).contains("starting (pid 1 in another container) records itself into"),
         "{output:?}"
@@ -159,7 +159,7 @@ fn recordings_of_two_clocks_are_recovered_one_clock_at_a_time() {
         let numbers: BTreeSet<u64> = events.iter().map(|event| event.u64("number")).collect();
         (output.status.code(), stderr(&output).contains("not saved yet: 1 recording;"), numbers)
     };
-    assert_eq!(recover("newest.fxt"), (Some(1), true, BTreeSet::from([2, 3])));
+    assert_eq!(recover("newest.fxt"), (Some(125), true, BTreeSet::from([2, 3])));
     assert_eq!(recover("oldest.fxt"), (Some(0), false, BTreeSet::from([1])));
 }
 
@@ -176,7 +176,7 @@ fn a_recording_that_cannot_be_locked_keeps_no_other_from_being_saved() {
     std::fs::remove_file(&lock).unwrap();
     std::fs::create_dir(&lock).unwrap();
     let output = sandbox.trace(["recover", "-o", "one.fxt"]);
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(125));
     assert!(stderr(&output).contains(&*lock.to_string_lossy()), "{output:?}");
     assert_eq!(Archive::read(&sandbox.file("one.fxt")).events.len(), 202);
     assert_eq!(Scene::sessions_of(&sandbox), std::slice::from_ref(first));

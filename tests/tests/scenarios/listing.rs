@@ -60,7 +60,7 @@ fn a_second_recording_is_refused_and_questions_are_answered() {
     let expected = format!(
         "trace: no recording in the background; {first} (pid {pid}) is recording: end it with kill -INT {pid}\n"
     );
-    assert_eq!((stopped.status.code(), String::from_utf8_lossy(&stopped.stderr)), (Some(1), expected.into()));
+    assert_eq!((stopped.status.code(), String::from_utf8_lossy(&stopped.stderr)), (Some(5), expected.into()));
     assert!(sandbox.trace(["list-providers"]).status.success());
     recording.signal(Signal::INT);
     recording.succeed();

@@ -62,7 +62,7 @@ fn programs_are_asked_all_at_one_moment_and_say_it_with_one_number() {
     };
     wait_for("all programs to be known", || (listed() == 3).then_some(()));
     let refused = sandbox.trace(["dump-memory"]);
-    assert_eq!(refused.status.code(), Some(1), "{refused:?}");
+    assert_eq!(refused.status.code(), Some(5), "{refused:?}");
     assert!(String::from_utf8_lossy(&refused.stderr).contains("nothing is being recorded"), "{refused:?}");
 
     let started = sandbox.trace(["start", "--categories", "memory_dump", "-o", "trace.fxt"]);

@@ -205,7 +205,7 @@ fn what_cannot_be_decoded_is_a_problem() {
     assert!(text.contains("\nundecodable: 1\n  byte 0, provider 1: kernel event: "), "{text}");
     let allowed = sandbox.trace(["check", "--allow", "undecodable", "odd.pftrace"]);
     assert_eq!(allowed.status.code(), Some(0), "{allowed:?}");
-    for (options, code) in [(&["--strict"][..], 1), (&[], 0)] {
+    for (options, code) in [(&["--strict"][..], 4), (&[], 0)] {
         let output = sandbox.trace([&["convert"], options, &["odd.pftrace", "odd.fxt"]].concat());
         assert_eq!(output.status.code(), Some(code), "{output:?}");
     }

@@ -94,7 +94,7 @@ fn invalid_queries_are_reported() {
     assert_eq!(code, Some(2));
     assert!(said.contains("give SQL and a trace"), "{said}");
     let (code, said) = refused(&sandbox, &["query", "SELECT 1", "missing.fxt"]);
-    assert_eq!(code, Some(1));
+    assert_eq!(code, Some(6));
     assert!(said.contains("cannot read missing.fxt"), "{said}");
 }
 
@@ -193,7 +193,7 @@ fn tables_are_saved_to_a_database() {
     // A trace that cannot be read leaves the database of before.
     fs::write(sandbox.file("bad.json"), "[nonsense").unwrap();
     let (code, said) = refused(&sandbox, &["query", "--save", "saved.db", "bad.json"]);
-    assert_eq!(code, Some(1));
+    assert_eq!(code, Some(6));
     assert!(said.contains("bad.json: line 1, column 2:"), "{said}");
     assert_eq!(fs::read(sandbox.file("saved.db")).unwrap(), bytes);
     // Nor does it replace what it reads.
@@ -368,13 +368,13 @@ fn a_directory_that_is_not_complete_is_removed() {
     let sandbox = sandbox();
     fs::write(sandbox.file("bad.json"), "[nonsense]").unwrap();
     let (code, said) = refused(&sandbox, &["convert", "--to", "csv", "bad.json", "tables"]);
-    assert_eq!(code, Some(1));
+    assert_eq!(code, Some(6));
     assert!(said.contains("bad.json: line 1, column 2:"), "{said}");
     assert!(!sandbox.file("tables").exists());
 
     fs::write(sandbox.file("lossy.json"), "[{\"ph\":\"P\",\"ts\":1},{\"ph\":\"i\",\"ts\":1}]").unwrap();
     let (code, said) = refused(&sandbox, &["convert", "--strict", "--to", "csv", "lossy.json", "tables"]);
-    assert_eq!(code, Some(1));
+    assert_eq!(code, Some(4));
     assert!(said.contains("--strict: 1 record"), "{said}");
     assert!(!sandbox.file("tables").exists());
 }

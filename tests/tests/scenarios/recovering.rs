@@ -64,7 +64,7 @@ fn what_a_living_program_recorded_is_recovered_and_kept_until_it_is_deleted() {
     scene.check("oneshot", &["recovered.fxt"], &counted);
     let delete = || scene.sandbox.trace(["recover", "--delete", session.to_str().unwrap()]);
     let output = delete();
-    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert_eq!(output.status.code(), Some(125), "{output:?}");
     assert!(stderr(&output).contains("still has its buffer"), "{output:?}");
     assert!(session.join("provider-1").exists());
     kill(scene.burst, Signal::KILL);
@@ -120,7 +120,7 @@ fn an_interrupted_recording_is_reported_until_it_is_recovered() {
     let output = scene.sandbox.trace(["check", "nothing.fxt"]);
     assert!(!stderr(&output).contains(remark), "{output:?}");
     let output = scene.recover();
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(5));
     assert!(stderr(&output).contains("nothing to recover"), "{output:?}");
 }
 
@@ -274,10 +274,10 @@ fn what_is_being_recorded_is_left_to_its_recording() {
     let scene = Scene::begin("circular", 1000);
     let [session] = &scene.sessions()[..] else { panic!("{:?}", scene.sessions()) };
     let output = scene.sandbox.trace(["recover", session.to_str().unwrap()]);
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(125));
     assert!(stderr(&output).contains("is being recorded right now"), "{output:?}");
     let output = scene.sandbox.trace(["recover", "--delete", session.to_str().unwrap()]);
-    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert_eq!(output.status.code(), Some(125), "{output:?}");
     assert!(session.join("provider-1").exists());
     let list = scene.sandbox.trace(["recover", "--list", "--machine", "json"]);
     let list: serde_json::Value = trace_tests::json(&list);
@@ -324,7 +324,7 @@ fn what_cannot_be_read_is_not_deleted() {
         fs::rename(path, away(path)).unwrap();
         replace(path);
         let output = scene.recover();
-        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        assert_eq!(output.status.code(), Some(6), "{output:?}");
         assert!(stderr(&output).contains("nothing was deleted"), "{output:?}");
         assert!(session.exists() && (partial.exists() || path == partial));
         if path == buffer {
@@ -347,7 +347,7 @@ fn what_cannot_be_read_is_not_deleted() {
     for spoiled in [&whole[..1000], &damaged] {
         fs::write(&partial, spoiled).unwrap();
         let output = scene.recover();
-        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        assert_eq!(output.status.code(), Some(6), "{output:?}");
         assert!(stderr(&output).contains("nothing was deleted"), "{output:?}");
         // Which of its records is cut by the damage is left to chance.
         let whys = ["bytes of the recording's own file can be read, which had", "finding of kind malformed"];

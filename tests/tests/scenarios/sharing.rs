@@ -181,7 +181,7 @@ fn a_snapshot_is_one_of_the_recording_that_is_meant() {
     sandbox.spawn_recorded("emit", &["1", "3"]).succeed();
     sandbox.spawn_recorded("stream", &["1", "20", "0"]).succeed();
     let output = sandbox.trace(["snapshot", "-o", "x.fxt"]);
-    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
     let expected = "trace: several recordings are running: name a program of the one that is meant with \
                     --program; trace list-providers shows which one a program belongs to\n";
     assert_eq!(text(&output.stderr), expected);
@@ -192,13 +192,13 @@ fn a_snapshot_is_one_of_the_recording_that_is_meant() {
     };
     let output = sandbox.trace(["snapshot", "--program", "emti", "-o", "x.fxt"]);
     let said = "trace: no recording has the program emti: trace list-providers shows which one a program belongs to\n";
-    assert_eq!((output.status.code(), text(&output.stderr)), (Some(1), said));
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(5), said));
     assert_eq!(snapshot("emit", "a.fxt"), of("emit", 3 * 14));
     assert_eq!(snapshot("stream", "b.fxt"), of("stream", 20));
     // An observer sees its own recording, and none without a name.
     let live = |options: &[&str]| sandbox.spawn("trace", &[&["live", "--json"], options].concat());
     let refused = live(&[]).finish();
-    assert_eq!((refused.status.code(), text(&refused.stderr)), (Some(1), expected));
+    assert_eq!((refused.status.code(), text(&refused.stderr)), (Some(2), expected));
     let mut emit = sandbox.spawn_recorded("emit", &["1", "1", "--wait"]);
     emit.line();
     let mut watched = live(&["--program", "stream"]);
@@ -332,7 +332,7 @@ fn recordings_in_the_background_are_ended_by_their_numbers() {
     for command in ["stop", "flush"] {
         let output = sandbox.trace([command, "99"]);
         let expected = "trace: no recording has the number 99: trace status shows those that run\n";
-        assert_eq!((output.status.code(), text(&output.stderr)), (Some(1), expected));
+        assert_eq!((output.status.code(), text(&output.stderr)), (Some(5), expected));
     }
     succeeds(&["stop", "101"]);
     assert_eq!(contents(&sandbox, "stream.fxt"), of("stream", 20));
@@ -367,7 +367,7 @@ fn refused_recordings_leave_nothing_in_the_manager() {
     };
     let refused = || {
         let output = sandbox.trace(["start", "-o", "x.fxt", "--program", "emit"]);
-        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        assert_eq!(output.status.code(), Some(125), "{output:?}");
     };
     // The recording has all its threads by then. Some end soon, and connections a moment after their clients.
     (0..20).for_each(|_| refused());

@@ -191,7 +191,7 @@ fn only_root_serves_all_users() {
     let test = "users::only_root_serves_all_users";
     let Some(sandbox) = Sandbox::for_all_users(test) else { return };
     let refused = run(&sandbox, ALICE, &["manager", "--all-users"]);
-    assert_eq!(refused.status.code(), Some(1));
+    assert_eq!(refused.status.code(), Some(125));
     assert_eq!(
         String::from_utf8_lossy(&refused.stderr),
         "trace: only a manager that root starts can serve all users\n"
@@ -225,7 +225,7 @@ fn a_program_registers_with_its_own_users_manager_or_roots() {
     assert_eq!(register(BOB), "NoManager\n");
     assert_eq!(register(0), "NoManager\n");
     let refused = run(&sandbox, BOB, &["list-providers"]);
-    assert_eq!(refused.status.code(), Some(1));
+    assert_eq!(refused.status.code(), Some(125));
     let stderr = String::from_utf8_lossy(&refused.stderr);
     assert!(stderr.contains("belongs to user 4001, not to user 4002: not used"), "{stderr}");
 }

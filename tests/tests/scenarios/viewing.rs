@@ -225,7 +225,7 @@ fn a_copy_of_the_ui_is_served_at_any_port_until_its_page_is_closed() {
     fs::write(sandbox.file("note.txt"), "no trace").unwrap();
     let output = sandbox.trace(["view", "--no-open", "--ui", "ui", "note.txt"]);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert_eq!(output.status.code(), Some(6), "{said}");
     assert!(said.starts_with("trace: note.txt: expected a Fuchsia trace, a JSON trace"), "{said}");
 }
 
@@ -240,7 +240,7 @@ fn the_process_that_has_the_port_is_named() {
     let test = "viewing::the_process_that_has_the_port_is_named";
     let _port = port();
     let said = |output: std::process::Output| {
-        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        assert_eq!(output.status.code(), Some(125), "{output:?}");
         String::from_utf8(output.stderr).unwrap()
     };
     let for_all_users = Sandbox::for_all_users(test);
@@ -524,7 +524,7 @@ fn without_any_ui_it_says_what_to_do() {
     std::fs::write(sandbox.file("a b#.html"), "<html>").unwrap();
     let output = command.output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert_eq!(output.status.code(), Some(125), "{said}");
     let instead = "`trace report -o FILE` writes a page that needs none";
     assert_eq!(said, format!("trace: a b#.fxt: {missing}; {instead}\n"));
 }

@@ -211,7 +211,7 @@ fn what_is_in_the_way_or_goes_away_is_reported() {
     assert_eq!(first["programs"], serde_json::json!([]));
     kill(sandbox.manager_pid().unwrap(), Signal::KILL);
     let output = live.finish();
-    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert_eq!(output.status.code(), Some(125), "{output:?}");
     assert!(
         String::from_utf8_lossy(&output.stderr).contains("the trace manager closed the connection"),
         "{output:?}"

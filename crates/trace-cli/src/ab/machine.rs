@@ -4,7 +4,7 @@
 use super::Comparison;
 use super::text::{power, sorted, statistic, why, word};
 use crate::analysis::limited;
-use crate::exit::{FAILURE, INCOMPLETE};
+use crate::exit::{NO, UNDECIDED};
 use serde_json::{Value, json};
 use trace_analysis::ab::carriers::Part;
 use trace_analysis::ab::comparison::{Row, Unjudged};
@@ -24,8 +24,8 @@ pub fn object(comparison: &Comparison, limit: Option<usize>) -> Value {
     });
     let unjudged: Vec<Value> = unjudged.collect();
     let verdict = match comparison.code() {
-        FAILURE => "failed",
-        INCOMPLETE => "incomplete",
+        NO => "failed",
+        UNDECIDED => "incomplete",
         _ => "passed",
     };
     let power = power(comparison).map(|(half, all)| json!({"half": finite(half), "all": finite(all)}));

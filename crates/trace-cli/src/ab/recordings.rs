@@ -70,7 +70,10 @@ impl Recordings {
             Err(_) => {
                 let mut entries = fs::read_dir(directory).map_err(|error| cannot(error.to_string()))?;
                 if entries.next().is_some() {
-                    return Err(cannot("the directory is not empty; name a new one".to_owned()));
+                    let shown = directory.display();
+                    return Err(Failure::usage(format!(
+                        "--keep {shown}: the directory is not empty; name a new one"
+                    )));
                 }
             }
             Ok(()) => {}
@@ -124,7 +127,8 @@ impl Recordings {
         let pairs = (1..).take_while(|number| both(*number)).count();
         let shown = self.directory.display();
         let entries = fs::read_dir(&self.directory);
-        let entries = entries.map_err(|error| Failure::new(format!("cannot read {shown}: {error}")))?;
+        let entries =
+            entries.map_err(|error| Failure::unreadable(format!("cannot read {shown}: {error}")))?;
         let is_run = |name: &str| name.ends_with("-old.fxt") || name.ends_with("-new.fxt");
         let runs = entries.flatten().filter(|entry| entry.file_name().to_str().is_some_and(is_run)).count();
         // The run after these may lack its partner. A gap is something else.
@@ -162,13 +166,17 @@ impl Recordings {
         let path = self.directory.join(ABOUT);
         let text = match fs::read(&path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            text => text.map_err(|error| Failure::new(format!("cannot read {}: {error}", path.display())))?,
+            text => {
+                text.map_err(|error| Failure::unreadable(format!("cannot read {}: {error}", path.display())))?
+            }
         };
         let about: About = serde_json::from_slice(&text)
-            .map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
+            .map_err(|error| Failure::unreadable(format!("{}: {error}", path.display())))?;
         match about.version {
             VERSION => Ok(Some(about)),
-            other => Err(Failure::new(format!("{}: version {other}, expected {VERSION}", path.display()))),
+            other => {
+                Err(Failure::unreadable(format!("{}: version {other}, expected {VERSION}", path.display())))
+            }
         }
     }
 }

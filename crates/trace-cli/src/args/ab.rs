@@ -18,7 +18,7 @@ separates them. Ctrl-C ends the comparison after the current run and judges the 
 the current run immediately.
 
 Exit codes: 0 if nothing takes longer, 1 if something does, 3 if the runs do not show either, because events are \
-missing or there are too few runs or names; 2 if the command line is wrong or a run fails. docs/ab.md has the rules.";
+missing or there are too few runs or names; 125 if a run fails. docs/ab.md has the rules.";
 
 /// Options of `ab`.
 #[derive(Debug, Args)]

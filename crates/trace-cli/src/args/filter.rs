@@ -19,8 +19,8 @@ Options are combined: an event is kept if both its category and its process are.
 names of arguments and numbers stay: look at the result, such as with trace dump, before you pass it on. \
 docs/filter.md lists what each option removes.
 
-Exit codes: 0 if the result has all that is to be kept, 1 if the trace could not be read to its end or has no such \
-process, 2 for a wrong command line.";
+Exit codes: 0 if the result has all that is to be kept, 1 if the trace has no such process, 6 if it could not be \
+read to its end.";
 
 /// Options of `filter`.
 #[derive(Debug, Args)]

@@ -19,7 +19,7 @@ Numbers of durations are of the last five seconds. The command only reads what p
 nor delay a recording that is not its own. docs/live.md describes the screen.
 
 Exit codes: as with trace record for a recording of its own, and 0 if quitting has ended the command; 0 after \
-quitting or when the running recording ends; 1 if it cannot be observed.";
+quitting or when the running recording ends; 125 if it cannot be observed.";
 
 /// Options of `live`.
 #[derive(Debug, Args)]

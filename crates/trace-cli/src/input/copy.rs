@@ -1,5 +1,6 @@
 //! Copies of inputs that are read again.
 
+use crate::exit::Failure;
 use std::error::Error;
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
@@ -7,10 +8,10 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 /// A file for what has to be read again.
-pub fn unlinked_file() -> io::Result<File> {
+pub fn unlinked_file() -> Result<File, Failure> {
     tempfile::tempfile().map_err(|error| {
         let directory = std::env::temp_dir();
-        io::Error::new(error.kind(), format!("no file for a copy in {}: {error}", directory.display()))
+        Failure::new(format!("cannot create a file in {} ($TMPDIR): {error}", directory.display()))
     })
 }
 
@@ -42,7 +43,7 @@ impl Read for Copying {
 }
 
 impl Copying {
-    pub fn of(input: Box<dyn Read>) -> io::Result<Self> {
+    pub fn of(input: Box<dyn Read>) -> Result<Self, Failure> {
         Ok(Self { input, copy: unlinked_file()?, end: None })
     }
 

@@ -46,7 +46,7 @@ fn record(arguments: &[OsString]) -> Result<Command, Failure> {
 }
 
 fn cannot_start(error: &std::io::Error) -> Failure {
-    Failure::new(format!("cannot start trace record: {error}")).in_record()
+    Failure::new(format!("cannot start trace record: {error}"))
 }
 
 /// Another recording is running. `trace record` says so, and how to end it.

@@ -99,9 +99,9 @@ pub fn observe_running(options: &ObserveOptions) -> Result<Socket, Failure> {
 
 fn refused(error: ObserveError) -> Failure {
     Failure::new(match error {
-        ObserveError::NothingRecorded => NOTHING_RECORDED,
+        ObserveError::NothingRecorded => return Failure::nothing_recorded(NOTHING_RECORDED),
         ObserveError::Busy => "as many commands watch the recording as the manager serves: end one of them",
-        ObserveError::Several => SEVERAL_RECORDED,
+        ObserveError::Several => return Failure::usage(SEVERAL_RECORDED),
         ObserveError::Version => "the trace manager is of another release, which this command cannot watch",
     })
 }

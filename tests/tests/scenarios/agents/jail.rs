@@ -104,7 +104,7 @@ fn several_directories_may_be_read_and_nothing_special_in_them() {
         assert!(why.contains(expected), "{trace}: {why}");
     }
     let output = sandbox.trace(["mcp", "missing"]);
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(125));
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(said, "trace: cannot use missing: No such file or directory (os error 2)\n");
 }
