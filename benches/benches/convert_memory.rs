@@ -19,14 +19,20 @@ const SWITCH_EVERY: u64 = 10;
 /// What runs, of which the last reads what the one before wrote, and whose memory counts; the first reads the
 /// archive.
 const CONVERSIONS: [(&str, &[&[&str]]); 8] = [
-    ("FXT to Catapult", &[&["convert", "--to", "catapult", "-", "-"]]),
-    ("FXT to Chrome", &[&["convert", "--to", "chrome", "-", "-"]]),
-    ("FXT to Perfetto", &[&["convert", "--to", "perfetto", "-", "-"]]),
-    ("FXT to CSV", &[&["convert", "--to", "csv", "-", "tables"]]),
-    ("FXT to Parquet", &[&["convert", "--to", "parquet", "-", "tables.parquet"]]),
+    ("FXT to Catapult", &[&["convert", "--format", "catapult", "-", "-"]]),
+    ("FXT to Chrome", &[&["convert", "--format", "chrome", "-", "-"]]),
+    ("FXT to Perfetto", &[&["convert", "--format", "perfetto", "-", "-"]]),
+    ("FXT to CSV", &[&["convert", "--format", "csv", "-", "tables"]]),
+    ("FXT to Parquet", &[&["convert", "--format", "parquet", "-", "tables.parquet"]]),
     ("query", &[&["query", "SELECT count(*) FROM slices", "-"]]),
-    ("JSON to FXT", &[&["convert", "--to", "chrome", "-", "-"], &["convert", "--to", "fxt", "-", "-"]]),
-    ("Perfetto to FXT", &[&["convert", "--to", "perfetto", "-", "-"], &["convert", "--to", "fxt", "-", "-"]]),
+    (
+        "JSON to FXT",
+        &[&["convert", "--format", "chrome", "-", "-"], &["convert", "--format", "fxt", "-", "-"]],
+    ),
+    (
+        "Perfetto to FXT",
+        &[&["convert", "--format", "perfetto", "-", "-"], &["convert", "--format", "fxt", "-", "-"]],
+    ),
 ];
 
 /// Waits for a child; its largest memory in bytes.

@@ -209,7 +209,7 @@ fn ask_commands(sandbox: &Sandbox, name: &str, trace: &Trace) -> Vec<Result<Answ
     }
     for format in Format::CONVERTED {
         let to = converted_name(name, format);
-        sandbox.trace([&["convert", "--to", format.name()], trace.convert, &[&file, &to]].concat());
+        sandbox.trace([&["convert", "--format", format.name()], trace.convert, &[&file, &to]].concat());
     }
     COMMANDS.map(|door| commands::ask(sandbox, door, &file, &trace.meaning)).into()
 }

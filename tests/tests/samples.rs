@@ -282,11 +282,11 @@ fn every_sample_is_listed_with_its_origin() {
 /// The rows of each table, as a question and as files.
 fn rows(sandbox: &Sandbox, file: &str) -> [u64; TABLES.len()] {
     let counts = TABLES.map(|table| format!("(SELECT count(*) FROM {table})")).join(", ");
-    let answer = succeeds(sandbox, &["query", "--output", "csv", &format!("SELECT {counts}"), file]);
+    let answer = succeeds(sandbox, &["query", "--format", "csv", &format!("SELECT {counts}"), file]);
     let answer = text(&answer.stdout);
     let counts: Vec<u64> =
         answer.lines().last().unwrap().split(',').map(|count| count.parse().unwrap()).collect();
-    succeeds(sandbox, &["convert", "--to", "csv", file, "tables"]);
+    succeeds(sandbox, &["convert", "--format", "csv", file, "tables"]);
     let lines = TABLES.map(|table| {
         let file = fs::File::open(sandbox.file("tables").join(format!("{table}.csv"))).unwrap();
         csv::Reader::from_reader(file).records().map(Result::unwrap).count() as u64
@@ -353,7 +353,7 @@ fn is_read_by_every_command(sample: Sample) {
         assert!(read(output) == read(&again), "{name} as {output}");
     }
     for (dialect, output) in [("catapult", "out.json"), ("chrome", "chrome.json")] {
-        succeeds(&sandbox, &["convert", "--to", dialect, path, output]);
+        succeeds(&sandbox, &["convert", "--format", dialect, path, output]);
         let written = fs::read(sandbox.file(output)).unwrap();
         serde_json::from_slice::<Value>(&written).expect(name);
     }

@@ -85,6 +85,7 @@ mod scenarios {
     mod sharing;
     mod skew;
     mod snapshots;
+    mod spellings;
     mod starting;
     mod sudo;
     mod tasks;

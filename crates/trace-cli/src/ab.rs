@@ -53,7 +53,7 @@ fn compare(options: &Ab) -> Result<u8, Failure> {
     let junit = options.junit.as_deref().map(OutputFile::create).transpose()?;
     let patterns = options.name.iter().map(|text| Pattern::of(text)).collect();
     let selection = Selection { statistic: statistic(options.statistic), names: patterns };
-    let comparison = match &options.from {
+    let comparison = match &options.judge {
         Some(directory) => kept(options, &selection, &Recordings::open(directory)?)?,
         None => recorded(options, &selection)?,
     };
@@ -138,7 +138,7 @@ fn kept(options: &Ab, selection: &Selection, recordings: &Recordings) -> Result<
     }
     if pairs.is_empty() {
         let directory = recordings.directory().display();
-        return Err(Failure::usage(format!("{directory}: it has no recordings of trace ab --keep")));
+        return Err(Failure::usage(format!("{directory}: it has no recordings of trace ab --save-runs")));
     }
     let planned = about.as_ref().map_or(pairs.len(), |about| about.runs).max(pairs.len());
     let seed = options.seed.or(about.as_ref().map(|about| about.seed)).unwrap_or_else(drawn_seed);
@@ -163,7 +163,7 @@ fn recorded(options: &Ab, selection: &Selection) -> Result<Comparison, Failure> 
         seed,
         has_looks: !options.all_runs,
     };
-    let recordings = match &options.keep {
+    let recordings = match &options.save_runs {
         Some(directory) => Recordings::create(directory)?,
         None => Recordings::temporary()?,
     };

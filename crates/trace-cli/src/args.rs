@@ -12,6 +12,7 @@ pub mod live;
 #[cfg(feature = "query")]
 pub mod mcp;
 pub mod record;
+pub mod removed;
 pub mod running;
 pub mod trigger;
 pub mod values;
@@ -35,6 +36,8 @@ use viewing::{Report, View};
 /// Record what programs do, and analyse the traces.
 #[derive(Debug, Parser)]
 #[command(name = "trace", version = crate::version::text(), subcommand_required = true)]
+// As with Fuchsia's command, the last one counts.
+#[command(args_override_self = true)]
 #[command(override_help = help::commands())]
 pub struct Cli {
     /// What to do.
@@ -59,6 +62,7 @@ pub enum Command {
   trace record --buffering-mode circular --buffer-size 64MiB --trigger stall:stop
   trace record --buffering-mode streaming --max-size 2GiB -- ./app
   trace record -o - -- ./app | trace dump -
+  trace record --print-config --buffer-size 64MiB > trace.toml      and then: trace record -c trace.toml
 
 A command is recorded together with all other running programs that have a provider. --categories 'NAME/*' \
 records one program only, by the name of its provider.
@@ -73,16 +77,6 @@ if the recording was aborted; 4 if events were lost (--fail-on-loss); 5 if the \
 command was run and no program was recorded (--allow-empty); 1 if a measurement has no sample \
 (--spec-file); 2 for a wrong command line.")]
     Record(Box<Record>),
-    /// Print the options that `record` would use, from the command line and all files, as TOML
-    #[command(mut_arg("json", |argument| argument.hide(true)))]
-    #[command(after_help = "Examples:
-  trace config --buffer-size 64MiB > trace.toml
-  trace record --config trace.toml -- ./app
-  trace config -c perfetto.cfg      what a configuration of another tool becomes
-
-Files, the first of which wins: that of --config, $XDG_CONFIG_HOME/trace/config.toml (by default \
-~/.config/trace/config.toml), /etc/trace/config.toml.")]
-    Config(Box<Record>),
     /// Watch a recording while it runs: rates, losses, durations, counters
     #[command(
         mut_arg("max_size", |argument| argument.hide(true)),
@@ -236,14 +230,14 @@ Exit codes: 0 if the trace is clean, 1 if it has problems, 6 if it cannot be rea
         override_usage = "trace convert [OPTIONS] <FILE> [OUT]",
         after_help = "Examples:
   trace convert trace.fxt trace.json                Chrome's JSON, for Perfetto and Catapult
-  trace convert --to catapult trace.fxt             writes trace.json, as Fuchsia does
-  trace convert --to chrome --container array trace.fxt app.json.gz
+  trace convert --format catapult trace.fxt             writes trace.json, as Fuchsia does
+  trace convert --format chrome --container array trace.fxt app.json.gz
   trace convert trace.fxt trace.pftrace
-  trace convert --to catapult --pattern 'draw.*' --category net trace.fxt - | less
-  trace convert --to csv trace.fxt tables           a directory; docs/tables.md
-  trace convert --to parquet --partitioned trace.fxt all
-  trace convert --to speedscope trace.fxt           writes trace.speedscope.json
-  trace convert --to firefox trace.fxt app.json.gz  for profiler.firefox.com
+  trace convert --format catapult --pattern 'draw.*' --category net trace.fxt - | less
+  trace convert --format csv trace.fxt tables           a directory; docs/tables.md
+  trace convert --format parquet --partitioned trace.fxt all
+  trace convert --format speedscope trace.fxt           writes trace.speedscope.json
+  trace convert --format firefox trace.fxt app.json.gz  for profiler.firefox.com
   trace convert --stacks slices trace.fxt app.folded
   trace convert systrace.html trace.fxt
 
@@ -260,7 +254,7 @@ Records that the output format cannot express are counted and reported at the en
     #[cfg(feature = "query")]
     #[command(
         after_help = query_help(),
-        override_usage = "trace query [OPTIONS] SQL TRACE\n       trace query [OPTIONS] --sql-file FILE TRACE\n       \
+        override_usage = "trace query [OPTIONS] SQL TRACE\n       trace query [OPTIONS] --file FILE TRACE\n       \
                           trace query --schema"
     )]
     Query(Query),
@@ -301,7 +295,7 @@ when the machine stops, and may be when its user logs out.")]
     Man(Man),
 }
 
-/// Options of `record` and `config`.
+/// Options of `record`.
 #[derive(Debug, Args)]
 pub struct Record {
     /// Read options from this file, or from stdin (`-`): TOML, Chrome's TraceConfig in JSON, or Perfetto's
@@ -314,6 +308,9 @@ pub struct Record {
     /// Print the summary as JSON on stdout. The command's own output goes to stderr
     #[arg(long)]
     pub json: bool,
+    /// Print the options that would be used, from the command line and all files, as TOML
+    #[arg(long, conflicts_with = "json")]
+    pub print_config: bool,
     /// End like by Ctrl-C when the process with this number, the parent, is gone
     #[arg(long, hide = true, value_name = "PID")]
     pub parent: Option<i32>,
@@ -334,7 +331,7 @@ impl Record {
 pub struct Start {
     /// Name of the recording (default: the name of its file)
     #[arg(long, value_name = "NAME")]
-    pub name: Option<String>,
+    pub label: Option<String>,
     /// Accepted for compatibility with ffx: `start` always records in the background
     #[arg(long, hide = true)]
     pub background: bool,
@@ -489,11 +486,11 @@ pub struct Check {
 pub struct Query {
     /// Print results in this format
     #[arg(long, value_name = "FORMAT", default_value = "table")]
-    pub output: Answers,
-    /// Print results as JSON: short for --output json
-    #[arg(long, conflicts_with = "output")]
+    pub format: Answers,
+    /// Print results as JSON: short for --format json
+    #[arg(long, conflicts_with = "format")]
     pub json: bool,
-    /// Put an apostrophe before texts that a spreadsheet would take for formulas (--output csv)
+    /// Put an apostrophe before texts that a spreadsheet would take for formulas (--format csv)
     #[arg(long)]
     pub spreadsheet: bool,
     /// Print the SQL statements that create the tables
@@ -501,11 +498,11 @@ pub struct Query {
     pub schema: bool,
     /// Read the SQL statements from this file; `-` is stdin
     #[arg(long, short = 'f', value_name = "FILE")]
-    pub sql_file: Option<PathBuf>,
+    pub file: Option<PathBuf>,
     /// Write all tables to this file, a SQLite database. SQL statements are then optional
     #[arg(long, value_name = "FILE")]
     pub save: Option<PathBuf>,
-    /// The SQL statements, unless --sql-file or --save is given, and traces, plain or compressed with gzip or
+    /// The SQL statements, unless --file or --save is given, and traces, plain or compressed with gzip or
     /// zstd; `-` is stdin
     #[arg(value_name = "SQL|TRACE", required_unless_present = "schema", add = traces())]
     pub arguments: Vec<String>,
@@ -529,9 +526,9 @@ fn query_help() -> String {
     use trace_convert::tables::{TABLES, sqlite::VIEWS};
     let examples = "Examples:
   trace query 'SELECT name, count(*), sum(dur) / 1e6 AS ms FROM slices GROUP BY name' trace.fxt
-  trace query --output csv 'SELECT * FROM sched WHERE cpu = 0' trace.fxt > cpu0.csv
+  trace query --format csv 'SELECT * FROM sched WHERE cpu = 0' trace.fxt > cpu0.csv
   trace query \"SELECT json_extract(args, '$.size') AS size FROM slices\" trace.json
-  trace query --sql-file slow.sql --output json trace.fxt | jq .
+  trace query --file slow.sql --format json trace.fxt | jq .
   trace query 'SELECT trace, percentile(dur, 99) FROM slices GROUP BY trace' monday.fxt tuesday.fxt
   trace query --save trace.db trace.fxt
 
@@ -555,8 +552,8 @@ pub struct Recover {
     #[arg(value_name = "DIR")]
     pub directory: Option<PathBuf>,
     /// Write the trace to this file, in FXT format (default: recovered.fxt, or recovered-1.fxt and so on)
-    #[arg(long, short = 'o', value_name = "FILE", conflicts_with_all = ["list", "delete"])]
-    pub output_file: Option<PathBuf>,
+    #[arg(long, short = 'o', alias = "output-file", value_name = "FILE", conflicts_with_all = ["list", "delete"])]
+    pub output: Option<PathBuf>,
     /// Recover only what programs have recorded themselves (TRACE_STARTUP), together
     #[arg(long, conflicts_with_all = ["list", "delete"])]
     pub startup: bool,
@@ -604,6 +601,20 @@ fn config_path() -> impl TypedValueParser<Value = PathBuf> {
 /// Completes names of traces.
 fn traces() -> ArgValueCompleter {
     ArgValueCompleter::new(completion::traces)
+}
+
+/// The arguments with `--machine json` behind the command, before which ffx has it.
+pub fn machine_behind_command(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
+    let mut arguments: Vec<OsString> = arguments.into_iter().collect();
+    let words = match arguments.get(1).and_then(|first| first.to_str()) {
+        Some("--machine") => 2,
+        Some(first) if first.starts_with("--machine=") => 1,
+        _ => return arguments,
+    };
+    if arguments.len() > 1 + words {
+        arguments[1..2 + words].rotate_left(words);
+    }
+    arguments
 }
 
 /// An error of the command line in one line, with what would be correct.

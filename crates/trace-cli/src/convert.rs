@@ -1,4 +1,4 @@
-//! `trace convert`, and the conversion behind `record --output-file x.json`.
+//! `trace convert`, and the conversion behind `record -o x.json`.
 
 #[cfg(feature = "parquet")]
 mod partition;
@@ -32,16 +32,16 @@ use trace_reader::ReadError;
 pub fn run(options: &Convert) -> Result<(), Failure> {
     let missing = || Failure::usage("no trace is named");
     let input = options.input.as_ref().or(options.input_file.as_ref()).ok_or_else(missing)?;
-    let named = options.output.as_ref().or(options.output_file.as_ref());
+    let named = options.out.as_ref().or(options.output.as_ref());
     let by_name = named.and_then(|output| of_name(output).0);
     // Only folded stacks are of something.
     let is_folded = by_name.is_none() && (options.by_thread || options.stacks != Stacks::default());
-    let target = options.to.or(is_folded.then_some(Target::Folded));
+    let target = options.format.or(is_folded.then_some(Target::Folded));
     let to = target.map_or(by_name, Target::format);
     let profile = Profile::of(options, to == Some(Format::Folded));
     if to.is_none() && target.is_none() {
         return Err(Failure::usage(
-            "--to is needed where the name of the result does not tell the format, such as --to catapult",
+            "--format is needed where the name of the result does not tell the format, such as --format catapult",
         ));
     }
     check(options, to)?;
@@ -148,23 +148,23 @@ fn container(options: &Convert) -> archive::Container {
 fn check(options: &Convert, to: Option<Format>) -> Result<(), Failure> {
     let refuse = |text: &str| Err(Failure::usage(text.to_owned()));
     if options.container.is_some() && to != Some(Format::Chrome) {
-        return refuse("--container is for --to chrome");
+        return refuse("--container is for --format chrome");
     }
-    if options.partitioned && options.to != Some(Target::Parquet) {
-        return refuse("--partitioned is for --to parquet");
+    if options.partitioned && options.format != Some(Target::Parquet) {
+        return refuse("--partitioned is for --format parquet");
     }
-    if options.partitioned && options.output.is_none() && options.output_file.is_none() {
+    if options.partitioned && options.out.is_none() && options.output.is_none() {
         return refuse("--partitioned needs OUT, the directory of the tables of all traces");
     }
-    if options.spreadsheet && options.to != Some(Target::Csv) {
-        return refuse("--spreadsheet is for --to csv");
+    if options.spreadsheet && options.format != Some(Target::Csv) {
+        return refuse("--spreadsheet is for --format csv");
     }
     if options.system_event_output_file.is_some() && to != Some(Format::Catapult) {
-        return refuse("--system-event-output-file is for --to catapult");
+        return refuse("--system-event-output-file is for --format catapult");
     }
     let is_folded = to == Some(Format::Folded);
     if (options.by_thread || options.stacks != Stacks::default()) && !is_folded {
-        return refuse("--stacks and --by-thread are for --to folded");
+        return refuse("--stacks and --by-thread are for --format folded");
     }
     let is_of_samples = is_folded && options.stacks == Stacks::Samples;
     if (is_of_samples || to == Some(Format::Fxt))
@@ -193,7 +193,7 @@ pub fn transform(archive: &Path, job: Job<'_>, output: Written<'_>) -> Result<Op
     }
 }
 
-/// What `--to` calls a format.
+/// What `--format` calls a format.
 const fn name_of(format: Format) -> &'static str {
     match format {
         Format::Fxt => "fxt",
@@ -249,7 +249,7 @@ fn report(summary: &Summary, name: &str, is_for_catapult: bool) {
     if is_for_catapult {
         say!(
             "trace: this is for Catapult (chrome://tracing); the Perfetto UI refuses Fuchsia's systemTraceEvents \
-             object: give it the .fxt, or convert --to chrome"
+             object: give it the .fxt, or convert --format chrome"
         );
     }
 }

@@ -25,7 +25,9 @@ const MAX_CHANGES: usize = 3;
 
 /// Writes what remains of a trace.
 pub fn run(options: &Filter) -> Result<(), Failure> {
-    let Filter { input, output, .. } = options;
+    let input = &options.input;
+    let output = options.out.as_ref().or(options.output.as_ref());
+    let output = output.ok_or_else(|| Failure::usage("no output is named"))?;
     let wanted = wanted(options)?;
     let is_stdout = is_stdin(output);
     let (format, compression) = of_name(output);

@@ -56,10 +56,12 @@ mod verify;
 mod version;
 mod view;
 
+use args::record::Recording;
 use args::{Cli, Command};
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
 use exit::Failure;
+use settings::{ConfigFile, Settings};
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -85,7 +87,7 @@ fn run() -> ExitCode {
         let served = mcp::worker::run(std::env::args_os().skip(2));
         return served.map_or_else(|failure| failure.report(), |()| ExitCode::SUCCESS);
     }
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::try_parse_from(args::machine_behind_command(std::env::args_os())) {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };
@@ -102,8 +104,16 @@ fn run() -> ExitCode {
     }
     let result = match cli.command {
         Command::Plumbing => stdio::print_document(&(args::help::plumbing() + "\n")).map(|()| 0),
+        Command::Record(options) if options.print_config => {
+            print_config(&options.recording, options.config_file())
+        }
+        Command::Start(options) if options.record.print_config => {
+            print_config(&options.record.recording, options.record.config_file())
+        }
+        Command::Live(options) if options.print_config => {
+            print_config(&options.recording, options.config_file())
+        }
         Command::Record(options) => record::run(*options).map_err(Failure::of_record),
-        Command::Config(options) => config(*options).map(|()| 0),
         Command::Live(options) => live::run(&options),
         Command::Start(options) => task::start(&options).map(|()| 0),
         Command::Stop(options) => task::stop(&options).map(|()| 0),
@@ -143,13 +153,10 @@ fn run() -> ExitCode {
     }
 }
 
-/// `trace config`: prints the options that `record` would use.
-fn config(options: args::Record) -> Result<(), Failure> {
-    if options.json {
-        return Err(Failure::usage("--json is for trace record; trace config prints TOML"));
-    }
-    let settings = settings::Settings::resolve(options.recording.clone(), options.config_file())?;
-    stdio::print_document(&settings.to_toml()?)
+/// `--print-config`: prints the options that would be used.
+fn print_config(recording: &Recording, file: Option<ConfigFile<'_>>) -> Result<u8, Failure> {
+    let settings = Settings::resolve(recording.clone(), file)?;
+    stdio::print_document(&settings.to_toml()?).map(|()| 0)
 }
 
 /// Help and version go to stdout; an error is one line on stderr.
@@ -168,8 +175,11 @@ fn usage(error: &clap::Error) -> ExitCode {
             printed.map_or_else(|failure| failure.report(), |()| Failure::usage("no command given").report())
         }
         _ => {
-            let line = args::line(error, std::env::args_os());
-            Failure::usage(format!("{line}; see --help")).report()
+            let line = args::removed::answer(error).unwrap_or_else(|| {
+                let line = args::line(error, std::env::args_os());
+                format!("{line}; see --help")
+            });
+            Failure::usage(line).report()
         }
     }
 }

@@ -27,16 +27,16 @@ pub fn run(options: &Query) -> Result<(), Failure> {
     if options.schema {
         return closed_is_enough(output.write_all(schema().as_bytes()).and_then(|()| output.flush()));
     }
-    let form = if options.json { Form::Json } else { options.output };
+    let form = if options.json { Form::Json } else { options.format };
     if options.spreadsheet && form != Form::Csv {
-        return Err(Failure::usage("--spreadsheet is for --output csv"));
+        return Err(Failure::usage("--spreadsheet is for --format csv"));
     }
     let texts = if options.spreadsheet { CsvTexts::Spreadsheet } else { CsvTexts::Unchanged };
     let (sql, traces) = sql_and_traces(options)?;
     if traces.is_empty() {
-        return Err(Failure::usage("give SQL and a trace, --sql-file and a trace, or --save and a trace"));
+        return Err(Failure::usage("give SQL and a trace, --file and a trace, or --save and a trace"));
     }
-    let statements_from_stdin = options.sql_file.as_deref().is_some_and(is_stdin);
+    let statements_from_stdin = options.file.as_deref().is_some_and(is_stdin);
     if traces.iter().filter(|trace| is_stdin(trace)).count() + usize::from(statements_from_stdin) > 1 {
         return Err(Failure::usage("stdin can be the statements or one trace"));
     }
@@ -108,7 +108,7 @@ pub fn sql_problem(error: &QueryError) -> String {
 fn sql_and_traces(options: &Query) -> Result<(Option<String>, Vec<&Path>), Failure> {
     let arguments = &options.arguments;
     let all = || arguments.iter().map(Path::new).collect();
-    if let Some(file) = &options.sql_file {
+    if let Some(file) = &options.file {
         return Ok((Some(statements(file)?), all()));
     }
     let others = || arguments.iter().filter(|argument| !is_readable(argument));

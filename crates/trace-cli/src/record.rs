@@ -63,7 +63,7 @@ pub fn run(options: args::Record) -> Result<u8, Failure> {
     parent.map(end_with).transpose()?;
     let was_interrupted = note_signals()?;
     let mut destination = destination::create_partial(options)?;
-    let is_stdout = options.output_file.as_deref().is_some_and(destination::is_stdout);
+    let is_stdout = options.output.as_deref().is_some_and(destination::is_stdout);
     // The kernel forgets this where files are made as another user.
     parent.map(end_with).transpose()?;
     if is_stdout && options.trigger.iter().any(|trigger| trigger.is_snapshot()) {
@@ -229,7 +229,7 @@ fn record(
     let RequestedRecording { config, expected, settings, is_json } = wanted;
     let options = &settings.recording;
     let start_timeout = Duration::from_millis(config.start_timeout_milliseconds);
-    let is_stdout = options.output_file.as_deref().is_some_and(destination::is_stdout);
+    let is_stdout = options.output.as_deref().is_some_and(destination::is_stdout);
     let stdout_is_ours = is_stdout || is_json;
     let mut sink = destination.sink()?;
     if let Some(size) = options.max_size {

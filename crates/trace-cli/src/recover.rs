@@ -168,7 +168,7 @@ fn looked(options: &Recover) -> String {
 
 fn recover(options: &Recover) -> Result<(), Failure> {
     caller::begin(None)?;
-    let (output_file, others) = match &options.output_file {
+    let (output_file, others) = match &options.output {
         Some(path) => (path.clone(), None),
         // An archive that was recovered before is not replaced: its buffers were deleted.
         None => {

@@ -43,7 +43,7 @@ impl Form {
 }
 
 fn form_of(options: &Report) -> Result<Form, Failure> {
-    let ending = options.output_file.as_ref().and_then(|output| output.extension());
+    let ending = options.output.as_ref().and_then(|output| output.extension());
     let is_picture = ending.is_some_and(|ending| ending.eq_ignore_ascii_case(PICTURE));
     let [from, to] = [options.from, options.to].map(|moment| moment.map(|moment| moment.0));
     match () {
@@ -59,7 +59,7 @@ fn form_of(options: &Report) -> Result<Form, Failure> {
 pub fn run(options: &Report) -> Result<(), Failure> {
     let input = &options.input;
     let form = form_of(options)?;
-    let output = match (&options.output_file, form) {
+    let output = match (&options.output, form) {
         (Some(output), _) => output.clone(),
         (None, _) if is_stdin(input) => PathBuf::from("-"),
         (None, Form::Page) => default_output(input),

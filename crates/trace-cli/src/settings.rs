@@ -257,7 +257,7 @@ mod tests {
         assert_eq!(recording.buffer_size, Some(BufferSize(8)));
         assert_eq!(recording.categories.as_ref().unwrap().0, ["file"]);
         assert_eq!(recording.duration.unwrap().0.as_secs(), 7);
-        assert_eq!(recording.output_file, None);
+        assert_eq!(recording.output, None);
         assert_eq!(settings.groups.get("mine").unwrap(), ["a", "b*"]);
         assert!(settings.groups.get("default").is_some());
         let effective = settings.to_toml().unwrap();

@@ -16,7 +16,7 @@ use trace_reader::tail::Coverage;
 /// Saves a snapshot, perhaps only its end, and reports the time that it covers.
 pub fn run(options: &Options) -> Result<(), Failure> {
     caller::begin(None)?;
-    let mut destination = destination::create(options.output_file.clone(), "snapshot")?;
+    let mut destination = destination::create(options.output.clone(), "snapshot")?;
     let mut connection = connection::find()?.ok_or_else(|| Failure::nothing_recorded(NOTHING_RECORDED))?;
     let mut snapshot = options.program.as_deref().map_or_else(Snapshot::default, Snapshot::of);
     if let Some(last) = options.last {

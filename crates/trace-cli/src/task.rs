@@ -84,13 +84,13 @@ pub fn start(options: &Start) -> Result<(), Failure> {
     let config = trace_config(&settings)?;
     caller::begin(asked.user.as_deref())?;
     // A file name on start's command line takes precedence.
-    let named = options.record.recording.output_file.as_deref();
+    let named = options.record.recording.output.as_deref();
     let (file, path) = create(named)?;
     let options = TaskOptions {
         duration_ns: asked.duration.map(|span| u64::try_from(span.0.as_nanos()).unwrap_or(u64::MAX)),
         triggers,
         requested_categories: asked.categories.as_ref().map(|list| list.0.clone()).unwrap_or_default(),
-        name: options.name.clone().unwrap_or_else(|| stem(&path)),
+        name: options.label.clone().unwrap_or_else(|| stem(&path)),
         file: path.to_string_lossy().into_owned(),
     };
     let started = begin(config, options, file, asked);
@@ -202,7 +202,7 @@ pub fn stop(options: &Stop) -> Result<(), Failure> {
     }
     // An unusable path is reported before the recording ends.
     let mut destination = None;
-    if let Some(path) = &options.output_file {
+    if let Some(path) = &options.output {
         destination = Some(destination::create(Some(path.clone()), "trace")?);
     }
     if let Some(remaining) = status.as_ref().and_then(|status| status.remaining_ns) {

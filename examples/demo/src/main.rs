@@ -5,7 +5,7 @@
 //!            ◀──finished frames───   main, raster-0 … raster-2          a thread for each client
 //! ```
 //!
-//! Record it with `trace record --output-file demo.fxt -- target/release/examples/demo` and drop the file
+//! Record it with `trace record -o demo.fxt -- target/release/examples/demo` and drop the file
 //! into the Perfetto UI. Flows lead from a frame's submission through the renderer and its reads of the
 //! storage back to its presentation.
 

@@ -117,7 +117,7 @@ fn markers_are_the_same_in_a_recording_and_in_a_text() {
         format!("  sh-{process} ({process}) [000] ..... {line}.5: tracing_mark_write: {text}\n")
     });
     std::fs::write(sandbox.file("text"), format!("# tracer: nop\n{}", lines.collect::<String>())).unwrap();
-    let output = sandbox.trace(["convert", "--to", "fxt", "text", "text.fxt"]);
+    let output = sandbox.trace(["convert", "--format", "fxt", "text", "text.fxt"]);
     assert!(output.status.success(), "{output:?}");
     let imported = Archive::read(&sandbox.file("text.fxt"));
 

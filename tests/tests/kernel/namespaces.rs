@@ -53,7 +53,7 @@ fn threads_of_two_containers_are_those_of_the_kernel() {
     assert_eq!(names, ["ping", "ping", "pong", "pong"]);
 
     let ask = |question: &str| {
-        let output = sandbox.trace(["query", "--output", "csv", question, "trace.fxt"]);
+        let output = sandbox.trace(["query", "--format", "csv", question, "trace.fxt"]);
         String::from_utf8(output.stdout).unwrap().lines().nth(1).unwrap().parse::<u64>().unwrap()
     };
     assert_eq!(ask("SELECT count(*) FROM instants WHERE category = 'pattern'"), 2 * (each as u64 - 20));

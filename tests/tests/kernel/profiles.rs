@@ -162,9 +162,10 @@ fn samples_are_in_every_format_that_has_a_place_for_them() {
     let _alone = alone();
     let profile = Profile::record(test, c_program("profiled.c", &PLAIN), &[], &[]);
     let count = profile.samples().len() as u64;
-    for arguments in
-        [["trace.fxt", "trace.json", "--to", "chrome"], ["trace.fxt", "trace.folded", "--to", "folded"]]
-    {
+    for arguments in [
+        ["trace.fxt", "trace.json", "--format", "chrome"],
+        ["trace.fxt", "trace.folded", "--format", "folded"],
+    ] {
         let output = profile.sandbox.trace(std::iter::once("convert").chain(arguments));
         assert!(output.status.success(), "{output:?}");
     }

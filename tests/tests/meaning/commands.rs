@@ -141,7 +141,7 @@ fn of_tables([slices, operations, instants, logs, counters, flows]: [Vec<Value>;
 /// The same of tables in files.
 fn csv(sandbox: &Sandbox, file: &str) -> Result<Answer, String> {
     let directory = format!("{file}.tables");
-    succeed(sandbox, &["convert", "--to", "csv", file, &directory])?;
+    succeed(sandbox, &["convert", "--format", "csv", file, &directory])?;
     let table = |name: &str| -> Result<Vec<Value>, String> {
         let path = sandbox.file(&directory).join(name).with_extension("csv");
         let mut reader = csv::Reader::from_path(path).map_err(|error| error.to_string())?;
@@ -186,7 +186,7 @@ fn folded(sandbox: &Sandbox, file: &str, meaning: &Meaning) -> Result<Answer, St
     if meaning.slices.iter().all(|slice| slice.own.unwrap_or(0) == 0) {
         return Ok(Answer::new());
     }
-    let arguments = ["convert", "--to", "folded", "--stacks", "slices", "--by-thread", file, "-"];
+    let arguments = ["convert", "--format", "folded", "--stacks", "slices", "--by-thread", file, "-"];
     let text = succeed(sandbox, &arguments)?;
     let mut rows = Rows::default();
     for line in String::from_utf8_lossy(&text).lines() {
@@ -203,7 +203,7 @@ fn speedscope(sandbox: &Sandbox, file: &str, meaning: &Meaning) -> Result<Answer
         return Ok(Answer::new());
     }
     let to = format!("{file}.speedscope.json");
-    succeed(sandbox, &["convert", "--to", "speedscope", file, &to])?;
+    succeed(sandbox, &["convert", "--format", "speedscope", file, &to])?;
     let text = std::fs::read(sandbox.file(&to)).map_err(|error| error.to_string())?;
     let document: Value = serde_json::from_slice(&text).map_err(|error| error.to_string())?;
     let frames = list(&document["shared"], "frames");
@@ -253,7 +253,7 @@ fn firefox(sandbox: &Sandbox, file: &str, meaning: &Meaning) -> Result<Answer, S
         return Ok(Answer::new());
     }
     let to = format!("{file}.firefox.json");
-    succeed(sandbox, &["convert", "--to", "firefox", file, &to])?;
+    succeed(sandbox, &["convert", "--format", "firefox", file, &to])?;
     let profile = std::fs::read(sandbox.file(&to)).map_err(|error| error.to_string())?;
     let profile: Value = serde_json::from_slice(&profile).map_err(|error| error.to_string())?;
     let (strings, categories) = (&profile["shared"]["stringArray"], &profile["meta"]["categories"]);

@@ -12,16 +12,16 @@ use trace_tests::perfetto::Version;
 pub enum Door {
     Check,
     Query,
-    /// `trace convert --to csv`.
+    /// `trace convert --format csv`.
     Csv,
     Stats,
     Assert,
     Measure,
-    /// `trace convert --to folded`.
+    /// `trace convert --format folded`.
     Folded,
-    /// `trace convert --to speedscope`.
+    /// `trace convert --format speedscope`.
     Speedscope,
-    /// `trace convert --to firefox`.
+    /// `trace convert --format firefox`.
     Firefox,
     /// A converted file, as another reader sees it.
     Export(Format, Peer),
@@ -83,7 +83,7 @@ impl Format {
     /// Those of `trace convert`.
     pub const CONVERTED: [Self; 3] = [Self::Perfetto, Self::Chrome, Self::Catapult];
 
-    /// As `trace convert --to` has it.
+    /// As `trace convert --format` has it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Perfetto => "perfetto",
@@ -99,17 +99,17 @@ impl Display for Door {
         match self {
             Self::Check => f.write_str("check"),
             Self::Query => f.write_str("query"),
-            Self::Csv => f.write_str("convert --to csv"),
+            Self::Csv => f.write_str("convert --format csv"),
             Self::Stats => f.write_str("stats"),
             Self::Assert => f.write_str("assert"),
             Self::Measure => f.write_str("measure"),
-            Self::Folded => f.write_str("convert --to folded"),
-            Self::Speedscope => f.write_str("convert --to speedscope"),
-            Self::Firefox => f.write_str("convert --to firefox"),
+            Self::Folded => f.write_str("convert --format folded"),
+            Self::Speedscope => f.write_str("convert --format speedscope"),
+            Self::Firefox => f.write_str("convert --format firefox"),
             Self::Export(_, Peer::Page) => f.write_str("report"),
-            Self::Export(format, Peer::Viewer) => write!(f, "convert --to {}, Catapult", format.name()),
+            Self::Export(format, Peer::Viewer) => write!(f, "convert --format {}, Catapult", format.name()),
             Self::Export(format, Peer::Perfetto(version)) => {
-                write!(f, "convert --to {}, Perfetto {version:?}", format.name())
+                write!(f, "convert --format {}, Perfetto {version:?}", format.name())
             }
         }
     }

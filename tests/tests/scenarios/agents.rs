@@ -266,7 +266,7 @@ fn the_pages_of_an_answer_together_are_the_whole() {
     assert!(pages.len() > 4, "{}", pages.len());
     // Nearly all of the room is used.
     assert!(pages[..pages.len() - 1].iter().all(|page| page.to_string().len() > 5500));
-    let output = sandbox.trace(["query", "--output", "json", sql, "many.json"]);
+    let output = sandbox.trace(["query", "--format", "json", sql, "many.json"]);
     let whole: Vec<Value> = trace_tests::json(&output);
     let whole: Vec<Value> =
         whole.iter().map(|row| json!([row["ts"], shown(&row["name"]), row["n"]])).collect();

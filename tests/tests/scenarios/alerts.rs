@@ -73,7 +73,7 @@ fn an_alert_is_an_event_whatever_is_selected() {
         assert_eq!(own.collect::<Vec<_>>(), ["recording", "recording_end"], "{mode}");
         let sql =
             "SELECT a.name, a.tid, i.name FROM alerts a JOIN instants i ON i.ts = a.ts AND i.tid = a.tid";
-        let output = sandbox.trace(["query", "--output", "csv", sql, "trace.fxt"]);
+        let output = sandbox.trace(["query", "--format", "csv", sql, "trace.fxt"]);
         let expected = format!("name,tid,name\nstall,{},alert\n", events[1].thread.0);
         assert_eq!(String::from_utf8_lossy(&output.stdout), expected, "{mode}: {output:?}");
     }

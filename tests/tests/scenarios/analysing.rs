@@ -169,7 +169,7 @@ type Sums = BTreeMap<(String, String, bool), (u64, u64, u128, u64, u64)>;
 
 fn of_query(sandbox: &Sandbox, path: &str) -> Option<Sums> {
     let sql = "SELECT category, name, async_id IS NOT NULL AS operation, dur FROM slices";
-    let (code, stdout, _) = outcome(sandbox, &["query", "--output", "json", sql, path]);
+    let (code, stdout, _) = outcome(sandbox, &["query", "--format", "json", sql, path]);
     if code != Some(0) {
         return None;
     }

@@ -21,7 +21,7 @@ const JOBS: usize = 50;
 
 /// The rows that a query of a trace has.
 fn rows(sandbox: &Sandbox, trace: &str, sql: &str) -> Vec<Value> {
-    let output = sandbox.trace(["query", "--output", "json", sql, trace]);
+    let output = sandbox.trace(["query", "--format", "json", sql, trace]);
     assert!(output.status.success(), "{output:?}");
     json::<Value>(&output).as_array().unwrap().clone()
 }
@@ -66,7 +66,7 @@ fn each_way_records_the_same_operations() {
         // So it is in the formats of others.
         for (format, suffix) in [("chrome", "json"), ("perfetto", "pftrace")] {
             let there = format!("{way}.{suffix}");
-            let output = sandbox.trace(["convert", "--to", format, &trace, &there]);
+            let output = sandbox.trace(["convert", "--format", format, &trace, &there]);
             assert!(output.status.success(), "{way}, {format}: {output:?}");
             assert_eq!(self::kinds(&sandbox, &there, "job"), kinds, "{way}, {format}");
         }
@@ -283,8 +283,8 @@ fn polls_and_steps_keep_their_operation() {
     let sandbox = Sandbox::new();
     std::fs::write(sandbox.file("late.json"), LATE).unwrap();
     for arguments in [
-        &["convert", "--strict", "--to", "fxt", "late.json", "late.fxt"][..],
-        &["convert", "--strict", "--to", "chrome", "late.fxt", "chrome.json"],
+        &["convert", "--strict", "--format", "fxt", "late.json", "late.fxt"][..],
+        &["convert", "--strict", "--format", "chrome", "late.fxt", "chrome.json"],
         &["filter", "--strip-args", "late.fxt", "bare.fxt"],
         &["filter", "--keep-args", "n", "late.fxt", "kept.fxt"],
     ] {

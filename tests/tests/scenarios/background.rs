@@ -45,7 +45,7 @@ fn a_recording_outlives_the_process_that_started_it() {
     assert_eq!(text(&succeeds(&sandbox, &["status"]).stdout).trim_end(), NOTHING_RECORDED);
     assert_eq!(status(&sandbox), Value::Null);
     fails(&sandbox, &["stop"], NOTHING_RECORDED);
-    let output = succeeds(&sandbox, &["start", "--name", "night", "--categories", "emit,nothing"]);
+    let output = succeeds(&sandbox, &["start", "--label", "night", "--categories", "emit,nothing"]);
     let expected =
         format!("Task Id: 100\nName: night\nStarted by: {} start", build::program("trace").display());
     assert!(text(&output.stdout).starts_with(&expected), "{output:?}");
@@ -54,7 +54,7 @@ fn a_recording_outlives_the_process_that_started_it() {
             .contains("Remaining Duration: infinite\nCategories: emit,nothing\nTriggers: none\n")
     );
     // It is seen by name, and no other client can record meanwhile.
-    fails(&sandbox, &["start"], "start --name night --categories emit,nothing\" (pid ");
+    fails(&sandbox, &["start"], "start --label night --categories emit,nothing\" (pid ");
     fails(&sandbox, &["record", "-o", "other.fxt", "--duration", "1"], "the trace manager is in use by");
     let mut emit = sandbox.spawn_recorded("emit", &["2", "7", "--wait"]);
     emit.line();

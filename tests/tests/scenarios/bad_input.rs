@@ -34,15 +34,15 @@ fn wrong_command_lines() {
     fails(&sandbox, &["record", "--duration", "0"], 2, &["--duration", "above 0"]);
     fails(&sandbox, &["record", "--categories", "a b"], 2, &["--categories", "a b"]);
     fails(&sandbox, &["dump"], 2, &["FILE"]);
-    fails(&sandbox, &["convert", "trace.fxt"], 2, &["--to", "such as --to catapult"]);
-    fails(&sandbox, &["convert", "trace.fxt", "trace.txt"], 2, &["--to", "such as --to catapult"]);
+    fails(&sandbox, &["convert", "trace.fxt"], 2, &["--format", "such as --format catapult"]);
+    fails(&sandbox, &["convert", "trace.fxt", "trace.txt"], 2, &["--format", "such as --format catapult"]);
     fails(
         &sandbox,
-        &["convert", "--to", "catapult", "--container", "array", "a"],
+        &["convert", "--format", "catapult", "--container", "array", "a"],
         2,
-        &["--container is for --to chrome"],
+        &["--container is for --format chrome"],
     );
-    fails(&sandbox, &["convert", "--to", "nothing", "trace.fxt"], 2, &["nothing", "catapult"]);
+    fails(&sandbox, &["convert", "--format", "nothing", "trace.fxt"], 2, &["nothing", "catapult"]);
 }
 
 //= docs/import.md#importing
@@ -50,22 +50,27 @@ fn wrong_command_lines() {
 fn inputs_that_are_no_traces() {
     let sandbox = Sandbox::new();
     fails(&sandbox, &["dump", "missing.fxt"], 6, &["missing.fxt", "No such file"]);
-    fails(&sandbox, &["convert", "--to", "catapult", "missing.fxt"], 6, &["missing.fxt", "No such file"]);
+    fails(&sandbox, &["convert", "--format", "catapult", "missing.fxt"], 6, &["missing.fxt", "No such file"]);
     fs::write(sandbox.file("text.fxt"), "once upon a time").unwrap();
     let formats =
         ["text.fxt: expected", "Fuchsia trace", "JSON", "ftrace", "Perfetto", "tar archive; found text"];
-    for command in [&["dump"][..], &["convert", "--to", "catapult"], &["check"], &["query", "SELECT 1"]] {
+    for command in [&["dump"][..], &["convert", "--format", "catapult"], &["check"], &["query", "SELECT 1"]] {
         fails(&sandbox, &[command, &["text.fxt"]].concat(), 6, &formats);
     }
     let profile = r#"{"nodes":[],"startTime":1,"endTime":2,"samples":[],"timeDeltas":[]}"#;
     fs::write(sandbox.file("v8.cpuprofile"), profile).unwrap();
     let words = ["v8.cpuprofile: expected a trace, found what looks like a CPU profile of V8 (.cpuprofile)"];
     fails(&sandbox, &["dump", "v8.cpuprofile"], 6, &words);
-    fails(&sandbox, &["convert", "--to", "catapult", "v8.cpuprofile", "v8.json"], 6, &words);
+    fails(&sandbox, &["convert", "--format", "catapult", "v8.cpuprofile", "v8.json"], 6, &words);
     fs::write(sandbox.file("empty.fxt"), "").unwrap();
     fails(&sandbox, &["dump", "empty.fxt"], 6, &["empty.fxt", "empty"]);
     fails(&sandbox, &["dump", "."], 6, &["directory"]);
-    fails(&sandbox, &["convert", "--to", "catapult", "text.fxt", "text.fxt"], 2, &["both input and output"]);
+    fails(
+        &sandbox,
+        &["convert", "--format", "catapult", "text.fxt", "text.fxt"],
+        2,
+        &["both input and output"],
+    );
 }
 
 #[test]
@@ -154,9 +159,9 @@ fn tables_that_cannot_be_written_any_further_leave_nothing() {
     fs::remove_file(sandbox.file("trace.json")).unwrap();
     let trace = program("trace");
     for (options, limits) in [
-        (&["--to", "csv"][..], [0, 100, 70_000, 400_000]),
-        (&["--to", "parquet"], [0, 100, 5000, 40_000]),
-        (&["--to", "parquet", "--partitioned"], [0, 100, 5000, 40_000]),
+        (&["--format", "csv"][..], [0, 100, 70_000, 400_000]),
+        (&["--format", "parquet"], [0, 100, 5000, 40_000]),
+        (&["--format", "parquet", "--partitioned"], [0, 100, 5000, 40_000]),
     ] {
         for limit in limits {
             let mut command = std::process::Command::new("prlimit");

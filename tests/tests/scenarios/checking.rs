@@ -277,7 +277,8 @@ fn a_raw_dump_has_the_words() {
 fn a_damaged_archive_is_converted_as_far_as_it_goes() {
     let sandbox = Sandbox::new();
     fs::write(sandbox.file("trace.fxt"), gzip(&file("damage-resumed").bytes)).unwrap();
-    let (code, stdout, stderr) = outcome(&sandbox.trace(["convert", "--to", "catapult", "trace.fxt", "-"]));
+    let (code, stdout, stderr) =
+        outcome(&sandbox.trace(["convert", "--format", "catapult", "trace.fxt", "-"]));
     assert_eq!(code, Some(0), "{stderr}");
     assert!(stderr.contains("byte 216: 24 damaged bytes skipped"), "{stderr}");
     let document: Value = serde_json::from_str(&stdout).unwrap();

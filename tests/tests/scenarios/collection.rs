@@ -89,7 +89,7 @@ fn perfetto_reads_a_collection_as_we_do() {
     let mut differing = Vec::new();
     let mut compared = 0;
     for path in files(Path::new(&directory)) {
-        let output = sandbox.trace(["query", "--output", "json", OURS, path.to_str().unwrap()]);
+        let output = sandbox.trace(["query", "--format", "json", OURS, path.to_str().unwrap()]);
         if !output.status.success() {
             println!("{}: {}", path.display(), String::from_utf8_lossy(&output.stderr).trim());
             continue;

@@ -51,7 +51,7 @@ fn judged(sandbox: &Sandbox, arguments: &[&str]) -> (Option<i32>, Value) {
 fn what_takes_longer_is_found_with_the_part_that_carries_it() {
     let sandbox = Sandbox::new();
     keep(&sandbox, 20, slower);
-    let output = sandbox.trace(["ab", "--from", "runs", "--seed", "1", "--junit", "ab.xml"]);
+    let output = sandbox.trace(["ab", "--judge", "runs", "--seed", "1", "--junit", "ab.xml"]);
     let (code, stdout, stderr) = outcome(&output);
     assert_eq!((code, stderr.as_str()), (Some(1), ""));
     let first = "20 runs of each, at most 20; p50; seed 1; changes up to 1 % do not count";
@@ -73,7 +73,7 @@ fn what_takes_longer_is_found_with_the_part_that_carries_it() {
         fs::rename(path("new"), path("old")).unwrap();
         fs::rename(path("between"), path("new")).unwrap();
     }
-    let (code, found) = judged(&sandbox, &["--from", "runs", "--seed", "1"]);
+    let (code, found) = judged(&sandbox, &["--judge", "runs", "--seed", "1"]);
     assert_eq!((code, &found["verdict"]), (Some(0), &json!("passed")));
     let verdict = |name: &str| {
         let names = found["names"].as_array().unwrap();
@@ -83,7 +83,7 @@ fn what_takes_longer_is_found_with_the_part_that_carries_it() {
     assert_eq!([verdict("draw"), verdict("frame"), verdict("load")], ["faster", "faster", "same"]);
     assert_eq!(found["names"][0]["parts"][0]["change_ns"], -10_000.0);
     // Changes up to a fifth do not count.
-    let (_, found) = judged(&sandbox, &["--from", "runs", "--min-effect", "20%"]);
+    let (_, found) = judged(&sandbox, &["--judge", "runs", "--min-effect", "20%"]);
     assert_eq!(found["names"].as_array().unwrap().iter().filter(|name| name["verdict"] == "same").count(), 3);
 }
 
@@ -92,13 +92,13 @@ fn what_takes_longer_is_found_with_the_part_that_carries_it() {
 fn the_same_recordings_and_seed_give_the_same_results() {
     let sandbox = Sandbox::new();
     keep(&sandbox, 20, slower);
-    let of = |seed: &str| outcome(&sandbox.trace(["ab", "--from", "runs", "--seed", seed])).1;
+    let of = |seed: &str| outcome(&sandbox.trace(["ab", "--judge", "runs", "--seed", seed])).1;
     assert_eq!(of("7"), of("7"));
     assert_ne!(of("7"), of("8"));
     for (statistic, before) in
         [("total", 500_212.5), ("self", 350_000.0), ("count", 1.0), ("max", 500_212.5), ("mean", 500_212.5)]
     {
-        let arguments = ["--from", "runs", "--name", "frame", "--statistic", statistic];
+        let arguments = ["--judge", "runs", "--name", "frame", "--statistic", statistic];
         let found = judged(&sandbox, &arguments).1;
         assert_eq!(found["names"][0]["before"], before, "{statistic}");
         assert_eq!(found["names"].as_array().map(Vec::len), Some(1));
@@ -118,7 +118,7 @@ fn what_cannot_be_judged_is_reported() {
         }
         events
     });
-    let (code, stdout, _) = outcome(&sandbox.trace(["ab", "--from", "runs"]));
+    let (code, stdout, _) = outcome(&sandbox.trace(["ab", "--judge", "runs"]));
     assert_eq!(code, Some(0), "{stdout}");
     let rare = "not judged: c:rare: not in each run: in 1 of the old, 12 of the new\n";
     assert!(stdout.contains(rare), "{stdout}");
@@ -128,7 +128,7 @@ fn what_cannot_be_judged_is_reported() {
     let mut events = slower(1, false);
     events.push(open);
     fs::write(&path, Value::from(events).to_string()).unwrap();
-    let (code, stdout, _) = outcome(&sandbox.trace(["ab", "--from", "runs"]));
+    let (code, stdout, _) = outcome(&sandbox.trace(["ab", "--judge", "runs"]));
     assert_eq!(code, Some(3), "{stdout}");
     assert!(
         stdout.contains("not judged: c:draw: incomplete: it has not ended in 1 of 24 runs\n"),
@@ -138,7 +138,7 @@ fn what_cannot_be_judged_is_reported() {
     // One with a malformed event: what was lost there may be of any name.
     fs::write(&path, r#"[{"ph": "X", "pid": 1, "tid": 2, "ts": 1, "dur": 1, "name": "draw"}, {"ph": "#)
         .unwrap();
-    let (code, stdout, _) = outcome(&sandbox.trace(["ab", "--from", "runs"]));
+    let (code, stdout, _) = outcome(&sandbox.trace(["ab", "--judge", "runs"]));
     assert_eq!(code, Some(3), "{stdout}");
     assert!(stdout.contains("\nlost: "), "{stdout}");
     assert!(stdout.contains("incomplete: events are missing in 1 of 24 runs\n"), "{stdout}");
@@ -147,7 +147,7 @@ fn what_cannot_be_judged_is_reported() {
     fs::remove_file(sandbox.file("runs/0009-new.fxt")).unwrap();
     fs::write(&path, Value::from(slower(1, false)).to_string()).unwrap();
     fs::remove_file(sandbox.file("runs/0010-new.fxt")).unwrap();
-    let gap = outcome(&sandbox.trace(["ab", "--from", "runs"]));
+    let gap = outcome(&sandbox.trace(["ab", "--judge", "runs"]));
     assert_eq!(gap.0, Some(2), "{gap:?}");
     assert!(gap.2.contains("runs: pair 0009 is not complete, and later ones are there"), "{gap:?}");
     for pair in 10..=12 {
@@ -155,7 +155,7 @@ fn what_cannot_be_judged_is_reported() {
             let _ = fs::remove_file(sandbox.file(&format!("runs/{pair:04}-{side}.fxt")));
         }
     }
-    let (code, stdout, _) = outcome(&sandbox.trace(["ab", "--from", "runs"]));
+    let (code, stdout, _) = outcome(&sandbox.trace(["ab", "--judge", "runs"]));
     assert_eq!(code, Some(3), "{stdout}");
     assert!(stdout.ends_with("incomplete: 3 names need at least 12 runs of each\n"), "{stdout}");
 }
@@ -170,9 +170,9 @@ fn what_is_wrong_is_refused() {
     for (arguments, text) in [
         (&["--", "a"][..], "there is only one command"),
         (&["--", "a", "--", "b", "--", "c"], "which -- separates the commands"),
-        (&["--from", "none"], "--from none: No such file"),
-        (&["--from", "full"], "full: it has no recordings of trace ab --keep"),
-        (&["--keep", "full", "--", "a", "--", "b"], "--keep full: the directory is not empty"),
+        (&["--judge", "none"], "--judge none: No such file"),
+        (&["--judge", "full"], "full: it has no recordings of trace ab --save-runs"),
+        (&["--save-runs", "full", "--", "a", "--", "b"], "--save-runs full: the directory is not empty"),
         (&["--min-effect", "x", "--", "a", "--", "b"], "expected a percentage"),
         (&["--runs", "0", "--", "a", "--", "b"], "expected a whole number from 1 to 100000, such as 30"),
         (&["--runs", "99999999999", "--", "a", "--", "b"], "expected a whole number from 1 to 100000"),
@@ -204,7 +204,7 @@ fn commands_run_in_blocks_and_a_slower_one_is_found() {
         let arguments = [&options[..], more, &["--", "sh", "old", "--", "sh", "new"]].concat();
         judged(&sandbox, &arguments)
     };
-    let (code, found) = run(&["--all-runs", "--keep", "kept"]);
+    let (code, found) = run(&["--all-runs", "--save-runs", "kept"]);
     assert_eq!((code, &found["verdict"]), (Some(1), &json!("failed")), "{found}");
     assert_eq!((&found["runs"], &found["judged_runs"]), (&json!(12), &json!(12)));
     assert!(found["names"][0]["change"].as_f64().unwrap() > 1.0, "{found}");
@@ -222,7 +222,7 @@ fn commands_run_in_blocks_and_a_slower_one_is_found() {
     assert!(order[2..].starts_with(&fs::read_to_string(sandbox.file("order")).unwrap()[..8]));
     // What was kept is judged in the same way, with the seed that it was made with.
     assert_eq!(fs::read_dir(sandbox.file("kept")).unwrap().count(), 25);
-    let (code, again) = judged(&sandbox, &["--from", "kept", "--name", "step 3", "--all-runs"]);
+    let (code, again) = judged(&sandbox, &["--judge", "kept", "--name", "step 3", "--all-runs"]);
     assert_eq!((code, again), (Some(1), found));
 }
 

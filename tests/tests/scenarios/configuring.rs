@@ -98,7 +98,15 @@ fn the_effective_options_are_shown_and_recorded_with() {
         meminfo_period_ms: 20 thermal_period_ms: 20 } } }\n\
         data_sources { config { name: 'android.log' } }\n";
     fs::write(sandbox.file("config"), text).unwrap();
-    let output = sandbox.trace(["config", "--config", "config", "--buffering-mode", "discard", "--txt"]);
+    let output = sandbox.trace([
+        "record",
+        "--print-config",
+        "--config",
+        "config",
+        "--buffering-mode",
+        "discard",
+        "--txt",
+    ]);
     assert!(output.status.success(), "{output:?}");
     let said = "trace: warning: config: line 3, column 107: the configuration asks for thermal_period_ms, which is \
         not recorded\n\
@@ -174,8 +182,8 @@ fn what_is_no_configuration_records_nothing() {
         ),
     ] {
         fs::write(sandbox.file("config"), text).unwrap();
-        for command in ["record", "config", "start"] {
-            let output = sandbox.trace([command, "-c", "config", "--duration", "1ms"]);
+        for command in [&["record"][..], &["record", "--print-config"], &["start"]] {
+            let output = sandbox.trace([command, &["-c", "config", "--duration", "1ms"]].concat());
             assert_eq!(output.status.code(), Some(2), "{output:?}");
             assert_eq!(stderr(&output), format!("trace: config: {expected}\n"));
         }

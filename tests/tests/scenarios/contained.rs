@@ -15,7 +15,7 @@ fn run(sandbox: &Sandbox, arguments: &[&str]) -> (Option<i32>, String, String) {
 /// A file, or a member of one, whose slices are these.
 #[track_caller]
 fn has(sandbox: &Sandbox, file: &str, slices: &str) {
-    let (code, answer, said) = run(sandbox, &["query", "--output", "csv", QUESTION, file]);
+    let (code, answer, said) = run(sandbox, &["query", "--format", "csv", QUESTION, file]);
     assert_eq!((code, &*answer), (Some(0), &*format!("name,dur\n{slices}")), "{file}: {said}");
     let (code, report, said) = run(sandbox, &["check", file]);
     assert!(code == Some(0) && report.ends_with("\nclean\n"), "{file}: {report}{said}");
@@ -97,7 +97,7 @@ fn zip(members: &[(&str, u8, &[u8])]) -> Vec<u8> {
 fn members_that_are_passed_over_are_named() {
     let sandbox = Sandbox::new();
     let lines = fs::read(workspace().join("tests/data/cases/P1_lines.json")).unwrap();
-    let question = ["query", "--output", "csv", QUESTION];
+    let question = ["query", "--format", "csv", QUESTION];
     let ask = |file: &str| run(&sandbox, &[&question[..], &[file]].concat());
     let slices = "name,dur\na,2000\nb,2000\nc,2000\n".to_owned();
     let named = "passed over: a (is encrypted; `7z x` unpacks it)\n";

@@ -68,7 +68,7 @@ fn what_is_interrupted_leaves_nothing_behind() {
     for (format, output) in [("catapult", "out.json"), ("csv", "tables")] {
         let sandbox = Sandbox::new();
         let mut command = sandbox.command("trace");
-        command.args(["convert", "--to", format, "-", output]).stdin(Stdio::piped());
+        command.args(["convert", "--format", format, "-", output]).stdin(Stdio::piped());
         let mut process = Sandbox::spawn_command(command);
         process.say("[");
         wait_for("something unfinished", || (!sandbox.files().is_empty()).then_some(()));
@@ -94,7 +94,7 @@ fn a_document_does_not_depend_on_the_number_of_threads() {
         for format in ["catapult", "chrome"] {
             let convert = |threads: &str, input: &Path| {
                 let mut command = sandbox.command("trace");
-                command.args(["convert", "--to", format, "--jobs", threads]);
+                command.args(["convert", "--format", format, "--jobs", threads]);
                 match input.extension() {
                     Some(_) => command.arg(input),
                     None => command.arg("-").stdin(File::open(&trace).unwrap()),

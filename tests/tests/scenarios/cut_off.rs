@@ -111,7 +111,7 @@ fn instants(sandbox: &Sandbox, output: &str) -> usize {
         "pftrace" => {
             let question = "SELECT count(*) FROM instants";
             let (command, code, answer, _) =
-                outcome(sandbox, &["query", "--output", "csv", question, output]);
+                outcome(sandbox, &["query", "--format", "csv", question, output]);
             assert_eq!(code, Some(0), "{command}");
             answer.lines().nth(1).unwrap().parse().unwrap()
         }
@@ -133,7 +133,7 @@ fn assert_read_as_far_as_it_goes(sandbox: &Sandbox, name: &str, what: &str) -> u
     let checked = outcome(sandbox, &["check", name]);
     assert_told(&checked);
     assert!(checked.2.contains(&format!(", {events} events in ")), "{checked:?}");
-    let asked = outcome(sandbox, &["query", "--output", "csv", "SELECT count(*) FROM instants", name]);
+    let asked = outcome(sandbox, &["query", "--format", "csv", "SELECT count(*) FROM instants", name]);
     assert_told(&asked);
     assert_eq!(asked.2, format!("count(*)\n{events}\n"), "{asked:?}");
     let measured = outcome(sandbox, &["measure", "--spec-file", "spec.json", name]);
@@ -148,7 +148,7 @@ fn assert_read_as_far_as_it_goes(sandbox: &Sandbox, name: &str, what: &str) -> u
         ("perfetto", "out.pftrace"),
         ("csv", "out.tables"),
     ] {
-        let converted = outcome(sandbox, &["convert", "--to", target, name, output]);
+        let converted = outcome(sandbox, &["convert", "--format", target, name, output]);
         assert_told(&converted);
         assert_eq!(instants(sandbox, output), events, "{converted:?}");
         let path = sandbox.file(output);
@@ -249,11 +249,11 @@ fn of_a_trace_that_is_cut_in_its_header_nothing_is_made() {
             &["measure", "--spec-file", "spec.json"],
             &["stats"],
             &["assert", "--file", "limits.txt"],
-            &["convert", "--to", "fxt", "--output-file", "out"],
-            &["convert", "--to", "catapult", "--output-file", "out"],
-            &["convert", "--to", "chrome", "--output-file", "out"],
-            &["convert", "--to", "perfetto", "--output-file", "out"],
-            &["convert", "--to", "csv", "--output-file", "out"],
+            &["convert", "--format", "fxt", "--output-file", "out"],
+            &["convert", "--format", "catapult", "--output-file", "out"],
+            &["convert", "--format", "chrome", "--output-file", "out"],
+            &["convert", "--format", "perfetto", "--output-file", "out"],
+            &["convert", "--format", "csv", "--output-file", "out"],
         ] {
             let (command, code, _, stderr) = outcome(&sandbox, &[arguments, &[name]].concat());
             assert_eq!((code, stderr.lines().count()), (Some(6), 1), "{command}: {stderr}");
@@ -276,7 +276,7 @@ fn a_bit_that_has_changed_costs_what_is_behind_it() {
             compressed[at] ^= 0x08;
             fs::write(sandbox.file(name), compressed).unwrap();
             let (command, code, _, stderr) =
-                outcome(&sandbox, &["convert", "--to", "chrome", name, "out.json"]);
+                outcome(&sandbox, &["convert", "--format", "chrome", name, "out.json"]);
             assert_eq!(code, Some(6), "{command}: {stderr}");
             let events = instants(&sandbox, "out.json");
             // A block of zstd has 128 KiB, and is lost as a whole.

@@ -79,7 +79,7 @@ fn what_was_open_in_a_child_is_there() {
     let sandbox = Sandbox::new();
     let output = sandbox.trace(["record", "-o", "child.fxt", "--", path("spans"), "child"]);
     let sql = "SELECT name, end_reason, depth FROM slices ORDER BY ts";
-    let found = stdout(&sandbox.trace(["query", "--output", "csv", sql, "child.fxt"]));
+    let found = stdout(&sandbox.trace(["query", "--format", "csv", sql, "child.fxt"]));
     assert_eq!(
         found, "name,end_reason,depth\nrequest,open at death,0\nguilty,open at death,1\n",
         "{output:?}"
@@ -206,7 +206,7 @@ fn open_slices(sandbox: &Sandbox, file: &str) -> Vec<String> {
     let sql = "SELECT name, kind, end_reason, \
                json_extract(args, '$.lasted_ns') > 0 AND json_extract(args, '$.end') = end_reason FROM slices \
                WHERE dur IS NULL ORDER BY name";
-    let output = sandbox.trace(["query", "--output", "csv", sql, file]);
+    let output = sandbox.trace(["query", "--format", "csv", sql, file]);
     assert!(output.status.success(), "{output:?}");
     stdout(&output).lines().skip(1).map(str::to_owned).collect()
 }
@@ -227,7 +227,7 @@ fn spans_without_an_end_have_the_reason_of_their_program() {
     assert!(said.contains("killed by SIGABRT; thread \"spans\" was in outer > inner for "), "{said}");
     // In the formats of viewers, too.
     for format in ["json", "perfetto"] {
-        let output = sandbox.trace(["convert", "--to", format, "death.fxt"]);
+        let output = sandbox.trace(["convert", "--format", format, "death.fxt"]);
         assert!(output.status.success(), "{output:?}");
     }
     let exported: Value = serde_json::from_slice(&fs::read(sandbox.file("death.json")).unwrap()).unwrap();

@@ -176,10 +176,10 @@ fn the_json_holds_the_same() {
 
     let output = sandbox.record(&[], "emit", &["3", "40"]);
     let (pid, tids) = ids(&output.stdout);
-    assert!(sandbox.trace(["convert", "--to", "catapult", "trace.fxt"]).status.success());
+    assert!(sandbox.trace(["convert", "--format", "catapult", "trace.fxt"]).status.success());
     let converted = fs::read(sandbox.file("trace.json")).unwrap();
     check_json(&converted, pid, &tids, 40);
-    let streamed = sandbox.trace(["convert", "--to", "catapult", "trace.fxt", "-"]);
+    let streamed = sandbox.trace(["convert", "--format", "catapult", "trace.fxt", "-"]);
     assert_eq!(streamed.stdout, converted);
     check_times(&sandbox, &converted);
 }

@@ -36,7 +36,7 @@ fn follow(sandbox: &Sandbox, command: &str) -> String {
 /// How often each function was called, in a trace.
 fn calls(sandbox: &Sandbox, file: &str) -> BTreeMap<String, u64> {
     let question = "SELECT name, count(*) FROM slices GROUP BY 1";
-    let answer = sandbox.trace(["query", "--output", "csv", question, file]);
+    let answer = sandbox.trace(["query", "--format", "csv", question, file]);
     assert!(answer.status.success(), "{answer:?}");
     let answer = String::from_utf8(answer.stdout).expect("UTF-8");
     let rows = answer.lines().skip(1).map(|line| line.split_once(',').expect("two columns"));

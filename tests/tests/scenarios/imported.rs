@@ -253,7 +253,7 @@ fn perfetto_sees_in_unusual_json_what_it_sees_in_the_original() {
         all.push((original.clone(), asked(&[question])));
         for format in *formats {
             let converted = sandbox.file(&format!("{name}.{format}"));
-            let target = if *format == "json" { &["--to", "chrome"][..] } else { &[] };
+            let target = if *format == "json" { &["--format", "chrome"][..] } else { &[] };
             let files = [original.to_str().unwrap(), converted.to_str().unwrap()];
             let output = sandbox.trace([&["convert"], target, &files].concat());
             assert_eq!(output.status.code(), Some(*code), "{output:?}");
@@ -298,9 +298,12 @@ fn what_could_be_read_of_malformed_json_is_written() {
         (&cut, 2, 0, &["trace: the file is cut off"]),
     ] {
         std::fs::write(sandbox.file("bad.json"), text).unwrap();
-        for target in
-            [&["out.fxt"][..], &["out.pftrace"], &["--to", "chrome", "out.json"], &["--to", "csv", "tables"]]
-        {
+        for target in [
+            &["out.fxt"][..],
+            &["out.pftrace"],
+            &["--format", "chrome", "out.json"],
+            &["--format", "csv", "tables"],
+        ] {
             let output = target.last().unwrap();
             let [options @ .., _] = target else { unreachable!() };
             let converted = sandbox.trace([&["convert"], options, &["bad.json", output]].concat());
@@ -317,7 +320,7 @@ fn what_could_be_read_of_malformed_json_is_written() {
             }
             if *output == "out.fxt" {
                 let counted =
-                    sandbox.trace(["query", "--output", "csv", "SELECT count(*) FROM slices", "out.fxt"]);
+                    sandbox.trace(["query", "--format", "csv", "SELECT count(*) FROM slices", "out.fxt"]);
                 assert_eq!(counted.stdout, format!("count(*)\n{events}\n").into_bytes(), "{text}");
             }
             std::fs::remove_file(sandbox.file(output)).unwrap();
@@ -365,7 +368,7 @@ fn catapult_sees_the_switches_of_a_file_without_priorities() {
     let json =
         format!(r#"{{"traceEvents":[],"systemTraceEvents":{{"type":"fuchsia","events":[{events}]}}}}"#);
     std::fs::write(&original, json).unwrap();
-    let output = sandbox.trace(["convert", "--to", "catapult", "original.json", "converted.json"]);
+    let output = sandbox.trace(["convert", "--format", "catapult", "original.json", "converted.json"]);
     assert!(output.status.success(), "{output:?}");
     let test = "catapult_sees_the_switches_of_a_file_without_priorities";
     for file in [original, sandbox.file("converted.json")] {

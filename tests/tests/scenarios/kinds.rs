@@ -195,7 +195,7 @@ fn kinds_of_later_versions_come_through() {
         // All readers pass over them.
         let tens: Vec<Value> = (0..10).map(|number| json!({"n": 10 * number})).collect();
         let sql = "SELECT args->>'n' AS n FROM instants WHERE category = 'hostile' ORDER BY ts";
-        let rows = sandbox.trace(["query", "--output", "json", sql, "t.fxt"]);
+        let rows = sandbox.trace(["query", "--format", "json", sql, "t.fxt"]);
         assert_eq!(json::<Value>(&rows), json!(tens), "{mode}");
         for (format, name, events) in [
             ("catapult", "t.json", 12),
@@ -203,7 +203,7 @@ fn kinds_of_later_versions_come_through() {
             ("csv", "tables", 12),
             ("fxt", "u.fxt", 22),
         ] {
-            let output = sandbox.trace(["convert", "--to", format, "t.fxt", "-o", name]);
+            let output = sandbox.trace(["convert", "--format", format, "t.fxt", "-o", name]);
             let stderr = String::from_utf8_lossy(&output.stderr);
             assert_eq!(output.status.code(), Some(0), "{mode}, {format}: {stderr}");
             assert!(stderr.contains(&format!("trace: {events} events in ")), "{mode}, {format}: {stderr}");

@@ -88,7 +88,7 @@ impl Stream {
 }
 
 fn query(sandbox: &Sandbox, trace: &str, sql: &str) -> Vec<Value> {
-    let output = sandbox.trace(["query", "--output", "json", sql, trace]);
+    let output = sandbox.trace(["query", "--format", "json", sql, trace]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     trace_tests::json(&output)
 }

@@ -10,7 +10,7 @@ fn record(mode: &str, options: &[&str]) -> (Vec<(char, String)>, String) {
     let output = sandbox.trace(["check", "log.fxt"]);
     assert!(output.status.success(), "{mode}: {output:?}");
     let rows =
-        sandbox.trace(["query", "--output", "json", "SELECT tid, message FROM logs ORDER BY ts", "log.fxt"]);
+        sandbox.trace(["query", "--format", "json", "SELECT tid, message FROM logs ORDER BY ts", "log.fxt"]);
     assert!(rows.status.success(), "{rows:?}");
     let rows: serde_json::Value = trace_tests::json(&rows);
     let mut threads = Vec::new();

@@ -85,7 +85,7 @@ fn what_programs_get_has_the_members_of_its_page() {
     found.push(("`doctor`", ask(&["doctor", "--no-self-trace", "--json"])[0].clone()));
     found.push(("`time`", ask(&["time", "--json"])));
     found.push(("`convert`", ask(&["convert", "--json", "a.fxt", "a.pftrace"])));
-    found.push(("`convert`", ask(&["convert", "--json", "--to", "csv", "a.fxt", "tables"])));
+    found.push(("`convert`", ask(&["convert", "--json", "--format", "csv", "a.fxt", "tables"])));
     found.push(("`filter`", ask(&["filter", "--json", "--strip-args", "a.fxt", "b.fxt"])));
     fs::write(sandbox.file("spec.json"), SPEC).unwrap();
     found.push(("`measure`", ask(&["measure", "--json", "--spec-file", "spec.json", "a.fxt"])));

@@ -43,7 +43,7 @@ fn the_archive_says_who_made_it() {
     assert!(by_ticks.abs_diff(by_wall) < 50_000_000, "{by_ticks} {by_wall}");
     assert_eq!(begin.process.0, u64::from(sandbox.manager_pid().unwrap()));
     // The same as a row.
-    let output = sandbox.trace(["query", "--output", "json", "SELECT * FROM traces", "trace.fxt"]);
+    let output = sandbox.trace(["query", "--format", "json", "SELECT * FROM traces", "trace.fxt"]);
     let mut rows: serde_json::Value = trace_tests::json(&output);
     for cost in ["instant_cost_ns", "duration_cost_ns", "counter_cost_ns"] {
         let cost = rows[0].as_object_mut().unwrap().remove(cost).unwrap();

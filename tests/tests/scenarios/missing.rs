@@ -18,7 +18,7 @@ fn programs(sandbox: &Sandbox, trace: &str) -> Vec<serde_json::Value> {
     let sql = "SELECT p.name, p.lost, p.end_reason AS ended, \
                (SELECT group_concat(reason || ' ' || coalesce(count, '?'), ', ') FROM losses WHERE provider = id) AS losses \
                FROM providers p WHERE id > 0 ORDER BY p.name, losses";
-    let rows: Vec<serde_json::Value> = json(&sandbox.trace(["query", "--output", "json", sql, trace]));
+    let rows: Vec<serde_json::Value> = json(&sandbox.trace(["query", "--format", "json", sql, trace]));
     rows.iter().map(|row| json!([row["name"], row["lost"], row["ended"], row["losses"]])).collect()
 }
 
@@ -36,7 +36,7 @@ fn is_missing_at_every_door(sandbox: &Sandbox, trace: &str, reason: &str) {
     let is_it = |loss: &serde_json::Value| loss["reason_text"] == reason && loss["count"].is_null();
     assert!(found.iter().any(is_it), "{found:?}");
     let rows: Vec<serde_json::Value> =
-        json(&sandbox.trace(["query", "--output", "json", "SELECT lost FROM traces", trace]));
+        json(&sandbox.trace(["query", "--format", "json", "SELECT lost FROM traces", trace]));
     assert_eq!(rows, [json!({"lost": null})]);
 }
 

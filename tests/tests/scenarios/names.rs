@@ -152,8 +152,8 @@ fn no_command_prints_names_as_they_are() {
     for trace in [fxt, json] {
         commands.names(&["dump", trace]);
         commands.names(&["check", trace]);
-        commands.names(&["convert", "--to", "chrome", trace, spoof!("out", ".json")]);
-        commands.names(&["convert", "--to", "perfetto", trace, spoof!("out", ".pftrace")]);
+        commands.names(&["convert", "--format", "chrome", trace, spoof!("out", ".json")]);
+        commands.names(&["convert", "--format", "perfetto", trace, spoof!("out", ".pftrace")]);
         commands.names(&["filter", "--strip-args", trace, spoof!("less", ".fxt")]);
         commands.names(&["query", "SELECT * FROM slices", trace]);
         commands.names(&["query", "SELECT 1 AS \"a\u{1b}]52;c;aGk=\u{7}\n\u{202e}spoofed line\"", trace]);
@@ -170,7 +170,7 @@ fn no_command_prints_names_as_they_are() {
         for run in ["0001-old.fxt", "0001-new.fxt", "0002-old.fxt", "0002-new.fxt"] {
             fs::copy(commands.sandbox.file(trace), commands.sandbox.file(runs).join(run)).expect("a file");
         }
-        commands.names(&["ab", "--from", runs]);
+        commands.names(&["ab", "--judge", runs]);
     }
     for arguments in [
         &["dump", missing][..],
@@ -178,7 +178,7 @@ fn no_command_prints_names_as_they_are() {
         &["convert", missing, "x.json"],
         &["trace2json", "--input-file", missing, "--output-file", "x.json"],
         &["query", "SELECT 1", missing],
-        &["ab", "--from", missing],
+        &["ab", "--judge", missing],
         &["ab", "--", spoof!("no such program"), "--", "true"],
         &["view", missing],
         &["mcp", missing],
@@ -194,7 +194,7 @@ fn no_command_prints_names_as_they_are() {
     ] {
         commands.names(arguments);
     }
-    commands.run_document(&["config", "--categories", spoof!("asked")]);
+    commands.run_document(&["record", "--print-config", "--categories", spoof!("asked")]);
     commands.run_document(&["live", "--json", "--output-file", spoof!("live", ".fxt"), "--", &spoofing]);
     commands.run(&["list-category-groups"]);
 
@@ -206,7 +206,7 @@ fn no_command_prints_names_as_they_are() {
     let (file, name) = (spoof!("night", ".fxt"), spoof!("night"));
     commands.names(&[
         "start",
-        "--name",
+        "--label",
         name,
         "--output-file",
         file,

@@ -114,7 +114,7 @@ fn no_trace_is_written_to_a_terminal() {
     assert!(trace(&sandbox, &["record", "--", emit(), "1", "1"]).status.success());
     let pty = openpty(None, None).expect("a terminal");
     let mut command = sandbox.command("trace");
-    command.args(["convert", "--to", "perfetto", "trace.fxt", "-"]).stdout(Stdio::from(pty.slave));
+    command.args(["convert", "--format", "perfetto", "trace.fxt", "-"]).stdout(Stdio::from(pty.slave));
     let output =
         command.stderr(Stdio::piped()).spawn().expect("it runs").wait_with_output().expect("it ends");
     assert_eq!(output.status.code(), Some(2), "{output:?}");

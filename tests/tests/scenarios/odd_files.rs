@@ -59,7 +59,7 @@ fn odd_files_have_their_right_values() {
     let sandbox = Sandbox::new();
     for (file, question, rows, remark) in CASES {
         let path = workspace().join("tests/data/cases").join(file);
-        let output = sandbox.trace(["query", "--output", "csv", path.to_str().unwrap(), question]);
+        let output = sandbox.trace(["query", "--format", "csv", path.to_str().unwrap(), question]);
         let [text, error] =
             [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text).into_owned());
         let found: Vec<&str> = text.lines().skip(1).collect();

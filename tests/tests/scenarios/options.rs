@@ -72,8 +72,8 @@ fn the_name_selects_the_format_and_options_overrule_it() {
     }
     for (to, name, expected) in [
         (&[][..], "f.json", "Chrome"),
-        (&["--to", "json"], "g.json", "Chrome"),
-        (&["--to", "catapult"], "h.json", "Fuchsia"),
+        (&["--format", "json"], "g.json", "Chrome"),
+        (&["--format", "catapult"], "h.json", "Fuchsia"),
     ] {
         let output = sandbox.trace([&["convert"], to, &["a.fxt", name]].concat());
         assert!(output.status.success(), "{output:?}");
@@ -405,12 +405,12 @@ fn the_effective_configuration_is_a_configuration() {
     fs::write(sandbox.file("spec.json"), spec.replace("APP", path("emit"))).unwrap();
     fs::write(sandbox.file("a.toml"), "spec-file = 'spec.json'\noutput-file = 'a.fxt'\nbuffer-size = 3\n")
         .unwrap();
-    let output = sandbox.trace(["config", "--config", "a.toml", "--buffer-size", "5MiB"]);
+    let output = sandbox.trace(["record", "--print-config", "--config", "a.toml", "--buffer-size", "5MiB"]);
     assert!(output.status.success(), "{output:?}");
     let effective = String::from_utf8(output.stdout).unwrap();
     for line in [
         "buffer-size = \"5MiB\"",
-        "output-file = \"a.fxt\"",
+        "output = \"a.fxt\"",
         "categories = [\"emit\"]",
         "spec-file = \"spec.json\"",
     ] {

@@ -104,10 +104,10 @@ fn perfetto_sees_the_same_in_every_format() {
     sandbox.record(&["--output-file", "demo.fxt"], "demo", &[]);
     sandbox.record(&["--output-file", "emit.fxt"], "emit", &["3", "20"]);
     for (name, options, converted) in [
-        ("demo", &["--to", "chrome", "--container", "array"][..], "demo-array.json"),
-        ("demo", &["--to", "chrome"], "demo.json"),
+        ("demo", &["--format", "chrome", "--container", "array"][..], "demo-array.json"),
+        ("demo", &["--format", "chrome"], "demo.json"),
         ("demo", &[], "demo.pftrace"),
-        ("emit", &["--to", "chrome"], "emit.json"),
+        ("emit", &["--format", "chrome"], "emit.json"),
         ("emit", &[], "emit.pftrace"),
     ] {
         let archive = format!("{name}.fxt");
@@ -139,7 +139,7 @@ fn catapult_counts_the_same_and_warns_of_nothing() {
     sandbox.record(&["--output-file", "demo.fxt"], "demo", &[]);
     let by_name = |table: &str| {
         let sql = format!("SELECT name, count(*) AS n FROM {table} GROUP BY name");
-        let output = sandbox.trace(["query", "--output", "json", &sql, "demo.fxt"]);
+        let output = sandbox.trace(["query", "--format", "json", &sql, "demo.fxt"]);
         assert!(output.status.success(), "{output:?}");
         let rows: Vec<serde_json::Value> = trace_tests::json(&output);
         let row = |row: &serde_json::Value| (row["name"].as_str().unwrap().to_owned(), row["n"].clone());
@@ -162,9 +162,9 @@ fn catapult_counts_the_same_and_warns_of_nothing() {
         .map(|count| count.as_u64().unwrap())
         .sum();
     for (options, converted) in [
-        (&["--to", "catapult"][..], "demo.json"),
-        (&["--to", "chrome", "--container", "array"], "array.json"),
-        (&["--to", "chrome", "--container", "object"], "object.json"),
+        (&["--format", "catapult"][..], "demo.json"),
+        (&["--format", "chrome", "--container", "array"], "array.json"),
+        (&["--format", "chrome", "--container", "object"], "object.json"),
     ] {
         let output = sandbox.trace([&["convert"], options, &["demo.fxt", converted]].concat());
         assert!(output.status.success(), "{output:?}");

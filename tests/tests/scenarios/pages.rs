@@ -165,7 +165,7 @@ impl Drop for Reader {
 fn follow_with_trace(page: &str) {
     let mut reader = Reader::new();
     reader.sandbox.record(&["-o", "trace.fxt"], "demo", &[]);
-    let output = reader.sandbox.trace(["convert", "--to", "catapult", "trace.fxt"]);
+    let output = reader.sandbox.trace(["convert", "--format", "catapult", "trace.fxt"]);
     assert!(output.status.success(), "{output:?}");
     follow_blocks(page, &mut reader);
 }

@@ -123,13 +123,13 @@ fn closures_belong_to_the_operation_that_hands_them_out() {
     let sql = "SELECT c.name, c.kind, p.name AS parent, count(*) AS times FROM slices c \
                LEFT JOIN slices p ON p.kind = 'operation' AND p.operation_id = c.parent_operation_id \
                WHERE c.kind <> 'poll' GROUP BY 1, 2, 3";
-    let output = sandbox.trace(["query", "--output", "csv", sql, "work.fxt"]);
+    let output = sandbox.trace(["query", "--format", "csv", sql, "work.fxt"]);
     let expected = "name,kind,parent,times\njoined,slice,request,2\noutside,slice,,2\n\
                     part,operation,request,2\nrequest,operation,,1\nspawned,slice,request,1\n";
     assert_eq!(String::from_utf8_lossy(&output.stdout), expected, "{output:?}");
     let sql =
         "SELECT step, count(*) AS times FROM steps WHERE name = 'request' AND step IS NOT NULL GROUP BY 1";
-    let output = sandbox.trace(["query", "--output", "csv", sql, "work.fxt"]);
+    let output = sandbox.trace(["query", "--format", "csv", sql, "work.fxt"]);
     assert_eq!(String::from_utf8_lossy(&output.stdout), "step,times\njoined,2\npart,2\nspawned,1\n");
 }
 

@@ -9,13 +9,13 @@ use trace_tests::build::workspace;
 use trace_tests::tables::{Peer, Rows, questions};
 
 fn convert(sandbox: &Sandbox, arguments: &[&str]) {
-    let output = sandbox.trace(["convert", "--to", "parquet"].iter().chain(arguments));
+    let output = sandbox.trace(["convert", "--format", "parquet"].iter().chain(arguments));
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 /// Rows as `trace query` has them, without the names of the columns.
 fn queried(sandbox: &Sandbox, sql: &str, traces: &[&str]) -> Rows {
-    let output = sandbox.trace(["query", "--output", "json", sql].iter().chain(traces));
+    let output = sandbox.trace(["query", "--format", "json", sql].iter().chain(traces));
     assert!(output.status.success(), "{sql}: {}", String::from_utf8_lossy(&output.stderr));
     let rows: Vec<Row> = trace_tests::json(&output);
     rows.into_iter().map(|row| Value::Array(row.0)).collect()
@@ -185,8 +185,8 @@ fn traces_in_one_directory_are_one_table() {
     compare("dates", &answers[3], &queried(&sandbox, date, &["demo.fxt"]));
 
     for (arguments, expected) in [
-        (&["--to", "csv", "--partitioned", "odd.json", "x"][..], "--partitioned is for --to parquet"),
-        (&["--to", "parquet", "--partitioned", "odd.json"], "--partitioned needs OUT"),
+        (&["--format", "csv", "--partitioned", "odd.json", "x"][..], "--partitioned is for --format parquet"),
+        (&["--format", "parquet", "--partitioned", "odd.json"], "--partitioned needs OUT"),
     ] {
         let output = sandbox.trace(["convert"].iter().chain(arguments));
         assert_eq!(output.status.code(), Some(2));

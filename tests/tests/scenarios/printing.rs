@@ -131,10 +131,10 @@ fn printing() -> [&'static [&'static str]; 9] {
     [
         &["dump", "trace.fxt"],
         &["dump", "--json", "trace.fxt"],
-        &["convert", "--to", "catapult", "trace.fxt", "-"],
-        &["convert", "--to", "perfetto", "trace.fxt", "-"],
+        &["convert", "--format", "catapult", "trace.fxt", "-"],
+        &["convert", "--format", "perfetto", "trace.fxt", "-"],
         &["query", "SELECT * FROM slices", "trace.fxt"],
-        &["query", "--output", "json", "SELECT * FROM slices", "trace.fxt"],
+        &["query", "--format", "json", "SELECT * FROM slices", "trace.fxt"],
         &["check", "trace.fxt"],
         &["list-category-groups"],
         &["record", "--help"],

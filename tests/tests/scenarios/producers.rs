@@ -127,7 +127,7 @@ fn samples_of_perf_are_those_of_its_text() {
     let expected = samples(&String::from_utf8_lossy(&printed.stdout));
     assert!(!expected.is_empty());
     let question = "SELECT ts || ',' || pid || ',' || tid AS sample FROM samples ORDER BY 1";
-    let answer = sandbox.trace(["query", "--output", "csv", question, text.to_str().unwrap()]);
+    let answer = sandbox.trace(["query", "--format", "csv", question, text.to_str().unwrap()]);
     let answer = String::from_utf8(answer.stdout).unwrap();
     let found: Vec<&str> = answer.lines().skip(1).map(|line| line.trim_matches('"')).collect();
     assert_eq!(found, expected);

@@ -22,7 +22,7 @@ fn run(sandbox: &Sandbox, arguments: &[&str]) -> (Vec<u8>, String) {
 }
 
 fn number(sandbox: &Sandbox, sql: &str) -> u64 {
-    let (rows, _) = run(sandbox, &["query", "--output", "json", sql, "demo.fxt"]);
+    let (rows, _) = run(sandbox, &["query", "--format", "json", sql, "demo.fxt"]);
     let rows: Value = serde_json::from_slice(&rows).expect("a list");
     rows[0]["n"].as_u64().expect("a number")
 }
@@ -93,7 +93,7 @@ fn begins(document: &Value) -> BTreeMap<String, u64> {
 fn speedscope_reads_every_slice_of_the_demo() {
     let test = "speedscope_reads_every_slice_of_the_demo";
     let sandbox = demo();
-    let (said, told) = run(&sandbox, &["convert", "--json", "--to", "speedscope", "demo.fxt"]);
+    let (said, told) = run(&sandbox, &["convert", "--json", "--format", "speedscope", "demo.fxt"]);
     let document = json(&sandbox, "demo.speedscope.json");
     let written = begins(&document);
     let count = |sql: &str| number(&sandbox, &format!("SELECT count(*) AS n FROM {sql}"));
@@ -105,7 +105,7 @@ fn speedscope_reads_every_slice_of_the_demo() {
         said["skipped"].as_array().expect("a list").iter().find(|of| of["kind"] == "counter values");
     assert_eq!(counters.expect("counters")["count"], count("counters"));
     assert!(told.contains("counter values skipped: speedscope's format cannot express them"), "{told}");
-    let output = sandbox.trace(["convert", "--strict", "--to", "speedscope", "demo.fxt", "strict.json"]);
+    let output = sandbox.trace(["convert", "--strict", "--format", "speedscope", "demo.fxt", "strict.json"]);
     assert!(!output.status.success() && !sandbox.file("strict.json").exists());
 
     let Some(found) = speedscope(test, &sandbox.file("demo.speedscope.json")) else { return };
@@ -125,7 +125,7 @@ fn speedscope_reads_every_slice_of_the_demo() {
 fn the_firefox_profiler_reads_every_marker_of_the_demo() {
     let test = "the_firefox_profiler_reads_every_marker_of_the_demo";
     let sandbox = demo();
-    run(&sandbox, &["convert", "--to", "firefox", "demo.fxt"]);
+    run(&sandbox, &["convert", "--format", "firefox", "demo.fxt"]);
     let document = json(&sandbox, "demo.firefox.json");
     let count = |sql: &str| number(&sandbox, &format!("SELECT count(*) AS n FROM {sql}"));
     let threads = document["threads"].as_array().expect("threads");

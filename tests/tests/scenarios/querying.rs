@@ -53,10 +53,10 @@ fn answers_come_as_a_table_csv_or_json() {
         table,
         " name           n  size\n read           2  20.0\n say \"hi, you\"  1\n value\n  0.25\n"
     );
-    let csv = printed(&sandbox, &["query", "--output", "csv", SQL, "trace.json"]);
+    let csv = printed(&sandbox, &["query", "--format", "csv", SQL, "trace.json"]);
     assert_eq!(csv, "name,n,size\nread,2,20.0\n\"say \"\"hi, you\"\"\",1,\nvalue\n0.25\n");
     fs::write(sandbox.file("question.sql"), SQL).unwrap();
-    let json = printed(&sandbox, &["query", "--output", "json", "--sql-file", "question.sql", "trace.json"]);
+    let json = printed(&sandbox, &["query", "--format", "json", "--file", "question.sql", "trace.json"]);
     assert_eq!(
         json,
         "[\n{\"name\":\"read\",\"n\":2,\"size\":20.0},\n{\"name\":\"say \\\"hi, you\\\"\",\"n\":1,\"size\":null}\n]\n\
@@ -70,7 +70,7 @@ fn answers_come_as_a_table_csv_or_json() {
     let sql = "SELECT trace, count(*) FROM slices WHERE name = 'read' GROUP BY trace";
     let expected = "trace,count(*)\nother.json,1\ntrace.json,2\n";
     for order in [["trace.json", sql, "other.json"], ["other.json", "trace.json", sql]] {
-        let arguments = [&["query", "--output", "csv"][..], &order].concat();
+        let arguments = [&["query", "--format", "csv"][..], &order].concat();
         assert_eq!(printed(&sandbox, &arguments), expected);
     }
     let (code, said) = refused(&sandbox, &["query", "SELECT * FROM slice", "trace.json"]);
@@ -170,7 +170,7 @@ fn statements_read_the_trace_and_do_nothing_else() {
                SELECT (SELECT count(*) FROM reads), (SELECT count(*) FROM long), max(i), \
                (SELECT sum(value) FROM reads, json_each(reads.args)), (SELECT sum(dur) FROM kept) FROM n; \
                DROP VIEW long; DROP VIEW reads; DROP INDEX by_name; DROP TABLE kept";
-    let answer = printed(&sandbox, &["query", "--output", "csv", sql, "trace.json"]);
+    let answer = printed(&sandbox, &["query", "--format", "csv", sql, "trace.json"]);
     assert_eq!(answer.lines().last(), Some("2,1,3,40,2"));
     assert_eq!(sandbox.files(), before);
 }
@@ -213,7 +213,7 @@ fn tables_are_saved_to_a_database() {
 #[test]
 fn tables_are_files_of_a_directory() {
     let sandbox = sandbox();
-    printed(&sandbox, &["convert", "--to", "csv", "trace.json"]);
+    printed(&sandbox, &["convert", "--format", "csv", "trace.json"]);
     let read = |name: &str| fs::read_to_string(sandbox.file("trace.tables").join(name)).unwrap();
     assert_eq!(
         read("slices.csv"),
@@ -229,20 +229,20 @@ fn tables_are_files_of_a_directory() {
     );
     assert_eq!(fs::read_dir(sandbox.file("trace.tables")).unwrap().count(), 15);
 
-    printed(&sandbox, &["convert", "--to", "csv", "trace.json", "runs/run=1"]);
+    printed(&sandbox, &["convert", "--format", "csv", "trace.json", "runs/run=1"]);
     assert_eq!(fs::read_dir(sandbox.file("runs/run=1")).unwrap().count(), 15);
 
     // Again, into the directory that is there; what else is in it stays.
     fs::write(sandbox.file("trace.tables").join("notes"), "mine").unwrap();
-    printed(&sandbox, &["convert", "--to", "csv", "--category", "none", "trace.json", "trace.tables"]);
+    printed(&sandbox, &["convert", "--format", "csv", "--category", "none", "trace.json", "trace.tables"]);
     assert_eq!(read("slices.csv").lines().count(), 1);
     assert_eq!(read("notes"), "mine");
 
-    let (code, said) = refused(&sandbox, &["convert", "--to", "csv", "trace.json", "-"]);
+    let (code, said) = refused(&sandbox, &["convert", "--format", "csv", "trace.json", "-"]);
     assert_eq!(code, Some(2));
     assert!(said.contains("name a directory"), "{said}");
 
-    printed(&sandbox, &["convert", "--to", "parquet", "trace.json", "parquet"]);
+    printed(&sandbox, &["convert", "--format", "parquet", "trace.json", "parquet"]);
     let files: Vec<_> =
         fs::read_dir(sandbox.file("parquet")).unwrap().map(|entry| entry.unwrap().path()).collect();
     assert_eq!(files.len(), 15);
@@ -311,7 +311,7 @@ fn a_spreadsheet_takes_no_text_for_a_formula() {
         (plain, ["-c", "@n", "=n", "+a,\"\"b\"\""], &[][..]),
         (safe, ["\"'-c\"", "\"'@n\"", "\"'=n\"", "'+a,\"\"b\"\""], &["--spreadsheet"]),
     ] {
-        let convert = [&["convert", "--to", "csv"], options, &["trace.json", "tables"]].concat();
+        let convert = [&["convert", "--format", "csv"], options, &["trace.json", "tables"]].concat();
         printed(&sandbox, &convert);
         let found = fs::read_to_string(sandbox.file("tables/counters.csv")).unwrap();
         let (header, found) = found.split_once('\n').unwrap();
@@ -323,19 +323,22 @@ fn a_spreadsheet_takes_no_text_for_a_formula() {
         assert_eq!(found, rows(&names, &row));
 
         let sql = "SELECT name AS '=n', value AS '+a,\"b\"', integer, NULL, '' FROM counters; SELECT '' AS x; SELECT NULL AS x";
-        let query = [&["query", "--output", "csv"], options, &[sql, "trace.json"]].concat();
+        let query = [&["query", "--format", "csv"], options, &[sql, "trace.json"]].concat();
         let row = |number: usize, name: &str| format!("{name},{},,\n", values[number]);
         let expected =
             format!("{column},\"{both}\",integer,NULL,''\n{}x\n\"\"\nx\n\"\"\n", rows(&names, &row));
         assert_eq!(printed(&sandbox, &query), expected);
     }
     for (arguments, expected) in [
-        (&["convert", "--to", "parquet", "--spreadsheet", "trace.json"][..], "--spreadsheet is for --to csv"),
-        (&["convert", "--spreadsheet", "trace.json", "x.pftrace"], "--spreadsheet is for --to csv"),
-        (&["query", "--spreadsheet", "SELECT 1", "trace.json"], "--spreadsheet is for --output csv"),
+        (
+            &["convert", "--format", "parquet", "--spreadsheet", "trace.json"][..],
+            "--spreadsheet is for --format csv",
+        ),
+        (&["convert", "--spreadsheet", "trace.json", "x.pftrace"], "--spreadsheet is for --format csv"),
+        (&["query", "--spreadsheet", "SELECT 1", "trace.json"], "--spreadsheet is for --format csv"),
         (
             &["query", "--spreadsheet", "--json", "SELECT 1", "trace.json"],
-            "--spreadsheet is for --output csv",
+            "--spreadsheet is for --format csv",
         ),
     ] {
         let (code, said) = refused(&sandbox, arguments);
@@ -367,13 +370,13 @@ fn what_one_statement_skips_is_said_behind_all() {
 fn a_directory_that_is_not_complete_is_removed() {
     let sandbox = sandbox();
     fs::write(sandbox.file("bad.json"), "[nonsense]").unwrap();
-    let (code, said) = refused(&sandbox, &["convert", "--to", "csv", "bad.json", "tables"]);
+    let (code, said) = refused(&sandbox, &["convert", "--format", "csv", "bad.json", "tables"]);
     assert_eq!(code, Some(6));
     assert!(said.contains("bad.json: line 1, column 2:"), "{said}");
     assert!(!sandbox.file("tables").exists());
 
     fs::write(sandbox.file("lossy.json"), "[{\"ph\":\"P\",\"ts\":1},{\"ph\":\"i\",\"ts\":1}]").unwrap();
-    let (code, said) = refused(&sandbox, &["convert", "--strict", "--to", "csv", "lossy.json", "tables"]);
+    let (code, said) = refused(&sandbox, &["convert", "--strict", "--format", "csv", "lossy.json", "tables"]);
     assert_eq!(code, Some(4));
     assert!(said.contains("--strict: 1 record"), "{said}");
     assert!(!sandbox.file("tables").exists());

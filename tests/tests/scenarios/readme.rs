@@ -65,7 +65,7 @@ fn the_two_commands_are_there() {
         commands,
         [
             "cargo build --release -p trace-cli -p demo --bin trace --example demo && target/release/trace \
-             record --output-file demo.fxt -- target/release/examples/demo",
+             record -o demo.fxt -- target/release/examples/demo",
             "cargo test --workspace",
         ],
         "README.md has two commands, which set everything up"

@@ -44,7 +44,7 @@ fn page_of(
 }
 
 fn query(sandbox: &Sandbox, trace: &str, sql: &str) -> Vec<Value> {
-    let output = sandbox.trace(["query", "--output", "json", sql, trace]);
+    let output = sandbox.trace(["query", "--format", "json", sql, trace]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     trace_tests::json(&output)
 }
@@ -180,7 +180,7 @@ fn escaped(name: &str, most: usize) -> String {
 fn run_copied(sandbox: &Sandbox, command: &str) -> Vec<Value> {
     let arguments = command.strip_prefix("trace query ").unwrap_or_else(|| panic!("{command}"));
     let trace = program("trace");
-    let line = format!("'{}' query --output json {arguments}", trace.display());
+    let line = format!("'{}' query --format json {arguments}", trace.display());
     let mut shell = sandbox.command("trace");
     let environment: Vec<_> =
         shell.get_envs().map(|(name, value)| (name.to_owned(), value.map(ToOwned::to_owned))).collect();

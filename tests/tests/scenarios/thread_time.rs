@@ -74,7 +74,7 @@ fn check(program: &Path) {
     // The two clocks may differ by a few nanoseconds, in durations that do something.
     assert!(longer <= 6, "the processor time of {longer} durations is longer than they are");
 
-    let output = sandbox.trace(["convert", "trace.fxt", "--to", "chrome", "trace.json"]);
+    let output = sandbox.trace(["convert", "trace.fxt", "--format", "chrome", "trace.json"]);
     native::check("convert", &output);
     let document: Json =
         serde_json::from_slice(&fs::read(sandbox.file("trace.json")).expect("a file")).expect("JSON");

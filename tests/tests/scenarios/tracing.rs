@@ -245,7 +245,7 @@ fn events_are_messages_where_that_is_asked_for() {
         assert!(output.status.success(), "{mode}: {output:?}");
         assert_eq!(String::from_utf8_lossy(&output.stdout), "2\n", "{mode}: fields without room");
         let rows =
-            sandbox.trace(["query", "--output", "json", "SELECT message FROM logs ORDER BY ts", &trace]);
+            sandbox.trace(["query", "--format", "json", "SELECT message FROM logs ORDER BY ts", &trace]);
         let rows: serde_json::Value = trace_tests::json(&rows);
         let found: Vec<_> =
             rows.as_array().unwrap().iter().map(|row| row["message"].as_str().unwrap()).collect();

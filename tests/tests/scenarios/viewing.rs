@@ -95,7 +95,7 @@ fn answer(mut connection: TcpStream) -> (String, Vec<u8>) {
 /// Records a trace; returns what is served of it.
 fn trace(sandbox: &Sandbox) -> Vec<u8> {
     sandbox.record(&["-o", "a b#.fxt"], "emit", &["1", "3"]);
-    let output = sandbox.trace(["convert", "--to", "perfetto", "a b#.fxt", "-"]);
+    let output = sandbox.trace(["convert", "--format", "perfetto", "a b#.fxt", "-"]);
     assert!(output.status.success(), "{output:?}");
     output.stdout
 }
@@ -398,10 +398,10 @@ fn the_form_that_perfetto_reads_best_is_served() {
     fs::create_dir(sandbox.file("ui")).unwrap();
     fs::write(sandbox.file("ui/index.html"), "<html>").unwrap();
     for (options, name) in [
-        (&["--to", "fxt"][..], "b.fxt.zst"),
-        (&["--to", "chrome"], "c.json"),
-        (&["--to", "chrome"], "d.json.zst"),
-        (&["--to", "catapult"], "e.json"),
+        (&["--format", "fxt"][..], "b.fxt.zst"),
+        (&["--format", "chrome"], "c.json"),
+        (&["--format", "chrome"], "d.json.zst"),
+        (&["--format", "catapult"], "e.json"),
         (&[], "f.pftrace"),
         (&[], "g.pftrace.gz"),
     ] {
@@ -419,7 +419,7 @@ fn the_form_that_perfetto_reads_best_is_served() {
         let view = View::begin(&sandbox, &["--ui", "ui", name]);
         let (_, body) = view.fetch(&view.path);
         let expected = if is_converted {
-            let output = sandbox.trace(["convert", "--to", "perfetto", name, "-"]);
+            let output = sandbox.trace(["convert", "--format", "perfetto", name, "-"]);
             assert!(output.status.success(), "{output:?}");
             output.stdout
         } else {

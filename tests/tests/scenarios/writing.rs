@@ -96,10 +96,10 @@ const WRITERS: [(&str, &[&str]); 12] = [
     ("trace record --categories emit -o a.json.gz -- emit 1 3", &["a.json.gz"]),
     ("trace convert a.fxt b.fxt.zst", &["b.fxt.zst"]),
     (
-        "trace convert --to catapult --system-event-output-file system.json a.fxt b.json",
+        "trace convert --format catapult --system-event-output-file system.json a.fxt b.json",
         &["b.json", "system.json"],
     ),
-    ("trace convert --to csv a.fxt tables", &["tables/slices.csv", "tables/logs.csv"]),
+    ("trace convert --format csv a.fxt tables", &["tables/slices.csv", "tables/logs.csv"]),
     ("trace measure --spec-file spec.json --benchmark-results-file r.json a.fxt", &["r.json"]),
     (
         "rm -f s.fxt && trace start --buffering-mode oneshot -o s.fxt && emit 1 1 && trace snapshot -o c.fxt && \
@@ -205,9 +205,9 @@ fn a_file_that_is_replaced_keeps_its_mode() {
 const FOLLOWERS: [&str; 11] = [
     "trace record -o PATH -- emit 1 3",
     "trace record --format catapult -o PATH -- emit 1 3",
-    "trace convert --to catapult a.fxt PATH",
-    "trace convert --to chrome a.fxt PATH",
-    "trace convert --to catapult --system-event-output-file PATH a.fxt b.json",
+    "trace convert --format catapult a.fxt PATH",
+    "trace convert --format chrome a.fxt PATH",
+    "trace convert --format catapult --system-event-output-file PATH a.fxt b.json",
     "trace measure --spec-file spec.json --benchmark-results-file PATH a.fxt",
     "out=$(recorder trace PATH emit 1 3) || { echo \"$out\" >&2; false; }",
     "out=$(recorder-c trace PATH emit 1 3) || { echo \"$out\" >&2; false; }",
@@ -258,9 +258,10 @@ fn links_of_others_are_not_followed() {
                 assert!(!output.status.success() && said.contains(&expected), "{follower}, {path}: {said}");
             }
         }
-        for (script, path) in
-            [("trace start -o PATH.fxt", "new"), ("trace convert --to csv a.fxt PATH/tables", "directory")]
-        {
+        for (script, path) in [
+            ("trace start -o PATH.fxt", "new"),
+            ("trace convert --format csv a.fxt PATH/tables", "directory"),
+        ] {
             let name = if path == "new" { "new.fxt" } else { path };
             if path == "new" {
                 symlink(ours.join("missing"), directory.join(name)).unwrap();

@@ -99,7 +99,7 @@ impl Recorder {
             more.extend(["--buffer-size".to_owned(), size.0.to_string()]);
         }
         // What is kept is the user's who has called `sudo`; the rest is in a directory of root's.
-        if options.keep.is_none() {
+        if options.save_runs.is_none() {
             more.extend(["--user", "root"].map(str::to_owned));
         }
         // It would start on demand, too, and stay for a while after the last run.

@@ -62,7 +62,7 @@ pub struct Recordings {
 impl Recordings {
     /// A new directory, which stays.
     pub fn create(directory: &Path) -> Result<Self, Failure> {
-        let cannot = |why: String| Failure::new(format!("--keep {}: {why}", directory.display()));
+        let cannot = |why: String| Failure::new(format!("--save-runs {}: {why}", directory.display()));
         let make = |_files| fs::DirBuilder::new().mode(0o700).create(directory);
         let made = caller::files(true).map_err(std::io::Error::from).and_then(make);
         match made {
@@ -72,7 +72,7 @@ impl Recordings {
                 if entries.next().is_some() {
                     let shown = directory.display();
                     return Err(Failure::usage(format!(
-                        "--keep {shown}: the directory is not empty; name a new one"
+                        "--save-runs {shown}: the directory is not empty; name a new one"
                     )));
                 }
             }
@@ -93,8 +93,8 @@ impl Recordings {
     pub fn open(directory: &Path) -> Result<Self, Failure> {
         match fs::metadata(directory) {
             Ok(found) if found.is_dir() => Ok(Self { directory: directory.to_owned(), temporary: None }),
-            Ok(_) => Err(Failure::usage(format!("--from {}: it is no directory", directory.display()))),
-            Err(error) => Err(Failure::usage(format!("--from {}: {error}", directory.display()))),
+            Ok(_) => Err(Failure::usage(format!("--judge {}: it is no directory", directory.display()))),
+            Err(error) => Err(Failure::usage(format!("--judge {}: {error}", directory.display()))),
         }
     }
 

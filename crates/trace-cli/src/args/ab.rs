@@ -10,8 +10,8 @@ use std::path::PathBuf;
 pub const AB_HELP: &str = "Examples:
   trace ab --runs 30 -- ./old -- ./new
   trace ab --name 'parse*' --min-effect 2% -- ./old file.txt -- ./new file.txt
-  trace ab --keep runs -- ./old -- ./new
-  trace ab --from runs --statistic p99
+  trace ab --save-runs runs -- ./old -- ./new
+  trace ab --judge runs --statistic p99
 
 Runs come in blocks of old, new, new, old, or new, old, old, new. If the commands contain --, the middle one \
 separates them. Ctrl-C ends the comparison after the current run and judges the runs so far; a second Ctrl-C ends \
@@ -24,7 +24,7 @@ missing or there are too few runs or names; 125 if a run fails. docs/ab.md has t
 #[derive(Debug, Args)]
 pub struct Ab {
     /// Record each command at most this often; an odd number is rounded up, to whole blocks (default: 30)
-    #[arg(long, value_name = "COUNT", value_parser = super::number_of_runs, conflicts_with = "from")]
+    #[arg(long, value_name = "COUNT", value_parser = super::number_of_runs, conflicts_with = "judge")]
     pub runs: Option<usize>,
     /// Run each command this many times beforehand, without counting these runs
     #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = super::whole_number)]
@@ -42,20 +42,20 @@ pub struct Ab {
     #[arg(long, value_name = "NAME")]
     pub name: Vec<String>,
     /// Record only these categories, separated by commas, as trace record does
-    #[arg(long, value_name = "LIST", conflicts_with = "from")]
+    #[arg(long, value_name = "LIST", conflicts_with = "judge")]
     pub categories: Option<CategoryList>,
     /// Use buffers of this size in each program, in MiB or with a unit (default: 4)
-    #[arg(long, value_name = "SIZE", conflicts_with = "from")]
+    #[arg(long, value_name = "SIZE", conflicts_with = "judge")]
     pub buffer_size: Option<BufferSize>,
     /// Use this seed for the order of runs and the bootstrap's samples (default: a new one each time)
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64))]
     pub seed: Option<u64>,
     /// Keep the recordings in this new directory
-    #[arg(long, value_name = "DIR", conflicts_with = "from")]
-    pub keep: Option<PathBuf>,
-    /// Judge the recordings that --keep has stored in this directory, without running commands
+    #[arg(long, value_name = "DIR", conflicts_with = "judge")]
+    pub save_runs: Option<PathBuf>,
+    /// Judge the recordings that --save-runs has stored in this directory, without running commands
     #[arg(long, value_name = "DIR", conflicts_with = "commands")]
-    pub from: Option<PathBuf>,
+    pub judge: Option<PathBuf>,
     /// Show at most this many names; 0 shows all (default: 20; all with --json)
     #[arg(long, value_name = "COUNT", value_parser = super::whole_number)]
     pub limit: Option<usize>,
@@ -66,7 +66,7 @@ pub struct Ab {
     #[arg(long)]
     pub json: bool,
     /// The old command with its arguments, --, and the new one
-    #[arg(value_name = "OLD -- NEW", last = true, required_unless_present = "from")]
+    #[arg(value_name = "OLD -- NEW", last = true, required_unless_present = "judge")]
     pub commands: Vec<String>,
 }
 

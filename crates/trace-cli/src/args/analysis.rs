@@ -123,7 +123,7 @@ pub enum Sort {
 #[derive(Debug, Args)]
 pub struct Assert {
     /// Read assertions from this file: one on each line, with comments that begin with #
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, short = 'f', value_name = "FILE")]
     pub file: Option<PathBuf>,
     /// Write the results into this file, as JUnit's XML
     #[arg(long, value_name = "FILE")]

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 pub struct Convert {
     /// Convert to this format (default: the format of OUT's name)
     #[arg(long, value_name = "FORMAT")]
-    pub to: Option<Target>,
+    pub format: Option<Target>,
     /// Select the container of Chrome's events
     #[arg(long, value_name = "CONTAINER")]
     pub container: Option<Container>,
@@ -20,20 +20,20 @@ pub struct Convert {
     /// Keep only events of this category. May be repeated
     #[arg(long, value_name = "CATEGORY")]
     pub category: Vec<String>,
-    /// Fold stacks of samples, or of slices with their own time in nanoseconds (--to folded)
+    /// Fold stacks of samples, or of slices with their own time in nanoseconds (--format folded)
     #[arg(long, value_name = "STACKS", default_value = "samples")]
     pub stacks: Stacks,
-    /// Begin each stack with its process and its thread instead of the process alone (--to folded)
+    /// Begin each stack with its process and its thread instead of the process alone (--format folded)
     #[arg(long)]
     pub by_thread: bool,
     /// Write Catapult's system events into a separate file, one per line
     #[arg(long, value_name = "FILE")]
     pub system_event_output_file: Option<PathBuf>,
     /// Add the trace to those in OUT: write the table T to OUT/T/date=/host=/trace=/0.parquet, which
-    /// databases read as one table of many traces (--to parquet)
+    /// databases read as one table of many traces (--format parquet)
     #[arg(long)]
     pub partitioned: bool,
-    /// Put an apostrophe before texts that a spreadsheet would take for formulas (--to csv)
+    /// Put an apostrophe before texts that a spreadsheet would take for formulas (--format csv)
     #[arg(long)]
     pub spreadsheet: bool,
     /// Fail if the format cannot express everything in the trace
@@ -50,13 +50,13 @@ pub struct Convert {
     pub input: Option<PathBuf>,
     /// The output; `-` is stdout (default: the input's name with the format's suffix, or .tables)
     #[arg(value_name = "OUT")]
-    pub output: Option<PathBuf>,
+    pub out: Option<PathBuf>,
     /// Alias of FILE, for compatibility with Fuchsia's trace2json
     #[arg(long, value_name = "FILE", hide = true, conflicts_with = "input")]
     pub input_file: Option<PathBuf>,
-    /// Alias of OUT
-    #[arg(short = 'o', long, value_name = "FILE", hide = true, conflicts_with = "output")]
-    pub output_file: Option<PathBuf>,
+    /// The same as OUT
+    #[arg(short = 'o', long, alias = "output-file", value_name = "FILE", conflicts_with = "out")]
+    pub output: Option<PathBuf>,
 }
 
 /// What is folded.

@@ -48,6 +48,9 @@ pub struct Filter {
     #[arg(value_name = "FILE", add = traces())]
     pub input: PathBuf,
     /// The output, in FXT format, compressed if its name ends in .zst or .gz; `-` is stdout
-    #[arg(value_name = "OUT", add = traces())]
-    pub output: PathBuf,
+    #[arg(value_name = "OUT", required_unless_present = "output", add = traces())]
+    pub out: Option<PathBuf>,
+    /// The same as OUT
+    #[arg(short = 'o', long, alias = "output-file", value_name = "FILE", conflicts_with = "out")]
+    pub output: Option<PathBuf>,
 }

@@ -64,7 +64,6 @@ const PLUMBING: &[Group] = &[
     (
         "Recording",
         &[
-            ("config", "the options that record would use, as TOML"),
             ("list-category-groups", "what #name stands for"),
             ("dump-memory", "ask programs for a memory dump"),
             ("flush", "write out what a recording has so far"),
@@ -101,7 +100,7 @@ fn listed(groups: &[Group]) -> String {
 pub fn commands() -> String {
     let mut plumbing: Vec<&str> = names(PLUMBING).collect();
     plumbing.sort_unstable();
-    let (first, second) = plumbing.split_at(5);
+    let (first, second) = plumbing.split_at(4);
     format!(
         "Record what programs do, and analyse the traces.\n\n{}\n\
          Options: -h, --help, -V, --version; trace COMMAND --help has a command's own.\n\

@@ -2,6 +2,7 @@
 
 use super::record::Recording;
 use super::values::Span;
+use crate::settings::ConfigFile;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -35,7 +36,17 @@ pub struct Live {
     /// override it
     #[arg(long, short = 'c', value_name = "FILE", value_parser = super::config_path())]
     pub config: Option<PathBuf>,
+    /// Print the options that would be used for a new recording, as TOML
+    #[arg(long, conflicts_with = "json")]
+    pub print_config: bool,
     /// The options of a new recording.
     #[command(flatten)]
     pub recording: Recording,
+}
+
+impl Live {
+    /// The file that `--config` names.
+    pub fn config_file(&self) -> Option<ConfigFile<'_>> {
+        self.config.as_deref().map(|path| ConfigFile { path, is_text_proto: false })
+    }
 }

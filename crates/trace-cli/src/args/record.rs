@@ -81,9 +81,9 @@ pub struct Recording {
     /// name selects the format: .fxt, .fxt.gz, .fxt.zst, .json (Chrome's), .json.gz, .pftrace, .folded.
     /// Formats other than .fxt and .fxt.zst are converted at the end and need disk space for both files.
     /// Default: trace.fxt, or trace-1.fxt if that exists
-    #[arg(long, short = 'o', value_name = "FILE", help_heading = "Output")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub output_file: Option<PathBuf>,
+    #[arg(long, short = 'o', alias = "output-file", value_name = "FILE", help_heading = "Output")]
+    #[serde(skip_serializing_if = "Option::is_none", alias = "output-file")]
+    pub output: Option<PathBuf>,
     /// Use this format, regardless of the file's name
     #[arg(long, value_name = "FORMAT", help_heading = "Output")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -252,7 +252,7 @@ impl Recording {
     #[must_use]
     pub fn over(self, lower: Self) -> Self {
         over! { self, lower:
-            categories user duration cooldown max_size write_period keep_ended output_file format buffer_size buffering_mode sample_interval profile profile_stack memory_dump_interval detailed_memory_dumps thread_time mirror_markers privacy start_timeout
+            categories user duration cooldown max_size write_period keep_ended output format buffer_size buffering_mode sample_interval profile profile_stack memory_dump_interval detailed_memory_dumps thread_time mirror_markers privacy start_timeout
             stop_timeout
             no_metadata fail_on_loss allow_empty stats report no_verify_trace detach decouple manager_fd return_child_result spawn environment_name binary compress spec_file
             benchmark_results_file test_suite;
@@ -264,7 +264,7 @@ impl Recording {
     //= docs/recording.md#buffering-modes
     #[must_use]
     pub fn meant_buffering_mode(&self) -> Mode {
-        let output = self.output_file.as_ref().map_or_else(Cow::default, |path| path.to_string_lossy());
+        let output = self.output.as_ref().map_or_else(Cow::default, |path| path.to_string_lossy());
         let is_file = output != "-" && !output.starts_with("tcp:");
         self.buffering_mode.unwrap_or(if is_file { Mode::Streaming } else { Mode::Oneshot })
     }
@@ -336,8 +336,8 @@ mod tests {
     #[test]
     fn a_file_is_streamed_unless_something_else_is_asked_for() {
         let mode = |output: &str, asked| {
-            let output_file = Some(PathBuf::from(output)).filter(|output| output.as_os_str() != "");
-            Recording { output_file, buffering_mode: asked, ..Recording::default() }.meant_buffering_mode()
+            let output = Some(PathBuf::from(output)).filter(|output| output.as_os_str() != "");
+            Recording { output, buffering_mode: asked, ..Recording::default() }.meant_buffering_mode()
         };
         for file in ["", "a.fxt", "a.json.gz", "/dev/null"] {
             assert_eq!(mode(file, None), Mode::Streaming, "{file}");
@@ -358,7 +358,7 @@ mod tests {
             max-size = "2GiB"
             write-period = "200ms"
             keep-ended = "128MiB"
-            output-file = "x.fxt.zst"
+            output = "x.fxt.zst"
             format = "fxt"
             buffer-size = 64
             provider-buffer-size = ["app:128MiB"]

@@ -13,8 +13,8 @@ pub struct Stop {
     #[arg(value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..))]
     pub number: Option<u64>,
     /// Write the trace to this file (default: the file that `trace status` shows)
-    #[arg(long, short = 'o', value_name = "FILE", conflicts_with = "abort")]
-    pub output_file: Option<PathBuf>,
+    #[arg(long, short = 'o', alias = "output-file", value_name = "FILE", conflicts_with = "abort")]
+    pub output: Option<PathBuf>,
     /// Print more about each program
     #[arg(long, short, conflicts_with = "abort")]
     pub verbose: bool,
@@ -41,8 +41,8 @@ pub struct Snapshot {
     pub program: Option<String>,
     /// Write the trace to this file; its name selects the format, as with record (default: snapshot.fxt, or
     /// snapshot-1.fxt and so on if that exists)
-    #[arg(long, short = 'o', value_name = "FILE")]
-    pub output_file: Option<PathBuf>,
+    #[arg(long, short = 'o', alias = "output-file", value_name = "FILE")]
+    pub output: Option<PathBuf>,
     /// Print a summary as JSON on stdout
     #[arg(long)]
     pub json: bool,

@@ -59,7 +59,6 @@ fn a_wrong_value_is_named_with_its_option_and_what_would_be_right() {
         ("record", "--compress", "lzma", "expected gzip, zstd, zstd:LEVEL"),
         ("record", "--compress", "zstd:20", "(from -7, the fastest, to 19), true or false"),
         ("record", "--compress", "zstd:0", "expected gzip, zstd, zstd:LEVEL"),
-        ("config", "--buffer-size", "x", size),
         ("start", "--duration", "x", time),
         ("snapshot", "--last", "x", time),
         ("manager", "--idle-timeout", "x", time),
@@ -122,7 +121,7 @@ fn what_follows_the_command_is_the_commands() {
     let Command::Record(record) = cli.unwrap().command else { panic!("record was asked for") };
     let recording = record.recording;
     assert_eq!(recording.command, ["app", "--categories", "x"]);
-    assert_eq!((recording.categories, recording.output_file), (None, None));
+    assert_eq!((recording.categories, recording.output), (None, None));
     let cli = Cli::try_parse_from(["trace", "record", "app", "--categories", "x"]);
     let Command::Record(record) = cli.unwrap().command else { panic!("record was asked for") };
     assert_eq!(record.recording.command, ["app", "--categories", "x"]);

@@ -27,8 +27,8 @@ pub struct View {
     #[arg(long, value_name = "NAME", requires = "live", add = ArgValueCompleter::new(completion::provider_names))]
     pub program: Vec<String>,
     /// With `--live`: write the trace to this file (default: trace.fxt, or trace-1.fxt if that exists)
-    #[arg(long, short = 'o', value_name = "FILE", requires = "live")]
-    pub output_file: Option<PathBuf>,
+    #[arg(long, short = 'o', alias = "output-file", value_name = "FILE", requires = "live")]
+    pub output: Option<PathBuf>,
     /// With `--live`: read further options of a new recording from this file, as with trace record
     #[arg(long, short = 'c', value_name = "FILE", requires = "live", value_parser = super::config_path())]
     pub config: Option<PathBuf>,
@@ -49,7 +49,7 @@ impl View {
             // A list may begin with a hyphen.
             arguments.push(format!("--categories={categories}").into());
         }
-        for (option, file) in [("--output-file", &self.output_file), ("--config", &self.config)] {
+        for (option, file) in [("--output", &self.output), ("--config", &self.config)] {
             arguments.extend(file.iter().flat_map(|file| [option.into(), file.clone().into_os_string()]));
         }
         if !self.command.is_empty() {
@@ -65,8 +65,8 @@ impl View {
 pub struct Report {
     /// Write the page to this file, or to stdout (`-`) (default: the trace's name with the ending .html or
     /// .svg)
-    #[arg(long, short = 'o', value_name = "FILE")]
-    pub output_file: Option<PathBuf>,
+    #[arg(long, short = 'o', alias = "output-file", value_name = "FILE")]
+    pub output: Option<PathBuf>,
     /// Write a picture of the timeline for documents, as SVG. Implied by a FILE that ends in .svg
     #[arg(long)]
     pub svg: bool,

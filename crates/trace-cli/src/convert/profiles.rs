@@ -26,7 +26,7 @@ pub enum Profile {
 impl Profile {
     /// What was asked for, if it is one of these.
     pub fn of(options: &Convert, is_folded: bool) -> Option<Self> {
-        match options.to {
+        match options.format {
             Some(Target::Speedscope) => Some(Self::Speedscope),
             Some(Target::Firefox) => Some(Self::Firefox),
             _ if is_folded && options.stacks == Stacks::Slices => Some(Self::Slices(roots(options))),
@@ -43,7 +43,7 @@ impl Profile {
         }
     }
 
-    /// What `--to` calls it.
+    /// What `--format` calls it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Speedscope => "speedscope",

@@ -26,10 +26,10 @@ pub fn run(input: &Path, output: &Path, options: &Convert, filter: Filter) -> Re
     if input::is_stdin(output) {
         return Err(Failure::usage("tables are several files: name a directory for them"));
     }
-    let is_parquet = options.to == Some(Target::Parquet);
+    let is_parquet = options.format == Some(Target::Parquet);
     if is_parquet && cfg!(not(feature = "parquet")) {
         return Err(Failure::usage(
-            "this program was built without Parquet: build it with `cargo build --release -p trace-cli`, or take --to \
+            "this program was built without Parquet: build it with `cargo build --release -p trace-cli`, or take --format \
              csv",
         ));
     }
@@ -120,7 +120,7 @@ impl Write for Named {
 }
 
 fn write(trace: Trace, folder: &Folder, options: &Convert, filter: &Filter) -> Result<Summary, ConvertError> {
-    let is_parquet = options.to == Some(Target::Parquet);
+    let is_parquet = options.format == Some(Target::Parquet);
     #[cfg(feature = "parquet")]
     if is_parquet {
         return tables::write_parquet(trace, filter, |name| file(folder, name, "parquet"));

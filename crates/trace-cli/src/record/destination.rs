@@ -24,8 +24,8 @@ pub type Finished = trace_client::destination::Finished<Summary>;
 
 /// A destination for commands without options other than a file name. The default name is derived from
 /// `stem`.
-pub fn create(output_file: Option<PathBuf>, stem: &str) -> Result<Destination, Failure> {
-    let recording = Recording { output_file, ..Recording::default() };
+pub fn create(output: Option<PathBuf>, stem: &str) -> Result<Destination, Failure> {
+    let recording = Recording { output, ..Recording::default() };
     create_with(&recording, stem, Content::Copy)
 }
 
@@ -36,7 +36,7 @@ pub fn create_partial(recording: &Recording) -> Result<Destination, Failure> {
 }
 
 fn create_with(recording: &Recording, stem: &str, content: Content) -> Result<Destination, Failure> {
-    let named = recording.output_file.as_deref();
+    let named = recording.output.as_deref();
     let has_format = content == Content::Recording;
     let (format, compression) = wanted(recording, named.unwrap_or(Path::new("-")), has_format)?;
     let level = match recording.compress {

@@ -73,7 +73,7 @@ impl Trigger {
 
 impl Triggers {
     pub fn new(options: &Options, recording: &Recording) -> Result<Self, Failure> {
-        let output_file = options.output_file.clone().unwrap_or_else(|| PathBuf::from("trace.fxt"));
+        let output_file = options.output.clone().unwrap_or_else(|| PathBuf::from("trace.fxt"));
         let (wanted, orders) = sync_channel(MAX_WAITING);
         let (say, done) = channel();
         let news = recording.news()?;

@@ -24,7 +24,7 @@ fn the_client_of_the_python_package_gets_the_same_answers() {
     assert_eq!(found["versions"], json!(["2025-11-25", "2026-07-28"]));
     assert_eq!(found["tools"], json!(["overview", "top", "window", "query", "compare"]));
     let sql = "SELECT ts, name FROM slices ORDER BY ts, id";
-    let output = sandbox.trace(["query", "--output", "json", sql, "a.fxt"]);
+    let output = sandbox.trace(["query", "--format", "json", sql, "a.fxt"]);
     let whole: Vec<Value> = trace_tests::json(&output);
     let whole: Vec<Value> = whole.iter().map(|row| json!([row["ts"], row["name"]])).collect();
     assert!(!whole.is_empty());

@@ -181,7 +181,7 @@ impl Chrome {
         chrome.recording.duration =
             number(&fields, "startup_duration")?.map(|seconds| sizes::span(seconds * 1000));
         if let Some(file) = find(&fields, "result_file").filter(|file| !file.is_nothing()) {
-            chrome.recording.output_file = Some(file.text()?.into());
+            chrome.recording.output = Some(file.text()?.into());
         }
         Ok(chrome)
     }

@@ -349,7 +349,7 @@ impl<'a> Perfetto<'a> {
         recording.max_size = number(fields, "max_file_size_bytes")?.map(sizes::file);
         recording.stop_timeout = number(fields, "data_source_stop_timeout_ms")?.map(sizes::span);
         if let Some(path) = find(fields, "output_path").filter(|path| !path.is_nothing()) {
-            recording.output_file = Some(path.text()?.into());
+            recording.output = Some(path.text()?.into());
         }
         if is_file {
             // What programs hold back is in the file when both have happened.

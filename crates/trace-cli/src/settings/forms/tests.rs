@@ -107,7 +107,7 @@ fn chromes_filter_strings_and_files_are_read() {
     );
     options(
         r#"{"trace_config": {"included_categories": ["a"]}, "startup_duration": 5, "result_file": "a.json"}"#,
-        &["categories = [\"a\"]", "duration = \"5s\"", "output-file = \"a.json\""],
+        &["categories = [\"a\"]", "duration = \"5s\"", "output = \"a.json\""],
     );
 }
 
@@ -229,7 +229,7 @@ fn perfettos_configuration_becomes_options() {
         streamed,
         &[
             "categories = [\"*\"]",
-            "output-file = \"/tmp/a.pftrace\"",
+            "output = \"/tmp/a.pftrace\"",
             "write-period = \"30s\"",
             "buffer-size = \"1MiB\"",
             "buffering-mode = \"streaming\"",
