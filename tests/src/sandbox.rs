@@ -305,7 +305,7 @@ impl Sandbox {
     /// If they do not come.
     pub fn wait_for_providers(&self, count: usize) {
         wait_for("programs to register", || {
-            let listed = self.trace(["list-providers", "--json"]).stdout;
+            let listed = self.trace(["list-programs", "--json"]).stdout;
             let listed: Vec<serde_json::Value> = serde_json::from_slice(&listed).ok()?;
             (listed.len() >= count).then_some(())
         });

@@ -11,6 +11,7 @@ pub mod ktrace;
 pub mod live;
 #[cfg(feature = "query")]
 pub mod mcp;
+pub mod parsing;
 pub mod record;
 pub mod removed;
 pub mod running;
@@ -21,14 +22,12 @@ pub mod viewing;
 use crate::bad_value::BadValue;
 use crate::completion;
 use crate::settings::ConfigFile;
-use clap::CommandFactory;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::ArgValueCompleter;
 pub use convert::{Container, Convert, Stacks};
 use record::Recording;
 use running::{Flush, Snapshot, Stop};
-use std::ffi::OsString;
 use std::path::PathBuf;
 use values::Span;
 use viewing::{Report, View};
@@ -37,7 +36,7 @@ use viewing::{Report, View};
 #[derive(Debug, Parser)]
 #[command(name = "trace", version = crate::version::text(), subcommand_required = true)]
 // As with Fuchsia's command, the last one counts.
-#[command(args_override_self = true)]
+#[command(args_override_self = true, max_term_width = 80)]
 #[command(override_help = help::commands())]
 pub struct Cli {
     /// What to do.
@@ -57,12 +56,12 @@ pub enum Command {
   trace record -- ./app             until the program ends
   trace record --duration 5s        all running programs, for five seconds
   trace record --categories 'gfx,net:*,-net:noise' -- ./app
-  trace record -o app.fxt.zst -- ./app                     compressed while it is recorded
+  trace record -o app.fxt.zst -- ./app   compressed while it is recorded
   trace record --compress=zstd:3 --max-size 10GiB -- ./app
-  trace record --buffering-mode circular --buffer-size 64MiB --trigger stall:stop
+  trace record --buffering-mode circular --trigger stall:stop
   trace record --buffering-mode streaming --max-size 2GiB -- ./app
   trace record -o - -- ./app | trace dump -
-  trace record --print-config --buffer-size 64MiB > trace.toml      and then: trace record -c trace.toml
+  trace record --print-config --buffer-size 64MiB > trace.toml   for -c
 
 A command is recorded together with all other running programs that have a provider. --categories 'NAME/*' \
 records one program only, by the name of its provider.
@@ -135,9 +134,12 @@ command was run and no program was recorded (--allow-empty); 1 if a measurement 
   trace record --memory-dump-interval 1s -- ./app")]
     DumpMemory(dump_memory::DumpMemory),
     /// List the programs that can be recorded
-    #[command(after_help = "Example:
-  trace list-providers --json")]
-    ListProviders(Machinery),
+    #[command(
+        alias = "list-providers",
+        after_help = "Example:
+  trace list-programs --json"
+    )]
+    ListPrograms(Machinery),
     /// List the categories that running programs know
     #[command(after_help = "Example:
   trace list-categories --json")]
@@ -158,7 +160,7 @@ command was run and no program was recorded (--allow-empty); 1 if a measurement 
   trace measure --spec-file spec.json --benchmark-results-file results.json trace.fxt
   trace record --spec-file spec.json           records and measures
 
-Exit code 1 if the trace has no sample of a measurement. docs/measure.md has the specification.")]
+Exit codes: 1 if the trace has no sample of a measurement. docs/measure.md has the specification.")]
     Measure(Measure),
     /// Print statistics of a trace: where the time went, what was lost
     #[command(after_help = analysis::STATS_HELP)]
@@ -601,66 +603,6 @@ fn config_path() -> impl TypedValueParser<Value = PathBuf> {
 /// Completes names of traces.
 fn traces() -> ArgValueCompleter {
     ArgValueCompleter::new(completion::traces)
-}
-
-/// The arguments with `--machine json` behind the command, before which ffx has it.
-pub fn machine_behind_command(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
-    let mut arguments: Vec<OsString> = arguments.into_iter().collect();
-    let words = match arguments.get(1).and_then(|first| first.to_str()) {
-        Some("--machine") => 2,
-        Some(first) if first.starts_with("--machine=") => 1,
-        _ => return arguments,
-    };
-    if arguments.len() > 1 + words {
-        arguments[1..2 + words].rotate_left(words);
-    }
-    arguments
-}
-
-/// An error of the command line in one line, with what would be correct.
-pub fn line(error: &clap::Error, arguments: impl IntoIterator<Item = OsString>) -> String {
-    let text = error.to_string();
-    let lines: Vec<_> = text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:")).collect();
-    let joined = lines.iter().filter(|line| !line.is_empty()).copied().collect::<Vec<_>>().join("; ");
-    // clap puts a list that follows a colon on lines of its own.
-    let joined = joined.replace(":; ", ": ");
-    let line = joined.strip_prefix("error: ").unwrap_or(&joined);
-    let line = line.strip_suffix("; For more information, try '--help'.").unwrap_or(line);
-    // A value that begins with a hyphen is no command.
-    match line.split_once("; tip: to pass '-") {
-        Some((line, tip)) if is_short(tip, arguments) => format!("{line}{}", near_options(error, tip)),
-        Some((line, tip)) if !tip.starts_with('-') => {
-            format!("{line}; for a file whose name begins with a hyphen, use -o ./-NAME")
-        }
-        Some((line, _)) => line.to_owned(),
-        None => line.to_owned(),
-    }
-}
-
-/// Whether what is unknown is an option of another tool's: a hyphen and a letter, or a number, alone, and not
-/// the beginning of a longer argument.
-fn is_short(behind_hyphen: &str, arguments: impl IntoIterator<Item = OsString>) -> bool {
-    let argument = behind_hyphen.split('\'').next().unwrap_or_default();
-    let whole = OsString::from(format!("-{argument}"));
-    argument.parse::<f64>().is_ok() || arguments.into_iter().any(|argument| argument == whole)
-}
-
-/// Options of the command that begin with the letter of an unknown one.
-fn near_options(error: &clap::Error, behind_hyphen: &str) -> String {
-    let text = error.to_string();
-    // `Usage: trace record [OPTIONS] …`
-    let words = text.lines().find_map(|line| line.strip_prefix("Usage: trace "));
-    let name = words.and_then(|words| words.split(' ').next()).unwrap_or_default();
-    let command = Cli::command();
-    let arguments = command.find_subcommand(name).into_iter().flat_map(clap::Command::get_arguments);
-    let names = arguments.filter(|argument| !argument.is_hide_set()).filter_map(clap::Arg::get_long);
-    let first = behind_hyphen.chars().next().unwrap_or_default().to_ascii_lowercase();
-    let near: Vec<String> =
-        names.filter(|name| name.starts_with(first)).map(|name| format!("--{name}")).collect();
-    match near.is_empty() {
-        true => String::new(),
-        false => format!("; there are {}", near.join(", ")),
-    }
 }
 
 fn whole_number(text: &str) -> Result<usize, BadValue> {

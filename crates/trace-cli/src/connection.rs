@@ -25,7 +25,7 @@ static USED: OnceLock<PathBuf> = OnceLock::new();
 pub const NOTHING_RECORDED: &str = "nothing is being recorded: begin with trace record or trace start";
 /// There are several recordings that a command could be about.
 pub const SEVERAL_RECORDED: &str = "several recordings are running: name a program of the one that is meant with \
-     --program; trace list-providers shows which one a program belongs to";
+     --program; trace list-programs shows which one a program belongs to";
 /// Room for the buffers of a few programs.
 pub const ENOUGH_MIB: u64 = 64;
 

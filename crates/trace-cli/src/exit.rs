@@ -7,6 +7,24 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitCode, ExitStatus};
 use trace_protocol::controller::Refusal;
 
+/// All of them, and what they mean.
+pub const TABLE: &[(&str, &str)] = &[
+    ("0", "done; the answer is yes"),
+    (
+        "1",
+        "the answer is no: a limit is broken, a trace has problems, something takes longer, there is no sample, \
+         this machine cannot record",
+    ),
+    ("2", "the command line or a configuration is wrong; nothing was done"),
+    ("3", "cannot tell: events are missing, or there are too few runs"),
+    ("4", "events were lost (record --fail-on-loss), or the output lacks something (convert --strict)"),
+    ("5", "nothing is recorded: no recording runs or can be recovered, or no program was recorded"),
+    ("6", "a trace cannot be read, or not all of it; what could be read was answered"),
+    ("125", "the command could not do it: a full disk, a port in use, no permission"),
+    ("126, 127", "the command that was to be recorded cannot be executed, or was not found"),
+    ("128 + n", "signal n ended the command; 130 after Ctrl-C"),
+];
+
 /// The answer is no.
 pub const NO: u8 = 1;
 /// The command line, or a configuration, is wrong.

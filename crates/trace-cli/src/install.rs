@@ -1,6 +1,8 @@
 //! `trace completions` and `trace man`: files of an installation beside the program, generated from the same
 //! definitions.
 
+mod manual;
+
 use crate::args::{Cli, Completions, Man};
 use crate::completion;
 use crate::exit::Failure;
@@ -35,14 +37,7 @@ pub fn man(options: &Man) -> Result<(), Failure> {
 }
 
 fn write_page(command: &Command, title: &str, directory: &Path) -> std::io::Result<()> {
-    // Only the version of the tool: the full one has a line for each protocol.
-    let page = clap_mangen::Man::new(command.clone())
-        .title(title.to_uppercase())
-        .section("1")
-        .source(concat!("trace ", env!("CARGO_PKG_VERSION")))
-        .manual("User Commands");
-    let mut text = Vec::new();
-    page.render(&mut text)?;
+    let text = manual::page(command, title)?;
     // An empty date is no argument to the generator, which would make the next one the date.
     let text = String::from_utf8_lossy(&text).replacen(" 1  \"trace ", " 1 \"\" \"trace ", 1);
     std::fs::write(directory.join(format!("{title}.1")), text)

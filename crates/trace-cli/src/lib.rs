@@ -58,8 +58,8 @@ mod view;
 
 use args::record::Recording;
 use args::{Cli, Command};
+use clap::CommandFactory;
 use clap::error::ErrorKind;
-use clap::{CommandFactory, Parser};
 use exit::Failure;
 use settings::{ConfigFile, Settings};
 use std::process::ExitCode;
@@ -87,7 +87,7 @@ fn run() -> ExitCode {
         let served = mcp::worker::run(std::env::args_os().skip(2));
         return served.map_or_else(|failure| failure.report(), |()| ExitCode::SUCCESS);
     }
-    let cli = match Cli::try_parse_from(args::machine_behind_command(std::env::args_os())) {
+    let cli = match args::parsing::parse(std::env::args_os()) {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };
@@ -133,7 +133,7 @@ fn run() -> ExitCode {
         Command::Completions(options) => install::completions(&options).map(|()| 0),
         Command::Man(options) => install::man(&options).map(|()| 0),
         Command::DumpMemory(options) => dump_memory::run(&options).map(|()| 0),
-        Command::ListProviders(options) => list::providers(&options).map(|()| 0),
+        Command::ListPrograms(options) => list::providers(&options).map(|()| 0),
         Command::ListCategories(options) => list::categories(&options).map(|()| 0),
         Command::Check(options) => check::run(&options),
         Command::Dump(options) => dump::run(&options).map(|()| 0),
@@ -176,7 +176,7 @@ fn usage(error: &clap::Error) -> ExitCode {
         }
         _ => {
             let line = args::removed::answer(error).unwrap_or_else(|| {
-                let line = args::line(error, std::env::args_os());
+                let line = args::parsing::line(error, std::env::args_os());
                 format!("{line}; see --help")
             });
             Failure::usage(line).report()

@@ -1,4 +1,4 @@
-//! `trace list-providers`, `trace list-categories` and `trace list-category-groups`.
+//! `trace list-programs`, `trace list-categories` and `trace list-category-groups`.
 
 use crate::absence;
 use crate::args::record::Recording;

@@ -24,7 +24,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     }
     let taken = snapshot.take(&mut connection).map_err(|error| match (error, &options.program) {
         (trace_client::Error::NothingRecorded, Some(program)) => Failure::nothing_recorded(format!(
-            "no recording has the program {}: trace list-providers shows which one a program belongs to",
+            "no recording has the program {}: trace list-programs shows which one a program belongs to",
             Shown(program)
         )),
         (error, _) => error.into(),

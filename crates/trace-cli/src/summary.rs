@@ -117,7 +117,7 @@ impl Summary<'_> {
             let names = Shown(&self.programs.join(", ")).to_string();
             let why = match self.absence {
                 _ if !self.programs.is_empty() => {
-                    format!(": none called {names} ran meanwhile; trace list-providers shows what runs")
+                    format!(": none called {names} ran meanwhile; trace list-programs shows what runs")
                 }
                 Some(absence) => format!(": {absence}"),
                 None => String::new(),
@@ -240,7 +240,7 @@ mod tests {
         app        42    1000  16000  62 %        0  ended
         renderer   42    1000  16000  62 %     3000  ended
         trace: warning: renderer (pid 42) dropped 3000 records: 3000 (buffer full)
-        trace: nothing would have been lost with: --provider-buffer-size renderer:18MiB
+        trace: nothing would have been lost with: --program-buffer-size renderer:18MiB
         trace: 2000 events of 2 providers in t.fxt (33000 bytes)
         ");
     }
@@ -258,7 +258,7 @@ mod tests {
         cc        24 programs   24000  384000  62 %       12  20 ended, 2 left, 1 exit status 2, 1 otherwise
         make               42    1000   16000  62 %        0  ended
         trace: warning: cc (24 programs) dropped 12 records: 12 (buffer full)
-        trace: nothing would have been lost with: --provider-buffer-size cc:18MiB
+        trace: nothing would have been lost with: --program-buffer-size cc:18MiB
         trace: 25000 events of 25 providers in t.fxt (33000 bytes)
         ");
     }

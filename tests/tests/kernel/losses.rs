@@ -27,7 +27,7 @@ fn the_ledgers_overruns_are_tracefss() {
     let script = format!("{} & {}; wait; echo written; read end", writer(0), writer(1));
     let manager = sandbox.spawn("trace", &["manager"]);
     wait_for("the kernel's provider to be known", || {
-        let listed = sandbox.trace(["list-providers"]);
+        let listed = sandbox.trace(["list-programs"]);
         String::from_utf8_lossy(&listed.stdout).contains("ktrace_provider").then_some(())
     });
     let mut recording =
@@ -63,7 +63,7 @@ fn the_ledgers_overruns_are_tracefss() {
     // As advised: larger than all that is written.
     drop(kernel);
     let is_known = || {
-        let listed = sandbox.trace(["list-providers"]);
+        let listed = sandbox.trace(["list-programs"]);
         String::from_utf8_lossy(&listed.stdout).contains("ktrace_provider")
     };
     wait_for("the kernel's provider to be forgotten", || (!is_known()).then_some(()));
@@ -94,7 +94,7 @@ fn a_stream_loses_nothing_that_came_out_of_the_kernel() {
     native::program("gcc", &["busy.c"], &["-O1", "-pthread"], &program);
     let script = format!("echo begun; read go; {}; echo done; read end", program.display());
     let options =
-        ["record", "--buffering-mode", "streaming", "--provider-buffer-size", "ktrace_provider:1MiB"];
+        ["record", "--buffering-mode", "streaming", "--program-buffer-size", "ktrace_provider:1MiB"];
     // On a busy machine it takes longer than usual to hand over what has piled up.
     let command = ["--stop-timeout", "60s", "--categories", "kernel", "--", "sh", "-c", &script];
     let mut recording = sandbox.spawn("trace", &[&options[..], &command].concat());

@@ -86,7 +86,7 @@ fn a_client_starts_the_manager_and_programs_do_not() {
     waiting.line();
     // The program waits for a manager, and is there as soon as one is. It starts none when that has ended.
     for _ in 0..2 {
-        let output = unit.serve(&sandbox, &["list-providers", "--machine", "json"]);
+        let output = unit.serve(&sandbox, &["list-programs", "--machine", "json"]);
         let list: serde_json::Value = trace_tests::json(&output);
         let pids: Vec<_> = list.as_array().unwrap().iter().map(|entry| entry["pid"].as_u64()).collect();
         assert_eq!(pids, [Some(u64::from(waiting.pid()))]);

@@ -167,7 +167,7 @@ fn alerts_that_a_client_does_not_come_round_to_are_counted() {
 
 /// How many programs the manager knows.
 fn registered(sandbox: &Sandbox) -> usize {
-    let output = sandbox.trace(["list-providers", "--machine", "json"]);
+    let output = sandbox.trace(["list-programs", "--machine", "json"]);
     let providers: serde_json::Value = trace_tests::json(&output);
     providers.as_array().expect("a list").len()
 }

@@ -115,7 +115,7 @@ fn a_runtime_directory_of_another_user_is_refused() {
     let directory = sandbox.runtime_dir();
     let directory = directory.to_str().unwrap();
     fails(&sandbox, &["record", "--duration", "1"], 125, &[directory, "12345"]);
-    fails(&sandbox, &["list-providers"], 125, &[directory, "12345"]);
+    fails(&sandbox, &["list-programs"], 125, &[directory, "12345"]);
     std::os::unix::fs::chown(sandbox.runtime_dir(), Some(0), None).unwrap();
 }
 

@@ -33,10 +33,10 @@ fn categories_programs_and_traces_are_completed() {
     assert_eq!(sandbox.manager_pid(), None);
     let mut emit = sandbox.spawn("emit", &["1", "1", "--wait"]);
     emit.line();
-    assert!(sandbox.trace(["list-providers"]).status.success());
+    assert!(sandbox.trace(["list-programs"]).status.success());
     assert_eq!(completed(&sandbox, &["trace", "start", "--categories", "em"]), set(&["emit"]));
     assert_eq!(completed(&sandbox, &["trace", "record", "--categories", "x,ot"]), set(&["x,other"]));
-    assert_eq!(completed(&sandbox, &["trace", "record", "--provider-buffer-size", "e"]), set(&["emit:"]));
+    assert_eq!(completed(&sandbox, &["trace", "record", "--program-buffer-size", "e"]), set(&["emit:"]));
     emit.succeed();
     for name in ["a.fxt", "b.json.gz", "c.txt", "d.pftrace"] {
         fs::write(sandbox.file(name), "").expect("a file");

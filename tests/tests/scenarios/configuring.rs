@@ -116,7 +116,7 @@ fn the_effective_options_are_shown_and_recorded_with() {
     let effective = String::from_utf8(output.stdout).unwrap();
     for line in [
         "buffer-size = \"2MiB\"",
-        "provider-buffer-size = [\"ktrace_provider:3MiB\"]",
+        "program-buffer-size = [\"ktrace_provider:3MiB\"]",
         "buffering-mode = \"oneshot\"",
         "max-size = \"1000MiB\"",
         "sample-interval = \"20ms\"",

@@ -206,7 +206,7 @@ fn background(runs: &mut Runs) {
         (125, Runtime, &["start", "-o", "other.fxt"]),
         (1, Nothing, &["manager"]),
         (0, Nothing, &["status"]),
-        (0, Nothing, &["list-providers"]),
+        (0, Nothing, &["list-programs"]),
         (0, Nothing, &["list-categories"]),
         (0, Nothing, &["list-category-groups"]),
         (0, Nothing, &["flush"]),
@@ -218,7 +218,7 @@ fn background(runs: &mut Runs) {
         (125, Nothing, &["stop", "-o", "/missing/s.fxt"]),
         (0, Nothing, &["stop"]),
     ]);
-    for command in ["status", "list-providers", "list-categories", "list-category-groups"] {
+    for command in ["status", "list-programs", "list-categories", "list-category-groups"] {
         runs.run(2, Nothing, &[command, "--frobnicate"]);
         runs.run(125, Room, &[command, "--json"]);
     }

@@ -89,7 +89,7 @@ const LATE: &str = "trace provider \"first\": the trace manager has not answered
 #[test]
 fn a_frozen_manager_that_records_nothing_is_not_waited_for() {
     let sandbox = Sandbox::new();
-    succeeds(&sandbox, &["list-providers"]);
+    succeeds(&sandbox, &["list-programs"]);
     let (made, dropped, said) = times_beside_a_frozen_manager(&sandbox);
     assert!(made < 1000 && dropped < 1000, "{made} ms, {dropped} ms");
     assert_eq!(said, "");
@@ -215,7 +215,7 @@ fn what_a_killed_manager_has_announced_keeps_no_program_waiting() {
     let begin = std::time::Instant::now();
     said(sandbox.spawn("first", &["1"]));
     assert!(begin.elapsed() < Duration::from_secs(1));
-    succeeds(&sandbox, &["list-providers"]);
+    succeeds(&sandbox, &["list-programs"]);
     assert!(!file.exists(), "the next manager has removed it");
     succeeds(&sandbox, &["start"]);
     assert!(file.exists());

@@ -111,7 +111,7 @@ fn a_child_that_outlives_its_parent_does_not_keep_it_registered() {
     let _manager = sandbox.spawn("trace", &["manager"]);
     wait_for("the manager", || sandbox.manager_pid());
     let registered = || {
-        let output = sandbox.trace(["list-providers", "--machine", "json"]);
+        let output = sandbox.trace(["list-programs", "--machine", "json"]);
         // Not before the manager listens.
         let list: Option<serde_json::Value> = serde_json::from_slice(&output.stdout).ok();
         list.and_then(|list| Some(list.as_array()?.len()))
@@ -218,7 +218,7 @@ fn no_child_hangs_that_is_forked_while_tracing_asks_what_is_recorded() {
     wait_for("the manager", || sandbox.manager_pid());
     let mut program = sandbox.spawn("reloading", &["fork", &children().to_string()]);
     assert_eq!(program.line(), "ready");
-    let providers = || sandbox.trace(["list-providers"]).stdout;
+    let providers = || sandbox.trace(["list-programs"]).stdout;
     wait_for("the program", || String::from_utf8_lossy(&providers()).contains("reloading").then_some(()));
     program.say("go");
     // It goes on until it has forked often enough, at least once while it was asked.

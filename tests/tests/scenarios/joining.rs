@@ -66,7 +66,7 @@ fn a_hundred_and_ten_programs_are_recorded_together() {
     let listed = client.ask(ProvisionerRequest::GetProviders);
     let ProvisionerResponse::Providers { listed, left_out: 0 } = listed else { panic!("{listed:?}") };
     assert_eq!(listed.len(), PROGRAMS);
-    let shown = String::from_utf8(sandbox.trace(["list-providers"]).stdout).expect("text");
+    let shown = String::from_utf8(sandbox.trace(["list-programs"]).stdout).expect("text");
     assert_eq!(shown.lines().count(), PROGRAMS + 1, "{shown}");
     let answer = session.ask(SessionRequest::StopTracing(StopOptions { write_results: true }));
     let SessionResponse::StopTracing(Ok(result)) = answer else { panic!("{answer:?}") };
@@ -83,12 +83,12 @@ fn a_program_outlives_its_manager_and_finds_the_next() {
     let sandbox = Sandbox::new();
     let mut emit = sandbox.spawn("emit", &["1", "6", "--wait"]);
     emit.line();
-    assert!(sandbox.trace(["list-providers"]).status.success());
+    assert!(sandbox.trace(["list-programs"]).status.success());
     let first = sandbox.manager_pid().expect("a manager was started");
     trace_tests::sandbox::kill(first, Signal::KILL);
     wait_for("the manager's end", || sandbox.manager_pid().is_none().then_some(()));
     let listed = wait_for("the program to find the next manager", || {
-        let output = sandbox.trace(["list-providers"]);
+        let output = sandbox.trace(["list-programs"]);
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         text.contains("emit").then_some(text)
     });
@@ -106,7 +106,7 @@ fn a_synchronous_registration_says_whether_a_trace_runs() {
         String::from_utf8(output.stdout).unwrap()
     };
     assert_eq!(register(), "NoManager\n");
-    assert!(sandbox.trace(["list-providers"]).status.success());
+    assert!(sandbox.trace(["list-programs"]).status.success());
     assert_eq!(register(), "Registered { already_started: false }\n");
     let recording = sandbox.spawn("trace", &["record"]);
     wait_for("the recording to be announced", || {

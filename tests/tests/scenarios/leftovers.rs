@@ -54,7 +54,7 @@ fn a_recording_in_a_container_is_running_as_long_as_its_program() {
         stderr(&output).contains("starting (pid 1 in another container) records itself into"),
         "{output:?}"
     );
-    for arguments in [["recover", "--delete", "--older-than", "0"].as_slice(), &["list-providers"]] {
+    for arguments in [["recover", "--delete", "--older-than", "0"].as_slice(), &["list-programs"]] {
         sandbox.trace(arguments);
     }
     assert_eq!(Scene::sessions_of(&sandbox).len(), 1);
@@ -231,7 +231,7 @@ fn what_was_offered_is_not_deleted_for_the_next_recording() {
         }
         next += 1;
         assert!(
-            stderr(&sandbox.trace(["list-providers"]))
+            stderr(&sandbox.trace(["list-programs"]))
                 .contains(&format!("{next} programs recorded themselves"))
         );
     };

@@ -11,7 +11,7 @@ use trace_tests::{Archive, Requirement, Sandbox, wait_for};
 /// Starts a manager from a shell that has changed its own state. It is of the usual directory, not of the
 /// recording that is made with it.
 fn started_by(sandbox: &Sandbox, prepare: &str) -> u32 {
-    let script = format!("{prepare}; exec {} list-providers", program("trace").display());
+    let script = format!("{prepare}; exec {} list-programs", program("trace").display());
     let prepared = sandbox.command("trace");
     let mut shell = Command::new("bash");
     shell.args(["-c", &script]).current_dir(sandbox.work_dir());
@@ -114,7 +114,7 @@ fn a_caller_with_better_limits_has_a_manager_of_its_own() {
     // A caller without the capability to raise limits, as most are.
     let drop_rights =
         "ulimit -f 4000 -n 200; renice -n 5 $$ > said; exec setpriv --bounding-set -sys_resource,-sys_nice";
-    let script = format!("{drop_rights} {} list-providers", program("trace").display());
+    let script = format!("{drop_rights} {} list-programs", program("trace").display());
     let prepared = sandbox.command("trace");
     let mut shell = Command::new("bash");
     shell.args(["-c", &script]).current_dir(sandbox.work_dir());

@@ -8,7 +8,7 @@ fn running_programs_and_their_categories_are_listed() {
     let sandbox = Sandbox::new();
     let mut emit = sandbox.spawn("emit", &["1", "1", "--wait"]);
     emit.line();
-    let output = sandbox.trace(["list-providers"]);
+    let output = sandbox.trace(["list-programs"]);
     assert!(output.status.success(), "{output:?}");
     assert_eq!(
         String::from_utf8_lossy(&output.stdout),
@@ -17,7 +17,7 @@ fn running_programs_and_their_categories_are_listed() {
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(stderr.contains(&*sandbox.runtime_dir().to_string_lossy()), "{stderr}");
 
-    let output = sandbox.trace(["list-providers", "--machine", "json"]);
+    let output = sandbox.trace(["list-programs", "--machine", "json"]);
     let list: serde_json::Value = trace_tests::json(&output);
     let started = zx_sim::process::start_time(emit.pid().into()).expect("it runs");
     assert_eq!(
@@ -61,7 +61,7 @@ fn a_second_recording_is_refused_and_questions_are_answered() {
         "trace: no recording in the background; {first} (pid {pid}) is recording: end it with kill -INT {pid}\n"
     );
     assert_eq!((stopped.status.code(), String::from_utf8_lossy(&stopped.stderr)), (Some(5), expected.into()));
-    assert!(sandbox.trace(["list-providers"]).status.success());
+    assert!(sandbox.trace(["list-programs"]).status.success());
     recording.signal(Signal::INT);
     recording.succeed();
     emit.succeed();

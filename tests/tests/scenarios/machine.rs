@@ -64,7 +64,7 @@ fn what_programs_get_has_the_members_of_its_page() {
     let mut emit = sandbox.spawn("emit", &["1", "1", "--wait"]);
     emit.line();
     sandbox.wait_for_providers(1);
-    found.push(("`list-providers`", ask(&["list-providers", "--json"])[0].clone()));
+    found.push(("`list-programs`", ask(&["list-programs", "--json"])[0].clone()));
     found.push(("`list-categories`", ask(&["list-categories", "--json"])[0].clone()));
     found.push(("`start`, `status`", ask(&["start", "--json", "-o", "b.fxt"])));
     found.push(("`start`, `status`", ask(&["status", "--json"])));

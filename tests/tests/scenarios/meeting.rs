@@ -129,7 +129,7 @@ fn a_service_and_a_shell_meet_in_any_environment() {
                 let mut world = World::with_login();
                 match first {
                     First::Service => {}
-                    First::Directory => world.alice(shell, "./trace list-providers || true"),
+                    First::Directory => world.alice(shell, "./trace list-programs || true"),
                     First::Manager => world.alice(
                         shell,
                         "./trace manager & until [ -S /dev/shm/trace-*/registry ]; do sleep 0.01; done",
@@ -166,7 +166,7 @@ fn login_and_logout_part_nobody() {
     // Another one has taken its place before it looked.
     world.run("rm -rf /dev/shm/trace-*");
     world.alice(Session::None, &format!("./trace manager & until [ -S {registry} ]; do sleep 0.01; done"));
-    world.alice(Session::None, "until ./trace list-providers | grep -q emit; do sleep 0.01; done");
+    world.alice(Session::None, "until ./trace list-programs | grep -q emit; do sleep 0.01; done");
     assert_eq!(world.recorded(Session::None), ["emit"]);
     // With nothing else there, too.
     let mut world = World::new();
@@ -217,7 +217,7 @@ fn earlier_releases_find_the_manager() {
     );
     let elsewhere = format!("export TRACE_RUNTIME_DIR={place}; ");
     world.alice(Session::None, &format!("{elsewhere}{}", waiting("emit")));
-    world.alice(Session::None, &format!("{elsewhere}./trace list-providers --json"));
+    world.alice(Session::None, &format!("{elsewhere}./trace list-programs --json"));
     let listed: serde_json::Value = serde_json::from_str(&world.said()).unwrap();
     assert_eq!(listed.as_array().unwrap().len(), 1, "{listed}");
     world.alice(Session::None, &format!("{elsewhere}./trace record --duration 1s -o t.fxt"));
@@ -281,7 +281,7 @@ fn a_manager_without_sockets_makes_them_again() {
         Archive::read(&sandbox.file("t.fxt")).providers.into_values().filter(|name| name == "emit").count(),
         2
     );
-    let listed: serde_json::Value = json(&sandbox.trace(["list-providers", "--json"]));
+    let listed: serde_json::Value = json(&sandbox.trace(["list-programs", "--json"]));
     assert_eq!(listed.as_array().unwrap().len(), 0);
     drop(manager);
 }

@@ -55,7 +55,7 @@ fn programs_are_asked_all_at_one_moment_and_say_it_with_one_number() {
     let mut plain = sandbox.spawn("emit", &["1", "1", "--wait"]);
     plain.line();
     let listed = || {
-        String::from_utf8(sandbox.trace(["list-providers", "--json"]).stdout)
+        String::from_utf8(sandbox.trace(["list-programs", "--json"]).stdout)
             .unwrap()
             .matches("\"pid\"")
             .count()

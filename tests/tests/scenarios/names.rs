@@ -70,7 +70,7 @@ impl Commands {
     fn all(&self) -> BTreeSet<String> {
         let mut commands = completed(&self.sandbox, &["trace", ""]);
         commands.retain(|command| !command.starts_with('-'));
-        assert!(commands.len() > 20 && commands.contains("list-providers"), "{commands:?}");
+        assert!(commands.len() > 20 && commands.contains("list-programs"), "{commands:?}");
         commands
     }
 }
@@ -201,7 +201,7 @@ fn no_command_prints_names_as_they_are() {
     // A recording in the background, and what is said of it.
     let mut live = commands.sandbox.spawn("spoofing", &[]);
     assert_eq!(live.line(), "ready");
-    commands.names(&["list-providers"]);
+    commands.names(&["list-programs"]);
     commands.names(&["list-categories"]);
     let (file, name) = (spoof!("night", ".fxt"), spoof!("night"));
     commands.names(&[

@@ -185,7 +185,7 @@ fn the_flag_that_would_have_avoided_a_loss_avoids_it() {
     let stream = [path("stream"), "1", "100000", "0"];
     let record =
         |options: &[&str]| record(&sandbox, &[&["--buffering-mode", "oneshot"], options].concat(), &stream);
-    let output = record(&["--provider-buffer-size", "stream:1", "--buffer-size", "16MiB"]);
+    let output = record(&["--program-buffer-size", "stream:1", "--buffer-size", "16MiB"]);
     let said = stderr(&output);
     let row = said.lines().find(|line| line.starts_with("stream")).unwrap();
     assert!(row.contains("100 %"), "{said}");
@@ -218,7 +218,7 @@ fn the_command_gets_further_arguments_and_may_outlive_the_recording() {
     wait_for("the end of the recording", || {
         recording.stderr_so_far().contains("stubborn runs on").then_some(())
     });
-    let listed: serde_json::Value = trace_tests::json(&sandbox.trace(["list-providers", "--json"]));
+    let listed: serde_json::Value = trace_tests::json(&sandbox.trace(["list-programs", "--json"]));
     assert_eq!(listed[0]["name"], "stubborn");
     let pid = listed[0]["pid"].as_u64().unwrap();
     wait_for("the tool to end", || (!recording.is_running()).then_some(()));

@@ -375,7 +375,7 @@ fn options_in_the_text_exist() {
             if !command.starts_with(|letter: char| letter.is_ascii_lowercase()) {
                 continue;
             }
-            let text = known.entry(command.to_owned()).or_insert_with(|| help(&[command, "--help"]));
+            let text = known.entry(command.to_owned()).or_insert_with(|| help(&["help", command]));
             count += 1;
             if text.is_empty() {
                 wrong.push(format!("{page}: `{span}`: no such command"));

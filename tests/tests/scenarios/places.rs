@@ -50,7 +50,7 @@ fn assert_refused(sandbox: &Sandbox, expected: &str) {
         assert!(!output.status.success(), "{expected}: {output:?}");
         String::from_utf8_lossy(&output.stderr).into_owned()
     };
-    for arguments in [&["list-providers"][..], &["record", "--duration", "1"], &["manager"]] {
+    for arguments in [&["list-programs"][..], &["record", "--duration", "1"], &["manager"]] {
         let text = said(sandbox.trace(arguments));
         assert!(text.contains(expected), "{arguments:?}: {text}");
     }
@@ -81,7 +81,7 @@ fn a_directory_that_others_may_change_is_not_used() {
     // One in it can be replaced by any user at any time.
     let within = directory.join("run");
     let mut command = sandbox.command("trace");
-    let output = command.arg("list-providers").env("TRACE_RUNTIME_DIR", &within).output().unwrap();
+    let output = command.arg("list-programs").env("TRACE_RUNTIME_DIR", &within).output().unwrap();
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(text.contains("where other users may replace it"), "{text}");
     assert!(!within.exists() && outside.join("precious").exists());
@@ -127,7 +127,7 @@ fn sockets_of_another_user_are_not_connected_to() {
         let socket = directory.join(name);
         trace_tests::wait_for("a socket", || socket.exists().then_some(()));
     }
-    let output = sandbox.trace(["list-providers"]);
+    let output = sandbox.trace(["list-programs"]);
     assert!(!output.status.success());
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(text.contains("belongs to user 4005, not to user 0: not used"), "{text}");
@@ -148,7 +148,7 @@ fn what_stands_in_the_way_is_replaced_or_refused_and_not_followed() {
         let connected = || Channel::connect(&directory.join(name));
         trace_tests::wait_for("the end of the socket", || connected().is_err().then_some(()));
     }
-    assert!(sandbox.trace(["list-providers"]).status.success());
+    assert!(sandbox.trace(["list-programs"]).status.success());
     let manager = sandbox.manager_pid().expect("a manager was started");
     trace_tests::sandbox::kill(manager, rustix::process::Signal::KILL);
     trace_tests::wait_for("its end", || sandbox.manager_pid().is_none().then_some(()));
@@ -160,7 +160,7 @@ fn what_stands_in_the_way_is_replaced_or_refused_and_not_followed() {
         let _ = fs::remove_file(&path);
         let _ = fs::remove_file(directory.join("ticks"));
         symlink(&precious, &path).unwrap();
-        let output = sandbox.trace(["list-providers"]);
+        let output = sandbox.trace(["list-programs"]);
         // A socket is put in the place of the link; a file is not made.
         assert_eq!(
             output.status.success(),

@@ -30,7 +30,7 @@ fn a_loop_finds_managers_that_come_and_go() {
     for _ in 0..2 {
         let manager = sandbox.spawn("trace", &["manager"]);
         wait_for("the program to register", || {
-            let listed = sandbox.trace(["list-providers"]).stdout;
+            let listed = sandbox.trace(["list-programs"]).stdout;
             String::from_utf8_lossy(&listed).contains("tokio-loop").then_some(())
         });
         for name in ["a.fxt", "b.fxt"] {
@@ -58,7 +58,7 @@ fn children_of_a_program_without_a_thread_are_recorded_and_do_not_keep_it_regist
 
     let _manager = sandbox.spawn("trace", &["manager"]);
     let listed = || {
-        let listed = sandbox.trace(["list-providers"]).stdout;
+        let listed = sandbox.trace(["list-programs"]).stdout;
         String::from_utf8_lossy(&listed).matches("forking").count()
     };
     wait_for("the manager", || sandbox.runtime_dir().join("provisioner").exists().then_some(()));

@@ -75,7 +75,7 @@ impl Machine {
 
     /// What Mallory's manager knows of.
     fn providers(&self, directory: &str) -> String {
-        let arguments = ["list-providers", "--machine", "json"];
+        let arguments = ["list-programs", "--machine", "json"];
         let mut command = self.command(MALLORY, &self.public("trace"), &arguments);
         command.env("TRACE_RUNTIME_DIR", directory);
         let output = command.output().unwrap();

@@ -133,7 +133,7 @@ fn a_mistyped_command_leaves_nothing_to_be_recovered() {
     wait_for("the manager", || sandbox.manager_pid());
     let mut program = sandbox.spawn("emit", &["1", "500", "--wait"]);
     program.line();
-    let providers = || sandbox.trace(["list-providers"]).stdout;
+    let providers = || sandbox.trace(["list-programs"]).stdout;
     wait_for("the program", || String::from_utf8_lossy(&providers()).contains("emit").then_some(()));
     for (command, code) in [("./nonexistent", 127), ("/etc/passwd", 126)] {
         let output = sandbox.trace(["record", "-o", "none.fxt", "--", command]);

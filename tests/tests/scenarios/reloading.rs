@@ -8,7 +8,7 @@ fn spawn(sandbox: &Sandbox) -> (Process, Process) {
     wait_for("the manager", || sandbox.manager_pid());
     let mut program = sandbox.spawn("reloading", &[]);
     assert_eq!(program.line(), "ready");
-    let providers = || sandbox.trace(["list-providers"]).stdout;
+    let providers = || sandbox.trace(["list-programs"]).stdout;
     wait_for("the program", || String::from_utf8_lossy(&providers()).contains("reloading").then_some(()));
     (manager, program)
 }

@@ -87,7 +87,7 @@ fn what_a_killed_manager_of_a_recordings_own_leaves_is_recovered() {
     let program: u32 = own.line().trim().parse().unwrap();
     // Its events are recorded when it prints this.
     assert_eq!(own.line(), "printed by the program");
-    let output = sandbox.trace(["list-providers"]);
+    let output = sandbox.trace(["list-programs"]);
     let listed =
         format!("Trace providers:\n  living (pid {program}), only in the recording of pid {}\n", own.pid());
     assert_eq!(String::from_utf8_lossy(&output.stdout), listed);
@@ -214,7 +214,7 @@ fn what_records_programs_that_run_is_refused() {
 #[test]
 fn a_manager_of_a_recordings_own_waits_for_its_recording_and_ends_with_it() {
     let sandbox = Sandbox::new();
-    assert!(sandbox.trace(["list-providers"]).status.success());
+    assert!(sandbox.trace(["list-programs"]).status.success());
     let directory = sandbox.runtime_dir().join(format!("own-{}-1", std::process::id()));
     fs::create_dir(&directory).unwrap();
     fs::set_permissions(&directory, fs::Permissions::from_mode(0o700)).unwrap();
@@ -227,8 +227,8 @@ fn a_manager_of_a_recordings_own_waits_for_its_recording_and_ends_with_it() {
     wait_for("the manager", || directory.join("provisioner").exists().then_some(()));
     for _ in 0..3 {
         // By the list of the usual manager, and directly.
-        assert!(sandbox.trace(["list-providers"]).status.success());
-        assert!(run(&["list-providers"]).output().unwrap().status.success());
+        assert!(sandbox.trace(["list-programs"]).status.success());
+        assert!(run(&["list-programs"]).output().unwrap().status.success());
         assert!(manager.is_running());
     }
     let emit = trace_tests::build::program("emit").to_str().unwrap();

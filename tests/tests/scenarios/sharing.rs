@@ -133,7 +133,8 @@ fn names_that_no_program_has_are_reported() {
         "trace: no running program is called emti, which is recorded when it starts; did you mean emit?\n";
     assert!(output.status.success() && said.starts_with(warning), "{said}");
     let output = sandbox.trace(["record", "-o", "x.fxt", "--duration", "10ms", "--program", "emti"]);
-    let none = "trace: no provider took part: none called emti ran meanwhile; trace list-providers shows what runs\n";
+    let none =
+        "trace: no provider took part: none called emti ran meanwhile; trace list-programs shows what runs\n";
     assert!(text(&output.stderr).contains(none), "{output:?}");
     emit.succeed();
     let many: Vec<String> = (0..101).map(|number| format!("--program={number}")).collect();
@@ -160,10 +161,10 @@ fn a_list_shows_which_recording_a_program_belongs_to() {
     emit.line();
     let trace = trace_tests::build::program("trace").display();
     let line = format!("\"{trace} record -o emit.fxt --program emit\" (pid {})", of_emit.pid());
-    let listed = sandbox.trace(["list-providers"]);
+    let listed = sandbox.trace(["list-programs"]);
     let listed = text(&listed.stdout);
     assert!(listed.contains(&format!("  emit (pid {}), recorded by {line}\n", emit.pid())), "{listed}");
-    let machine = sandbox.trace(["list-providers", "--json"]);
+    let machine = sandbox.trace(["list-programs", "--json"]);
     let machine: Value = trace_tests::json(&machine);
     let entry = machine.as_array().unwrap().iter().find(|entry| entry["name"] == "emit").unwrap();
     assert_eq!(entry["recorded_by"], of_emit.pid());
@@ -183,7 +184,7 @@ fn a_snapshot_is_one_of_the_recording_that_is_meant() {
     let output = sandbox.trace(["snapshot", "-o", "x.fxt"]);
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     let expected = "trace: several recordings are running: name a program of the one that is meant with \
-                    --program; trace list-providers shows which one a program belongs to\n";
+                    --program; trace list-programs shows which one a program belongs to\n";
     assert_eq!(text(&output.stderr), expected);
     let snapshot = |program: &str, file: &str| {
         let output = sandbox.trace(["snapshot", "--program", program, "-o", file]);
@@ -191,7 +192,7 @@ fn a_snapshot_is_one_of_the_recording_that_is_meant() {
         contents(&sandbox, file)
     };
     let output = sandbox.trace(["snapshot", "--program", "emti", "-o", "x.fxt"]);
-    let said = "trace: no recording has the program emti: trace list-providers shows which one a program belongs to\n";
+    let said = "trace: no recording has the program emti: trace list-programs shows which one a program belongs to\n";
     assert_eq!((output.status.code(), text(&output.stderr)), (Some(5), said));
     assert_eq!(snapshot("emit", "a.fxt"), of("emit", 3 * 14));
     assert_eq!(snapshot("stream", "b.fxt"), of("stream", 20));

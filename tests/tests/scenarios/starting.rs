@@ -278,7 +278,7 @@ fn a_recording_that_fails_keeps_what_it_has_taken_over() {
         let mut stuck = sandbox.spawn("starting", &["9", "0", "0", "wait"]);
         assert_eq!(stuck.line(), "ready");
         wait_for("its registration", || {
-            let list = String::from_utf8_lossy(&sandbox.trace(["list-providers"]).stdout).into_owned();
+            let list = String::from_utf8_lossy(&sandbox.trace(["list-programs"]).stdout).into_owned();
             list.contains("starting").then_some(())
         });
         let waits = case != "no command" && case != "no program";

@@ -85,7 +85,7 @@ fn the_users_manager_is_used_if_there_is_one() {
         return;
     }
     let mut world = world();
-    world.alice(Session::None, "./trace list-providers");
+    world.alice(Session::None, "./trace list-programs");
     world.run(&format!("{SUDO} ./trace record --duration 1s -o a.fxt"));
     assert_eq!(users(&mut world, "a.fxt"), [ALICE]);
     world.run("[ ! -e /run/trace ]");
@@ -114,7 +114,7 @@ fn a_recording_by_sudo_that_is_cut_off_is_recovered() {
     let mut world = world();
     world.alice(Session::None, "mkdir hers");
     world.run(&format!("(cd hers; {SUDO} ../trace start --buffering-mode streaming -o cut.fxt)"));
-    world.run("until ./trace list-providers | grep -q 'recorded by'; do sleep 0.01; done");
+    world.run("until ./trace list-programs | grep -q 'recorded by'; do sleep 0.01; done");
     world.run("kill -KILL $(cat /run/trace/lock)");
     // A link of hers leads where only root may write.
     world.run("mkdir -m 755 roots");
@@ -139,7 +139,7 @@ fn squatters_keep_root_from_nothing() {
     assert_eq!(users(&mut world, "a.fxt"), [ALICE]);
     world.run("./trace record -o b.fxt -- ./emit 1 3");
     // No limit of the first caller's harms another one.
-    world.run(&format!("(ulimit -f 8; {SUDO} ./trace list-providers)"));
+    world.run(&format!("(ulimit -f 8; {SUDO} ./trace list-programs)"));
     world.run("grep 'Max file size *unlimited *unlimited' /proc/$(cat /run/trace/lock)/limits");
     world.run(&format!("{SUDO} ./trace doctor --no-self-trace"));
     assert!(world.said().contains("/run/trace, of root's manager"), "{}", world.said());

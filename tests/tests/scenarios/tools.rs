@@ -8,7 +8,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use trace_tests::build::{program, workspace};
-use trace_tests::{Archive, Sandbox, wait_for};
+use trace_tests::{Archive, Sandbox, pages, wait_for};
 
 fn path(name: &str) -> &'static str {
     program(name).to_str().expect("a path in UTF-8")
@@ -137,7 +137,7 @@ fn the_doctor_tries_everything_and_says_what_helps() {
 #[test]
 fn the_clock_is_that_of_traces() {
     let sandbox = Sandbox::new();
-    succeeds(&sandbox, &["list-providers"]);
+    succeeds(&sandbox, &["list-programs"]);
     let now = || text(&succeeds(&sandbox, &["time"]).stdout).trim().parse::<f64>().unwrap();
     let before = now();
     sandbox.record(&[], "emit", &["1", "1"]);
@@ -174,6 +174,7 @@ fn the_version_names_the_commit_between_releases() {
     assert_eq!(lines[1..], ["protocol 1", "buffer header 1", "format FXT 0.1"]);
 }
 
+//= docs/command-line.md#environment
 #[test]
 fn groups_completions_and_pages_come_from_one_place() {
     let sandbox = Sandbox::new();
@@ -206,6 +207,38 @@ fn groups_completions_and_pages_come_from_one_place() {
     let version = env!("CARGO_PKG_VERSION");
     let header = format!(".TH TRACE-RECORD 1 \"\" \"trace {version}\" \"User Commands\"");
     assert!(page.replace("  ", " ").contains(&header) && page.contains("buffer\\-size"), "{page}");
+    let sections: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix(".SH ")).collect();
+    let expected = [
+        "NAME",
+        "SYNOPSIS",
+        "DESCRIPTION",
+        "OPTIONS",
+        "OUTPUT",
+        "BUFFERS",
+        "KERNEL",
+        "COMMANDS",
+        "TESTS",
+        "EXAMPLES",
+        "\"EXIT STATUS\"",
+        "ENVIRONMENT",
+        "FILES",
+        "\"SEE ALSO\"",
+    ];
+    assert_eq!(sections, expected);
+    assert!(page.contains("\\fB\\-\\-max\\-size\\fR \\fISIZE\\fR"), "{page}");
+    // The tables are those of the manual.
+    let plain = page.replace("\\-", "-").replace("\\*(Aq", "'").replace("\\fR", "").replace("\\fB", "");
+    let manual = pages::read("docs/command-line.md").replace('`', "");
+    let rows = ["\n## Exit codes\n", "\n## Environment\n"].map(|heading| {
+        let (_, section) = manual.split_once(heading).expect("a section");
+        let rows = section.lines().skip_while(|line| !line.starts_with('|')).skip(2);
+        rows.take_while(|line| line.starts_with('|')).map(str::to_owned).collect::<Vec<_>>()
+    });
+    assert_eq!(rows.each_ref().map(Vec::len), [10, 13]);
+    for row in rows.iter().flatten() {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        assert!(plain.contains(&format!("\n{}\n{}\n", cells[1], cells[2])), "{row}: {plain}");
+    }
     for (arguments, what) in [(["man"], "<DIR>"), (["completions"], "<SHELL>")] {
         let output = sandbox.trace(arguments);
         let expected =
@@ -219,7 +252,7 @@ fn groups_completions_and_pages_come_from_one_place() {
     assert!(pages.len() > 20, "{pages:?}");
     for command in pages.iter().filter_map(|page| page.strip_prefix("trace-")?.strip_suffix(".1")) {
         assert!(commands.iter().any(|text| text.contains(&format!(" {command} "))), "{command}");
-        let help = text(&succeeds(&sandbox, &[command, "--help"]).stdout);
+        let help = text(&succeeds(&sandbox, &["help", command]).stdout);
         assert!(help.contains("Example"), "{command}");
     }
 }

@@ -306,7 +306,7 @@ fn layers_do_not_disturb_each_other() {
         wait_for("the manager", || sandbox.manager_pid());
         let mut program = sandbox.spawn("spans", &["stack", order]);
         assert_eq!(program.line(), "ready");
-        let providers = || sandbox.trace(["list-providers"]).stdout;
+        let providers = || sandbox.trace(["list-programs"]).stdout;
         wait_for("the program", || String::from_utf8_lossy(&providers()).contains("spans").then_some(()));
         let mut batch = || {
             program.say("go");
@@ -340,7 +340,7 @@ fn subscribers_of_some_threads_are_asked_when_a_recording_begins() {
         wait_for("the manager", || sandbox.manager_pid());
         let mut program = sandbox.spawn("spans", &["some threads", kind]);
         assert_eq!(program.line(), "ready");
-        let providers = || sandbox.trace(["list-providers"]).stdout;
+        let providers = || sandbox.trace(["list-programs"]).stdout;
         wait_for("the program", || String::from_utf8_lossy(&providers()).contains("spans").then_some(()));
         for round in ["one.fxt", "two.fxt"] {
             for is_recorded in [false, true] {

@@ -72,7 +72,7 @@ fn a_client_sees_and_records_what_its_user_may_see() {
     let (alices, bobs, roots) = (waiting(&sandbox, ALICE), waiting(&sandbox, BOB), waiting(&sandbox, 0));
     let mut everybody = [&alices, &bobs, &roots].map(|program| u64::from(program.pid()));
     everybody.sort_unstable();
-    let listed = |uid| pids(&run(&sandbox, uid, &["list-providers", "--machine", "json"]));
+    let listed = |uid| pids(&run(&sandbox, uid, &["list-programs", "--machine", "json"]));
     wait_for("all to be registered", || (listed(0) == everybody).then_some(()));
     assert_eq!(listed(ALICE), [u64::from(alices.pid())]);
     assert_eq!(listed(BOB), [u64::from(bobs.pid())]);
@@ -115,7 +115,7 @@ fn a_client_sees_and_records_what_its_user_may_see() {
     });
     assert!(sandbox.runtime_dir().join(format!("recording.{BOB}")).exists());
     let recorded_by = |uid| {
-        let listed = run(&sandbox, uid, &["list-providers", "--json"]);
+        let listed = run(&sandbox, uid, &["list-programs", "--json"]);
         let listed: serde_json::Value = trace_tests::json(&listed);
         let entries = listed.as_array().unwrap().iter();
         entries.map(|entry| entry["recorded_by"].as_u64()).collect::<Vec<_>>()
@@ -224,7 +224,7 @@ fn a_program_registers_with_its_own_users_manager_or_roots() {
     assert_eq!(register(ALICE), "Registered { already_started: false }\n");
     assert_eq!(register(BOB), "NoManager\n");
     assert_eq!(register(0), "NoManager\n");
-    let refused = run(&sandbox, BOB, &["list-providers"]);
+    let refused = run(&sandbox, BOB, &["list-programs"]);
     assert_eq!(refused.status.code(), Some(125));
     let stderr = String::from_utf8_lossy(&refused.stderr);
     assert!(stderr.contains("belongs to user 4001, not to user 4002: not used"), "{stderr}");
@@ -249,7 +249,7 @@ fn a_program_of_another_pid_namespace_has_the_managers_number_for_it() {
     command.env("TRACE_RUNTIME_DIR", sandbox.runtime_dir()).env("TRACE_RECORD", "1");
     let mut inside = Sandbox::spawn_command(command);
     assert_eq!((inside.line(), inside.line()), ("1".to_owned(), "on".to_owned()));
-    let outside = pids(&sandbox.trace(["list-providers", "--machine", "json"]));
+    let outside = pids(&sandbox.trace(["list-programs", "--machine", "json"]));
     let [pid] = outside[..] else { panic!("{outside:?}") };
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let numbers = status.lines().find(|line| line.starts_with("NSpid:")).unwrap();

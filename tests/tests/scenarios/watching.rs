@@ -191,7 +191,7 @@ fn what_is_in_the_way_or_goes_away_is_reported() {
         let line: Value = serde_json::from_str(&live.line()).unwrap();
         (line["programs"][0]["records"] == 503).then(|| line["programs"][0].clone())
     });
-    let listed: Value = trace_tests::json(&sandbox.trace(["list-providers", "--json"]));
+    let listed: Value = trace_tests::json(&sandbox.trace(["list-programs", "--json"]));
     assert_eq!(
         (&listed[0]["pid"], &listed[0]["recorded_by"]),
         (&program["pid"], &live.pid().into()),

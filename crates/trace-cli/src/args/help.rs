@@ -1,6 +1,10 @@
 //! What `trace --help` prints: the commands by what they are for.
 
+use clap::{Arg, ArgAction, Command};
 use std::fmt::Write as _;
+
+/// Columns of a screen.
+const WIDTH: usize = 79;
 
 /// Commands with what they do, in a group.
 type Group = (&'static str, &'static [(&'static str, &'static str)]);
@@ -23,7 +27,7 @@ const COMMANDS: &[Group] = &[
             ("stop", "end that, with a summary"),
             ("status", "what is recorded"),
             ("snapshot", "save what there is so far, and go on"),
-            ("list-providers", "programs that can be recorded"),
+            ("list-programs", "programs that can be recorded"),
             ("list-categories", "categories that running programs know"),
         ],
     ),
@@ -84,6 +88,16 @@ fn names(groups: &[Group]) -> impl Iterator<Item = &'static str> {
     groups.iter().flat_map(|(_, commands)| *commands).map(|(name, _)| *name)
 }
 
+/// The other commands of a command's group; of another name, all.
+pub fn beside(command: &str) -> impl Iterator<Item = &'static str> {
+    let groups = || COMMANDS.iter().chain(PLUMBING);
+    let is_in = |(_, commands): &&Group| commands.iter().any(|(name, _)| *name == command);
+    let own: Vec<&Group> = groups().filter(is_in).collect();
+    let chosen = if own.is_empty() { groups().collect() } else { own };
+    let names = chosen.into_iter().flat_map(|(_, commands)| *commands).map(|(name, _)| *name);
+    names.filter(|name| *name != command).collect::<Vec<_>>().into_iter()
+}
+
 fn listed(groups: &[Group]) -> String {
     let width = names(groups).map(str::len).max().unwrap_or(0) + 2;
     let mut text = String::new();
@@ -121,12 +135,99 @@ pub fn plumbing() -> String {
     )
 }
 
+/// The options of a recording that people use first.
+const FIRST: [&str; 12] = [
+    "config",
+    "label",
+    "interval",
+    "categories",
+    "program",
+    "duration",
+    "max_size",
+    "output",
+    "stats",
+    "report",
+    "buffer_size",
+    "buffering_mode",
+];
+
+/// A command whose `--help` has the options that people use first, and the names of the others by topic.
+/// `--help-all` has all of them.
+pub fn shortened(command: Command) -> Command {
+    let command = command.mut_args(|option| {
+        let is_first = option.is_positional() || FIRST.contains(&option.get_id().as_str());
+        option.hide_short_help(!is_first)
+    });
+    let all = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let examples = all.split("\n\n").next().unwrap_or_default();
+    let short = format!("{}\n{examples}", others(&command));
+    let help = Arg::new("help").short('h').long("help").action(ArgAction::HelpShort);
+    let help_all = Arg::new("help-all").long("help-all").action(ArgAction::HelpLong);
+    command
+        .disable_help_flag(true)
+        .arg(help.help("Print this help"))
+        .arg(help_all.help("Print all options, and exit codes"))
+        .after_help(short)
+        .after_long_help(all)
+}
+
+/// Names of options that the short help leaves out.
+fn others(command: &Command) -> String {
+    let mut topics: Vec<(&str, Vec<&str>)> = Vec::new();
+    for option in
+        command.get_arguments().filter(|option| option.is_hide_short_help_set() && !option.is_hide_set())
+    {
+        let topic = option.get_help_heading().unwrap_or("General");
+        let Some(name) = option.get_long() else { continue };
+        match topics.iter_mut().find(|(known, _)| *known == topic) {
+            Some((_, names)) => names.push(name),
+            None => topics.push((topic, vec![name])),
+        }
+    }
+    let mut text = "More options, which --help-all explains:\n".to_owned();
+    for (topic, names) in topics {
+        let mut line = format!("  {topic:10}");
+        for name in names {
+            if line.len() + name.len() + 3 > WIDTH {
+                _ = writeln!(text, "{}", line.trim_end());
+                line = " ".repeat(12);
+            }
+            _ = write!(line, "--{name} ");
+        }
+        _ = writeln!(text, "{}", line.trim_end());
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::args::Cli;
     use clap::CommandFactory;
     use std::collections::BTreeSet;
+
+    #[test]
+    fn people_see_ten_options_of_a_recording_and_the_names_of_the_others() {
+        for name in ["record", "start", "live"] {
+            let mut parser = crate::args::parsing::parser();
+            parser.build();
+            let command = parser.find_subcommand_mut(name).expect("a command");
+            let short = command.render_help().to_string();
+            let is_shown = |option: &&Arg| !option.is_hide_set() && !option.is_positional();
+            let options: Vec<_> = command.get_arguments().filter(is_shown).cloned().collect();
+            let (left_out, shown): (Vec<_>, Vec<_>) =
+                options.into_iter().partition(|option| option.is_hide_short_help_set());
+            // Beside the help, and what is a command's own.
+            let own = usize::from(name != "record") + 2;
+            let hidden = if name == "record" { 0 } else { 3 };
+            assert_eq!(shown.len(), 10 + own - hidden, "{name}");
+            for option in left_out.iter().filter_map(Arg::get_long) {
+                let mentions = short.split_whitespace().filter(|word| *word == format!("--{option}")).count();
+                assert!(mentions > 0, "{name}: --{option} in {short}");
+            }
+            assert!(short.lines().count() <= 80, "{name}: {short}");
+        }
+    }
 
     #[test]
     fn the_commands_are_those_of_the_parser() {

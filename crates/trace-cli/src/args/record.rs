@@ -130,9 +130,9 @@ pub struct Recording {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub buffer_size: Option<BufferSize>,
     /// Use buffers of this size in programs with this name. May be repeated
-    #[arg(long, value_name = "NAME:SIZE", help_heading = "Buffers", add = ArgValueCompleter::new(completion::provider_names))]
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub provider_buffer_size: Vec<ProviderBufferSize>,
+    #[arg(long, alias = "provider-buffer-size", value_name = "NAME:SIZE", help_heading = "Buffers", add = ArgValueCompleter::new(completion::provider_names))]
+    #[serde(skip_serializing_if = "Vec::is_empty", alias = "provider-buffer-size")]
+    pub program_buffer_size: Vec<ProviderBufferSize>,
     /// Select what a program does when its buffer is full: stop recording (oneshot), overwrite the oldest
     /// events (circular), or hand data over while it records (streaming). Default: streaming into a file,
     /// oneshot otherwise. Perfetto's names DISCARD and RING_BUFFER stand for oneshot and circular
@@ -256,7 +256,7 @@ impl Recording {
             stop_timeout
             no_metadata fail_on_loss allow_empty stats report no_verify_trace detach decouple manager_fd return_child_result spawn environment_name binary compress spec_file
             benchmark_results_file test_suite;
-            program trigger provider_buffer_size append_args command
+            program trigger program_buffer_size append_args command
         }
     }
 
@@ -361,7 +361,7 @@ mod tests {
             output = "x.fxt.zst"
             format = "fxt"
             buffer-size = 64
-            provider-buffer-size = ["app:128MiB"]
+            program-buffer-size = ["app:128MiB"]
             buffering-mode = "circular"
             sample-interval = "50ms"
             profile = 99

@@ -1,7 +1,9 @@
 //! The command line: its definition, and the errors about it.
 
+use super::parsing::line;
 use super::*;
 use clap::CommandFactory;
+use std::ffi::OsString;
 
 #[test]
 fn the_definition_is_consistent() {
@@ -38,8 +40,8 @@ fn a_wrong_value_is_named_with_its_option_and_what_would_be_right() {
     let table = [
         ("record", "--buffer-size", "0", size),
         ("record", "--buffer-size", "4kB", size),
-        ("record", "--provider-buffer-size", "app", "expected NAME:SIZE, such as app:64MiB"),
-        ("record", "--provider-buffer-size", "app:big", size),
+        ("record", "--program-buffer-size", "app", "expected NAME:SIZE, such as app:64MiB"),
+        ("record", "--program-buffer-size", "app:big", size),
         ("record", "--buffering-mode", "ring", modes),
         ("record", "--duration", "soon", time),
         ("record", "--start-timeout", "0", time),
@@ -62,7 +64,7 @@ fn a_wrong_value_is_named_with_its_option_and_what_would_be_right() {
         ("start", "--duration", "x", time),
         ("snapshot", "--last", "x", time),
         ("manager", "--idle-timeout", "x", time),
-        ("list-providers", "--machine", "xml", "[possible values: json]"),
+        ("list-programs", "--machine", "xml", "[possible values: json]"),
         ("check", "--allow", "los", "no such kind of problem"),
         ("check", "--table-size", "0", "expected a whole number above 0, such as 24"),
         ("record", "--profile", "0", "expected 1 to 100000"),

@@ -31,7 +31,7 @@ pub fn trace_config(settings: &Settings) -> Result<TraceConfig, Failure> {
     }
     let has_metadata = options.no_metadata != Some(true) && !privacy;
     let mut config = TraceConfig {
-        provider_specs: plan.provider_specs(&options.provider_buffer_size),
+        provider_specs: plan.provider_specs(&options.program_buffer_size),
         categories: plan.session,
         programs: options.program.clone(),
         buffer_size_megabytes_hint: options.buffer_size.map_or(4, |size| size.0),

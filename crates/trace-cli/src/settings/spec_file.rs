@@ -81,11 +81,11 @@ impl SpecFile {
                 Some(list.map_err(|why| failed("categories", why))?)
             }
         };
-        let mut provider_buffer_size = Vec::new();
+        let mut program_buffer_size = Vec::new();
         for entry in &self.provider_specs {
             if let Some(found) = entry.buffer_size_in_mb {
                 let size = size("buffer_size_in_mb", found)?;
-                provider_buffer_size.push(ProviderBufferSize { name: entry.name.clone(), size });
+                program_buffer_size.push(ProviderBufferSize { name: entry.name.clone(), size });
             }
         }
         let command = self.app.iter().chain(self.app.iter().flat_map(|_| &self.args));
@@ -98,7 +98,7 @@ impl SpecFile {
                 .map(|seconds| Span(Duration::from_secs(seconds))),
             buffering_mode: self.buffering_mode,
             buffer_size: self.buffer_size_in_mb.map(|found| size("buffer_size_in_mb", found)).transpose()?,
-            provider_buffer_size,
+            program_buffer_size,
             test_suite: self.test_suite_name.clone(),
             command: command.cloned().collect(),
             ..Recording::default()
@@ -112,7 +112,7 @@ impl SpecFile {
             ("duration", self.duration.is_some() && by.duration.is_some()),
             ("buffering_mode", self.buffering_mode.is_some() && by.buffering_mode.is_some()),
             ("buffer_size_in_mb", self.buffer_size_in_mb.is_some() && by.buffer_size.is_some()),
-            ("provider_specs", !self.provider_specs.is_empty() && !by.provider_buffer_size.is_empty()),
+            ("provider_specs", !self.provider_specs.is_empty() && !by.program_buffer_size.is_empty()),
             ("test_suite_name", self.test_suite_name.is_some() && by.test_suite.is_some()),
             ("app", self.app.is_some() && !by.command.is_empty()),
         ];

@@ -266,7 +266,7 @@ fn flags(providers: &[ProviderStats], needs: &[Need], buffer_size: u32) -> Optio
             if provider.name == *name { *size } else { own_bytes(provider, buffer_size) >> 20 }
         };
         return Some((
-            format!("--provider-buffer-size {name}:{size}MiB"),
+            format!("--program-buffer-size {name}:{size}MiB"),
             providers.iter().map(of).fold(0, u64::saturating_add),
         ));
     }
@@ -321,7 +321,7 @@ mod tests {
         let a = full("a", LossReason::Full, 8 * MIB);
         // 10 MiB of slabs, their control area and the durable region.
         assert_eq!(lines_of(std::slice::from_ref(&a)), enough("--buffer-size 11MiB"));
-        assert_eq!(lines_of(&[a.clone(), provider("b", &[])]), enough("--provider-buffer-size a:11MiB"));
+        assert_eq!(lines_of(&[a.clone(), provider("b", &[])]), enough("--program-buffer-size a:11MiB"));
         let b = full("b", LossReason::Full, 16 * MIB);
         assert_eq!(lines_of(&[a, b]), enough("--buffer-size 22MiB"));
         // Each half holds all of it.
@@ -367,8 +367,8 @@ mod tests {
         assert_eq!(lines_of(&[stream(8 * MIB, 64 * MIB, 20), flood]), [alone, rates]);
         let a = full("a", LossReason::Full, 8 * MIB);
         let with_room = |room| lines(&[a.clone(), provider("b", &[])], 4, Some(room));
-        assert_eq!(with_room(15), enough("--provider-buffer-size a:11MiB"));
-        let flags = "--provider-buffer-size a:11MiB, but buffers have room for 14 MiB only";
+        assert_eq!(with_room(15), enough("--program-buffer-size a:11MiB"));
+        let flags = "--program-buffer-size a:11MiB, but buffers have room for 14 MiB only";
         assert_eq!(with_room(14), [format!("nothing would have been lost with {flags}")]);
     }
 

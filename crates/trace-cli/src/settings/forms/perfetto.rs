@@ -386,7 +386,7 @@ impl<'a> Perfetto<'a> {
         let of_kernel = self.of_kernel.filter(|of_kernel| self.of_programs != Some(*of_kernel));
         if let Some(size) = size(of_kernel) {
             let name = ktrace_provider::NAME.to_owned();
-            self.recording.provider_buffer_size.push(ProviderBufferSize { name, size });
+            self.recording.program_buffer_size.push(ProviderBufferSize { name, size });
         }
         self.recording.buffer_size = size(self.of_programs);
     }

@@ -210,7 +210,7 @@ fn perfettos_configuration_becomes_options() {
             "duration = \"10s\"",
             "max-size = \"976562KiB\"",
             "buffer-size = \"8MiB\"",
-            "provider-buffer-size = [\"ktrace_provider:64MiB\"]",
+            "program-buffer-size = [\"ktrace_provider:64MiB\"]",
             "buffering-mode = \"oneshot\"",
             "sample-interval = \"250ms\"",
             "line 24, column 52: the configuration asks for event \"rss_stat_throttled\", which is not recorded: its \
@@ -245,7 +245,7 @@ fn perfettos_configuration_becomes_options() {
         &[
             "categories = [\"a\", \"system_metrics:cpu\"]",
             "buffer-size = \"1MiB\"",
-            "provider-buffer-size = [\"ktrace_provider:2MiB\"]",
+            "program-buffer-size = [\"ktrace_provider:2MiB\"]",
             "buffering-mode = \"circular\"",
             "sample-interval = \"50ms\"",
             "line 1, column 46: the buffers have different fill policies: RING_BUFFER is used for all",
