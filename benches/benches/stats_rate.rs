@@ -43,7 +43,7 @@ fn main() {
             assert_eq!(stats.durations.iter().map(|row| row.spread.count).sum::<u64>(), events);
         });
         assertions.measure(events, |_| {
-            let evaluation = Evaluation::of(black_box(bytes), &disorder, &limits).expect("an archive");
+            let evaluation = Evaluation::of(black_box(bytes), &disorder, None, &limits).expect("an archive");
             assert_eq!(evaluation.walked.events, events);
         });
     }

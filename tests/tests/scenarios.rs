@@ -81,6 +81,7 @@ mod scenarios {
     mod reloading;
     mod reporting;
     mod sandboxes;
+    mod selecting;
     mod several;
     mod sharing;
     mod skew;

@@ -78,6 +78,7 @@ const EDGES: [(&str, &[&str]); 28] = [
             "trace-convert",
             "trace-format",
             "trace-manager",
+            "trace-model",
             "trace-protocol",
             "trace-provider",
             "trace-reader",

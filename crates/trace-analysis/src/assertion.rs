@@ -9,10 +9,10 @@ mod parse;
 #[cfg(test)]
 mod tests;
 
-use crate::pattern::{Pattern, Piece};
 use serde::Deserialize;
 use std::fmt;
 use trace_model::Shape;
+use trace_model::pattern::{Pattern, Piece};
 
 pub use parse::ParseError;
 
@@ -291,25 +291,6 @@ impl Selector {
     /// Whether it selects what is of a kind, if it has a matching category and name.
     pub(crate) fn is_for(&self, kind: Kind) -> bool {
         self.kind.map_or(kind != Kind::Poll, |wanted| wanted == kind)
-    }
-}
-
-/// Characters that stand for themselves in a name without quotes.
-fn is_plain(char: char) -> bool {
-    char.is_alphanumeric() || "_-/+#@$&|~[]{}'`^,;?".contains(char)
-}
-
-impl fmt::Display for Pattern {
-    /// As it is written in an assertion.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.pieces().is_empty() {
-            return write!(f, "\"\"");
-        }
-        self.pieces().iter().try_for_each(|piece| match piece {
-            Piece::Any => write!(f, "*"),
-            Piece::Text(text) if text.chars().all(is_plain) => write!(f, "{text}"),
-            Piece::Text(text) => write!(f, "\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"")),
-        })
     }
 }
 

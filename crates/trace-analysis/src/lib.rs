@@ -16,7 +16,6 @@ pub mod diff;
 pub mod live;
 pub mod losses;
 mod names;
-pub mod pattern;
 pub mod population;
 pub mod quantiles;
 pub mod samples;

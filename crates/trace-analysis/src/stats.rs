@@ -2,7 +2,6 @@
 
 use crate::assertion::Kind;
 use crate::names::Whats;
-use crate::pattern::Pattern;
 use crate::quantiles::{Budget, Quantiles};
 use crate::spans::{Span, Unfinished};
 use crate::walk::{Sample, ThreadNames, Visitor, Walked, Walker, walk};
@@ -10,7 +9,7 @@ use foldhash::fast::RandomState;
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
 use trace_format::scopes::Ending;
-use trace_model::Shape;
+use trace_model::{Chosen, Shape};
 use trace_reader::{Disorder, Input, ReadError, Reader, Resolved};
 
 /// How many series of counters are distinguished; further ones are left out.
@@ -35,19 +34,8 @@ pub enum By {
 pub struct Options {
     /// How.
     pub by: By,
-    /// Only events of a category that one of these matches; none are all.
-    pub categories: Vec<Pattern>,
-    /// Only events with a name that one of these matches; none are all.
-    pub names: Vec<Pattern>,
-}
-
-impl Options {
-    fn has(&self, what: u32, whats: &Whats) -> bool {
-        let category = whats.category(what);
-        (self.categories.is_empty()
-            || self.categories.iter().any(|pattern| pattern.matches_category(category)))
-            && (self.names.is_empty() || self.names.iter().any(|pattern| pattern.matches(whats.name(what))))
-    }
+    /// Only what is chosen; all if nothing is said.
+    pub chosen: Option<Chosen>,
 }
 
 /// Spans in numbers.
@@ -235,7 +223,7 @@ impl Stats {
     }
 
     fn read(input: &mut dyn Read, disorder: &Disorder, options: &Options) -> Result<Self, ReadError> {
-        let (summing, walked) = walk(input, disorder, Summing::new(options))?;
+        let (summing, walked) = walk(input, disorder, options.chosen.as_ref(), Summing::new(options))?;
         Ok(summing.finish(walked))
     }
 }
@@ -247,7 +235,7 @@ impl<'a> Sums<'a> {
     /// Sums after an earlier pass has found the disorder of the archive.
     #[must_use]
     pub fn new(disorder: &'a Disorder, options: &'a Options) -> Self {
-        Self(Walker::new(disorder, Summing::new(options)))
+        Self(Walker::new(disorder, options.chosen.as_ref(), Summing::new(options)))
     }
 
     /// Takes a record, in the order of the archive.
@@ -290,8 +278,6 @@ type CounterKey = (u32, u32, u64, u32);
 
 struct Summing<'a> {
     options: &'a Options,
-    /// Of each pair of category and name, whether it is wanted.
-    has: Vec<bool>,
     /// By kind, and by the number of what they are summed up by.
     spreads: [Vec<Option<Box<Spread>>>; Kind::ALL.len()],
     instants: Vec<u64>,
@@ -316,7 +302,6 @@ impl<'a> Summing<'a> {
     fn new(options: &'a Options) -> Self {
         Self {
             options,
-            has: Vec::new(),
             spreads: Default::default(),
             instants: Vec::new(),
             series: HashMap::default(),
@@ -324,15 +309,6 @@ impl<'a> Summing<'a> {
             other_samples: 0,
             budget: Budget::default(),
         }
-    }
-
-    #[inline]
-    fn wants(&mut self, what: u32, whats: &Whats) -> bool {
-        let place = what as usize;
-        while self.has.len() <= place {
-            self.has.push(self.options.has(self.has.len() as u32, whats));
-        }
-        self.has[place]
     }
 
     #[inline]
@@ -354,38 +330,32 @@ impl<'a> Summing<'a> {
 impl Visitor for Summing<'_> {
     #[inline]
     fn span(&mut self, span: &Span, whats: &Whats) {
-        if self.wants(span.what, whats) {
-            let mut budget = self.budget;
-            let Span { what, thread, process, shape, .. } = *span;
-            self.spread(Target { what, thread, process, shape }, whats).push(span, &mut budget);
-            self.budget = budget;
-        }
+        let mut budget = self.budget;
+        let Span { what, thread, process, shape, .. } = *span;
+        self.spread(Target { what, thread, process, shape }, whats).push(span, &mut budget);
+        self.budget = budget;
     }
 
     fn unfinished(&mut self, open: &Unfinished, whats: &Whats) {
         let Unfinished { what, thread, process, shape, .. } = *open;
-        if self.wants(what, whats) {
-            let spread = self.spread(Target { what, thread, process, shape }, whats);
-            spread.unfinished += 1;
-            if let Some((ending, lasted)) = open.ending {
-                *spread.open.entry(ending).or_default() += 1;
-                spread.open_for = spread.open_for.max(lasted);
-            }
+        let spread = self.spread(Target { what, thread, process, shape }, whats);
+        spread.unfinished += 1;
+        if let Some((ending, lasted)) = open.ending {
+            *spread.open.entry(ending).or_default() += 1;
+            spread.open_for = spread.open_for.max(lasted);
         }
     }
 
-    fn instant(&mut self, what: u32, _thread: u32, _at: u64, whats: &Whats) {
-        if self.wants(what, whats) {
-            let place = what as usize;
-            if self.instants.len() <= place {
-                self.instants.resize(place + 1, 0);
-            }
-            self.instants[place] += 1;
+    fn instant(&mut self, what: u32, _thread: u32, _at: u64, _whats: &Whats) {
+        let place = what as usize;
+        if self.instants.len() <= place {
+            self.instants.resize(place + 1, 0);
         }
+        self.instants[place] += 1;
     }
 
-    fn wants_samples(&mut self, what: u32, whats: &Whats) -> bool {
-        self.wants(what, whats)
+    fn wants_samples(&mut self, _what: u32, _whats: &Whats) -> bool {
+        true
     }
 
     fn sample(&mut self, sample: &Sample<'_>, _whats: &Whats) {

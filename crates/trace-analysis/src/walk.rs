@@ -7,7 +7,7 @@ use crate::spans::{Open, Part, Span, Spans, Unfinished};
 use std::io::Read;
 use trace_format::event::EventKind;
 use trace_format::units::{Koid, Offset, ProviderId};
-use trace_model::{Partings, Shape};
+use trace_model::{Chosen, Partings, Shape};
 use trace_reader::{Disorder, Event, Input, Item, MANAGER, ReadError, Reader, Resolved, Thread};
 
 /// What is done with an archive's contents. Numbers of categories and names are those of [`Whats`], threads
@@ -15,6 +15,9 @@ use trace_reader::{Disorder, Event, Input, Item, MANAGER, ReadError, Reader, Res
 pub trait Visitor {
     /// A span has ended.
     fn span(&mut self, span: &Span, whats: &Whats);
+
+    /// A span that is not chosen has ended.
+    fn left_out(&mut self, _span: &Span) {}
 
     /// A span has begun and not ended, when the trace ends.
     fn unfinished(&mut self, open: &Unfinished, whats: &Whats);
@@ -96,13 +99,19 @@ impl Walked {
     }
 }
 
-/// Goes through an archive, plain or compressed, after an earlier pass has found its disorder.
+/// Goes through an archive, plain or compressed, after an earlier pass has found its disorder, and passes on
+/// what is chosen.
 ///
 /// # Errors
 /// The input is no archive, cannot be read at all, or what had to be sorted could not be kept in a file.
-pub fn walk<V: Visitor>(input: impl Read, disorder: &Disorder, visitor: V) -> Result<(V, Walked), ReadError> {
+pub fn walk<V: Visitor>(
+    input: impl Read,
+    disorder: &Disorder,
+    chosen: Option<&Chosen>,
+    visitor: V,
+) -> Result<(V, Walked), ReadError> {
     let mut reader = Reader::new(input)?;
-    let mut walker = Walker::new(disorder, visitor);
+    let mut walker = Walker::new(disorder, chosen, visitor);
     let stopped = loop {
         match reader.next_item() {
             Ok(Some(record)) => walker.record(&record),
@@ -117,6 +126,7 @@ pub fn walk<V: Visitor>(input: impl Read, disorder: &Disorder, visitor: V) -> Re
 /// Goes through an archive that its caller reads, so that one pass serves for several purposes.
 pub struct Walker<'a, V> {
     visitor: V,
+    choosing: Option<Choosing<'a>>,
     spans: Spans<'a>,
     partings: Partings,
     walked: Walked,
@@ -126,10 +136,11 @@ pub struct Walker<'a, V> {
 
 impl<'a, V: Visitor> Walker<'a, V> {
     /// A walk after an earlier pass has found the disorder of the archive.
-    pub fn new(disorder: &'a Disorder, visitor: V) -> Self {
+    pub fn new(disorder: &'a Disorder, chosen: Option<&'a Chosen>, visitor: V) -> Self {
         let (walked, losses) = (Walked::default(), Counting::default());
         let (spans, partings) = (Spans::new(disorder), Partings::default());
-        Self { visitor, spans, partings, walked, losses, has_content: false }
+        let choosing = chosen.map(Choosing::new);
+        Self { visitor, choosing, spans, partings, walked, losses, has_content: false }
     }
 
     /// Whether there was anything but definitions.
@@ -160,11 +171,11 @@ impl<'a, V: Visitor> Walker<'a, V> {
         reader: &Reader<I>,
         stopped: Option<ReadError>,
     ) -> Result<(V, Walked), ReadError> {
-        let Self { mut visitor, mut spans, partings, mut walked, losses, .. } = self;
+        let Self { mut visitor, choosing, mut spans, partings, mut walked, losses, .. } = self;
         let whats = &walked.whats;
         let mut unfinished: Vec<Unfinished> = Vec::new();
         spans
-            .finish(whats, |span| visitor.span(span, whats), |open| unfinished.push(*open))
+            .finish(whats, |span| pass(&choosing, &mut visitor, span, whats), |open| unfinished.push(*open))
             .map_err(|source| ReadError::Io { offset: Offset(0), source })?;
         let processes = spans.processes();
         for open in &mut unfinished {
@@ -174,7 +185,9 @@ impl<'a, V: Visitor> Walker<'a, V> {
                 _ => partings.of(process, open.begin),
             };
             open.ending = open.ending.or_else(|| parting().map(|(ending, lasted)| (ending, Some(lasted))));
-            visitor.unfinished(open, whats);
+            if has(&choosing, open.what, open.thread, open.begin) {
+                visitor.unfinished(open, whats);
+            }
         }
         let names = reader.names();
         let process = |process: Koid| names.process(process).map(|name| name.to_str().into_owned());
@@ -213,12 +226,15 @@ impl<'a, V: Visitor> Walker<'a, V> {
         walked.events += 1;
         let what = walked.whats.number(event.category, event.name);
         let thread = self.spans.thread(event.thread);
+        if let Some(choosing) = &mut self.choosing {
+            choosing.see(event, what, thread, &walked.whats);
+        }
         let mut last = at;
         if let EventKind::DurationComplete { end } = event.kind {
             last = end.to_nanos(event.time.rate).0;
             let open = Open { at, what, thread, is_poll: self.spans.is_poll(event) };
             if let Some(span) = self.spans.complete(open, last) {
-                self.visitor.span(&span, &walked.whats);
+                pass(&self.choosing, &mut self.visitor, &span, &walked.whats);
             }
         }
         let times = walked.times.get_or_insert((at, at));
@@ -230,11 +246,15 @@ impl<'a, V: Visitor> Walker<'a, V> {
             EventKind::AsyncBegin { id } => (false, Some(id)),
             EventKind::AsyncEnd { id } => (true, Some(id)),
             EventKind::Instant { .. } | EventKind::AsyncInstant { .. } => {
-                self.visitor.instant(what, thread, at, &walked.whats);
+                if has(&self.choosing, what, thread, at) {
+                    self.visitor.instant(what, thread, at, &walked.whats);
+                }
                 return;
             }
             EventKind::Counter { id } => {
-                self.counter(event, what, thread, id, at);
+                if has(&self.choosing, what, thread, at) {
+                    self.counter(event, what, thread, id, at);
+                }
                 return;
             }
             _ => return,
@@ -246,7 +266,7 @@ impl<'a, V: Visitor> Walker<'a, V> {
         }
         let part = Part { open, is_end, id };
         if let Some(span) = self.spans.part(part, &walked.whats) {
-            self.visitor.span(&span, &walked.whats);
+            pass(&self.choosing, &mut self.visitor, &span, &walked.whats);
         }
     }
 
@@ -263,5 +283,51 @@ impl<'a, V: Visitor> Walker<'a, V> {
             let series = series.to_str();
             self.visitor.sample(&Sample { what, id, process, series: &series, value, at }, whats);
         }
+    }
+}
+
+/// What is chosen, asked once for each category and name, and once for each thread.
+struct Choosing<'a> {
+    chosen: &'a Chosen,
+    whats: Vec<bool>,
+    threads: Vec<bool>,
+}
+
+impl<'a> Choosing<'a> {
+    const fn new(chosen: &'a Chosen) -> Self {
+        Self { chosen, whats: Vec::new(), threads: Vec::new() }
+    }
+
+    /// Takes each event before a question about its numbers. Both count up from 0.
+    #[inline]
+    fn see(&mut self, event: &Event<'_>, what: u32, thread: u32, whats: &Whats) {
+        while self.whats.len() <= what as usize {
+            let new = self.whats.len() as u32;
+            let (category, name) = (whats.category(new), whats.name(new));
+            self.whats.push(self.chosen.has_category(category) && self.chosen.has_name(name));
+        }
+        if self.threads.len() <= thread as usize {
+            self.threads.push(self.chosen.has_thread(event.thread));
+        }
+    }
+
+    #[inline]
+    fn has(&self, what: u32, thread: u32, at: u64) -> bool {
+        self.whats[what as usize] && self.threads[thread as usize] && self.chosen.has_time(at)
+    }
+}
+
+#[inline]
+fn has(choosing: &Option<Choosing<'_>>, what: u32, thread: u32, at: u64) -> bool {
+    choosing.as_ref().is_none_or(|choosing| choosing.has(what, thread, at))
+}
+
+/// Shows a span to a visitor, which is chosen or not.
+#[inline]
+fn pass(choosing: &Option<Choosing<'_>>, visitor: &mut impl Visitor, span: &Span, whats: &Whats) {
+    if has(choosing, span.what, span.thread, span.begin) {
+        visitor.span(span, whats);
+    } else {
+        visitor.left_out(span);
     }
 }

@@ -21,15 +21,21 @@ use trace_analysis::ab::comparison::{self, Pair, Result as Found, Unjudged};
 use trace_analysis::ab::judge::{Plan, Verdict};
 use trace_analysis::ab::looks::pairs_needed;
 use trace_analysis::ab::order;
-use trace_analysis::ab::run::{Run, Selection};
+use trace_analysis::ab::run::Run;
 use trace_analysis::counted::Counted;
-use trace_analysis::pattern::Pattern;
 use trace_analysis::stats::Statistic;
+use trace_model::Selection;
 
 /// How many runs of each command there are at most, unless the user says otherwise.
 const RUNS: usize = 30;
 /// Seeds that are drawn have so many bits, so that they are easily typed.
 const SEED_BITS: u32 = 20;
+
+/// What of the recordings is judged.
+struct Judging {
+    selection: Selection,
+    statistic: Statistic,
+}
 
 /// A comparison with its results.
 struct Comparison {
@@ -51,11 +57,10 @@ pub fn run(options: &Ab) -> Result<u8, Failure> {
 
 fn compare(options: &Ab) -> Result<u8, Failure> {
     let junit = options.junit.as_deref().map(OutputFile::create).transpose()?;
-    let patterns = options.name.iter().map(|text| Pattern::of(text)).collect();
-    let selection = Selection { statistic: statistic(options.statistic), names: patterns };
+    let judging = Judging { selection: options.within.selection(), statistic: statistic(options.statistic) };
     let comparison = match &options.judge {
-        Some(directory) => kept(options, &selection, &Recordings::open(directory)?)?,
-        None => recorded(options, &selection)?,
+        Some(directory) => kept(options, &judging, &Recordings::open(directory)?)?,
+        None => recorded(options, &judging)?,
     };
     if let Some(mut file) = junit {
         let written = file.file().write_all(junit::document(&comparison).as_bytes());
@@ -129,11 +134,11 @@ fn split(words: &[String]) -> Result<[Vec<String>; 2], Failure> {
 }
 
 /// Judges recordings that were kept, as they were judged when they were made.
-fn kept(options: &Ab, selection: &Selection, recordings: &Recordings) -> Result<Comparison, Failure> {
+fn kept(options: &Ab, judging: &Judging, recordings: &Recordings) -> Result<Comparison, Failure> {
     let about = recordings.about()?;
     let mut pairs = Vec::new();
     for number in 1..=recordings.pairs()? {
-        let read = |side| recordings.read(number, side, selection.statistic);
+        let read = |side| recordings.read(number, side, judging);
         pairs.push(Pair { old: read(Side::Old)?, new: read(Side::New)? });
     }
     if pairs.is_empty() {
@@ -149,12 +154,12 @@ fn kept(options: &Ab, selection: &Selection, recordings: &Recordings) -> Result<
         seed,
         has_looks: !options.all_runs,
     };
-    let found = comparison::result(&pairs, selection, &plan);
+    let found = comparison::result(&pairs, &plan);
     Ok(Comparison { plan, statistic: options.statistic, pairs: pairs.len(), commands, found })
 }
 
 /// Records both commands in turns until enough is known.
-fn recorded(options: &Ab, selection: &Selection) -> Result<Comparison, Failure> {
+fn recorded(options: &Ab, judging: &Judging) -> Result<Comparison, Failure> {
     let commands = split(&options.commands)?;
     let seed = options.seed.unwrap_or_else(drawn_seed);
     let plan = Plan {
@@ -182,21 +187,21 @@ fn recorded(options: &Ab, selection: &Selection) -> Result<Comparison, Failure> 
     let order = order(seed, 2 * plan.pairs);
     let mut pairs: Vec<Pair> = Vec::new();
     for (both, number) in order.chunks(2).zip(1..) {
-        let Some(pair) = record_pair(&recorder, &recordings, both, number, selection.statistic)? else {
+        let Some(pair) = record_pair(&recorder, &recordings, both, number, judging)? else {
             break;
         };
         pairs.push(pair);
         if number == 2 {
-            warn_early(&pairs, selection, &plan);
+            warn_early(&pairs, &plan);
         }
-        if recorder.is_interrupted() || comparison::is_decided(&pairs, selection, &plan) {
+        if recorder.is_interrupted() || comparison::is_decided(&pairs, &plan) {
             break;
         }
     }
     if pairs.is_empty() {
         return Err(Failure::with_code(INTERRUPTED, "interrupted before there was a run of each command"));
     }
-    let found = comparison::result(&pairs, selection, &plan);
+    let found = comparison::result(&pairs, &plan);
     let (statistic, commands) = (options.statistic, Some(commands));
     Ok(Comparison { plan, statistic, pairs: pairs.len(), commands, found })
 }
@@ -207,7 +212,7 @@ fn record_pair(
     recordings: &Recordings,
     order: &[bool],
     number: usize,
-    statistic: Statistic,
+    judging: &Judging,
 ) -> Result<Option<Pair>, Failure> {
     let (mut old, mut new): (Option<Run>, Option<Run>) = (None, None);
     for is_new in order {
@@ -219,7 +224,7 @@ fn record_pair(
         if recorder.record(side, &path, &format!("run {number}"))? == Ended::Interrupted {
             return Ok(None);
         }
-        let run = recordings.read(number, side, statistic)?;
+        let run = recordings.read(number, side, judging)?;
         recordings.read_enough(&path);
         *(if *is_new { &mut new } else { &mut old }) = Some(run);
     }
@@ -227,8 +232,8 @@ fn record_pair(
 }
 
 /// Says what will make the runs useless while there are few of them.
-fn warn_early(pairs: &[Pair], selection: &Selection, plan: &Plan) {
-    let (names, unjudged) = comparison::names(pairs, selection);
+fn warn_early(pairs: &[Pair], plan: &Plan) {
+    let (names, unjudged) = comparison::names(pairs);
     if let Some((_, Unjudged::Incomplete(why))) = unjudged.first() {
         say!("trace: {why}; nothing can be judged without them: a larger --buffer-size may help");
     }

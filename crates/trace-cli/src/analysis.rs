@@ -10,18 +10,21 @@ use trace_analysis::losses::Losses;
 use trace_analysis::walk::Walked;
 use trace_convert::tables::CsvTexts;
 use trace_format::shown::{Lasting, Shown};
+use trace_model::{Chosen, Selection};
 use trace_reader::{Disorder, ReadError};
 
 /// How many rows people see unless they ask for more.
 const ROWS: usize = 20;
 
-/// Reads a trace in any format with a function, and returns what an import has to report.
+/// Reads a trace in any format with a function, which gets what of the trace is selected, and returns what an
+/// import has to report.
 pub fn read<T>(
     path: &Path,
     what: &'static str,
-    read: impl FnOnce(Box<dyn Read>, &Disorder) -> Result<T, ReadError>,
+    selection: &Selection,
+    read: impl FnOnce(Box<dyn Read>, &Disorder, Option<Chosen>) -> Result<T, ReadError>,
 ) -> Result<(T, ImportReport), Failure> {
-    read_file(open(path)?, path, what, read)
+    read_file(open(path)?, path, what, selection, read)
 }
 
 /// The same of an open file, which errors call by a name.
@@ -29,10 +32,11 @@ pub fn read_file<T>(
     file: OpenFile,
     path: &Path,
     what: &'static str,
-    read: impl FnOnce(Box<dyn Read>, &Disorder) -> Result<T, ReadError>,
+    selection: &Selection,
+    read: impl FnOnce(Box<dyn Read>, &Disorder, Option<Chosen>) -> Result<T, ReadError>,
 ) -> Result<(T, ImportReport), Failure> {
-    let (Scanned { archive, disorder, report }, bar) = scan_ends(file, path, what)?;
-    let result = read(archive, &disorder);
+    let (Scanned { archive, disorder, report, chosen }, bar) = scan_ends(file, path, what, selection)?;
+    let result = read(archive, &disorder, chosen);
     bar.finish_and_clear();
     let result =
         result.map_err(|error| Failure::unreadable(format!("{}: {}", name(path), problem(&error))))?;

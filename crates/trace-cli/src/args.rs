@@ -15,6 +15,7 @@ pub mod parsing;
 pub mod record;
 pub mod removed;
 pub mod running;
+pub mod selecting;
 pub mod trigger;
 pub mod values;
 pub mod viewing;

@@ -38,8 +38,9 @@ pub fn run(options: &Assert) -> Result<u8, Failure> {
         }
     }
     let junit = options.junit.as_deref().map(OutputFile::create).transpose()?;
-    let read = analysis::read(&options.input, "reading", |archive, disorder| {
-        Evaluation::of(archive, disorder, &assertions)
+    let selection = options.selecting.selection()?;
+    let read = analysis::read(&options.input, "reading", &selection, |archive, disorder, chosen| {
+        Evaluation::of(archive, disorder, chosen.as_ref(), &assertions)
     });
     let (mut evaluation, report) = read?;
     for (kind, count) in report.counts() {

@@ -32,7 +32,7 @@ pub fn run(options: &Check) -> Result<u8, Failure> {
         usage_bytes: if options.json { MAX_USAGE_BYTES } else { 0 },
     };
     let name = name(&options.input);
-    let (Scanned { archive, disorder, report: import }, bar) = scan(&options.input, "checking")?;
+    let (Scanned { archive, disorder, report: import, .. }, bar) = scan(&options.input, "checking")?;
     let report = check(archive, limits, &disorder);
     bar.finish_and_clear();
     let mut report = report.map_err(|error| Failure::unreadable(format!("{name}: {}", problem(&error))))?;

@@ -21,7 +21,8 @@ pub fn run(options: &Diff) -> Result<(), Failure> {
     if is_stdin(&options.before) && is_stdin(&options.after) {
         return Err(Failure::usage("stdin cannot be both traces"));
     }
-    let (before, after) = (by_name(&options.before)?, by_name(&options.after)?);
+    let selection = options.selecting.selection()?;
+    let (before, after) = (by_name(&options.before, &selection)?, by_name(&options.after, &selection)?);
     let statistic = match options.sort {
         Metric::Total => Statistic::Total,
         Metric::Mean => Statistic::Mean,

@@ -28,6 +28,7 @@ use trace_convert::tables::Trace;
 use trace_convert::{ConvertError, Summary};
 use trace_format::metadata::MAGIC_WORD;
 use trace_format::units::{Offset, ProviderId};
+use trace_model::{Chosen, Selection, Survey};
 use trace_reader::{Disorder, FileKind, Plain, ReadError};
 
 /// The only provider of an archive that an import makes.
@@ -254,6 +255,8 @@ pub struct Scanned {
     /// The threads and operations whose begins and ends are not in the order of their times.
     pub disorder: Disorder,
     pub report: ImportReport,
+    /// What of the trace is selected; none if everything is.
+    pub chosen: Option<Chosen>,
 }
 
 /// Opens an input as an archive whose begins and ends are paired, and shows progress while it is read. A
@@ -261,19 +264,44 @@ pub struct Scanned {
 /// needs no such pass.
 //= docs/check.md#order
 pub fn scan(path: &Path, what: &'static str) -> Result<(Scanned, ProgressBar), Failure> {
-    scan_for(open(path)?, path, what, false)
+    scan_for(open(path)?, path, what, &Selection::default(), false)
 }
 
-/// The same of an open file, where the order of ends matters, too: an importer sorts durations by their
-/// begins.
-pub fn scan_ends(file: OpenFile, path: &Path, what: &'static str) -> Result<(Scanned, ProgressBar), Failure> {
-    scan_for(file, path, what, true)
+/// The same of an open file of which something is selected, and where the order of ends matters, too: an
+/// importer sorts durations by their begins.
+pub fn scan_ends(
+    file: OpenFile,
+    path: &Path,
+    what: &'static str,
+    selection: &Selection,
+) -> Result<(Scanned, ProgressBar), Failure> {
+    scan_for(file, path, what, selection, true)
+}
+
+/// The order of a trace, and what of it is selected.
+fn surveyed(
+    archive: impl Read,
+    path: &Path,
+    selection: &Selection,
+) -> Result<(Disorder, Option<Chosen>), Failure> {
+    // Errors are left to the second pass to report.
+    let (disorder, survey) = match selection.needs_survey() {
+        true => Survey::find(archive).unwrap_or_default(),
+        false => (Disorder::find(archive).unwrap_or_default(), Survey::default()),
+    };
+    Ok((disorder, chosen(selection, survey, path)?))
+}
+
+/// What of a trace is selected.
+pub fn chosen(selection: &Selection, survey: Survey, path: &Path) -> Result<Option<Chosen>, Failure> {
+    selection.choose(survey).map_err(|why| Failure::usage(format!("{}: {why}", name(path))))
 }
 
 fn scan_for(
     file: OpenFile,
     path: &Path,
     what: &'static str,
+    selection: &Selection,
     needs_ends: bool,
 ) -> Result<(Scanned, ProgressBar), Failure> {
     let failed = |error: io::Error| Failure::unreadable(format!("cannot read {}: {error}", name(path)));
@@ -285,24 +313,24 @@ fn scan_for(
         (&*file).seek(begin).map_err(failed)?;
         // Each byte is read twice.
         let bar = progress::bar(what, 2 * metadata.len());
-        let disorder = Disorder::find(progress::reading(&*file, &bar)).unwrap_or_default();
+        let (disorder, chosen) = surveyed(progress::reading(&*file, &bar), path, selection)?;
         (&*file).seek(begin).map_err(failed)?;
         bar.set_position(metadata.len());
         let archive = Box::new(progress::reading(file, &bar));
-        return Ok((Scanned { archive, disorder, report: ImportReport::default() }, bar));
+        return Ok((Scanned { archive, disorder, report: ImportReport::default(), chosen }, bar));
     }
     let bar = progress::bar(what, metadata.len());
     let input = progress::reading(Cursor::new(start).chain(file), &bar);
     let Opened { archive, report, is_sorted } = archive_of(kind, input).map_err(failed)?;
-    if is_sorted && !needs_ends {
-        return Ok((Scanned { archive, disorder: Disorder::default(), report }, bar));
+    if is_sorted && !needs_ends && selection.is_all() {
+        return Ok((Scanned { archive, disorder: Disorder::default(), report, chosen: None }, bar));
     }
     let mut copying = Copying::of(archive)?;
-    let disorder = Disorder::find(&mut copying).unwrap_or_default();
+    let (disorder, chosen) = surveyed(&mut copying, path, selection)?;
     // The importer may have stopped before the end.
     let _ = io::copy(&mut copying, &mut io::sink());
     let archive = Box::new(copying.again().map_err(failed)?);
-    Ok((Scanned { archive, disorder, report }, bar))
+    Ok((Scanned { archive, disorder, report, chosen }, bar))
 }
 
 /// An archive that can be read again and again.

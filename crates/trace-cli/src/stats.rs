@@ -11,11 +11,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use trace_analysis::cost::EventCosts;
 use trace_analysis::counted::Counted;
-use trace_analysis::pattern::Pattern;
-use trace_analysis::stats::{By, Counter, Instants, Options as Selection, Row, Spread, Stats};
+use trace_analysis::stats::{By, Counter, Instants, Options as Summing, Row, Spread, Stats};
 use trace_analysis::walk::Walked;
 use trace_format::scopes::Ending;
 use trace_format::shown::{Digits, Lasting, Shown};
+use trace_model::Selection;
 
 /// The percentiles that are shown.
 const PERCENTS: [f64; 3] = [50.0, 95.0, 99.0];
@@ -41,14 +41,14 @@ pub fn report(path: PathBuf) -> Result<(), Failure> {
     unread(&options.input, &stats)
 }
 
-/// The sums of a trace by name.
-pub fn by_name(path: &Path) -> Result<Stats, Failure> {
-    by_name_of(open(path)?, path)
+/// The sums by name of what is selected of a trace.
+pub fn by_name(path: &Path, selection: &Selection) -> Result<Stats, Failure> {
+    summed_up(open(path)?, path, selection, By::Name)
 }
 
-/// The same of an open file, which errors call by a name.
+/// The sums by name of an open file, which errors call by a name.
 pub fn by_name_of(file: OpenFile, path: &Path) -> Result<Stats, Failure> {
-    summed_up(file, path, &Selection::default())
+    summed_up(file, path, &Selection::default(), By::Name)
 }
 
 /// An error if the trace could not be read to its end.
@@ -66,16 +66,14 @@ fn read(options: &Options) -> Result<Stats, Failure> {
         ByOption::Process => By::Process,
         ByOption::Thread => By::Thread,
     };
-    let patterns = |texts: &[String]| texts.iter().map(|text| Pattern::of(text)).collect();
-    let selection =
-        Selection { by, categories: patterns(&options.categories), names: patterns(&options.name) };
-    summed_up(open(&options.input)?, &options.input, &selection)
+    let selection = options.selecting.selection()?;
+    summed_up(open(&options.input)?, &options.input, &selection, by)
 }
 
 /// The sums of a trace, with what its import could not read among its losses.
-fn summed_up(file: OpenFile, path: &Path, selection: &Selection) -> Result<Stats, Failure> {
-    let read = |archive, disorder: &_| Stats::of(archive, disorder, selection);
-    let (mut stats, report) = analysis::read_file(file, path, "reading", read)?;
+fn summed_up(file: OpenFile, path: &Path, selection: &Selection, by: By) -> Result<Stats, Failure> {
+    let read = |archive, disorder: &_, chosen| Stats::of(archive, disorder, &Summing { by, chosen });
+    let (mut stats, report) = analysis::read_file(file, path, "reading", selection, read)?;
     stats.walked.losses.problems.extend(report.counts());
     stats.walked.bytes = report.bytes().unwrap_or(stats.walked.bytes);
     Ok(stats)

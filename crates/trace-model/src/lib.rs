@@ -11,6 +11,7 @@
 //! * [`Shape`] says how a slice was recorded; [`poll_of`] tells polls from durations of their own.
 //! * [`Lanes`] gives the slices of tracks as steps, for formats whose readers know only stacks, and
 //!   [`TrackRows`] the rows in which they are drawn.
+//! * [`Selection`] says what of a trace is looked at.
 #![forbid(unsafe_code)]
 
 mod around;
@@ -20,10 +21,12 @@ mod nesting;
 mod odd;
 mod pairing;
 mod partings;
+pub mod pattern;
 pub mod percentile;
 mod placing;
 mod roots;
 mod rows;
+pub mod selection;
 mod shape;
 mod unended;
 
@@ -33,9 +36,11 @@ pub use nesting::{Nested, Nesting};
 pub use odd::{Odd, OddFinder, OperationKey, has_whole_slices, token};
 pub use pairing::{Begin, Ended, MAX_OPEN, MAX_OPEN_OF_ID, Pairing};
 pub use partings::Partings;
+pub use pattern::Pattern;
 pub use placing::{Place, Placing};
 pub use roots::{Added, OutOfOrder, Root, Roots};
 pub use rows::TrackRows;
+pub use selection::{Choice, Chosen, Moment, NoWindow, Selection, Survey};
 pub use shape::{Shape, parent_operation_of, poll_of};
 pub use unended::Unended;
 

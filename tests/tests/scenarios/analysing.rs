@@ -72,8 +72,7 @@ fn statistics_say_where_the_time_went() {
     let found = printed(&sandbox, &["stats", "trace.json"]);
     let bytes = found.split_once("events/s), ").unwrap().1.split_once(' ').unwrap().0;
     assert_eq!(found, expected.replace("BYTES", bytes));
-    let filtered =
-        printed(&sandbox, &["stats", "--csv", "--categories", "i*", "--sort", "self", "trace.fxt"]);
+    let filtered = printed(&sandbox, &["stats", "--csv", "--category", "i*", "--sort", "self", "trace.fxt"]);
     assert_eq!(
         filtered,
         "kind,category,name,count,unfinished,total_ns,self_ns,min_ns,mean_ns,p50_ns,p95_ns,p99_ns,max_ns\n\

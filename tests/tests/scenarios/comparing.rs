@@ -66,6 +66,20 @@ fn what_takes_longer_is_found_with_the_part_that_carries_it() {
     assert!(junit.contains("tests=\"3\" failures=\"2\" errors=\"0\""), "{junit}");
     assert!(junit.contains("name=\"c:load\"><system-out>same: 0 %, between 0 % and 0 %<"), "{junit}");
 
+    // What is inside of a selected duration is a part of it, whether it is selected or not.
+    for (options, expected) in [
+        (&["--name", "frame"][..], json!([["frame", ["draw", "load", null]]])),
+        (&["--name", "-load", "--to", "5us"], json!([["frame", ["draw", "load", null]]])),
+        (&["--from", "5us", "--thread", "2"], json!([["draw", [null]], ["load", []]])),
+    ] {
+        let (_, found) = judged(&sandbox, &[&["--judge", "runs"], options].concat());
+        let names = found["names"].as_array().unwrap().iter().map(|of| {
+            let parts = of["parts"].as_array().unwrap().iter().map(|part| part["name"].clone());
+            json!([of["name"], parts.collect::<Vec<_>>()])
+        });
+        assert_eq!(names.collect::<Value>(), expected, "{options:?}");
+    }
+
     // The other way round, nothing takes longer.
     for pair in 1..=20 {
         let path = |side: &str| sandbox.file(&format!("runs/{pair:04}-{side}.fxt"));

@@ -6,7 +6,7 @@ use super::carriers::{self, Part};
 use super::interval::middle;
 use super::judge::{self, Judged, Judgement, Pairs, Plan};
 use super::power::smallest;
-use super::run::{Name, Run, Selection};
+use super::run::{Name, Run};
 use std::collections::BTreeSet;
 
 /// The stream that draws runs for the power.
@@ -70,12 +70,12 @@ pub type Names = (Vec<(Name, Pairs)>, Vec<(Name, Unjudged)>);
 
 /// Sorts out which names can be judged.
 #[must_use]
-pub fn names(pairs: &[Pair], selection: &Selection) -> Names {
+pub fn names(pairs: &[Pair]) -> Names {
     let runs = || pairs.iter().flat_map(|pair| [&pair.old, &pair.new]);
     let all: BTreeSet<&Name> = runs().flat_map(|run| run.names.keys()).collect();
     let missing = runs().filter(|run| !run.missing.is_empty()).count();
     let (mut judged, mut unjudged) = (Vec::new(), Vec::new());
-    for name in all.into_iter().filter(|name| selection.has(name)) {
+    for name in all {
         let has = |run: &Run| run.names.get(name).is_some_and(|numbers| numbers.count > 0);
         let open = runs().filter(|run| run.names.get(name).is_some_and(|of| of.unfinished > 0)).count();
         let value = |run: &Run| run.names.get(name).and_then(|numbers| numbers.value);
@@ -106,15 +106,15 @@ pub fn names(pairs: &[Pair], selection: &Selection) -> Names {
 
 /// Whether the runs so far decide, at the looks that a comparison has.
 #[must_use]
-pub fn is_decided(pairs: &[Pair], selection: &Selection, plan: &Plan) -> bool {
-    let names: Vec<Pairs> = names(pairs, selection).0.into_iter().map(|(_, pairs)| pairs).collect();
+pub fn is_decided(pairs: &[Pair], plan: &Plan) -> bool {
+    let names: Vec<Pairs> = names(pairs).0.into_iter().map(|(_, pairs)| pairs).collect();
     judge::judge_if_due(&names, plan).is_some_and(|judgement| judgement.is_decided)
 }
 
 /// Judges all runs.
 #[must_use]
-pub fn result(pairs: &[Pair], selection: &Selection, plan: &Plan) -> Result {
-    let (judged, unjudged) = names(pairs, selection);
+pub fn result(pairs: &[Pair], plan: &Plan) -> Result {
+    let (judged, unjudged) = names(pairs);
     let numbers: Vec<Pairs> = judged.iter().map(|(_, pairs)| pairs.clone()).collect();
     let judgement = judge::judge(&numbers, plan);
     let missing: BTreeSet<&String> =

@@ -1,7 +1,6 @@
 //! The numbers of one recording.
 
 use crate::names::Whats;
-use crate::pattern::Pattern;
 use crate::quantiles::Budget;
 use crate::spans::{Span, Unfinished};
 use crate::stats::{Spread, Statistic};
@@ -9,7 +8,7 @@ use crate::walk::{Visitor, walk};
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
 use trace_format::scopes::Ending;
-use trace_model::Shape;
+use trace_model::{Chosen, Shape};
 use trace_reader::{Disorder, ReadError};
 
 /// Durations of a thread that wait for what encloses them. Beyond that, the older half counts as outside.
@@ -50,34 +49,27 @@ pub struct Run {
     pub missing: Vec<String>,
 }
 
-/// What of a recording is compared.
-#[derive(Clone, Debug)]
-pub struct Selection {
-    /// The statistic.
-    pub statistic: Statistic,
-    /// Only names that one of these matches; none are all.
-    pub names: Vec<Pattern>,
-}
-
-impl Selection {
-    /// Whether a name is judged.
-    #[must_use]
-    pub fn has(&self, name: &Name) -> bool {
-        self.names.is_empty() || self.names.iter().any(|pattern| pattern.matches(&name.name))
-    }
-}
-
 impl Run {
-    /// The numbers of an archive.
+    /// The numbers of what is chosen of an archive. Parts of a duration need not be chosen themselves.
     ///
     /// # Errors
     /// As [`walk`].
-    pub fn of(mut input: impl Read, disorder: &Disorder, statistic: Statistic) -> Result<Self, ReadError> {
-        Self::read(&mut input, disorder, statistic)
+    pub fn of(
+        mut input: impl Read,
+        disorder: &Disorder,
+        chosen: Option<&Chosen>,
+        statistic: Statistic,
+    ) -> Result<Self, ReadError> {
+        Self::read(&mut input, disorder, chosen, statistic)
     }
 
-    fn read(input: &mut dyn Read, disorder: &Disorder, statistic: Statistic) -> Result<Self, ReadError> {
-        let (summing, walked) = walk(input, disorder, Summing::default())?;
+    fn read(
+        input: &mut dyn Read,
+        disorder: &Disorder,
+        chosen: Option<&Chosen>,
+        statistic: Statistic,
+    ) -> Result<Self, ReadError> {
+        let (summing, walked) = walk(input, disorder, chosen, Summing::default())?;
         let whats = &walked.whats;
         let name = |what: u32, is_operation| Name {
             is_operation,
@@ -114,26 +106,15 @@ struct Summing {
 impl Visitor for Summing {
     /// Durations of a thread come in the order of their ends, so that those inside another have come before.
     fn span(&mut self, span: &Span, _whats: &Whats) {
-        let is_operation = span.shape == Shape::Operation;
         if span.shape != Shape::Poll {
-            self.spreads.entry((span.what, is_operation)).or_default().push(span, &mut self.budget);
+            let key = (span.what, span.shape == Shape::Operation);
+            self.spreads.entry(key).or_default().push(span, &mut self.budget);
         }
-        if is_operation {
-            return;
-        }
-        let thread = span.thread as usize;
-        if self.waiting.len() <= thread {
-            self.waiting.resize_with(thread + 1, Vec::new);
-        }
-        let waiting = &mut self.waiting[thread];
-        while let Some((_, time, inner)) = waiting.pop_if(|(begin, ..)| *begin >= span.begin) {
-            let sum = self.inside.entry((span.what, inner)).or_default();
-            *sum = sum.saturating_add(time);
-        }
-        if waiting.len() >= MAX_WAITING {
-            waiting.drain(..MAX_WAITING / 2);
-        }
-        waiting.push((span.begin, span.duration(), span.what));
+        self.part(span, true);
+    }
+
+    fn left_out(&mut self, span: &Span) {
+        self.part(span, false);
     }
 
     fn unfinished(&mut self, open: &Unfinished, _whats: &Whats) {
@@ -142,6 +123,31 @@ impl Visitor for Summing {
             let spread = self.spreads.entry((open.what, open.shape == Shape::Operation)).or_default();
             spread.unfinished += u64::from(!is_left_out);
         }
+    }
+}
+
+impl Summing {
+    /// A duration, which is a part of one around it, and may have parts that count.
+    fn part(&mut self, span: &Span, has_parts: bool) {
+        if span.shape == Shape::Operation {
+            return;
+        }
+        let thread = span.thread as usize;
+        if self.waiting.len() <= thread {
+            self.waiting.resize_with(thread + 1, Vec::new);
+        }
+        let waiting = &mut self.waiting[thread];
+        while let Some((_, time, inner)) = waiting.pop_if(|(begin, ..)| *begin >= span.begin) {
+            if !has_parts {
+                continue;
+            }
+            let sum = self.inside.entry((span.what, inner)).or_default();
+            *sum = sum.saturating_add(time);
+        }
+        if waiting.len() >= MAX_WAITING {
+            waiting.drain(..MAX_WAITING / 2);
+        }
+        waiting.push((span.begin, span.duration(), span.what));
     }
 }
 
@@ -166,7 +172,7 @@ mod tests {
             .complete(1, "leaf", 60, 61)
             .complete(1, "outer", 0, 100)
             .event(1, "open", EventKind::DurationBegin, 200);
-        let run = Run::of(archive.bytes(), &Disorder::default(), Statistic::Percentile(50.0)).unwrap();
+        let run = Run::of(archive.bytes(), &Disorder::default(), None, Statistic::Percentile(50.0)).unwrap();
         assert!(run.missing.is_empty());
         let inside = |outer: &str| -> Vec<(String, u64)> {
             run.names[&name(outer)].inside.iter().map(|(name, time)| (name.name.clone(), *time)).collect()
@@ -185,7 +191,7 @@ mod tests {
     #[test]
     fn losses_are_named() {
         let archive = Archive::new().complete(1, "leaf", 10, 20).loss(7);
-        let run = Run::of(archive.bytes(), &Disorder::default(), Statistic::Count).unwrap();
+        let run = Run::of(archive.bytes(), &Disorder::default(), None, Statistic::Count).unwrap();
         assert_eq!(run.missing.len(), 1, "{:?}", run.missing);
         assert_eq!(run.names[&name("leaf")].value, Some(1.0));
     }

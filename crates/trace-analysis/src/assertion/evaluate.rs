@@ -7,7 +7,6 @@
 
 use super::{Assertion, Comparison, Function, Kind, Mixed, Operator, Selector, Source, Value};
 use crate::names::Whats;
-use crate::pattern::Pattern;
 use crate::quantiles::{Budget, Quantiles};
 use crate::spans::{Span, Unfinished};
 use crate::walk::{Sample, Visitor, Walked, walk};
@@ -15,7 +14,8 @@ use std::collections::HashMap;
 use std::io::{self, Read};
 use trace_format::scopes::Ending;
 use trace_format::units::Offset;
-use trace_model::Shape;
+use trace_model::pattern::Pattern;
+use trace_model::{Chosen, Shape};
 use trace_reader::sorter::{Sorter, words};
 use trace_reader::{Disorder, ReadError};
 
@@ -204,22 +204,30 @@ pub struct Evaluation {
     pub missing: Vec<String>,
     /// Further problems of reading.
     pub errors: u64,
+    /// The time that rates are of.
+    seconds: f64,
 }
 
 impl Evaluation {
-    /// Reads an archive for some assertions.
+    /// Reads an archive for some assertions about what is chosen.
     ///
     /// # Errors
     /// As [`walk`].
     pub fn of(
         mut input: impl Read,
         disorder: &Disorder,
+        chosen: Option<&Chosen>,
         assertions: &[Assertion],
     ) -> Result<Self, ReadError> {
-        Self::read(&mut input, disorder, assertions)
+        Self::read(&mut input, disorder, chosen, assertions)
     }
 
-    fn read(input: &mut dyn Read, disorder: &Disorder, assertions: &[Assertion]) -> Result<Self, ReadError> {
+    fn read(
+        input: &mut dyn Read,
+        disorder: &Disorder,
+        chosen: Option<&Chosen>,
+        assertions: &[Assertion],
+    ) -> Result<Self, ReadError> {
         let mut found: Vec<&Source> = Vec::new();
         assertions.iter().for_each(|assertion| sources(assertion, &mut found));
         let mut kept: Vec<Kept> = Vec::new();
@@ -232,10 +240,12 @@ impl Evaluation {
             }
         }
         let collecting = Collecting { kept, matching: Vec::new(), budget: Budget::default() };
-        let (collecting, walked) = walk(input, disorder, collecting)?;
+        let (collecting, walked) = walk(input, disorder, chosen, collecting)?;
         let sources =
             collecting.finish(&walked.whats).map_err(|source| ReadError::Io { offset: Offset(0), source })?;
-        Ok(Self { sources, walked, missing: Vec::new(), errors: 0 })
+        let times = walked.times.map(|times| chosen.map_or(times, |chosen| chosen.within(times)));
+        let seconds = times.map_or(0.0, |(first, last)| (last - first) as f64 / 1e9);
+        Ok(Self { sources, walked, missing: Vec::new(), errors: 0, seconds })
     }
 
     /// The verdict on an assertion.
@@ -304,7 +314,7 @@ impl Evaluation {
         if let Some(mixed) = &values.mixed {
             return (None, Bounds::ANY, vec![mixed.with_choice()], false);
         }
-        let value = values.of(function, self.walked.seconds());
+        let value = values.of(function, self.seconds);
         let mut why: Vec<String> =
             self.walked.losses.reasons().into_iter().chain(self.missing.clone()).collect();
         if self.walked.dropped_begins > 0 {

@@ -3,7 +3,7 @@
 use super::{
     Assertion, Comparison, Dimension, Function, Kind, Limit, Operator, Selector, Source, Unit, Value,
 };
-use crate::pattern::{Pattern, Piece};
+use trace_model::pattern::{Pattern, Piece};
 
 /// How deep parentheses may be nested.
 const MAX_DEPTH: usize = 64;

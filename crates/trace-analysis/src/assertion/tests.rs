@@ -190,7 +190,8 @@ proptest! {
 fn verdict(archive: &Archive, text: &str) -> (Verdict, Option<f64>, String) {
     let disorder = Disorder::find(archive.bytes()).unwrap();
     let assertion = of(text);
-    let evaluation = Evaluation::of(archive.bytes(), &disorder, std::slice::from_ref(&assertion)).unwrap();
+    let evaluation =
+        Evaluation::of(archive.bytes(), &disorder, None, std::slice::from_ref(&assertion)).unwrap();
     let outcome = evaluation.verdict(&assertion);
     let why = outcome.findings.iter().flat_map(|finding| finding.why.clone()).collect::<Vec<_>>().join("; ");
     (outcome.verdict, outcome.findings[0].value, why)

@@ -359,7 +359,7 @@ fn read(bytes: &[u8]) {
     let limits = limits.map(|text| Assertion::parse(text).unwrap());
     for disorder in [&disorder, &Disorder::default()] {
         let _ = Stats::of(bytes, disorder, &Options::default());
-        if let Ok(evaluation) = Evaluation::of(bytes, disorder, &limits) {
+        if let Ok(evaluation) = Evaluation::of(bytes, disorder, None, &limits) {
             limits.iter().for_each(|limit| _ = evaluation.verdict(limit));
         }
     }

@@ -1,6 +1,7 @@
 //! The recordings of a comparison in a directory: `0001-old.fxt`, `0001-new.fxt`, and `ab.json` about them.
 //= docs/ab.md#recordings
 
+use super::Judging;
 use crate::analysis;
 use crate::caller;
 use crate::exit::Failure;
@@ -11,7 +12,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 use trace_analysis::ab::run::Run;
-use trace_analysis::stats::Statistic;
+use trace_model::Chosen;
 
 /// The file about the recordings.
 const ABOUT: &str = "ab.json";
@@ -141,10 +142,12 @@ impl Recordings {
     }
 
     /// The numbers of a run.
-    pub fn read(&self, number: usize, side: Side, statistic: Statistic) -> Result<Run, Failure> {
-        let (mut run, report) = analysis::read(&self.path(number, side), "reading", |archive, disorder| {
-            Run::of(archive, disorder, statistic)
-        })?;
+    pub fn read(&self, number: usize, side: Side, judging: &Judging) -> Result<Run, Failure> {
+        let Judging { selection, statistic } = judging;
+        let read = |archive, disorder: &_, chosen: Option<Chosen>| {
+            Run::of(archive, disorder, chosen.as_ref(), *statistic)
+        };
+        let (mut run, report) = analysis::read(&self.path(number, side), "reading", selection, read)?;
         run.missing.extend(report.counts().iter().map(|(kind, count)| format!("{kind}: {count}")));
         Ok(run)
     }

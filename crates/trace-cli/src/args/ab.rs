@@ -1,6 +1,7 @@
 //! Options of `ab`.
 
 use super::analysis::Sort;
+use super::selecting::Within;
 use super::values::{BufferSize, CategoryList};
 use crate::bad_value::BadValue;
 use clap::Args;
@@ -38,11 +39,11 @@ pub struct Ab {
     /// Ignore changes up to this percentage, such as 0.5%
     #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = percent)]
     pub min_effect: f64,
-    /// Judge only events with this name; * stands for any text. May be repeated
-    #[arg(long, value_name = "NAME")]
-    pub name: Vec<String>,
+    /// What of the recordings is judged.
+    #[command(flatten)]
+    pub within: Within,
     /// Record only these categories, separated by commas, as trace record does
-    #[arg(long, value_name = "LIST", conflicts_with = "judge")]
+    #[arg(long, visible_alias = "category", value_name = "LIST", conflicts_with = "judge")]
     pub categories: Option<CategoryList>,
     /// Use buffers of this size in each program, in MiB or with a unit (default: 4)
     #[arg(long, value_name = "SIZE", conflicts_with = "judge")]

@@ -1,5 +1,6 @@
 //! Options of `stats`, `assert` and `diff`.
 
+use super::selecting::Selecting;
 use super::traces;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
@@ -8,7 +9,8 @@ use std::path::PathBuf;
 pub const STATS_HELP: &str = "Examples:
   trace stats trace.fxt
   trace stats --by thread --sort self trace.fxt
-  trace stats --categories 'net*' --limit 5 trace.fxt
+  trace stats --category 'net*' --limit 5 trace.fxt
+  trace stats --process server --from 2s --to 3s trace.fxt
   trace stats --json trace.fxt | jq '.durations.rows[0]'
 
 Percentiles of up to 256 durations are exact, those of more durations off by at most 0.1 %. docs/stats.md \
@@ -45,12 +47,9 @@ pub struct Stats {
     /// Show at most this many rows of each table; 0 shows all (default: 20; all with --json and --csv)
     #[arg(long, value_name = "COUNT", value_parser = super::whole_number)]
     pub limit: Option<usize>,
-    /// Count only events of these categories, separated by commas; * stands for any text
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    pub categories: Vec<String>,
-    /// Count only events with this name; * stands for any text. May be repeated
-    #[arg(long, value_name = "NAME")]
-    pub name: Vec<String>,
+    /// What is counted.
+    #[command(flatten)]
+    pub selecting: Selecting,
     /// Print one JSON object
     #[arg(long, conflicts_with = "csv")]
     pub json: bool,
@@ -72,8 +71,7 @@ impl Stats {
             by: By::Name,
             sort: Sort::Total,
             limit: None,
-            categories: Vec::new(),
-            name: Vec::new(),
+            selecting: Selecting::default(),
             json: false,
             csv: false,
             spreadsheet: false,
@@ -128,6 +126,9 @@ pub struct Assert {
     /// Write the results into this file, as JUnit's XML
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,
+    /// What the assertions are about.
+    #[command(flatten)]
+    pub selecting: Selecting,
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
@@ -148,6 +149,9 @@ pub struct Diff {
     /// Show at most this many names; 0 shows all (default: 20; all with --json and --csv)
     #[arg(long, value_name = "COUNT", value_parser = super::whole_number)]
     pub limit: Option<usize>,
+    /// What is compared of each trace.
+    #[command(flatten)]
+    pub selecting: Selecting,
     /// Print one JSON object
     #[arg(long, conflicts_with = "csv")]
     pub json: bool,

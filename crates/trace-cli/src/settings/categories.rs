@@ -68,6 +68,23 @@ impl Groups {
         self.0.iter().map(|(name, members)| (name.clone(), list(members))).collect()
     }
 
+    /// Replaces groups by their members, each with the hyphen of its group.
+    pub fn expanded(&self, entries: &[String]) -> Result<Vec<String>, BadValue> {
+        let mut expanded = Vec::new();
+        for entry in entries {
+            let (sign, category) =
+                entry.strip_prefix('-').map_or(("", entry.as_str()), |wanted| ("-", wanted));
+            match category.strip_prefix('#') {
+                Some(group) => {
+                    let members = self.get(group).ok_or_else(|| self.no_such_group(group))?;
+                    expanded.extend(members.iter().map(|member| format!("{sign}{member}")));
+                }
+                None => expanded.push(entry.clone()),
+            }
+        }
+        Ok(expanded)
+    }
+
     /// Expands groups and assigns each entry to its programs.
     pub fn plan(&self, entries: &[String]) -> Result<Plan, BadValue> {
         let mut session = BTreeSet::new();
@@ -75,13 +92,7 @@ impl Groups {
         for entry in entries {
             let (sign, wanted) = entry.strip_prefix('-').map_or(("", entry.as_str()), |wanted| ("-", wanted));
             let (provider, category) = scope(wanted);
-            let expanded: Vec<String> = match category.strip_prefix('#') {
-                Some(group) => {
-                    let members = self.get(group).ok_or_else(|| self.no_such_group(group))?;
-                    members.iter().map(|member| format!("{sign}{member}")).collect()
-                }
-                None => vec![format!("{sign}{category}")],
-            };
+            let expanded = self.expanded(&[format!("{sign}{category}")])?;
             match provider {
                 Some(provider) => providers.entry(provider.to_owned()).or_default().extend(expanded),
                 None => session.extend(expanded),

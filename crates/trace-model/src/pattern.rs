@@ -1,5 +1,7 @@
 //! Patterns of names, in which `*` stands for any text.
 
+use std::fmt;
+
 /// A pattern of a name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Pattern(Vec<Piece>);
@@ -85,6 +87,25 @@ impl Pattern {
     #[must_use]
     pub fn matches_category(&self, category: &str) -> bool {
         self.matches(category) || category.contains(',') && category.split(',').any(|one| self.matches(one))
+    }
+}
+
+/// Characters that stand for themselves in a name without quotes.
+fn is_plain(char: char) -> bool {
+    char.is_alphanumeric() || "_-/+#@$&|~[]{}'`^,;?".contains(char)
+}
+
+impl fmt::Display for Pattern {
+    /// As the language of assertions writes it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.pieces().is_empty() {
+            return write!(f, "\"\"");
+        }
+        self.pieces().iter().try_for_each(|piece| match piece {
+            Piece::Any => write!(f, "*"),
+            Piece::Text(text) if text.chars().all(is_plain) => write!(f, "{text}"),
+            Piece::Text(text) => write!(f, "\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"")),
+        })
     }
 }
 

@@ -1,0 +1,304 @@
+//! Options that select a part of a trace: all commands choose the same, and nothing of it means anything else
+//! than in the whole trace.
+
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs;
+use trace_format::argument::{Argument, ArgumentValue, Arguments};
+use trace_format::event::{Event, EventKind, Scope};
+use trace_format::kernel_object::{KernelObject, PROCESS_ARGUMENT, TYPE_PROCESS, TYPE_THREAD};
+use trace_format::metadata::{MAGIC_WORD, Metadata};
+use trace_format::record::Record;
+use trace_format::refs::{StringRef, ThreadRef};
+use trace_format::sink::Sink;
+use trace_format::units::{Koid, ProcessKoid, ProviderId, ThreadKoid, Ticks};
+use trace_tests::Sandbox;
+
+/// The wall clock at the first event, 2026-03-01T00:00:00Z, and the time of that event.
+const WALL_CLOCK_NS: u64 = 1_772_323_200_000_000_000;
+const BEGIN: u64 = 500;
+
+#[derive(Default)]
+struct Bytes(Vec<u8>);
+
+impl Sink for Bytes {
+    fn word(&mut self, word: u64) {
+        self.0.extend_from_slice(&word.to_le_bytes());
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.0.extend_from_slice(bytes);
+        self.0.resize(self.0.len().next_multiple_of(8), 0);
+    }
+}
+
+fn inline(text: &str) -> StringRef<'_> {
+    StringRef::Inline(text.as_bytes())
+}
+
+impl Bytes {
+    fn record(&mut self, record: Record<'_>) {
+        record.encode(self).unwrap();
+    }
+
+    fn event(
+        &mut self,
+        thread: (u64, u64),
+        of: (&str, &str),
+        kind: EventKind,
+        at: u64,
+        arguments: &[Argument<'_>],
+    ) {
+        let (process, thread) = (ProcessKoid(Koid(thread.0)), ThreadKoid(Koid(thread.1)));
+        self.record(Record::Event(Event {
+            timestamp: Ticks(at),
+            thread: ThreadRef::Inline { process, thread },
+            category: inline(of.0),
+            name: inline(of.1),
+            kind,
+            arguments: Arguments::from_slice(arguments),
+        }));
+    }
+
+    fn object(&mut self, object_type: u8, koid: u64, name: &str, process: Option<u64>) {
+        let process = process.map(|process| Argument {
+            name: inline(PROCESS_ARGUMENT),
+            value: ArgumentValue::Koid(Koid(process)),
+        });
+        let arguments = Vec::from_iter(process);
+        let arguments = Arguments::from_slice(&arguments);
+        self.record(Record::KernelObject(KernelObject {
+            object_type,
+            koid: Koid(koid),
+            name: inline(name),
+            arguments,
+        }));
+    }
+}
+
+/// Two processes, of which one has threads with one name in common with the other and one has no name. Names
+/// come behind what they name, and ends have other categories and names than their begins.
+fn archive() -> Vec<u8> {
+    let mut bytes = Bytes(MAGIC_WORD.to_le_bytes().to_vec());
+    let (begin, end, instant) =
+        (EventKind::DurationBegin, EventKind::DurationEnd, EventKind::Instant { scope: Scope::Thread });
+    bytes.record(Record::Metadata(Metadata::ProviderInfo { id: ProviderId(0), name: b"trace_manager" }));
+    let clock = Argument { name: inline("wall_clock_ns"), value: ArgumentValue::Uint64(WALL_CLOCK_NS) };
+    bytes.event((9, 9), ("trace", "recording"), instant, BEGIN, &[clock]);
+    bytes.record(Record::Metadata(Metadata::ProviderInfo { id: ProviderId(1), name: b"app" }));
+    for round in 0..6 {
+        let at = 1000 + round * 500;
+        for (place, thread) in [(10, 11), (10, 12), (20, 11), (20, 22)].into_iter().enumerate() {
+            let at = at + place as u64;
+            bytes.event(thread, ("net", "request"), begin, at, &[]);
+            bytes.event(thread, ("net:tcp", "read"), begin, at + 10, &[]);
+            bytes.event(
+                thread,
+                ("io,disk", "flush"),
+                EventKind::DurationComplete { end: Ticks(at + 40) },
+                at + 20,
+                &[],
+            );
+            bytes.event(thread, ("", ""), end, at + 60, &[]);
+            bytes.event(thread, ("net", "write"), begin, at + 70, &[]);
+            bytes.event(thread, ("io", "read"), end, at + 90, &[]);
+            bytes.event(thread, ("", "request"), end, at + 100, &[]);
+            bytes.event(thread, ("net", "retry"), instant, at + 5, &[]);
+            let value = Argument { name: inline("n"), value: ArgumentValue::Uint64(round) };
+            bytes.event(thread, ("net", "depth"), EventKind::Counter { id: 0 }, at + 5, &[value]);
+            let id = round * 10 + place as u64;
+            bytes.event(thread, ("disk", "job"), EventKind::AsyncBegin { id }, at + 30, &[]);
+            bytes.event(thread, ("disk", "job"), EventKind::AsyncEnd { id }, at + 450, &[]);
+        }
+    }
+    bytes.event((10, 11), ("net", "hang"), begin, 4100, &[]);
+    // Out of order: the inner one is recorded before the outer one, and both after later ones.
+    bytes.event((10, 12), ("late", "inner"), begin, 610, &[]);
+    bytes.event((10, 12), ("", ""), end, 620, &[]);
+    bytes.event((10, 12), ("late", "outer"), begin, 600, &[]);
+    bytes.event((10, 12), ("", ""), end, 700, &[]);
+    bytes.record(Record::Metadata(Metadata::ProviderSection { id: ProviderId(0) }));
+    bytes.event((9, 9), ("trace", "recording_end"), instant, 4100, &[]);
+    bytes.record(Record::Metadata(Metadata::ProviderSection { id: ProviderId(1) }));
+    bytes.object(TYPE_PROCESS, 10, "server", None);
+    bytes.object(TYPE_PROCESS, 20, "client", None);
+    bytes.object(TYPE_THREAD, 11, "main", Some(10));
+    bytes.object(TYPE_THREAD, 12, "worker 1", Some(10));
+    bytes.object(TYPE_THREAD, 11, "main", Some(20));
+    bytes.0
+}
+
+/// A slice of the whole trace.
+#[derive(Clone, Debug)]
+struct Slice {
+    ts: u64,
+    dur: Option<u64>,
+    own: Option<u64>,
+    pid: u64,
+    tid: u64,
+    process: String,
+    thread: String,
+    category: String,
+    name: String,
+    is_operation: bool,
+}
+
+impl Slice {
+    fn is_of(&self, category: &str) -> bool {
+        self.category.split(',').any(|one| one == category)
+    }
+}
+
+/// Options, and what they select of slices.
+type Case = (&'static [&'static str], fn(&Slice) -> bool);
+
+const CASES: [Case; 16] = [
+    (&[], |_| true),
+    (&["--category", "net"], |slice| slice.is_of("net")),
+    (&["--categories", "net*,-net:tcp"], |slice| slice.is_of("net")),
+    (&["--category", "disk", "--category", "late"], |slice| slice.is_of("disk") || slice.is_of("late")),
+    (&["--category", "-io"], |slice| !slice.is_of("io")),
+    (&["--name", "re*"], |slice| slice.name.starts_with("re")),
+    (&["--name", "-r*", "--name", "-flush"], |slice| !slice.name.starts_with('r') && slice.name != "flush"),
+    (&["--process", "serv*"], |slice| slice.process == "server"),
+    (&["--process", "20"], |slice| slice.pid == 20),
+    (&["--thread", "main"], |slice| slice.thread == "main"),
+    (&["--thread", "22", "--thread", "worker*"], |slice| slice.tid == 22 || slice.thread == "worker 1"),
+    (&["--process", "-client", "--thread", "-main", "--name", "read"], |slice| {
+        slice.process != "client" && slice.thread != "main" && slice.name == "read"
+    }),
+    // From 1510 to 2010, between a begin and its end.
+    (&["--from", "1010ns", "--to", "@2010"], |slice| (1510..2010).contains(&slice.ts)),
+    (&["--from", "2026-03-01T00:00:00.000001010Z"], |slice| slice.ts >= 1510),
+    (&["--last", "1us", "--category", "net"], |slice| slice.ts >= 3100 && slice.is_of("net")),
+    (&["--to", "200ns"], |slice| slice.ts < 700),
+];
+
+struct Asked {
+    sandbox: Sandbox,
+    whole: Vec<Slice>,
+}
+
+fn asked() -> Asked {
+    let sandbox = Sandbox::new();
+    fs::write(sandbox.file("trace.fxt"), archive()).unwrap();
+    let sql = "SELECT ts, dur, self_dur, pid, tid, process, thread, category, name, kind FROM slices";
+    let rows: Vec<Value> =
+        serde_json::from_str(&printed(&sandbox, &["query", "--json", sql, "trace.fxt"])).unwrap();
+    let slice = |row: &Value| {
+        let text = |column: &str| row[column].as_str().unwrap_or_default().to_owned();
+        Slice {
+            ts: row["ts"].as_u64().unwrap(),
+            dur: row["dur"].as_u64(),
+            own: row["self_dur"].as_u64(),
+            pid: row["pid"].as_u64().unwrap(),
+            tid: row["tid"].as_u64().unwrap(),
+            process: text("process"),
+            thread: text("thread"),
+            category: text("category"),
+            name: text("name"),
+            is_operation: row["kind"] == "operation",
+        }
+    };
+    let whole: Vec<Slice> = rows.iter().map(slice).collect();
+    assert_eq!(whole.len(), 6 * 4 * 5 + 3);
+    Asked { sandbox, whole }
+}
+
+fn printed(sandbox: &Sandbox, arguments: &[&str]) -> String {
+    let output = sandbox.trace(arguments);
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("UTF-8");
+    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {}", text(&output.stderr));
+    text(&output.stdout)
+}
+
+/// Of each kind, category and name of the selected slices: their number, the number without an end, and the
+/// sums of their times and own times.
+type Sums = BTreeMap<(String, String, String), [u64; 4]>;
+
+//= docs/selecting.md#rules
+#[test]
+fn statistics_are_of_what_is_selected_with_its_meaning_in_the_whole_trace() {
+    let Asked { sandbox, whole } = asked();
+    for (options, is_selected) in CASES {
+        let mut expected = Sums::new();
+        for slice in whole.iter().filter(|slice| is_selected(slice)) {
+            let kind = if slice.is_operation { "operation" } else { "duration" };
+            let key = (kind.to_owned(), slice.category.clone(), slice.name.clone());
+            let [count, open, total, own] = expected.entry(key).or_default();
+            *(if slice.dur.is_some() { count } else { open }) += 1;
+            *total += slice.dur.unwrap_or(0);
+            *own += slice.own.unwrap_or(0);
+        }
+        let csv = printed(&sandbox, &[&["stats", "--csv"], options, &["trace.fxt"]].concat());
+        let mut found = Sums::new();
+        for line in csv.lines().skip(1) {
+            // A category with a comma is quoted.
+            let line = line.replace("\"io,disk\"", "io;disk");
+            let cells: Vec<&str> = line.split(',').collect();
+            let [kind, category, name] = [cells[0], &cells[1].replace(';', ","), cells[2]].map(str::to_owned);
+            let number = |cell: &str| cell.parse().unwrap_or(0);
+            found.insert((kind, category, name), [3, 4, 5, 6].map(|place| number(cells[place])));
+        }
+        assert_eq!(found, expected, "{options:?}");
+        assert!(!found.is_empty(), "{options:?}");
+    }
+}
+
+//= docs/selecting.md#selecting
+#[test]
+fn instants_samples_limits_and_differences_are_of_what_is_selected() {
+    let Asked { sandbox, .. } = asked();
+    for (options, instants, samples) in [
+        (&["--process", "server", "--thread", "main"][..], 6, 6),
+        (&["--name", "depth"], 0, 24),
+        (&["--category", "net", "--from", "@1500", "--to", "@2000"], 4, 4),
+    ] {
+        let stats = printed(&sandbox, &[&["stats", "--json"], options, &["trace.fxt"]].concat());
+        let stats: Value = serde_json::from_str(&stats).unwrap();
+        let sum = |list: &Value| {
+            list.as_array().unwrap().iter().map(|of| of["count"].as_u64().unwrap()).sum::<u64>()
+        };
+        assert_eq!((sum(&stats["instants"]), sum(&stats["counters"])), (instants, samples), "{options:?}");
+        // The trace itself stays what it is.
+        assert_eq!(stats["times_ns"], serde_json::json!([BEGIN, 4100]));
+    }
+    let judged = |options: &[&str], limit: &str| {
+        printed(&sandbox, &[&["assert"], options, &["trace.fxt", limit]].concat())
+    };
+    let server = ["--process", "server", "--thread", "-worker*"];
+    assert_eq!(judged(&server, "count(read) == 6"), "passed      count(read) == 6: 6\n");
+    // Per second of the selected time: 4 in 500 ns.
+    let found = judged(&["--from", "@1500", "--to", "@2000"], "rate(read) > 1");
+    assert_eq!(found, "passed      rate(read) > 1: 8000000\n");
+    let csv =
+        printed(&sandbox, &["diff", "--csv", "--name", "write", "--last", "1us", "trace.fxt", "trace.fxt"]);
+    let row = csv.lines().nth(1).unwrap();
+    assert_eq!((csv.lines().count(), row), (2, "duration,net,write,80,80,20,20,20,20,4,4"));
+}
+
+//= docs/selecting.md#times
+#[test]
+fn a_time_that_makes_no_sense_is_an_error() {
+    let Asked { sandbox, .. } = asked();
+    let json = r#"[{"ph": "X", "pid": 1, "tid": 2, "ts": 1, "dur": 10, "name": "frame", "cat": "render"}]"#;
+    fs::write(sandbox.file("trace.json"), json).unwrap();
+    for (options, why) in [
+        (
+            &["--from", "2026-03-01T00:00:00Z", "trace.json"][..],
+            "trace.json: the trace does not have the wall clock, so no time of day can be selected",
+        ),
+        (
+            &["--from", "1s", "--to", "@700", "trace.fxt"],
+            "trace.fxt: the end of the selected time is not behind its begin",
+        ),
+        (
+            &["--category", "#al", "trace.fxt"],
+            "--category: no category group found for #al; there are #default",
+        ),
+    ] {
+        let output = sandbox.trace([&["stats"], options].concat());
+        let found = String::from_utf8(output.stderr).unwrap();
+        assert_eq!((output.status.code(), found), (Some(2), format!("trace: {why}\n")), "{options:?}");
+    }
+}
