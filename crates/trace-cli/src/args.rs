@@ -29,6 +29,7 @@ use clap_complete::ArgValueCompleter;
 pub use convert::{Container, Convert, Stacks};
 use record::Recording;
 use running::{Flush, Snapshot, Stop};
+use selecting::Selecting;
 use std::path::PathBuf;
 use values::Span;
 use viewing::{Report, View};
@@ -216,6 +217,7 @@ contains the whole trace: names, arguments, command lines. docs/report.md descri
   trace dump trace.fxt | grep draw
   trace dump --json trace.fxt | jq 'select(.kind == \"complete\")'
   trace dump --raw trace.fxt | head
+  trace dump --process server --from 1.2s --to 1.3s trace.fxt
   zstd -dc trace.fxt.zst | trace dump -")]
     Dump(Dump),
     /// Report the problems of a trace
@@ -237,6 +239,7 @@ Exit codes: 0 if the trace is clean, 1 if it has problems, 6 if it cannot be rea
   trace convert --format chrome --container array trace.fxt app.json.gz
   trace convert trace.fxt trace.pftrace
   trace convert --format catapult --pattern 'draw.*' --category net trace.fxt - | less
+  trace convert --process server --last 10s trace.fxt end.pftrace
   trace convert --format csv trace.fxt tables           a directory; docs/tables.md
   trace convert --format parquet --partitioned trace.fxt all
   trace convert --format speedscope trace.fxt           writes trace.speedscope.json
@@ -454,6 +457,9 @@ pub struct Dump {
     /// Print the words of each record in hexadecimal
     #[arg(long)]
     pub raw: bool,
+    /// What is printed.
+    #[command(flatten)]
+    pub selecting: Selecting,
     /// The trace, plain or compressed with gzip or zstd; `-` is stdin
     #[arg(value_name = "FILE", add = traces())]
     pub input: PathBuf,

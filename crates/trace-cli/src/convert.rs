@@ -6,6 +6,7 @@ mod profiles;
 mod tables;
 
 use crate::args::format::{Compression, Format, Target, of_name};
+use crate::args::selecting::Selecting;
 use crate::args::{Container, Convert, Stacks};
 use crate::exit::{Failure, LOST, NO};
 use crate::input::{self, ImportReport, is_stdin, open};
@@ -26,6 +27,7 @@ use trace_client::convert::{self as archive, jobs, odd_finder};
 use trace_client::destination::Written;
 use trace_convert::tables::Trace;
 use trace_convert::{ConvertError, Filter, Stopped, Summary};
+use trace_model::Survey;
 use trace_reader::ReadError;
 
 /// Converts one trace.
@@ -62,12 +64,11 @@ pub fn run(options: &Convert) -> Result<(), Failure> {
     if !is_stdin(input) {
         drop(open(input)?);
     }
-    let filter = Filter::new(&options.pattern, &options.category);
-    let filter = filter.map_err(|why| Failure::usage(format!("--pattern: {why}")))?;
+    let (filter, opened) = selected(options, input)?;
     let (name, shown) = match (profile, to) {
         (Some(profile), _) => (profile.name(), profile.shown()),
         (None, Some(to)) => (name_of(to), shown(to)),
-        (None, None) => return tables::run(input, &output, options, filter),
+        (None, None) => return tables::run(input, opened, &output, options, filter),
     };
     let mut system = options.system_event_output_file.as_deref().map(OutputFile::create).transpose()?;
     let is_stdout = output == Path::new("-");
@@ -77,13 +78,13 @@ pub fn run(options: &Convert) -> Result<(), Failure> {
     let compression = if is_stdout { Compression::None } else { of_name(&output).1 };
     let system_output = system.as_mut().map(|file| file.file() as &mut dyn Write);
     let write = |mut output: Written<'_>| match profile {
-        Some(profile) => profiles::convert(input, profile, compression, filter, output.writer()),
+        Some(profile) => profiles::convert(input, opened, profile, compression, filter, output.writer()),
         None => {
             let (to, roots) = (to.unwrap_or_default(), profiles::roots(options));
             let (container, jobs) = (container(options), jobs(options.jobs));
             let level = None;
             let job = Job { to, compression, level, container, filter, system_output, jobs, roots };
-            convert(input, job, output)
+            convert(input, opened, job, output)
         }
     };
     let (converted, path) = if is_stdout {
@@ -137,6 +138,21 @@ pub fn run(options: &Convert) -> Result<(), Failure> {
     converted.check_input(input)
 }
 
+/// What is converted, and the trace, if it had to be read for that.
+fn selected(options: &Convert, input: &Path) -> Result<(Filter, Option<Opened>), Failure> {
+    let selection = options.selecting.selection()?;
+    let (survey, opened) = match selection.needs_survey() {
+        true => {
+            let (mut trace, import) = open(input).and_then(|file| input::again(file, input, "reading"))?;
+            let survey = input::survey(&mut trace, input)?.1;
+            (survey, Some((trace, import)))
+        }
+        false => (Survey::default(), None),
+    };
+    let filter = Filter::new(&options.pattern, input::chosen(&selection, survey, input)?);
+    Ok((filter.map_err(|why| Failure::usage(format!("--pattern: {why}")))?, opened))
+}
+
 fn container(options: &Convert) -> archive::Container {
     match options.container {
         Some(Container::Array) => archive::Container::Array,
@@ -166,11 +182,13 @@ fn check(options: &Convert, to: Option<Format>) -> Result<(), Failure> {
     if (options.by_thread || options.stacks != Stacks::default()) && !is_folded {
         return refuse("--stacks and --by-thread are for --format folded");
     }
-    let is_of_samples = is_folded && options.stacks == Stacks::Samples;
-    if (is_of_samples || to == Some(Format::Fxt))
-        && !(options.pattern.is_empty() && options.category.is_empty())
-    {
-        return refuse("--pattern and --category are for other formats");
+    let Selecting { category, within } = &options.selecting;
+    let has_texts = !(options.pattern.is_empty() && category.is_empty() && within.name.is_empty());
+    if has_texts && is_folded && options.stacks == Stacks::Samples {
+        return refuse("--pattern, --category and --name are for events: samples have none");
+    }
+    if (has_texts || !within.selection().is_all()) && to == Some(Format::Fxt) {
+        return refuse("an archive is copied as a whole: trace filter writes a part of it");
     }
     Ok(())
 }
@@ -185,7 +203,7 @@ pub fn plain_name(path: &Path) -> PathBuf {
 
 /// Converts an archive into another format. A reader that closes its end early is no failure.
 pub fn transform(archive: &Path, job: Job<'_>, output: Written<'_>) -> Result<Option<Summary>, Failure> {
-    match convert(archive, job, output) {
+    match convert(archive, None, job, output) {
         Ok(converted) => converted.check_input(archive).map(|()| converted.summary),
         Err(Problem::Failure(failure)) => Err(failure),
         Err(Problem::OutputClosed) => Ok(None),
@@ -209,7 +227,7 @@ const fn name_of(format: Format) -> &'static str {
 //= docs/perfetto.md#what-is-served
 pub fn for_viewer(trace: &Path, output: &mut File) -> Result<(), Failure> {
     let job = Job::new(Format::Perfetto, Compression::None);
-    let converted = match convert(trace, job, Written::File(output)) {
+    let converted = match convert(trace, None, job, Written::File(output)) {
         Ok(converted) => converted,
         Err(Problem::Failure(failure)) => return Err(failure),
         Err(Problem::OutputClosed) => return Ok(()),
@@ -339,15 +357,21 @@ impl Converted {
     }
 }
 
+/// A trace that can be read again, and what its import reports.
+type Opened = (Trace, ImportReport);
+
 /// A trace that is read several times.
 struct Input<'a> {
     path: &'a Path,
     /// A copy, unless it is a regular file.
-    copy: Option<(Trace, ImportReport)>,
+    copy: Option<Opened>,
 }
 
 impl<'a> Input<'a> {
-    fn new(path: &'a Path, is_read_again: bool) -> Result<Self, Problem> {
+    fn new(path: &'a Path, opened: Option<Opened>, is_read_again: bool) -> Result<Self, Problem> {
+        if opened.is_some() {
+            return Ok(Self { path, copy: opened });
+        }
         let is_file = || !is_stdin(path) && path.metadata().is_ok_and(|metadata| metadata.is_file());
         let copy = if is_read_again && !is_file() {
             let file = open(path).map_err(Problem::Failure)?;
@@ -373,18 +397,23 @@ impl<'a> Input<'a> {
 }
 
 /// Converts a trace.
-fn convert(input: &Path, job: Job<'_>, output: Written<'_>) -> Result<Converted, Problem> {
-    let mut trace = Input::new(input, odd_finder(job.to).is_some())?;
-    let mut opened = None;
+fn convert(
+    input: &Path,
+    opened: Option<Opened>,
+    job: Job<'_>,
+    output: Written<'_>,
+) -> Result<Converted, Problem> {
+    let mut trace = Input::new(input, opened, odd_finder(job.to).is_some())?;
+    let mut reading = None;
     let open = || {
         let (archive, import, bar) = trace.open()?;
-        if let Some((_, before)) = opened.replace((import, bar)) {
+        if let Some((_, before)) = reading.replace((import, bar)) {
             before.finish_and_clear();
         }
         Ok(archive)
     };
     let converted = archive::convert(job, output, open, |error| Problem::of_conversion(input, error));
-    let import = opened.map(|(import, bar)| {
+    let import = reading.map(|(import, bar)| {
         bar.finish_and_clear();
         import
     });

@@ -2,18 +2,20 @@
 
 use crate::args::Dump;
 use crate::exit::Failure;
-use crate::input::{as_archive, name, open, problem};
+use crate::input::{again, as_archive, chosen, name, open, problem, survey};
 use crate::progress;
 use crate::stdio::{self, Stdout, closed_is_enough, say};
 use json::JsonLine;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufReader, BufWriter, Read, Write};
+use trace_convert::{Filter, Selected};
 use trace_reader::dump::{Line, RawLine};
-use trace_reader::{ReadError, Reader, Resolved};
+use trace_reader::{Item, ReadError, Reader, Resolved};
 
 mod json;
 
 /// Prints every record.
 pub fn run(options: &Dump) -> Result<(), Failure> {
+    let selection = options.selecting.selection()?;
     let failed =
         |error: ReadError| Failure::unreadable(format!("{}: {}", name(&options.input), problem(&error)));
     let file = open(&options.input)?;
@@ -22,11 +24,23 @@ pub fn run(options: &Dump) -> Result<(), Failure> {
     let bar = progress::bar("reading", if stdio::is_stdout_terminal() { 0 } else { bytes });
     let unreadable =
         |error: io::Error| Failure::unreadable(format!("cannot read {}: {error}", name(&options.input)));
-    let archive = as_archive(progress::reading(file, &bar)).map_err(unreadable)?;
+    let (archive, mut selected) = match selection.is_all() {
+        true => (as_archive(progress::reading(file, &bar)).map_err(unreadable)?, None),
+        false => {
+            let (mut trace, _) = again(file, &options.input, "reading")?;
+            let (disorder, survey) = survey(&mut trace, &options.input)?;
+            let filter = Filter::new(&[], chosen(&selection, survey, &options.input)?);
+            let filter = filter.map_err(|error| Failure::usage(error.to_string()))?;
+            let mut open = || (trace.open)().map(BufReader::new).map_err(unreadable);
+            let selected = Selected::in_time(filter, disorder, open()?).map_err(unreadable)?;
+            (Box::new(open()?) as Box<dyn Read>, Some(selected))
+        }
+    };
     let mut reader = Reader::new(archive).map_err(failed)?;
     let mut output = BufWriter::new(Stdout);
     let result = loop {
         match reader.next_item() {
+            Ok(Some(record)) if !is_selected(&mut selected, &record) => {}
             Ok(Some(record)) => match write(&mut output, &record, options) {
                 Ok(()) => {}
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
@@ -49,6 +63,16 @@ pub fn run(options: &Dump) -> Result<(), Failure> {
     }
     result?;
     closed_is_enough(flushed)
+}
+
+/// Whether a record is selected. Of those without a time and a name, only what is missing is.
+//= docs/selecting.md#other-records
+fn is_selected(selected: &mut Option<Selected>, record: &Resolved<'_>) -> bool {
+    let Some(selected) = selected else { return true };
+    selected.keeps_record(&record.item).unwrap_or(matches!(
+        record.item,
+        Item::Loss(_) | Item::ProviderEvent { .. } | Item::Malformed { .. } | Item::Damage { .. }
+    ))
 }
 
 fn write(output: &mut impl Write, record: &Resolved<'_>, options: &Dump) -> io::Result<()> {

@@ -292,6 +292,14 @@ fn surveyed(
     Ok((disorder, chosen(selection, survey, path)?))
 }
 
+/// Reads a trace for its order and for what a selection needs to know.
+pub fn survey(trace: &mut Trace, path: &Path) -> Result<(Disorder, Survey), Failure> {
+    let archive = (trace.open)();
+    let archive = archive.map_err(|error| Failure::new(format!("cannot read {}: {error}", name(path))))?;
+    // Errors are left to the second pass to report.
+    Ok(Survey::find(io::BufReader::new(archive)).unwrap_or_default())
+}
+
 /// What of a trace is selected.
 pub fn chosen(selection: &Selection, survey: Survey, path: &Path) -> Result<Option<Chosen>, Failure> {
     selection.choose(survey).map_err(|why| Failure::usage(format!("{}: {why}", name(path))))

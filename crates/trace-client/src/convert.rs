@@ -138,7 +138,7 @@ fn convert_once(
             converted.summary = Some(perfetto::convert_with(archive, &mut encoder, options)?);
         }
         None if job.to == Format::Folded => {
-            converted.summary = Some(folded::convert(archive, &mut encoder, job.roots)?);
+            converted.summary = Some(folded::convert(archive, &mut encoder, job.filter.clone(), job.roots)?);
         }
         Some(dialect) => {
             let system_output = job.system_output.as_deref_mut().map(|output| output as &mut dyn Write);

@@ -38,7 +38,7 @@ pub fn export(data: &[u8]) {
         assert!(shared == packets, "{threads} threads");
     }
     for roots in [Roots::Processes, Roots::Threads] {
-        let _ = folded::convert(&*trace, io::sink(), roots);
+        let _ = folded::convert(&*trace, io::sink(), trace_convert::Filter::default(), roots);
         let _ = folded::convert_slices(in_memory(&trace), io::sink(), Filter::default(), roots);
     }
     profiles(&trace);

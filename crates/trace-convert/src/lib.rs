@@ -23,7 +23,7 @@ mod source;
 pub mod tables;
 
 pub use export::{Jobs, catapult, firefox, folded, perfetto, speedscope};
-pub use filter::{BadPattern, Filter};
+pub use filter::{BadPattern, Filter, Selected};
 pub use profile::read_no_files;
 pub use trace_model::{Odd, OddFinder};
 

@@ -4,6 +4,7 @@
 //! Rows come as soon as they are complete. Memory holds the threads, and the spans that are open.
 //= docs/tables.md#tables
 
+mod chosen;
 mod csv;
 mod intervals;
 #[cfg(feature = "parquet")]
@@ -17,6 +18,7 @@ pub mod sqlite;
 #[cfg_attr(not(feature = "sqlite"), expect(dead_code, reason = "only the database asks for single values"))]
 mod store;
 
+pub(crate) use chosen::ChosenRows;
 pub use csv::{Csv, Texts as CsvTexts, text as csv_text, write_csv};
 pub use intervals::{Intervals, RowOrder};
 #[cfg(feature = "parquet")]

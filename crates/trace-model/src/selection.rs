@@ -257,6 +257,12 @@ impl Chosen {
         self.selection.categories.has(|pattern| pattern.matches_category(category))
     }
 
+    /// Whether a category makes no difference.
+    #[must_use]
+    pub const fn has_all_categories(&self) -> bool {
+        self.selection.categories.is_all()
+    }
+
     /// Whether a name is chosen.
     #[must_use]
     pub fn has_name(&self, name: &str) -> bool {

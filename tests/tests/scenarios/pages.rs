@@ -12,7 +12,7 @@ use trace_tests::{Sandbox, wait_for};
 
 /// Pages whose commands are run, and how many of their blocks say that they are not. The gate runs README's
 /// first command, and the second is what runs this test; `readme` verifies that there are no others.
-const PAGES: [(&str, usize); 30] = [
+const PAGES: [(&str, usize); 31] = [
     ("CONTRIBUTING.md", 1),
     ("README.md", 0),
     ("docs/ab.md", 0),
@@ -37,6 +37,7 @@ const PAGES: [(&str, usize); 30] = [
     ("docs/recovery.md", 0),
     ("docs/report.md", 1),
     ("docs/sandboxes.md", 3),
+    ("docs/selecting.md", 0),
     ("docs/speedscope.md", 1),
     ("docs/stats.md", 0),
     ("docs/svg.md", 0),
@@ -289,6 +290,11 @@ fn profilers() {
 #[test]
 fn stats() {
     follow_with_trace("docs/stats.md");
+}
+
+#[test]
+fn selecting() {
+    follow_with_trace("docs/selecting.md");
 }
 
 #[test]

@@ -7,10 +7,14 @@ use std::fs;
 use trace_format::argument::{Argument, ArgumentValue, Arguments};
 use trace_format::event::{Event, EventKind, Scope};
 use trace_format::kernel_object::{KernelObject, PROCESS_ARGUMENT, TYPE_PROCESS, TYPE_THREAD};
+use trace_format::log::Log;
+use trace_format::loss::{LossCode, LossRecord};
 use trace_format::metadata::{MAGIC_WORD, Metadata};
 use trace_format::record::Record;
 use trace_format::refs::{StringRef, ThreadRef};
+use trace_format::scheduling::{Scheduling, ThreadState};
 use trace_format::sink::Sink;
+use trace_format::slab::LossReason;
 use trace_format::units::{Koid, ProcessKoid, ProviderId, ThreadKoid, Ticks};
 use trace_tests::Sandbox;
 
@@ -76,8 +80,8 @@ impl Bytes {
     }
 }
 
-/// Two processes, of which one has threads with one name in common with the other and one has no name. Names
-/// come behind what they name, and ends have other categories and names than their begins.
+/// Two processes, of which one has threads with one name in common with the other and one has no name. Their
+/// last names come behind what they name, and ends have other categories and names than their begins.
 fn archive() -> Vec<u8> {
     let mut bytes = Bytes(MAGIC_WORD.to_le_bytes().to_vec());
     let (begin, end, instant) =
@@ -86,9 +90,14 @@ fn archive() -> Vec<u8> {
     let clock = Argument { name: inline("wall_clock_ns"), value: ArgumentValue::Uint64(WALL_CLOCK_NS) };
     bytes.event((9, 9), ("trace", "recording"), instant, BEGIN, &[clock]);
     bytes.record(Record::Metadata(Metadata::ProviderInfo { id: ProviderId(1), name: b"app" }));
+    // The last names count.
+    for (thread, process) in [(11, 10), (12, 10), (21, 20)] {
+        bytes.object(TYPE_PROCESS, process, "early process", None);
+        bytes.object(TYPE_THREAD, thread, "early thread", Some(process));
+    }
     for round in 0..6 {
         let at = 1000 + round * 500;
-        for (place, thread) in [(10, 11), (10, 12), (20, 11), (20, 22)].into_iter().enumerate() {
+        for (place, thread) in [(10, 11), (10, 12), (20, 21), (20, 22)].into_iter().enumerate() {
             let at = at + place as u64;
             bytes.event(thread, ("net", "request"), begin, at, &[]);
             bytes.event(thread, ("net:tcp", "read"), begin, at + 10, &[]);
@@ -120,11 +129,34 @@ fn archive() -> Vec<u8> {
     bytes.record(Record::Metadata(Metadata::ProviderSection { id: ProviderId(0) }));
     bytes.event((9, 9), ("trace", "recording_end"), instant, 4100, &[]);
     bytes.record(Record::Metadata(Metadata::ProviderSection { id: ProviderId(1) }));
+    for (thread, at) in [(11, 4000), (12, 4001), (21, 4002), (22, 4003)] {
+        let process = ProcessKoid(Koid(if thread < 20 { 10 } else { 20 }));
+        let thread = ThreadRef::Inline { process, thread: ThreadKoid(Koid(thread)) };
+        bytes.record(Record::Log(Log { timestamp: Ticks(at), thread, message: b"said" }));
+    }
+    let arguments = Arguments::from_slice(&[]);
+    for (incoming, at) in [(11, 4000), (12, 4001), (21, 4002)] {
+        let (outgoing, incoming) =
+            (ThreadKoid(Koid(if incoming == 11 { 11 } else { 0 })), ThreadKoid(Koid(incoming)));
+        let (timestamp, outgoing_state) = (Ticks(at), ThreadState::BLOCKED);
+        let switch =
+            Scheduling::ContextSwitch { timestamp, cpu: 0, outgoing_state, outgoing, incoming, arguments };
+        bytes.record(Record::Scheduling(switch));
+    }
+    for (thread, at) in [(11, 3999), (21, 4001)] {
+        let thread = ThreadKoid(Koid(thread));
+        bytes.record(Record::Scheduling(Scheduling::ThreadWakeup {
+            timestamp: Ticks(at),
+            cpu: 0,
+            thread,
+            arguments,
+        }));
+    }
     bytes.object(TYPE_PROCESS, 10, "server", None);
     bytes.object(TYPE_PROCESS, 20, "client", None);
     bytes.object(TYPE_THREAD, 11, "main", Some(10));
     bytes.object(TYPE_THREAD, 12, "worker 1", Some(10));
-    bytes.object(TYPE_THREAD, 11, "main", Some(20));
+    bytes.object(TYPE_THREAD, 21, "main", Some(20));
     bytes.0
 }
 
@@ -242,6 +274,125 @@ fn statistics_are_of_what_is_selected_with_its_meaning_in_the_whole_trace() {
         }
         assert_eq!(found, expected, "{options:?}");
         assert!(!found.is_empty(), "{options:?}");
+    }
+}
+
+/// What of a slice each format has: its process, the number of its thread (0 of an operation, which some
+/// formats have without one), its name, and its times.
+type Shown = (u64, u64, String, u64, Option<u64>);
+
+fn shown(slice: &Slice) -> Shown {
+    let tid = if slice.is_operation { 0 } else { slice.tid };
+    (slice.pid, tid, slice.name.clone(), slice.ts, slice.dur)
+}
+
+fn sorted(slices: impl Iterator<Item = Shown>) -> Vec<Shown> {
+    let mut sorted: Vec<Shown> = slices.collect();
+    sorted.sort();
+    sorted
+}
+
+/// The slices of the lines of `dump`: a begin and the next end of its thread that is not another one's.
+fn dumped(lines: &str) -> Vec<Shown> {
+    let records: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let mut records: Vec<&Value> = records.iter().filter(|record| record["category"].is_string()).collect();
+    records.sort_by_key(|record| record["ns"].as_u64());
+    let (mut open, mut slices) = (BTreeMap::<_, Vec<Shown>>::new(), Vec::new());
+    for record in records {
+        let kind = record["kind"].as_str().unwrap();
+        let number = |member: &str| record[member].as_u64().unwrap();
+        let tid = if kind.starts_with("async") { 0 } else { number("thread") };
+        let name = record["name"].as_str().unwrap_or_default().to_owned();
+        let begun = (number("process"), tid, name, number("ns"), None);
+        let key = (begun.0, tid, record["id"].as_u64().filter(|_| tid == 0));
+        match kind {
+            "begin" | "async-begin" => open.entry(key).or_default().push(begun),
+            "complete" => slices.push((begun.0, tid, begun.2, begun.3, Some(number("end_ns") - begun.3))),
+            "end" | "async-end" => {
+                let slice = open.entry(key).or_default().pop().unwrap_or_else(|| panic!("{record}"));
+                slices.push((slice.0, slice.1, slice.2, slice.3, Some(number("ns") - slice.3)));
+            }
+            _ => {}
+        }
+    }
+    slices.extend(open.into_values().flatten());
+    sorted(slices.into_iter())
+}
+
+/// The slices of a query's answer.
+fn answered(rows: &str) -> Vec<Shown> {
+    let rows: Vec<Value> = serde_json::from_str(rows).unwrap();
+    sorted(rows.iter().map(|row| {
+        let tid = if row["kind"] == "operation" { 0 } else { row["tid"].as_u64().unwrap() };
+        let name = row["name"].as_str().unwrap().to_owned();
+        (row["pid"].as_u64().unwrap(), tid, name, row["ts"].as_u64().unwrap(), row["dur"].as_u64())
+    }))
+}
+
+/// Perfetto's format has the instants of a thread that is out of order as slices.
+const SLICES: &str = "SELECT pid, tid, name, ts, dur, kind FROM slices WHERE name <> 'retry'";
+
+//= docs/selecting.md#rules
+#[test]
+fn all_commands_choose_the_same_slices() {
+    let Asked { sandbox, whole } = asked();
+    printed(&sandbox, &["convert", "--format", "csv", "trace.fxt", "whole"]);
+    let csv = fs::read_to_string(sandbox.file("whole/slices.csv")).unwrap();
+    let of_whole: Vec<&str> = csv.lines().skip(1).collect();
+    for (options, is_selected) in CASES {
+        let selected: Vec<&Slice> = whole.iter().filter(|slice| is_selected(slice)).collect();
+        let expected = sorted(selected.iter().map(|slice| shown(slice)));
+        let lines = printed(&sandbox, &[&["dump", "--json"], options, &["trace.fxt"]].concat());
+        assert_eq!(dumped(&lines), expected, "dump {options:?}");
+        for format in ["perfetto", "chrome"] {
+            // The importer reads what was written.
+            let output = format!("trace.{format}");
+            printed(&sandbox, &[&["convert", "--format", format], options, &["trace.fxt", &output]].concat());
+            let found = answered(&printed(&sandbox, &["query", "--json", SLICES, &output]));
+            assert_eq!(found, expected, "{format} {options:?}");
+        }
+        printed(&sandbox, &[&["convert", "--format", "csv"], options, &["trace.fxt", "tables"]].concat());
+        // A row is what it is in the whole trace, with its number, its parent and its own time.
+        let rows = fs::read_to_string(sandbox.file("tables/slices.csv")).unwrap();
+        let found: Vec<&str> = rows.lines().skip(1).collect();
+        let rows = whole.iter().zip(&of_whole).filter(|(slice, _)| is_selected(slice)).map(|(_, row)| *row);
+        assert_eq!(found, rows.collect::<Vec<_>>(), "csv {options:?}");
+        fs::remove_dir_all(sandbox.file("tables")).unwrap();
+    }
+}
+
+/// Rows, and the lines of a dump, for each of some options: what has no column for an option is not asked.
+//= docs/selecting.md#other-records
+//= docs/selecting.md#tables
+#[test]
+fn records_without_a_name_are_selected_by_what_they_have() {
+    let sandbox = Sandbox::new();
+    let mut bytes = Bytes(archive());
+    let reason = LossCode::from(LossReason::ALL[1]);
+    let loss = LossRecord { provider: ProviderId(1), reason, count: 7, first: Ticks(1), last: Ticks(2) };
+    LossRecord::blob(&loss.to_bytes()).encode(&mut bytes).unwrap();
+    fs::write(sandbox.file("trace.fxt"), bytes.0).unwrap();
+    for (options, logs, wakeups, switches, threads) in [
+        (&[][..], 4, 2, 3, 5),
+        (&["--name", "read"], 4, 2, 3, 5),
+        (&["--process", "server"], 2, 1, 2, 2),
+        (&["--thread", "worker*"], 1, 0, 1, 1),
+        (&["--from", "@4001"], 3, 1, 2, 5),
+    ] {
+        let lines = printed(&sandbox, &[&["dump"], options, &["trace.fxt"]].concat());
+        let count = |kind: &str| lines.lines().filter(|line| line.split(' ').nth(3) == Some(kind)).count();
+        let found = [count("log"), count("thread-wakeup"), count("context-switch")];
+        assert_eq!(found, [logs, wakeups, switches], "{options:?}");
+        // Losses are of the whole trace; names of threads are not printed with a selection.
+        assert_eq!((count("kernel-object") > 0, count("loss")), (options.is_empty(), 1), "{options:?}");
+        printed(&sandbox, &[&["convert", "--format", "csv"], options, &["trace.fxt", "tables"]].concat());
+        let rows = |table: &str| {
+            let csv = fs::read_to_string(sandbox.file(&format!("tables/{table}.csv"))).unwrap();
+            csv.lines().count() - 1
+        };
+        let found = [rows("logs"), rows("wakeups"), rows("threads"), rows("losses")];
+        assert_eq!(found, [logs, wakeups, threads, 1], "{options:?}");
+        fs::remove_dir_all(sandbox.file("tables")).unwrap();
     }
 }
 

@@ -113,7 +113,7 @@ fn those_that_are_no_more_are_answered_with_the_new_ones() {
         (&["config"][..], "there is no trace config any more: it is trace record --print-config"),
         (
             &["convert", "--to", "csv", "a.fxt"],
-            "trace convert has no --to any more: a format is --format FORMAT",
+            "invalid value 'csv' for '--to <TIME>': it is a time, and a format is --format csv; see --help",
         ),
         (
             &["query", "--sql-file", "a.sql", "a.fxt"],

@@ -1,6 +1,7 @@
 //! Options of `trace convert`.
 
 use super::format::Target;
+use super::selecting::Selecting;
 use super::traces;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
@@ -14,12 +15,13 @@ pub struct Convert {
     /// Select the container of Chrome's events
     #[arg(long, value_name = "CONTAINER")]
     pub container: Option<Container>,
-    /// Keep only events whose whole name matches this regular expression. May be repeated
+    /// Keep only events whose whole name matches this regular expression, or that --category selects. May be
+    /// repeated
     #[arg(long, value_name = "REGEX")]
     pub pattern: Vec<String>,
-    /// Keep only events of this category. May be repeated
-    #[arg(long, value_name = "CATEGORY")]
-    pub category: Vec<String>,
+    /// What is converted.
+    #[command(flatten)]
+    pub selecting: Selecting,
     /// Fold stacks of samples, or of slices with their own time in nanoseconds (--format folded)
     #[arg(long, value_name = "STACKS", default_value = "samples")]
     pub stacks: Stacks,

@@ -5,9 +5,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 /// Options by their command, and what to give instead.
 const OPTIONS: &[(&str, &str, &str)] = &[
-    ("ab", "--from", "recordings of --save-runs are judged with --judge DIR"),
     ("ab", "--keep", "it is --save-runs DIR"),
-    ("convert", "--to", "a format is --format FORMAT"),
     ("live", "--name", NAMES),
     ("query", "--output", "a format is --format FORMAT, and a file is where the shell redirects stdout"),
     ("query", "--sql-file", "it is --file FILE"),

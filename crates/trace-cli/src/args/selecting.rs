@@ -1,11 +1,12 @@
 //! Options that select what of a trace a command looks at.
 //= docs/selecting.md#selecting
 
+use super::format::Target;
 use super::values::Moment;
 use crate::bad_value::BadValue;
 use crate::exit::Failure;
 use crate::settings::categories::Groups;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use std::str::FromStr;
 use trace_model::{Choice, Selection, selection};
 
@@ -82,6 +83,9 @@ impl FromStr for When {
     type Err = BadValue;
 
     fn from_str(text: &str) -> Result<Self, BadValue> {
+        if Target::from_str(text, true).is_ok() {
+            return Err(format!("it is a time, and a format is --format {text}").into());
+        }
         let found = if let Some(nanos) = text.strip_prefix('@') {
             nanos.parse().ok().map(selection::Moment::At)
         } else if text.contains('-') {

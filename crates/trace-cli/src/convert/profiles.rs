@@ -1,7 +1,7 @@
 //! Formats of profilers, which have a stack or a timeline for each thread: their documents need all of a
 //! trace before its first line, so that it is read several times.
 
-use super::{Converted, Problem};
+use super::{Converted, Opened, Problem};
 use crate::args::format::{Compression, Target};
 use crate::args::{Convert, Stacks};
 use crate::input;
@@ -78,13 +78,14 @@ pub fn roots(options: &Convert) -> Roots {
 /// Converts a trace.
 pub(super) fn convert(
     input: &Path,
+    opened: Option<Opened>,
     to: Profile,
     compression: Compression,
     filter: Filter,
     output: &mut dyn Write,
 ) -> Result<Converted, Problem> {
-    let opened = input::open(input).and_then(|file| input::again(file, input, "converting"));
-    let (mut trace, import) = opened.map_err(Problem::Failure)?;
+    let again = || input::open(input).and_then(|file| input::again(file, input, "converting"));
+    let (mut trace, import) = opened.map_or_else(again, Ok).map_err(Problem::Failure)?;
     if let Some(name) = input.file_name().filter(|_| !input::is_stdin(input)) {
         trace.name = name.to_string_lossy().into_owned();
     }

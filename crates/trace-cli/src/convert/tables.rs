@@ -3,7 +3,7 @@
 
 #[cfg(feature = "parquet")]
 use super::partition::Partition;
-use super::{Converted, Problem, report_summary};
+use super::{Converted, Opened, Problem, report_summary};
 use crate::args::Convert;
 use crate::args::format::Target;
 use crate::exit::Failure;
@@ -22,7 +22,13 @@ use trace_convert::{ConvertError, Filter, Summary};
 pub const SUFFIX: &str = "tables";
 
 /// Converts one trace.
-pub fn run(input: &Path, output: &Path, options: &Convert, filter: Filter) -> Result<(), Failure> {
+pub(super) fn run(
+    input: &Path,
+    opened: Option<Opened>,
+    output: &Path,
+    options: &Convert,
+    filter: Filter,
+) -> Result<(), Failure> {
     if input::is_stdin(output) {
         return Err(Failure::usage("tables are several files: name a directory for them"));
     }
@@ -35,11 +41,11 @@ pub fn run(input: &Path, output: &Path, options: &Convert, filter: Filter) -> Re
     }
     #[cfg(feature = "parquet")]
     if options.partitioned {
-        return partitioned(input, output, options, &filter);
+        return partitioned(input, opened, output, options, &filter);
     }
     // Unless it is finished, it is removed.
     let folder = Folder::create(output).map_err(|error| failed(output, &error))?;
-    let converted = convert(input, |trace, _| write(trace, &folder, options, &filter));
+    let converted = convert(input, opened, |trace, _| write(trace, &folder, options, &filter));
     let converted = converted.map_err(|problem| problem.into_failure(output))?;
     converted.summary.iter().for_each(|summary| report_summary(summary, "a table"));
     converted.check(options.strict)?;
@@ -64,9 +70,15 @@ fn report(converted: &Converted, output: &Path, options: &Convert, is_parquet: b
 
 /// Converts a trace into tables of many.
 #[cfg(feature = "parquet")]
-fn partitioned(input: &Path, output: &Path, options: &Convert, filter: &Filter) -> Result<(), Failure> {
+fn partitioned(
+    input: &Path,
+    opened: Option<Opened>,
+    output: &Path,
+    options: &Convert,
+    filter: &Filter,
+) -> Result<(), Failure> {
     let mut partition = None;
-    let converted = convert(input, |mut trace, input| {
+    let converted = convert(input, opened, |mut trace, input| {
         let place = partition.insert(Partition::create(output, input, &mut trace)?);
         tables::write_parquet(trace, filter, |name| Ok(Named::new(name, place.file(name)?)))
     });
@@ -80,10 +92,11 @@ fn partitioned(input: &Path, output: &Path, options: &Convert, filter: &Filter) 
 
 fn convert(
     input: &Path,
+    opened: Option<Opened>,
     write: impl FnOnce(Trace, &Path) -> Result<Summary, ConvertError>,
 ) -> Result<Converted, Problem> {
-    let opened = input::open(input).and_then(|file| input::again(file, input, "converting"));
-    let (trace, import) = opened.map_err(Problem::Failure)?;
+    let again = || input::open(input).and_then(|file| input::again(file, input, "converting"));
+    let (trace, import) = opened.map_or_else(again, Ok).map_err(Problem::Failure)?;
     let summary = write(trace, input).map_err(|error| Problem::of_conversion(input, error))?;
     Ok(Converted { summary: Some(summary), copied: 0, import, stopped: None })
 }

@@ -20,7 +20,7 @@ use crate::export::jobs::{Batch, Collector, Crew, Jobs};
 use crate::export::losses::Losses;
 use crate::export::numbers::{LONG_NUMBERS, TAKEN_NUMBERS, ZERO_NUMBERS, is_long, is_taken};
 use crate::export::odd::OddSlices;
-use crate::filter::{Filter, Selection};
+use crate::filter::{Filter, Selected};
 use crate::json::Json;
 use crate::output::Output;
 use crate::{ConvertError, Summary, source};
@@ -137,7 +137,7 @@ fn write(
         }),
         has_written: false,
         events: Events::new(dialect),
-        selection: Selection::new(filter),
+        selection: Selected::new(filter),
         unusual_threads: HashSet::new(),
         odd: odd.filter(|odd| is_chrome && !odd.is_empty()).map(|odd| Box::new(OddSlices::new(odd))),
         sharing: (jobs.threads > 1).then(|| Sharing::new(jobs, dialect)),
@@ -199,7 +199,7 @@ struct Exporter<W> {
     has_written: bool,
     /// What this thread writes, behind all that was written or given to other threads.
     events: Events,
-    selection: Selection,
+    selection: Selected,
     /// In Chrome's dialect: threads whose numbers the exporter replaces, or could give to a lane.
     unusual_threads: HashSet<Thread>,
     /// Slices that are written last, in Chrome's dialect.
@@ -273,6 +273,7 @@ impl<W: Write> Exporter<W> {
                 }
                 return self.event(event, record);
             }
+            Item::Log { .. } | Item::Scheduling { .. } | Item::Profiler { .. } if !self.keeps(record) => {}
             Item::Log { time, thread, message } => {
                 if !self.share(record, None)? {
                     self.events.log(*time, *thread, *message);
@@ -316,9 +317,7 @@ impl<W: Write> Exporter<W> {
                     self.skip("profiler records");
                 }
             }
-            Item::LargeBlob { category, name, event, payload, payload_bytes } => {
-                return self.large_blob(*category, *name, event.as_ref(), payload, *payload_bytes);
-            }
+            Item::LargeBlob { .. } => return self.large_blob(record),
             Item::Unknown { .. } => self.skip("records of unknown type"),
             Item::Magic
             | Item::ProviderInfo { .. }
@@ -335,6 +334,11 @@ impl<W: Write> Exporter<W> {
 
     fn skip(&mut self, kind: &'static str) {
         self.tally.skip(kind);
+    }
+
+    /// Whether a record is selected that is no event.
+    fn keeps(&mut self, record: &Resolved<'_>) -> bool {
+        self.selection.keeps_record(&record.item).unwrap_or(true)
     }
 
     #[inline]

@@ -8,7 +8,7 @@ mod slices;
 pub use slices::convert_slices;
 
 use crate::profile::{Profile, is_of_kernel};
-use crate::{ConvertError, Summary, source};
+use crate::{ConvertError, Filter, Selected, Summary, source};
 use foldhash::HashMap;
 use label::push;
 use std::collections::BTreeMap;
@@ -38,12 +38,22 @@ pub enum Roots {
 ///
 /// # Errors
 /// The input is no archive or cannot be read, or the output cannot be written.
-pub fn convert(mut input: impl Read, mut output: impl Write, roots: Roots) -> Result<Summary, ConvertError> {
-    write(&mut input, &mut output, roots)
+pub fn convert(
+    mut input: impl Read,
+    mut output: impl Write,
+    filter: Filter,
+    roots: Roots,
+) -> Result<Summary, ConvertError> {
+    write(&mut input, &mut output, filter, roots)
 }
 
-fn write(input: &mut dyn Read, output: &mut dyn Write, roots: Roots) -> Result<Summary, ConvertError> {
-    let mut folder = Folder { roots, ..Folder::default() };
+fn write(
+    input: &mut dyn Read,
+    output: &mut dyn Write,
+    filter: Filter,
+    roots: Roots,
+) -> Result<Summary, ConvertError> {
+    let mut folder = Folder { roots, selected: Selected::new(filter), ..Folder::default() };
     let end = source::for_each(input, |record| {
         folder.record(record);
         Ok(())
@@ -60,6 +70,7 @@ fn write(input: &mut dyn Read, output: &mut dyn Write, roots: Roots) -> Result<S
 #[derive(Default)]
 struct Folder {
     roots: Roots,
+    selected: Selected,
     profile: Profile,
     stacks: HashMap<String, u64>,
     bytes: usize,
@@ -70,6 +81,8 @@ struct Folder {
 impl Folder {
     fn record(&mut self, record: &Resolved<'_>) {
         match &record.item {
+            Item::Profiler { kind: ProfilerKind::Backtrace { .. }, .. }
+                if self.selected.keeps_record(&record.item) == Some(false) => {}
             Item::Profiler { thread, kind: ProfilerKind::Backtrace { frames }, .. } => {
                 let frames: Vec<u64> = frames.iter().collect();
                 let stack = self.stack(*thread, &frames, record.names);
@@ -164,12 +177,12 @@ mod tests {
     #[test]
     fn each_stack_is_a_line_with_its_number_of_samples() {
         let mut output = Vec::new();
-        let summary = convert(&*trace(), &mut output, Roots::Processes).unwrap();
+        let summary = convert(&*trace(), &mut output, Filter::default(), Roots::Processes).unwrap();
         let lines = "7;main 1\n7;main;a:b c;vfs_read_[k] 2\n";
         assert_eq!(String::from_utf8(output).unwrap(), lines);
         assert_eq!((summary.events, summary.skipped), (3, Vec::new()));
         let mut output = Vec::new();
-        convert(&MAGIC_WORD.to_le_bytes()[..], &mut output, Roots::Processes).unwrap();
+        convert(&MAGIC_WORD.to_le_bytes()[..], &mut output, Filter::default(), Roots::Processes).unwrap();
         assert_eq!(output, b"");
     }
 
@@ -177,7 +190,7 @@ mod tests {
     #[test]
     fn stacks_begin_with_the_thread_if_that_is_asked_for() {
         let mut output = Vec::new();
-        convert(&*trace(), &mut output, Roots::Threads).unwrap();
+        convert(&*trace(), &mut output, Filter::default(), Roots::Threads).unwrap();
         let lines = "7;thread_8;main 1\n7;thread_8;main;a:b c;vfs_read_[k] 2\n";
         assert_eq!(String::from_utf8(output).unwrap(), lines);
     }

@@ -21,7 +21,7 @@ use crate::export::jobs::Jobs;
 use crate::export::losses::Losses;
 use crate::export::numbers::{LONG_NUMBERS, TAKEN_NUMBERS, ZERO_NUMBERS, short, thread_number};
 use crate::export::odd::OddSlices;
-use crate::filter::{Filter, Selection};
+use crate::filter::{Filter, Selected};
 use crate::output::Output;
 use crate::{ConvertError, Summary, source};
 use interned::Interned;
@@ -91,7 +91,7 @@ fn write(input: &mut dyn Read, output: &mut dyn Write, options: Options) -> Resu
         output,
         bytes: Output::default(),
         sharing: (jobs.threads > 1).then(|| Sharing::new(jobs)),
-        selection: Selection::new(filter),
+        selection: Selected::new(filter),
         odd: odd.filter(|odd| !odd.is_empty()).map(|odd| Box::new(OddSlices::new(odd))),
         tracks: Tracks::default(),
         interned: Interned::default(),
@@ -130,7 +130,7 @@ struct Exporter<W> {
     bytes: Output,
     /// Other threads that make the packets of events.
     sharing: Option<Sharing>,
-    selection: Selection,
+    selection: Selected,
     /// Slices that are written last.
     odd: Option<Box<OddSlices>>,
     tracks: Tracks,
@@ -277,6 +277,8 @@ impl<W: Write> Exporter<W> {
                 }
                 self.event(event, record);
             }
+            Item::Log { .. } | Item::Scheduling { .. } | Item::Profiler { .. } | Item::Blob { .. } | Item::LargeBlob { .. }
+                if self.selection.keeps_record(&record.item) == Some(false) => {}
             Item::Log { time, thread, message } => self.log(*time, *thread, *message, names),
             Item::KernelObject { object_type: TYPE_PROCESS, koid, name, .. } => {
                 let descriptor = self.tracks.rename_process(*koid, *name);

@@ -13,7 +13,7 @@ pub(crate) use collector::{Collector, Counter, Keep};
 pub(crate) use entries::{Entries, Entry, Kind, when};
 pub(crate) use names::{Names, ThreadName, Threads};
 
-use crate::tables::{Trace, fill};
+use crate::tables::{ChosenRows, Trace, fill};
 use crate::{ConvertError, Filter, Summary};
 
 /// Collects a trace in two passes: the first finds its order.
@@ -23,7 +23,7 @@ pub(crate) fn collect(
     keep: Keep,
 ) -> Result<(Collector, Summary), ConvertError> {
     let disorder = trace.find_disorder()?;
-    let mut collector = Collector::new(keep);
+    let mut collector = Collector::new(keep, ChosenRows::new(&filter));
     let summary = fill((trace.open)().map_err(ConvertError::Write)?, &disorder, &mut collector, filter)?;
     Ok((collector, summary))
 }

@@ -7,7 +7,7 @@
 mod packed;
 
 use super::store::Whole;
-use super::{Cell, Kind, Rows, TABLES, Trace, slices};
+use super::{Cell, ChosenRows, Kind, Rows, TABLES, Trace, slices};
 use crate::{ConvertError, Filter, Summary};
 use packed::{Field, Packed, Packing};
 use std::io::{self, Write};
@@ -65,6 +65,8 @@ fn quote(prefix: &[u8], mut rest: &[u8], line: &mut Vec<u8>) {
 /// One output for each table.
 pub struct Csv<W: Write> {
     tables: Vec<Lines<W>>,
+    /// The rows that are written; none if all are.
+    chosen: Option<ChosenRows>,
 }
 
 impl<W: Write> Csv<W> {
@@ -82,7 +84,7 @@ impl<W: Write> Csv<W> {
             lines.end()?;
             tables.push(lines);
         }
-        Ok(Self { tables })
+        Ok(Self { tables, chosen: None })
     }
 
     /// Writes remaining data.
@@ -105,7 +107,8 @@ pub fn write_csv<'w, W: Write + Send + 'w>(
     mut output: impl FnMut(&str) -> io::Result<W>,
 ) -> Result<Summary, ConvertError> {
     let output = |name: &str| output(name).map(|output| Box::new(output) as Box<dyn Write + Send + 'w>);
-    write(trace, filter, Csv::new(texts, output).map_err(ConvertError::Write)?)
+    let csv = Csv::new(texts, output).map_err(ConvertError::Write)?;
+    write(trace, filter, Csv { chosen: ChosenRows::new(filter), ..csv })
 }
 
 fn write(
@@ -128,7 +131,7 @@ fn write(
                             fields[place] = value.map_or(Field::Null, |value| Field::Integer(value as i64));
                         }
                     }
-                    csv.write_row(kind, fields.iter().copied())
+                    csv.write_row(kind, fields)
                 })?;
                 // The reading thread may have ended.
                 let _ = emptied.try_send(packed.emptied());
@@ -244,10 +247,15 @@ pub fn text(cell: &Cell<'_>) -> String {
 
 impl<W: Write> Csv<W> {
     #[inline]
-    fn write_row<'f>(&mut self, kind: Kind, fields: impl Iterator<Item = Field<'f>>) -> io::Result<()> {
+    fn write_row(&mut self, kind: Kind, fields: &[Field<'_>]) -> io::Result<()> {
+        if let Some(chosen) = &mut self.chosen
+            && !chosen.has(kind, |place| fields.get(place).map_or(Cell::Null, |field| field.cell()))
+        {
+            return Ok(());
+        }
         let Some(lines) = self.tables.get_mut(kind as usize) else { return Ok(()) };
-        for (place, field) in fields.enumerate() {
-            match field {
+        for (place, field) in fields.iter().enumerate() {
+            match *field {
                 Field::Null => lines.text.push(b','),
                 Field::Text(text) => lines.field(text),
                 Field::Integer(value) => lines.plain(itoa::Buffer::new().format(value)),
@@ -261,7 +269,8 @@ impl<W: Write> Csv<W> {
 
 impl<W: Write> Rows for Csv<W> {
     fn row(&mut self, kind: Kind, cells: &[Cell<'_>]) -> io::Result<()> {
-        self.write_row(kind, cells.iter().map(|cell| Field::from(*cell)))
+        let fields: Vec<Field<'_>> = cells.iter().map(|cell| Field::from(*cell)).collect();
+        self.write_row(kind, &fields)
     }
 }
 

@@ -16,7 +16,7 @@ mod writing;
 
 use super::order::{self, Order};
 use super::store::Whole;
-use super::{KINDS, Kind, TABLES, Table, Trace, Type};
+use super::{ChosenRows, KINDS, Kind, TABLES, Table, Trace, Type};
 use crate::{ConvertError, Filter, Summary};
 use ::parquet::basic::{Compression, Encoding, ZstdLevel};
 use ::parquet::errors::ParquetError;
@@ -157,7 +157,7 @@ fn write(trace: Trace, filter: &Filter, outputs: Vec<Output<'_>>) -> Result<Summ
         let writer =
             Builder::new().name("write".to_owned()).spawn_scoped(scope, move || sorting.run(&receiver));
         let writer = writer.map_err(ConvertError::Write)?;
-        let mut reading = Reading::new(&order, late, sender, room);
+        let mut reading = Reading::new(&order, ChosenRows::new(filter), late, sender, room);
         let filled = whole.fill(&mut reading);
         let filled = filled.and_then(|summary| {
             reading.finish().map_err(ConvertError::Write)?;

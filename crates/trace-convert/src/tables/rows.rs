@@ -12,7 +12,7 @@ mod whose;
 
 use super::spans::{Late, Of, Open, Role, Spans};
 use super::{Cell, ColumnSet, KINDS, Kind, Rows};
-use crate::filter::{Filter, Selection};
+use crate::filter::{Filter, Selected};
 use crate::filtered::process_of;
 use crate::members::{distinct, joined};
 use crate::{ConvertError, Summary, source};
@@ -100,7 +100,7 @@ struct Filler<'a, R> {
     /// By table: whether categories and names of events are wanted.
     has_category: [bool; KINDS],
     has_name: [bool; KINDS],
-    selection: Selection,
+    selection: Selected,
     spans: Spans,
     partings: Partings,
     late: Late<'a>,
@@ -195,7 +195,7 @@ impl<'a, R: Rows> Filler<'a, R> {
             has_category: has(&["category"]),
             has_name: has(&["name"]),
             rows,
-            selection: Selection::new(filter),
+            selection: Selected::new(filter),
             spans: Spans::default(),
             partings: Partings::default(),
             late: Late::new(disorder),
@@ -263,7 +263,7 @@ impl<'a, R: Rows> Filler<'a, R> {
         match &record.item {
             Item::Event(event) => return self.event(event, record.provider, names),
             Item::Log { time, thread, message } => {
-                self.events += 1;
+                self.events += u64::from(self.selection.keeps_record(&record.item) != Some(false));
                 self.number(*thread);
                 let whose = self.whose(Kind::Logs, *thread, names);
                 let [pid, tid, process, name] = whose.cells();
@@ -324,15 +324,14 @@ impl<'a, R: Rows> Filler<'a, R> {
         if is_about_session {
             self.session.event(event, provider);
         }
-        if !self.selection.keeps(event) {
-            return Ok(());
-        }
+        // All of them have rows, of which others take what is selected: here they only count.
+        let is_kept = self.selection.keeps(event);
         self.number(event.thread);
         let Some(table) = kind_of(event.kind) else {
             self.skip("events of unknown type");
             return Ok(());
         };
-        self.events += 1;
+        self.events += u64::from(is_kept);
         if is_about_session {
             let utc = self.utc(event.time.nanos().0);
             session::alert(event, &self.whose(Kind::Alerts, event.thread, names), utc, self.rows)?;

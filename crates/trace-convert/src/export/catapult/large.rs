@@ -3,7 +3,7 @@
 
 use super::{Dialect, Exporter};
 use std::io::{self, Write};
-use trace_reader::{Arguments, Text, Thread, Time};
+use trace_reader::{Item, Resolved};
 
 /// The category.
 const CATEGORY: &str = "fidl:blob";
@@ -19,24 +19,20 @@ pub(super) struct LargeBlob {
 }
 
 impl<W: Write> Exporter<W> {
-    pub(super) fn large_blob(
-        &mut self,
-        category: Text<'_>,
-        name: Text<'_>,
-        event: Option<&(Time, Thread, Arguments<'_>)>,
-        payload: &[u8],
-        payload_bytes: u64,
-    ) -> io::Result<()> {
+    pub(super) fn large_blob(&mut self, record: &Resolved<'_>) -> io::Result<()> {
+        let Item::LargeBlob { category, name, event, payload, payload_bytes } = &record.item else {
+            return Ok(());
+        };
         if self.large.is_some() {
             self.in_order()?;
             self.end_large();
         }
-        let event = event.filter(|_| category == CATEGORY && self.dialect == Dialect::Fuchsia);
+        let event = event.as_ref().filter(|_| *category == CATEGORY && self.dialect == Dialect::Fuchsia);
         let Some((time, thread, _)) = event else {
             self.events.tally.skip("large records");
             return Ok(());
         };
-        if !self.selection.filter.keeps(category.as_bytes(), name.as_bytes()) {
+        if !self.keeps(record) {
             return Ok(());
         }
         self.in_order()?;
@@ -48,7 +44,7 @@ impl<W: Write> Exporter<W> {
         events.thread(*thread);
         events.json.raw(",\"blob\":\"");
         events.tally.events += 1;
-        self.large = Some(LargeBlob { rest: Vec::new(), left: payload_bytes });
+        self.large = Some(LargeBlob { rest: Vec::new(), left: *payload_bytes });
         self.large_part(payload);
         Ok(())
     }

@@ -185,7 +185,7 @@ impl Columns {
                 };
                 (kind, arguments, Some(FlowPart { id, is_last: phase == "end" }))
             }
-            Kind::Instant | Kind::Sample => ("instant", more, None),
+            Kind::Instant | Kind::Sample | Kind::LeftOut => ("instant", more, None),
         };
         shared.schemas.write(kind, is_nested, arguments, flow, json);
         Ok(())

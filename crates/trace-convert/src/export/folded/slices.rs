@@ -37,15 +37,17 @@ fn write(
     let mut placing = Placing::new(Tree::new(roots, &names));
     let mut thread = None;
     let take = |entry: Entry<'_>| {
-        if entry.kind != Kind::Slice {
-            return Ok(());
-        }
+        let is_left_out = match entry.kind {
+            Kind::Slice => false,
+            Kind::LeftOut => true,
+            _ => return Ok(()),
+        };
         if thread != Some(entry.thread) {
             placing.end()?;
             placing.place().begin_thread(threads.get(entry.thread));
             thread = Some(entry.thread);
         }
-        placing.push(0, &entry.interval, entry.what)
+        placing.push(0, &entry.interval, (entry.what, is_left_out))
     };
     entries.finish(&threads.in_order(), take).map_err(ConvertError::Write)?;
     placing.end().map_err(ConvertError::Write)?;
@@ -155,33 +157,33 @@ impl<'a> Tree<'a> {
 }
 
 impl Place for Tree<'_> {
-    /// The number of the name.
-    type Item = u32;
-    /// The stack.
-    type Kept = Option<u32>;
+    /// The number of the name, and whether only what is inside has a line.
+    type Item = (u32, bool);
+    /// The stack, and the same.
+    type Kept = (Option<u32>, bool);
     type Track = ();
 
     fn begin(
         &mut self,
         _: (u64, &mut ()),
         _: &Interval,
-        what: u32,
-        parent: Option<(&Interval, &Option<u32>)>,
-    ) -> io::Result<Option<Option<u32>>> {
-        let around = parent.map_or(self.root, |(_, stack)| *stack);
+        (what, is_left_out): (u32, bool),
+        parent: Option<(&Interval, &(Option<u32>, bool))>,
+    ) -> io::Result<Option<(Option<u32>, bool)>> {
+        let around = parent.map_or(self.root, |(_, (stack, _))| *stack);
         let stack = around.and_then(|around| self.stack(around, self.names.get(what).1));
-        self.beyond += u64::from(stack.is_none());
-        Ok(Some(stack))
+        self.beyond += u64::from(stack.is_none() && !is_left_out);
+        Ok(Some((stack, is_left_out)))
     }
 
     fn end(
         &mut self,
         _: (u64, &mut ()),
         _: &Interval,
-        stack: Option<u32>,
+        (stack, is_left_out): (Option<u32>, bool),
         own: Option<u64>,
     ) -> io::Result<()> {
-        if let (Some(stack), Some(own)) = (stack, own) {
+        if let (Some(stack), Some(own), false) = (stack, own, is_left_out) {
             let sum = &mut self.own[stack as usize];
             *sum = sum.saturating_add(own);
         }

@@ -171,7 +171,7 @@ fn archives() -> impl Strategy<Value = Vec<u8>> {
 const SHARED: [(usize, usize); 4] = [(2, 1), (3, 100), (2, 2000), (4, 1 << 18)];
 
 fn filters() -> [Filter; 2] {
-    [Filter::default(), Filter::new(&["dr.*|inline".to_owned()], &["app".to_owned()]).unwrap()]
+    [Filter::default(), crate::filter::testing::filter(&["dr.*|inline"], &["app"])]
 }
 
 /// Catapult's and Chrome's documents, with what is reported of them.

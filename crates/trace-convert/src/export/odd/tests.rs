@@ -269,7 +269,7 @@ fn late_ends_are_kept_with_their_begins() {
         (60, "a", operation_end, &[]),
         (50, "b", operation_end, &[]),
     ];
-    let filter = || Filter::new(&["a".to_owned()], &[]).unwrap();
+    let filter = || Filter::new(&["a".to_owned()], None).unwrap();
     let (found, summary) = steps_of(&lines, filter());
     assert_eq!(found, ["3 40 a", "3 60", "2 0 a", "2 10"]);
     // The third end of `a` ends nothing.
@@ -370,7 +370,7 @@ fn an_end_is_kept_if_its_begin_is() {
         (9, "kept", END, &[]),
     ];
     let mut json = Vec::new();
-    let filter = Filter::new(&["kept".to_owned()], &[]).unwrap();
+    let filter = Filter::new(&["kept".to_owned()], None).unwrap();
     catapult::convert_with(&archive(&lines)[..], &mut json, Options { filter, ..Options::default() })
         .unwrap();
     let document: serde_json::Value = serde_json::from_slice(&json).unwrap();

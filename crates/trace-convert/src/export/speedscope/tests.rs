@@ -27,6 +27,19 @@ fn steps(profile: &Value, frames: &Value) -> String {
 
 //= docs/speedscope.md#document
 #[test]
+fn only_selected_slices_are_there() {
+    let mut output = Vec::new();
+    let filter = crate::filter::testing::filter(&["inner|second"], &[]);
+    let summary = convert(of_json(EVENTS), &mut output, filter).unwrap();
+    let document: Value = serde_json::from_slice(&output).unwrap();
+    let (profiles, frames) = (document["profiles"].as_array().unwrap(), &document["shared"]["frames"]);
+    let shown: Vec<String> = profiles.iter().map(|profile| steps(profile, frames)).collect();
+    let main = "+inner 0, -inner 3000, +second 23000, -second 33000, +inner 39000, -inner 40000";
+    assert_eq!((shown, summary.events), (vec![main.to_owned()], 3));
+}
+
+//= docs/speedscope.md#document
+#[test]
 fn each_thread_has_a_profile_of_its_slices() {
     let (text, summary) = document(of_json(EVENTS));
     let document: Value = serde_json::from_str(&text).unwrap();

@@ -4,7 +4,7 @@ use super::{Entry, Kind, Names, Threads, when};
 use crate::export::losses;
 use crate::export::threads::entries::Entries;
 use crate::members::joined;
-use crate::tables::{Cell, ColumnSet, Intervals, Kind as Table, Rows};
+use crate::tables::{Cell, ChosenRows, ColumnSet, Intervals, Kind as Table, Rows};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use trace_model::Interval;
@@ -53,6 +53,8 @@ const MAX_LOSSES: usize = 1000;
 #[derive(Default)]
 pub(crate) struct Collector {
     keep: Keep,
+    /// The rows that are kept; none if all are.
+    chosen: Option<ChosenRows>,
     pub threads: Threads,
     /// Categories and names of events; modules and names of functions.
     pub names: Names,
@@ -92,8 +94,8 @@ fn file_name(module: &str) -> &str {
 }
 
 impl Collector {
-    pub fn new(keep: Keep) -> Self {
-        Self { keep, ..Self::default() }
+    pub fn new(keep: Keep, chosen: Option<ChosenRows>) -> Self {
+        Self { keep, chosen, ..Self::default() }
     }
 
     fn skip(&mut self, kind: &'static str) {
@@ -123,10 +125,19 @@ impl Collector {
         Ok(thread)
     }
 
-    fn slice(&mut self, cells: &[Cell<'_>; 16]) -> io::Result<()> {
+    fn slice(&mut self, cells: &[Cell<'_>; 16], is_chosen: bool) -> io::Result<()> {
         let [ts, dur, pid, tid, _, _, category, name, async_id, args, .., provider] = cells;
         let is_operation = !matches!(async_id, Cell::Null);
         let interval = self.intervals.next(ts.or_zero(), dur.number());
+        if !is_chosen {
+            // It is in the stacks of what is inside of it, and its time is not theirs.
+            if self.keep == Keep::Slices && !is_operation {
+                let what = self.names.number(category.text(), name.text());
+                let entry = Entry { thread: 0, kind: Kind::LeftOut, interval, what, more: b"" };
+                self.push([pid, tid], entry)?;
+            }
+            return Ok(());
+        }
         if is_operation && self.keep != Keep::Timeline {
             self.skip("asynchronous operations");
             self.saw(&interval);
@@ -273,8 +284,13 @@ impl Rows for Collector {
 
     fn row(&mut self, table: Table, cells: &[Cell<'_>]) -> io::Result<()> {
         let is_timeline = self.keep == Keep::Timeline;
+        let has = |chosen: &mut ChosenRows| {
+            chosen.has(table, |place| cells.get(place).copied().unwrap_or(Cell::Null))
+        };
+        let is_chosen = self.chosen.as_mut().is_none_or(has);
         match table {
-            Table::Slices => return self.slice(Cell::first(cells)?),
+            Table::Slices => return self.slice(Cell::first(cells)?, is_chosen),
+            _ if !is_chosen => {}
             Table::Threads => {
                 let [pid, tid, process, thread] = Cell::first(cells)?;
                 self.threads.name(pid.or_zero(), tid.or_zero(), process.text(), thread.text());

@@ -20,10 +20,13 @@ pub(crate) enum Kind {
     Log,
     /// A sample; `what` is its stack.
     Sample,
+    /// A slice of the thread that is not selected, which others may be in.
+    LeftOut,
 }
 
 impl Kind {
-    const ALL: [Self; 6] = [Self::Slice, Self::Operation, Self::Instant, Self::Flow, Self::Log, Self::Sample];
+    const ALL: [Self; 7] =
+        [Self::Slice, Self::Operation, Self::Instant, Self::Flow, Self::Log, Self::Sample, Self::LeftOut];
 }
 
 /// Something on a thread.
@@ -84,7 +87,7 @@ impl Entries {
         self.bytes.clear();
         entry.encode(&mut self.bytes);
         // No time has more than 63 bits.
-        let is_behind = u64::from(entry.kind != Kind::Slice);
+        let is_behind = u64::from(!matches!(entry.kind, Kind::Slice | Kind::LeftOut));
         self.by_time.push(entry.interval.begin << 1 | is_behind, &self.bytes);
         self.by_time.check()
     }

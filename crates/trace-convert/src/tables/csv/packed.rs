@@ -24,6 +24,19 @@ pub enum Field<'a> {
     Text(&'a [u8]),
 }
 
+impl<'a> Field<'a> {
+    /// The value as it was.
+    pub fn cell(self) -> Cell<'a> {
+        match self {
+            Self::Null => Cell::Null,
+            Self::Integer(value) => Cell::Integer(value),
+            Self::Unsigned(value) => Cell::Unsigned(value),
+            Self::Double(value) => Cell::Double(value),
+            Self::Text(text) => Cell::Text(str::from_utf8(text).unwrap_or_default()),
+        }
+    }
+}
+
 impl<'a> From<Cell<'a>> for Field<'a> {
     #[inline]
     fn from(cell: Cell<'a>) -> Self {

@@ -48,6 +48,8 @@ pub struct Batch {
     /// Names without a number.
     pub others: Vec<Box<str>>,
     pub text_bytes: usize,
+    /// Whether the rows are selected; empty if all are.
+    pub selected: Vec<bool>,
 }
 
 impl Numbers {
@@ -110,7 +112,7 @@ impl Batch {
             _ => Values::Numbers(Numbers::default()),
         });
         let (rows, pairs, others) = (Vec::new(), Vec::new(), Vec::new());
-        Self { rows, columns: columns.collect(), pairs, others, text_bytes: 0 }
+        Self { rows, columns: columns.collect(), pairs, others, text_bytes: 0, selected: Vec::new() }
     }
 
     /// Bytes of a row's texts, without names that have numbers.
@@ -126,6 +128,11 @@ impl Batch {
         self.columns.iter().map(of_column).sum()
     }
 
+    /// Whether a row is selected.
+    pub fn has(&self, row: usize) -> bool {
+        self.selected.get(row).is_none_or(|has| *has)
+    }
+
     /// A name without a number.
     pub fn other(&self, name: u32) -> &str {
         &self.others[(name & !IS_OTHER) as usize]
@@ -136,6 +143,7 @@ impl Batch {
         self.rows.clear();
         self.pairs.clear();
         self.others.clear();
+        self.selected.clear();
         self.text_bytes = 0;
         for values in &mut self.columns {
             match values {

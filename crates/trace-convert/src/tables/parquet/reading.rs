@@ -5,7 +5,7 @@ use super::late::Late;
 use super::names::Names;
 use crate::tables::order::{BATCH_ROWS, Order, ts_of};
 use crate::tables::store::NESTED;
-use crate::tables::{Cell, KINDS, Kind, Rows, slices};
+use crate::tables::{Cell, ChosenRows, KINDS, Kind, Rows, slices};
 use bytes::Bytes;
 use std::io;
 use std::sync::mpsc::{Receiver, SyncSender};
@@ -28,6 +28,8 @@ pub struct Message {
 /// Takes rows, and sends them on.
 pub struct Reading<'a> {
     order: &'a Order,
+    /// The rows that are written; none if all are.
+    chosen: Option<ChosenRows>,
     late: [Option<Late>; KINDS],
     open: [Batch; KINDS],
     rows: [u64; KINDS],
@@ -43,13 +45,14 @@ pub struct Reading<'a> {
 impl<'a> Reading<'a> {
     pub fn new(
         order: &'a Order,
+        chosen: Option<ChosenRows>,
         late: [Option<Late>; KINDS],
         sender: SyncSender<Message>,
         emptied: Receiver<(Kind, Batch)>,
     ) -> Self {
         let open = std::array::from_fn(|place| Batch::new(Kind::ALL[place]));
         let (names, room) = (Names::default(), std::array::from_fn(|_| None));
-        Self { order, late, open, rows: [0; KINDS], pair: 0, names, sender, emptied, room }
+        Self { order, chosen, late, open, rows: [0; KINDS], pair: 0, names, sender, emptied, room }
     }
 
     /// Sends the remaining rows.
@@ -74,6 +77,7 @@ impl<'a> Reading<'a> {
             while is_more && batch.rows.len() < BATCH_ROWS as usize && batch.text_bytes < BATCH_TEXT_BYTES {
                 is_more = late.take_before(bound, |row, cells| {
                     batch.push(row, cells, 0, &mut self.names);
+                    choose(&mut self.chosen, kind, cells, &mut batch);
                     if let Some(Cell::Unsigned(pair)) =
                         cells.get(slices::PAIR).filter(|_| kind == Kind::Slices)
                     {
@@ -103,6 +107,14 @@ impl<'a> Reading<'a> {
     }
 }
 
+/// Notes whether the last row of a batch is selected.
+#[inline]
+fn choose(chosen: &mut Option<ChosenRows>, kind: Kind, cells: &[Cell<'_>], batch: &mut Batch) {
+    if let Some(chosen) = chosen {
+        batch.selected.push(chosen.has(kind, |place| cells.get(place).copied().unwrap_or(Cell::Null)));
+    }
+}
+
 impl Rows for Reading<'_> {
     fn takes_all(&self) -> bool {
         true
@@ -123,6 +135,7 @@ impl Rows for Reading<'_> {
             // The other thread adds how slices are in each other.
             let left_out = if kind == Kind::Slices { NESTED } else { 0 };
             batch.push(row, cells, left_out, &mut self.names);
+            choose(&mut self.chosen, kind, cells, batch);
             if kind == Kind::Slices {
                 batch.pairs.push(pair);
             }

@@ -10,6 +10,7 @@ use crate::tables::store::Places;
 use crate::tables::{Kind, slices};
 use ::parquet::data_type::ByteArray;
 use ::parquet::errors::ParquetError;
+use std::borrow::Cow;
 use std::io;
 use std::sync::PoisonError;
 use std::sync::mpsc::{Receiver, SyncSender};
@@ -205,9 +206,22 @@ impl Table<'_> {
         let nested =
             nesting.as_mut().and_then(|nesting| nesting.found().get(gathered..gathered + rows.len()));
         let cells = |(.., batch, row): &(_, _, u32, u32)| (&pending[*batch as usize].batch, *row as usize);
-        let rows: Vec<(&Batch, usize)> = rows.iter().map(cells).collect();
+        let mut rows: Vec<(&Batch, usize)> = rows.iter().map(cells).collect();
+        let mut nested = nested.map(Cow::Borrowed);
+        if rows.iter().any(|(batch, _)| !batch.selected.is_empty()) {
+            let has: Vec<bool> = rows.iter().map(|(batch, row)| batch.has(*row)).collect();
+            let mut of_rows = has.iter();
+            rows.retain(|_| of_rows.next() == Some(&true));
+            if let Some(nested) = &mut nested {
+                let mut of_rows = has.iter();
+                nested.to_mut().retain(|_| of_rows.next() == Some(&true));
+            }
+            if rows.is_empty() {
+                return Ok(());
+            }
+        }
         for (place, column) in file.columns().iter_mut().enumerate() {
-            match (place, nested) {
+            match (place, &nested) {
                 (slices::PARENT_ID, Some(nested)) => {
                     column.extend_numbers(nested.iter().map(|(parent, _)| *parent))?;
                 }

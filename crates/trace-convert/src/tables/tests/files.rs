@@ -19,9 +19,13 @@ use trace_format::units::{Koid, ProcessKoid, ThreadKoid, Ticks};
 type Reader = SerializedFileReader<File>;
 
 fn written(archive: Vec<u8>) -> (TempDir, Vec<Reader>) {
+    selected(archive, &Filter::default())
+}
+
+fn selected(archive: Vec<u8>, filter: &Filter) -> (TempDir, Vec<Reader>) {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name);
-    write_parquet(trace(archive), &Filter::default(), |name| File::create(path(name))).unwrap();
+    write_parquet(trace(archive), filter, |name| File::create(path(name))).unwrap();
     let reader = |table: Table| {
         let properties = ReaderProperties::builder().set_read_bloom_filter(true).build();
         let options = ReadOptionsBuilder::new().with_reader_properties(properties).build();
@@ -106,8 +110,19 @@ fn rows_that_come_late_are_in_the_order_of_time() {
     let text = many();
     let (_directory, readers) = written(archive(&text));
     let expected = expected(&text);
-    for ((table, reader), expected) in TABLES.iter().zip(&readers).zip(&expected) {
+    let filter = crate::filter::testing::filter(&["n[1-4]", "long", "ahead"], &[]);
+    let (_other_directory, selected) = selected(archive(&text), &filter);
+    for (((table, reader), expected), selected) in TABLES.iter().zip(&readers).zip(&expected).zip(&selected) {
         assert_eq!(&rows(reader), expected, "{}", table.name);
+        // The same rows, with their numbers, parents and own times.
+        let is_selected = |row: &&Vec<String>| {
+            let Some(name) = table.place("name").filter(|_| table.place("category").is_some()) else {
+                return true;
+            };
+            ["n1", "n2", "n3", "n4", "long", "ahead"].contains(&&*row[name])
+        };
+        let of_whole: Vec<&Vec<String>> = expected.iter().filter(is_selected).collect();
+        assert_eq!(rows(selected).iter().collect::<Vec<_>>(), of_whole, "{}", table.name);
     }
     let slices = readers[Kind::Slices as usize].metadata();
     let groups: Vec<i64> = slices.row_groups().iter().map(|group| group.num_rows()).collect();

@@ -1,6 +1,7 @@
 //! What the scheduler did, large blobs, split output, filters.
 
 use super::*;
+use crate::filter::testing::filter;
 
 const SWITCH: &str = "a8 00 02 00 30 00 00 10  b8 0b 00 00 00 00 00 00
     e9 03 00 00 00 00 00 00  ff 7f 00 00 00 00 00 00
@@ -131,10 +132,6 @@ fn scheduling_that_does_not_fit_into_memory_waits_in_a_file() {
 #[test]
 fn events_are_filtered_and_the_rest_stays() {
     let hex: Vec<&str> = DURATION_24_MHZ.into_iter().chain([SHELL, LEGACY, FIDL_BLOB]).collect();
-    let filter = |patterns: &[&str], categories: &[&str]| {
-        let list = |texts: &[&str]| texts.iter().map(ToString::to_string).collect::<Vec<_>>();
-        Filter::new(&list(patterns), &list(categories)).unwrap()
-    };
     let system = [r#"{"ph":"p","pid":1000,"name":"shell"}"#, LEGACY_JSON];
     let of = |filter| converted(&hex, Options { filter, ..Options::default() }).0;
     assert_eq!(of(filter(&["nothing"], &[])), document(&[], &system));

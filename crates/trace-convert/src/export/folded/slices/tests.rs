@@ -40,6 +40,20 @@ fn each_stack_of_slices_has_its_own_time_in_nanoseconds() {
     assert_eq!(counts(&summary.remarks), remarks);
 }
 
+/// What is left out is around others all the same, and its time is not that of what it is in.
+//= docs/folded.md#slices
+#[test]
+fn selected_slices_keep_their_stacks_and_their_own_time() {
+    let of = |patterns: &[&str]| {
+        let mut output = Vec::new();
+        let filter = crate::filter::testing::filter(patterns, &[]);
+        let summary = convert_slices(of_json(EVENTS), &mut output, filter, Roots::Processes).unwrap();
+        (String::from_utf8(output).unwrap(), summary.events)
+    };
+    assert_eq!(of(&["inner"]), ("app;open;inner 1000\napp;outer;inner 2500\n".to_owned(), 2));
+    assert_eq!(of(&["out.*", "leaf"]), ("app;outer 7000\napp;outer;inner;leaf 500\n".to_owned(), 2));
+}
+
 //= docs/folded.md#slices
 #[test]
 fn threads_are_in_their_processes_if_that_is_asked_for() {

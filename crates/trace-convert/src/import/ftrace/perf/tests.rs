@@ -11,7 +11,7 @@ fn imported(text: &str) -> (Vec<u8>, Vec<String>, Summary) {
     let mut archive = Vec::new();
     let summary = import(text.as_bytes(), &mut archive).unwrap();
     let mut folded = Vec::new();
-    convert(&archive[..], &mut folded, Roots::Threads).unwrap();
+    convert(&archive[..], &mut folded, crate::Filter::default(), Roots::Threads).unwrap();
     let folded = String::from_utf8(folded).unwrap();
     (archive, folded.lines().map(str::to_owned).collect(), summary)
 }

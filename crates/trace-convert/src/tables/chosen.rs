@@ -1,0 +1,81 @@
+//! Which rows of tables are selected: those whose columns are.
+//= docs/selecting.md#tables
+
+use super::{Cell, KINDS, Kind};
+use crate::Filter;
+use foldhash::HashMap;
+use std::array;
+use trace_reader::item::Koid;
+use trace_reader::{Text, Thread};
+
+/// Tables whose rows are about something that can be selected; those of the others are all selected.
+const TABLES: [Kind; 11] = [
+    Kind::Slices,
+    Kind::Instants,
+    Kind::Counters,
+    Kind::Flows,
+    Kind::Threads,
+    Kind::Sched,
+    Kind::Wakeups,
+    Kind::Logs,
+    Kind::Alerts,
+    Kind::Samples,
+    Kind::Blobs,
+];
+/// The columns that are looked at.
+pub const COLUMNS: [&str; 5] = ["ts", "pid", "tid", "category", "name"];
+/// How many answers about threads are remembered.
+const MAX_ANSWERS: usize = 1 << 16;
+
+/// Answers for rows that are complete.
+#[derive(Debug)]
+pub struct ChosenRows {
+    filter: Filter,
+    /// By table, the places of the columns.
+    places: [[Option<usize>; COLUMNS.len()]; KINDS],
+    threads: HashMap<Thread, bool>,
+}
+
+impl ChosenRows {
+    /// None if all rows are selected.
+    pub fn new(filter: &Filter) -> Option<Self> {
+        if filter.keeps_all() {
+            return None;
+        }
+        let places = array::from_fn(|number| {
+            let kind = Kind::ALL[number];
+            COLUMNS.map(|name| kind.table().place(name).filter(|_| TABLES.contains(&kind)))
+        });
+        Some(Self { filter: filter.clone(), places, threads: HashMap::default() })
+    }
+
+    /// Whether a row is selected, by its cells.
+    pub fn has<'c>(&mut self, kind: Kind, cell: impl Fn(usize) -> Cell<'c>) -> bool {
+        let [ts, pid, tid, category, name] =
+            self.places[kind as usize].map(|place| place.map_or(Cell::Null, &cell));
+        let text = |cell: Cell<'c>| Text(cell.text().as_bytes());
+        let has_texts = match (category, name) {
+            (Cell::Text(_), _) => self.filter.has_texts(text(category), text(name)),
+            (_, Cell::Text(name)) => self.filter.has_name(name),
+            _ => true,
+        };
+        has_texts
+            && ts.number().is_none_or(|at| self.filter.has_time(at))
+            && match (pid.number(), tid.number()) {
+                (Some(pid), Some(tid)) => self.has_thread(Thread { process: Koid(pid), thread: Koid(tid) }),
+                _ => true,
+            }
+    }
+
+    fn has_thread(&mut self, thread: Thread) -> bool {
+        if self.threads.len() >= MAX_ANSWERS {
+            self.threads.clear();
+        }
+        let Self { filter, threads, .. } = self;
+        *threads.entry(thread).or_insert_with(|| match thread.process {
+            // The scheduler has the number of the thread alone.
+            Koid(0) => filter.has_thread_number(thread.thread),
+            _ => filter.has_thread(thread),
+        })
+    }
+}
