@@ -508,6 +508,9 @@ pub struct Query {
     /// Read the SQL statements from this file; `-` is stdin
     #[arg(long, short = 'f', value_name = "FILE")]
     pub file: Option<PathBuf>,
+    /// The rows that there are.
+    #[command(flatten)]
+    pub selecting: Selecting,
     /// Write all tables to this file, a SQLite database. SQL statements are then optional
     #[arg(long, value_name = "FILE")]
     pub save: Option<PathBuf>,
@@ -539,6 +542,7 @@ fn query_help() -> String {
   trace query \"SELECT json_extract(args, '$.size') AS size FROM slices\" trace.json
   trace query --file slow.sql --format json trace.fxt | jq .
   trace query 'SELECT trace, percentile(dur, 99) FROM slices GROUP BY trace' monday.fxt tuesday.fxt
+  trace query --category net --last 10s 'SELECT name, max(dur) FROM slices GROUP BY name' trace.fxt
   trace query --save trace.db trace.fxt
 
 Tables, with times in nanoseconds:

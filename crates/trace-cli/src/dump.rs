@@ -29,8 +29,7 @@ pub fn run(options: &Dump) -> Result<(), Failure> {
         false => {
             let (mut trace, _) = again(file, &options.input, "reading")?;
             let (disorder, survey) = survey(&mut trace, &options.input)?;
-            let filter = Filter::new(&[], chosen(&selection, survey, &options.input)?);
-            let filter = filter.map_err(|error| Failure::usage(error.to_string()))?;
+            let filter = Filter::of(chosen(&selection, survey, &options.input)?);
             let mut open = || (trace.open)().map(BufReader::new).map_err(unreadable);
             let selected = Selected::in_time(filter, disorder, open()?).map_err(unreadable)?;
             (Box::new(open()?) as Box<dyn Read>, Some(selected))

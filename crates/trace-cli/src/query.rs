@@ -3,7 +3,7 @@
 
 use crate::args::{Answers as Form, Query};
 use crate::exit::Failure;
-use crate::input::{again, is_stdin, name, open, problem, stopped};
+use crate::input::{again, chosen, is_stdin, name, open, problem, stopped, survey};
 use crate::near;
 use crate::output::{OutputFile, refuse_input, remove_on_signal};
 use crate::stdio::{Stdout, closed_is_enough, say};
@@ -13,10 +13,11 @@ use std::collections::HashSet;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::path::Path;
-use trace_convert::Summary;
 use trace_convert::tables::sqlite::{Answers, AskError, Database, QueryError, VIEWS, schema};
 use trace_convert::tables::{Cell, CsvTexts, TABLES, csv_text};
+use trace_convert::{Filter, Summary};
 use trace_format::shown::Shown;
+use trace_model::Survey;
 
 /// How many rows determine the widths of a table; further rows form another table.
 const TABLE_ROWS: usize = 10_000;
@@ -40,9 +41,16 @@ pub fn run(options: &Query) -> Result<(), Failure> {
     if traces.iter().filter(|trace| is_stdin(trace)).count() + usize::from(statements_from_stdin) > 1 {
         return Err(Failure::usage("stdin can be the statements or one trace"));
     }
-    let opening = |trace: &&Path| again(open(trace)?, trace, "reading").map(|(trace, _)| trace);
-    let opened = traces.iter().map(opening).collect::<Result<_, _>>()?;
-    let database = Database::open(opened).map_err(|error| Failure::new(error.to_string()))?;
+    let selection = options.selecting.selection()?;
+    let (mut opened, mut filters) = (Vec::new(), Vec::new());
+    for path in &traces {
+        let (mut trace, _) = again(open(path)?, path, "reading")?;
+        let survey = if selection.needs_survey() { survey(&mut trace, path)?.1 } else { Survey::default() };
+        filters.push(Filter::of(chosen(&selection, survey, path)?));
+        opened.push(trace);
+    }
+    let database = Database::open_selected(opened, filters);
+    let database = database.map_err(|error| Failure::new(error.to_string()))?;
     database.probe().or_else(failure)?;
     if let Some(path) = &options.save {
         traces.iter().try_for_each(|trace| refuse_input(trace, path))?;

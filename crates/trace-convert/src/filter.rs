@@ -48,6 +48,12 @@ impl Filter {
         Ok(Self { patterns, chosen })
     }
 
+    /// A filter of what is chosen; of everything, if nothing is said.
+    #[must_use]
+    pub const fn of(chosen: Option<Chosen>) -> Self {
+        Self { patterns: Vec::new(), chosen }
+    }
+
     /// Whether everything is kept.
     #[inline]
     #[must_use]

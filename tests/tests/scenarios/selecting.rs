@@ -342,6 +342,11 @@ fn all_commands_choose_the_same_slices() {
     for (options, is_selected) in CASES {
         let selected: Vec<&Slice> = whole.iter().filter(|slice| is_selected(slice)).collect();
         let expected = sorted(selected.iter().map(|slice| shown(slice)));
+        let query = |sql| printed(&sandbox, &[&["query", "--json"], options, &[sql, "trace.fxt"]].concat());
+        assert_eq!(answered(&query(SLICES)), expected, "query {options:?}");
+        assert_eq!(answered(&query("SELECT * FROM slices GROUP BY id")), expected, "groups {options:?}");
+        let joined = "SELECT b.* FROM slices a JOIN slices b ON a.id = b.id AND a.ts = b.ts";
+        assert_eq!(answered(&query(joined)), expected, "join {options:?}");
         let lines = printed(&sandbox, &[&["dump", "--json"], options, &["trace.fxt"]].concat());
         assert_eq!(dumped(&lines), expected, "dump {options:?}");
         for format in ["perfetto", "chrome"] {
@@ -392,8 +397,44 @@ fn records_without_a_name_are_selected_by_what_they_have() {
         };
         let found = [rows("logs"), rows("wakeups"), rows("threads"), rows("losses")];
         assert_eq!(found, [logs, wakeups, threads, 1], "{options:?}");
+        let sql = "SELECT (SELECT count(*) FROM logs), (SELECT count(*) FROM wakeups), (SELECT count(*) FROM threads), \
+                   (SELECT count(*) FROM losses)";
+        let counts =
+            printed(&sandbox, &[&["query", "--format", "csv"], options, &[sql, "trace.fxt"]].concat());
+        let counts = counts.lines().nth(1).unwrap();
+        assert_eq!(counts, format!("{logs},{wakeups},{threads},1"), "{options:?}");
         fs::remove_dir_all(sandbox.file("tables")).unwrap();
     }
+}
+
+/// Each trace has its own begin and its own names.
+//= docs/selecting.md#tables
+#[test]
+fn rows_of_several_traces_are_selected_by_the_times_of_each() {
+    let Asked { sandbox, .. } = asked();
+    let json = r#"[{"ph": "X", "pid": 1, "tid": 2, "ts": 50, "dur": 1, "name": "early", "cat": "c"},
+                   {"ph": "X", "pid": 1, "tid": 2, "ts": 53, "dur": 1, "name": "later", "cat": "c"},
+                   {"ph": "X", "pid": 1, "tid": 3, "ts": 53, "dur": 1, "name": "read", "cat": "c"},
+                   {"ph": "M", "pid": 1, "tid": 2, "name": "thread_name", "args": {"name": "main"}}]"#;
+    fs::write(sandbox.file("other.json"), json).unwrap();
+    let sql = "SELECT trace, name, count(*) FROM slices GROUP BY trace, name";
+    let found = |options: &[&str]| {
+        let arguments = [&["query", "--format", "csv"], options, &[sql, "trace.fxt", "other.json"]].concat();
+        printed(&sandbox, &arguments).lines().skip(1).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        found(&["--from", "3us", "--thread", "main"]),
+        [
+            "other.json,later,1",
+            "trace.fxt,flush,2",
+            "trace.fxt,hang,1",
+            "trace.fxt,job,2",
+            "trace.fxt,read,2",
+            "trace.fxt,request,2",
+            "trace.fxt,write,2",
+        ]
+    );
+    assert_eq!(found(&["--name", "read", "--from", "3us"]), ["other.json,read,1", "trace.fxt,read,4"]);
 }
 
 //= docs/selecting.md#selecting

@@ -24,6 +24,11 @@ const TABLES: [Kind; 11] = [
 ];
 /// The columns that are looked at.
 pub const COLUMNS: [&str; 5] = ["ts", "pid", "tid", "category", "name"];
+/// Where a table has them; nowhere if all of its rows are selected.
+pub fn places(kind: Kind) -> [Option<usize>; COLUMNS.len()] {
+    COLUMNS.map(|name| kind.table().place(name).filter(|_| TABLES.contains(&kind)))
+}
+
 /// How many answers about threads are remembered.
 const MAX_ANSWERS: usize = 1 << 16;
 
@@ -42,10 +47,7 @@ impl ChosenRows {
         if filter.keeps_all() {
             return None;
         }
-        let places = array::from_fn(|number| {
-            let kind = Kind::ALL[number];
-            COLUMNS.map(|name| kind.table().place(name).filter(|_| TABLES.contains(&kind)))
-        });
+        let places = array::from_fn(|number| places(Kind::ALL[number]));
         Some(Self { filter: filter.clone(), places, threads: HashMap::default() })
     }
 
@@ -53,18 +55,28 @@ impl ChosenRows {
     pub fn has<'c>(&mut self, kind: Kind, cell: impl Fn(usize) -> Cell<'c>) -> bool {
         let [ts, pid, tid, category, name] =
             self.places[kind as usize].map(|place| place.map_or(Cell::Null, &cell));
-        let text = |cell: Cell<'c>| Text(cell.text().as_bytes());
-        let has_texts = match (category, name) {
-            (Cell::Text(_), _) => self.filter.has_texts(text(category), text(name)),
-            (_, Cell::Text(name)) => self.filter.has_name(name),
-            _ => true,
-        };
-        has_texts
-            && ts.number().is_none_or(|at| self.filter.has_time(at))
-            && match (pid.number(), tid.number()) {
-                (Some(pid), Some(tid)) => self.has_thread(Thread { process: Koid(pid), thread: Koid(tid) }),
-                _ => true,
+        let text = |cell: Cell<'c>| if let Cell::Text(text) = cell { Some(text) } else { None };
+        self.has_texts(text(category), text(name)) && self.has_place(ts.number(), pid.number(), tid.number())
+    }
+
+    /// The same for a row by its category and name, as far as it has them.
+    pub fn has_texts(&self, category: Option<&str>, name: Option<&str>) -> bool {
+        match (category, name) {
+            (Some(category), name) => {
+                let name = name.unwrap_or_default();
+                self.filter.has_texts(Text(category.as_bytes()), Text(name.as_bytes()))
             }
+            (None, Some(name)) => self.filter.has_name(name),
+            (None, None) => true,
+        }
+    }
+
+    /// The same for a row by its time and its thread, as far as it has them.
+    pub fn has_place(&mut self, ts: Option<u64>, pid: Option<u64>, tid: Option<u64>) -> bool {
+        ts.is_none_or(|at| self.filter.has_time(at))
+            && pid
+                .zip(tid)
+                .is_none_or(|(pid, tid)| self.has_thread(Thread { process: Koid(pid), thread: Koid(tid) }))
     }
 
     fn has_thread(&mut self, thread: Thread) -> bool {

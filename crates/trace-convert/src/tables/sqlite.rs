@@ -12,6 +12,7 @@ mod guard;
 mod index;
 mod plan;
 mod scan;
+mod selected;
 mod views;
 mod virtual_table;
 
@@ -25,6 +26,7 @@ use rusqlite::limits::Limit;
 use rusqlite::types::ValueRef;
 use rusqlite::{Batch, Connection, Rows, Statement};
 use scan::Shared;
+use selected::Selections;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -155,10 +157,22 @@ impl Database {
     /// # Errors
     /// SQLite has no memory.
     pub fn open(traces: Vec<Trace>) -> Result<Self, QueryError> {
-        Self::with_limits(traces, Limits::default())
+        Self::open_selected(traces, Vec::new())
     }
 
-    pub(super) fn with_limits(traces: Vec<Trace>, limits: Limits) -> Result<Self, QueryError> {
+    /// The same with the rows of each trace that a filter keeps.
+    ///
+    /// # Errors
+    /// SQLite has no memory.
+    pub fn open_selected(traces: Vec<Trace>, filters: Vec<Filter>) -> Result<Self, QueryError> {
+        Self::with_limits(traces, filters, Limits::default())
+    }
+
+    pub(super) fn with_limits(
+        traces: Vec<Trace>,
+        filters: Vec<Filter>,
+        limits: Limits,
+    ) -> Result<Self, QueryError> {
         // Without a name it is a temporary file.
         let mut connection = Connection::open("")?;
         connection.execute_batch(&format!(
@@ -167,7 +181,8 @@ impl Database {
         connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, MAX_VALUE_BYTES)?;
         let has_traces = traces.len() > 1;
         let rows = traces.iter().map(|trace| trace.bytes.map(|bytes| bytes / MIN_RECORD_BYTES)).sum();
-        let shared = Arc::new(Shared::new(Store::new(traces, Filter::default(), limits)));
+        let shared =
+            Arc::new(Shared::new(Store::new(traces, Filter::default(), limits), Selections::new(filters)));
         let parts = |kind| Parts { shared: shared.clone(), kind, has_traces, rows };
         virtual_table::load(&connection, parts)?;
         aggregates::load(&connection)?;

@@ -3,6 +3,7 @@
 use super::grouped::{Grouped, PART_ROWS};
 use super::index::{Hints, Index};
 use super::plan::{Comparison, Computed, Plan, Term, computed};
+use super::selected::{SelectedRows, Selections};
 use crate::tables::store::{BLOCK_BITS, BLOCK_ROWS, Block, Cache, Data, Store, Width, width_of};
 use crate::tables::{Kind, Type};
 use rusqlite::types::ValueRef;
@@ -18,6 +19,7 @@ const SCANS_BEFORE_INDEX: u32 = 3;
 /// The tables of a connection.
 pub struct Shared {
     store: Mutex<Store>,
+    pub selections: Selections,
     indexes: Mutex<HashMap<(usize, Option<usize>), Uses>>,
 }
 
@@ -28,8 +30,8 @@ struct Uses {
 }
 
 impl Shared {
-    pub fn new(store: Store) -> Self {
-        Self { store: Mutex::new(store), indexes: Mutex::default() }
+    pub fn new(store: Store, selections: Selections) -> Self {
+        Self { store: Mutex::new(store), selections, indexes: Mutex::default() }
     }
 
     pub fn store(&self) -> MutexGuard<'_, Store> {
@@ -62,6 +64,8 @@ enum Test {
     Between { place: usize, from: i64, to: i64 },
     /// So is the end.
     Ends { from: i64, to: i64 },
+    /// The row is selected.
+    Selected,
 }
 
 /// A test of a term; `Nothing` holds for no row, and `Anything` is left to SQLite.
@@ -130,6 +134,8 @@ pub struct Scan {
     /// Indexes that were used, by their columns.
     indexes: Vec<(Option<usize>, Arc<Index>, Hints)>,
     plan: (String, Plan),
+    /// None if all rows are selected.
+    selected: Option<SelectedRows>,
     tests: Vec<Test>,
     candidates: Candidates,
     caches: Vec<Cache>,
@@ -144,6 +150,7 @@ pub struct Scan {
 impl Scan {
     pub fn new(shared: Arc<Shared>, kind: Kind) -> Self {
         let caches = kind.table().columns.iter().map(|_| None).collect();
+        let selected = shared.selections.of(kind);
         Self {
             shared,
             kind,
@@ -153,6 +160,7 @@ impl Scan {
             is_filled: false,
             indexes: Vec::new(),
             plan: Default::default(),
+            selected,
             tests: Vec::new(),
             candidates: Candidates::All(0..0),
             caches,
@@ -184,6 +192,7 @@ impl Scan {
                 }
             }
         }
+        self.tests.extend(self.selected.is_some().then_some(Test::Selected));
         self.candidates = self.candidates()?;
         self.blocks.iter_mut().for_each(|block| *block = None);
         if !self.plan.1.groups.is_empty() {
@@ -202,7 +211,7 @@ impl Scan {
                     ts = (ts.0.max(from), ts.1.min(to));
                 }
                 Test::Between { place, from, to } if from == to => key = Some((place, from as u64)),
-                Test::Between { .. } => {}
+                Test::Between { .. } | Test::Selected => {}
                 Test::Ends { from, .. } => end = end.max(from),
             }
         }
@@ -221,7 +230,7 @@ impl Scan {
                     let is_key = Some(place) == key && from == to && from as u64 == value;
                     !(is_key || is_ts(kind, place) && has_all_times(kind))
                 }
-                Test::Ends { .. } => true,
+                Test::Ends { .. } | Test::Selected => true,
             });
             return Ok(Candidates::Indexed { index: number, places, end });
         }
@@ -321,6 +330,10 @@ impl Scan {
                     self.get(place, row)?.is_some_and(|value| (from..=to).contains(&(value as i64)))
                 }
                 Test::Ends { from, to } => self.end(row)?.is_some_and(|end| (from..=to).contains(&end)),
+                Test::Selected => match &mut self.selected {
+                    Some(selected) => selected.has(&self.data, row)?,
+                    None => true,
+                },
             };
             if !holds {
                 return Ok(false);

@@ -193,7 +193,7 @@ unsafe impl<'vtab> VTab<'vtab> for Table {
     fn best_index(&self, info: &mut IndexInfo) -> Result<bool> {
         let Parts { shared, kind, rows, .. } = &*self.parts;
         let mut scan = Plan { used: plan::needed(*kind, info.col_used()), ..Plan::default() };
-        shared.store().want(*kind, scan.used);
+        shared.store().want(*kind, scan.used | shared.selections.needed(*kind));
         // Columns that come later are not in them.
         shared.forget_indexes();
         let mut arguments = Vec::new();

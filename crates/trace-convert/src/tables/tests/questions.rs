@@ -147,7 +147,7 @@ fn compare(archive: Vec<u8>) {
     let saved = rusqlite::Connection::open(&path).unwrap();
     // Of one database, and of a new one for each statement: with other columns there already, and with nearly
     // everything in files.
-    let open = |limits| Database::with_limits(vec![trace(archive.clone())], limits).unwrap();
+    let open = |limits| Database::with_limits(vec![trace(archive.clone())], Vec::new(), limits).unwrap();
     let all = open(Limits::default());
     for sql in STATEMENTS {
         let expected = asked_of_saved(&saved, sql);
