@@ -184,6 +184,7 @@ Exit codes: 1 if the trace has no sample of a measurement. docs/measure.md has t
     #[command(after_help = "Examples:
   trace view trace.fxt
   trace view --no-open trace.fxt    prints the address
+  trace view --category net --last 10s trace.fxt
   trace view --ui ~/perfetto-ui trace.fxt      without any network
   trace view --live                 the running recording, or one of all running programs
   trace view --live -- ./app        record a program into trace.fxt, and watch it

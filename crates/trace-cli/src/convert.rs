@@ -27,7 +27,7 @@ use trace_client::convert::{self as archive, jobs, odd_finder};
 use trace_client::destination::Written;
 use trace_convert::tables::Trace;
 use trace_convert::{ConvertError, Filter, Stopped, Summary};
-use trace_model::Survey;
+use trace_model::{Selection, Survey};
 use trace_reader::ReadError;
 
 /// Converts one trace.
@@ -64,7 +64,7 @@ pub fn run(options: &Convert) -> Result<(), Failure> {
     if !is_stdin(input) {
         drop(open(input)?);
     }
-    let (filter, opened) = selected(options, input)?;
+    let (filter, opened) = selected(&options.pattern, &options.selecting.selection()?, input)?;
     let (name, shown) = match (profile, to) {
         (Some(profile), _) => (profile.name(), profile.shown()),
         (None, Some(to)) => (name_of(to), shown(to)),
@@ -139,8 +139,11 @@ pub fn run(options: &Convert) -> Result<(), Failure> {
 }
 
 /// What is converted, and the trace, if it had to be read for that.
-fn selected(options: &Convert, input: &Path) -> Result<(Filter, Option<Opened>), Failure> {
-    let selection = options.selecting.selection()?;
+fn selected(
+    patterns: &[String],
+    selection: &Selection,
+    input: &Path,
+) -> Result<(Filter, Option<Opened>), Failure> {
     let (survey, opened) = match selection.needs_survey() {
         true => {
             let (mut trace, import) = open(input).and_then(|file| input::again(file, input, "reading"))?;
@@ -149,7 +152,7 @@ fn selected(options: &Convert, input: &Path) -> Result<(Filter, Option<Opened>),
         }
         false => (Survey::default(), None),
     };
-    let filter = Filter::new(&options.pattern, input::chosen(&selection, survey, input)?);
+    let filter = Filter::new(patterns, input::chosen(selection, survey, input)?);
     Ok((filter.map_err(|why| Failure::usage(format!("--pattern: {why}")))?, opened))
 }
 
@@ -225,9 +228,10 @@ const fn name_of(format: Format) -> &'static str {
 /// Writes a trace for the Perfetto UI, whose reader drops less of this form than of an archive. A trace whose
 /// rest cannot be read is shown up to there.
 //= docs/perfetto.md#what-is-served
-pub fn for_viewer(trace: &Path, output: &mut File) -> Result<(), Failure> {
-    let job = Job::new(Format::Perfetto, Compression::None);
-    let converted = match convert(trace, None, job, Written::File(output)) {
+pub fn for_viewer(trace: &Path, selection: &Selection, output: &mut File) -> Result<(), Failure> {
+    let (filter, opened) = selected(&[], selection, trace)?;
+    let job = Job { filter, ..Job::new(Format::Perfetto, Compression::None) };
+    let converted = match convert(trace, opened, job, Written::File(output)) {
         Ok(converted) => converted,
         Err(Problem::Failure(failure)) => return Err(failure),
         Err(Problem::OutputClosed) => return Ok(()),

