@@ -141,19 +141,25 @@ impl Selected {
     /// if its begin was.
     #[inline]
     pub fn keeps(&mut self, event: &Event<'_>) -> bool {
-        self.filter.keeps_all() || {
-            let is_kept = self.keeps_itself(event);
-            let late = self.late.as_mut().and_then(|late| late.keeps(event));
-            late.unwrap_or_else(|| self.begins.keeps(event, is_kept))
-        }
+        self.filter.keeps_all() || self.asks(event)
+    }
+
+    #[inline(never)]
+    fn asks(&mut self, event: &Event<'_>) -> bool {
+        let is_kept = self.keeps_itself(event);
+        let late = self.late.as_mut().and_then(|late| late.keeps(event));
+        late.unwrap_or_else(|| self.begins.keeps(event, is_kept))
     }
 
     /// Whether another record is kept; none of those that have neither a time nor a name.
     //= docs/selecting.md#other-records
+    #[inline]
     pub fn keeps_record(&mut self, item: &Item<'_>) -> Option<bool> {
-        if self.filter.keeps_all() {
-            return Some(true);
-        }
+        if self.filter.keeps_all() { Some(true) } else { self.asks_of_record(item) }
+    }
+
+    #[inline(never)]
+    fn asks_of_record(&mut self, item: &Item<'_>) -> Option<bool> {
         Some(match item {
             Item::Event(event) => self.keeps(event),
             Item::Log { time, thread, .. } => self.keeps_at(*time, *thread),

@@ -208,7 +208,7 @@ impl Table<'_> {
         let cells = |(.., batch, row): &(_, _, u32, u32)| (&pending[*batch as usize].batch, *row as usize);
         let mut rows: Vec<(&Batch, usize)> = rows.iter().map(cells).collect();
         let mut nested = nested.map(Cow::Borrowed);
-        if rows.iter().any(|(batch, _)| !batch.selected.is_empty()) {
+        if pending.iter().any(|sorted| !sorted.batch.selected.is_empty()) {
             let has: Vec<bool> = rows.iter().map(|(batch, row)| batch.has(*row)).collect();
             let mut of_rows = has.iter();
             rows.retain(|_| of_rows.next() == Some(&true));
