@@ -117,7 +117,7 @@ fn a_selected_part_is_served() {
         [("a b#.fxt", &["--category", "-trace", "--name", "*"][..]), ("trace.json", &["--from", "2us"])]
     {
         let expected =
-            sandbox.trace([&["convert", "--to", "perfetto"], options, &[input, "-"]].concat()).stdout;
+            sandbox.trace([&["convert", "--format", "perfetto"], options, &[input, "-"]].concat()).stdout;
         assert!(!expected.is_empty());
         let view = View::begin(&sandbox, &[&SITE[..], options, &[input]].concat());
         assert_eq!(view.fetch(&view.path).1, expected, "{input}");
