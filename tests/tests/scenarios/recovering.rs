@@ -302,6 +302,11 @@ fn after_an_ordinary_end_there_is_nothing_to_recover() {
 #[test]
 fn what_cannot_be_read_is_not_deleted() {
     let scene = Scene::begin("streaming", 30_000);
+    let partial = scene.sandbox.file("trace.partial.fxt");
+    let length = |path: &Path| fs::metadata(path).map_or(0, |metadata| metadata.len());
+    let [session] = &scene.sessions()[..] else { panic!("{:?}", scene.sessions()) };
+    // Without a part, there is nothing but the buffer.
+    wait_for("a part", || (length(&partial) > length(&session.join("head.fxt"))).then_some(()));
     freeze(scene.recording.pid());
     freeze(scene.burst);
     let counted = counted(&scene.sandbox);
@@ -309,9 +314,7 @@ fn what_cannot_be_read_is_not_deleted() {
         kill(pid, Signal::KILL);
         wait_for_death(pid);
     }
-    let [session] = &scene.sessions()[..] else { panic!("{:?}", scene.sessions()) };
     let buffer = session.join("provider-1");
-    let partial = scene.sandbox.file("trace.partial.fxt");
     let away = |path: &Path| path.with_extension("away");
     type Replace = fn(&Path);
     let spoil: [(&Path, Replace); 4] = [
