@@ -349,8 +349,8 @@ impl Evaluation {
         let is_missing = values.selected == 0;
         if value.is_none() {
             let what = match (function, source) {
-                _ if values.count > 0 => "too many different values for percentiles",
                 (Function::Rate, _) => "the trace has no length",
+                _ if values.count > 0 => "too many different values for percentiles",
                 (_, Source::Counter(..)) => "no such counter",
                 (_, Source::Gap(_)) if !is_missing => "there is no gap between them",
                 _ if is_missing => "no such event",

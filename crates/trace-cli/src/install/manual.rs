@@ -104,13 +104,14 @@ fn synopsis(command: &Command) -> Roff {
     }
     let mut words = vec![bold(name)];
     for option in command.get_arguments().filter(|argument| !argument.is_hide_set()) {
-        words.push(roman(" ["));
+        let (open, close) = if option.is_required_set() { (" ", "") } else { (" [", "]") };
+        words.push(roman(open));
         if !option.is_positional() {
             let short = option.get_short().map(|short| format!("-{short}, ")).unwrap_or_default();
             words.push(bold(format!("{short}--{}", option.get_long().unwrap_or_default())));
         }
         words.extend(values(option));
-        words.push(roman("]"));
+        words.push(roman(close));
     }
     roff.text(words);
     roff

@@ -84,6 +84,12 @@ impl Numbering {
         Koid(number)
     }
 
+    /// All numbers in a text of ftrace's.
+    pub fn take_all(&mut self, text: &str) {
+        let digits = text.split(|letter: char| !letter.is_ascii_digit());
+        digits.filter_map(|digits| digits.parse().ok()).for_each(|number| _ = self.take(number));
+    }
+
     #[cold]
     fn number_of_text<W: Write>(
         &mut self,

@@ -67,6 +67,7 @@ impl<W: Write> Importer<W> {
             self.member("systemTraceEvents");
             return Ok(());
         }
+        self.numbering.take_all(text);
         if let Some(postponed) = &mut self.postponed {
             postponed.push(Part::SystemText, text.as_bytes());
             return Ok(());

@@ -128,6 +128,17 @@ fn numbers_of_system_events_are_never_those_of_texts() {
     );
 }
 
+//= docs/import.md#processes-and-threads
+#[test]
+fn numbers_in_the_kernels_text_are_never_those_of_texts() {
+    let kernel = "# tracer: nop\\n   foo-2147483647 [000] d..3 1.000001: sched_switch: prev_comm=foo \
+                  prev_pid=2147483647 prev_prio=120 prev_state=S ==> next_comm=bar next_pid=2147483646 \
+                  next_prio=120\\n";
+    let event = r#"{"ph":"i","ts":1,"pid":3,"tid":"s","name":"a"}"#;
+    let (archive, _) = imported(&format!(r#"{{"traceEvents":[{event}],"systemTraceEvents":"{kernel}"}}"#));
+    assert_eq!(lines(&archive)[0], r#"- kernel-object thread #2147483645 "s" {process=#3}"#);
+}
+
 /// More than is kept in memory.
 //= docs/import.md#processes-and-threads
 #[test]
