@@ -5,11 +5,14 @@
 //   operations  [process, category, name, begin, length]
 //   instants    [process, thread, category, name, time]
 //   counters    [process, category, name, id, series, time, value]
+//   cpus        [cpu, thread, begin, length]
+//   states      [process, thread, state, begin, length]
+//   flows       [process, thread, name, time, whether an arrow leads to it]
 //
 // Times are texts of nanoseconds. What has not ended has no length. The parent of a slice is what a person
 // takes for it: of those drawn above it that last as long, the one that ends first.
 import {readFileSync} from 'node:fs';
-import {KIND, hasLength, inflate, segments} from '../../crates/trace-report/ui/decode.js';
+import {Bytes, KIND, hasLength, inflate, segments} from '../../crates/trace-report/ui/decode.js';
 
 /** The content of an element. */
 function section(page, id) {
@@ -25,7 +28,7 @@ async function rows(page) {
   const kinds = Uint8Array.from(tracks, ([kind]) => kind);
   const time = (ns) => String(BigInt(meta.base) + BigInt(ns));
   const named = (what) => (whats[what] ?? [0, 0]).map((text) => texts[text]);
-  const found = {slices: [], operations: [], instants: [], counters: []};
+  const found = {slices: [], operations: [], instants: [], counters: [], cpus: [], states: [], flows: []};
   // The last slice of each row, by track.
   const above = tracks.map(() => []);
   for (let block = 0; block < listed.blocks.length; block++) {
@@ -43,6 +46,8 @@ async function rows(page) {
         const length = end === Infinity ? null : end - at;
         if (kind === KIND.instants) found.instants.push([...thread(), ...named(part.what[i]), time(at)]);
         if (kind === KIND.operations) found.operations.push([pid(), ...named(part.what[i]), time(at), length]);
+        if (kind === KIND.cpu) found.cpus.push([String(owner), threads[part.what[i]][0], time(at), length]);
+        if (kind === KIND.states) found.states.push([...thread(), named(part.what[i])[1], time(at), length]);
         if (kind !== KIND.thread) continue;
         const [name, row] = [named(part.what[i]), part.depth[i]];
         const around = above[part.track].slice(0, row).filter((of) => of && of.begin <= at && of.end >= end);
@@ -53,6 +58,14 @@ async function rows(page) {
         above[part.track][row] = {begin: at, end, row, name: name[1]};
       }
     }
+  }
+  const input = new Bytes(await inflate(section(page, 'flows')));
+  let at = 0;
+  for (let left = input.number(); left > 0; left--) {
+    const isNext = input.number() % 2 === 1;
+    at = (isNext ? at : 0) + input.number() * (meta.unit ?? 1);
+    const [tid, , process] = threads[input.number()];
+    found.flows.push([processes[process][0], tid, named(input.number())[1], time(at), isNext]);
   }
   return found;
 }

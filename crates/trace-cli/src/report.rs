@@ -6,7 +6,7 @@ use crate::args::viewing::Report;
 use crate::caller;
 use crate::convert;
 use crate::exit::Failure;
-use crate::input::{self, again, is_stdin, open};
+use crate::input::{self, again, chosen, is_stdin, open, survey};
 use crate::output::{OutputFile, Problem, refuse_input, remove_on_signal};
 use crate::stdio::{self, Stdout, say};
 use std::fs::File;
@@ -15,6 +15,8 @@ use std::path::{Path, PathBuf};
 use trace_analysis::counted::Counted;
 use trace_convert::{ConvertError, Summary};
 use trace_format::shown::Shown;
+use trace_model::selection::Moment;
+use trace_model::{Chosen, Selection, Survey};
 use trace_report::ReportError;
 use trace_report::svg::{self, SvgError, Window};
 
@@ -30,40 +32,33 @@ const PAGE_HEAD_BYTES: u64 = 4096;
 #[derive(Clone, Copy)]
 enum Form {
     Page,
-    Picture(Window),
+    Picture,
 }
 
 impl Form {
     const fn name(self) -> &'static str {
         match self {
             Self::Page => "a report",
-            Self::Picture(_) => "a picture",
+            Self::Picture => "a picture",
         }
     }
 }
 
-fn form_of(options: &Report) -> Result<Form, Failure> {
+fn form_of(options: &Report) -> Form {
     let ending = options.output.as_ref().and_then(|output| output.extension());
     let is_picture = ending.is_some_and(|ending| ending.eq_ignore_ascii_case(PICTURE));
-    let [from, to] = [options.from, options.to].map(|moment| moment.map(|moment| moment.0));
-    match () {
-        () if options.svg || is_picture => Ok(Form::Picture(Window { from, to })),
-        () if from.is_some() || to.is_some() => {
-            Err(Failure::usage("--from and --to are for pictures: add --svg, or end the name of -o in .svg"))
-        }
-        () => Ok(Form::Page),
-    }
+    if options.svg || is_picture { Form::Picture } else { Form::Page }
 }
 
 /// Writes the page or the picture.
 pub fn run(options: &Report) -> Result<(), Failure> {
     let input = &options.input;
-    let form = form_of(options)?;
+    let (form, selection) = (form_of(options), options.selecting.selection()?);
     let output = match (&options.output, form) {
         (Some(output), _) => output.clone(),
         (None, _) if is_stdin(input) => PathBuf::from("-"),
         (None, Form::Page) => default_output(input),
-        (None, Form::Picture(_)) => convert::plain_name(input).with_extension(PICTURE),
+        (None, Form::Picture) => convert::plain_name(input).with_extension(PICTURE),
     };
     let is_stdout = is_stdin(&output);
     if is_stdout && stdio::is_stdout_terminal() {
@@ -75,14 +70,14 @@ pub fn run(options: &Report) -> Result<(), Failure> {
     refuse_input(input, &output)?;
     let _removing = remove_on_signal()?;
     if is_stdout {
-        return match written(input, form, &mut Stdout) {
+        return match written(input, form, &selection, &mut Stdout) {
             Ok(written) => report_problems(input, form, &written),
             // A reader that closes its end early is no failure.
             Err(Problem::Write(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             Err(problem) => Err(problem.into_failure(Path::new("stdout"))),
         };
     }
-    let (written, path) = to_file(input, form, &output)?;
+    let (written, path) = to_file(input, form, &selection, &output)?;
     say!("trace: {} in {}", Counted(written.events, "events"), Shown(&path.display().to_string()));
     if options.open {
         show(&path);
@@ -92,7 +87,7 @@ pub fn run(options: &Report) -> Result<(), Failure> {
 
 /// Writes the page of a new recording beside it, and opens it.
 pub fn of_recording(archive: &Path, recording: &Path) -> Result<(), Failure> {
-    let (_, path) = to_file(archive, Form::Page, &default_output(recording))?;
+    let (_, path) = to_file(archive, Form::Page, &Selection::default(), &default_output(recording))?;
     announce(&path, true);
     Ok(())
 }
@@ -100,12 +95,12 @@ pub fn of_recording(archive: &Path, recording: &Path) -> Result<(), Failure> {
 /// Writes the page of a trace beside it.
 pub fn instead_of_viewer(input: &Path, is_opened: bool) -> Result<(), Failure> {
     let _removing = remove_on_signal()?;
-    let (written, path) = to_file(input, Form::Page, &default_output(input))?;
+    let (written, path) = to_file(input, Form::Page, &Selection::default(), &default_output(input))?;
     announce(&path, is_opened);
     report_problems(input, Form::Page, &written)
 }
 
-/// The page of a trace that was written beside it and is of what it has now.
+/// The page of a whole trace that was written beside it and is of what it has now.
 pub fn existing(input: &Path) -> Option<PathBuf> {
     let page = default_output(input);
     let changed = |path: &Path| std::fs::metadata(path).ok()?.modified().ok();
@@ -133,13 +128,19 @@ pub fn default_output(input: &Path) -> PathBuf {
     convert::plain_name(input).with_extension(SUFFIX)
 }
 
-fn to_file(input: &Path, form: Form, output: &Path) -> Result<(Summary, PathBuf), Failure> {
+fn to_file(
+    input: &Path,
+    form: Form,
+    selection: &Selection,
+    output: &Path,
+) -> Result<(Summary, PathBuf), Failure> {
     // The input first: without it, no output is created.
     if !is_stdin(input) {
         drop(open(input)?);
     }
     let mut file = OutputFile::create(output)?;
-    let written = written(input, form, file.file()).map_err(|problem| problem.into_failure(output))?;
+    let written =
+        written(input, form, selection, file.file()).map_err(|problem| problem.into_failure(output))?;
     Ok((written, file.finish()?))
 }
 
@@ -153,7 +154,19 @@ fn show(path: &Path) {
     }
 }
 
-fn written(input: &Path, form: Form, output: &mut dyn io::Write) -> Result<Summary, Problem> {
+/// Takes the times out of a selection that count from the beginning, which for a picture is that of its axis.
+fn take_from_begin(moment: &mut Option<Moment>) -> Option<svg::Moment> {
+    let Some(Moment::FromBegin(nanos)) = *moment else { return None };
+    *moment = None;
+    Some(svg::Moment::FromBegin(nanos))
+}
+
+fn written(
+    input: &Path,
+    form: Form,
+    selection: &Selection,
+    output: &mut dyn io::Write,
+) -> Result<Summary, Problem> {
     let opened = open(input).and_then(|file| again(file, input, "reading"));
     let (mut trace, import) = opened.map_err(Problem::Failure)?;
     trace.name =
@@ -161,6 +174,20 @@ fn written(input: &Path, form: Form, output: &mut dyn io::Write) -> Result<Summa
     if is_stdin(input) {
         trace.name = input::name(input);
     }
+    let (mut selection, mut window) = (selection.clone(), Window::default());
+    if let Form::Picture = form {
+        window.from = take_from_begin(&mut selection.from);
+        window.to = take_from_begin(&mut selection.to);
+    }
+    let survey = match selection.needs_survey() {
+        true => {
+            let (disorder, survey) = survey(&mut trace, input).map_err(Problem::Failure)?;
+            trace.disorder = Some(disorder);
+            survey
+        }
+        false => Survey::default(),
+    };
+    let chosen = chosen(&selection, survey, input).map_err(Problem::Failure)?;
     let failed =
         |text: String| Problem::Failure(Failure::unreadable(format!("{}: {text}", input::name(input))));
     let of_report = |error: ReportError| match error {
@@ -170,13 +197,21 @@ fn written(input: &Path, form: Form, output: &mut dyn io::Write) -> Result<Summa
         error => failed(input::problem(&error)),
     };
     let result = match form {
-        Form::Page => trace_report::write(trace, || import.problems(), output)
+        Form::Page => trace_report::write(trace, chosen, || import.problems(), output)
             .map(|written| written.summary)
             .map_err(of_report),
-        Form::Picture(window) => svg::write(trace, window, output).map_err(|error| match error {
-            SvgError::Report(error) => of_report(error),
-            error => failed(error.to_string()),
-        }),
+        Form::Picture => {
+            let times = chosen.map(Chosen::split_times);
+            if let Some((from, to, _)) = &times {
+                window.from = window.from.or(Some(svg::Moment::At(*from)));
+                window.to = window.to.or(to.map(svg::Moment::At));
+            }
+            let chosen = times.and_then(|(.., chosen)| chosen);
+            svg::write(trace, window, chosen, output).map_err(|error| match error {
+                SvgError::Report(error) => of_report(error),
+                error => failed(error.to_string()),
+            })
+        }
     };
     match (import.problem(), result) {
         (Some(why), Ok(summary)) if summary.events == 0 => Err(failed(why)),

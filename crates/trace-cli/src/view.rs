@@ -67,7 +67,11 @@ fn show(options: &View, input: &Path) -> Result<(), Failure> {
         Viewer::Copy { directory, .. } => (Some(directory.clone()), ANY_PORT),
         Viewer::Site => (None, PORT),
         Viewer::None if selection.is_all() => return show_report(input, !options.no_open),
-        Viewer::None => return Err(Failure::new(format!("{NO_UI}, and the report is of the whole trace"))),
+        Viewer::None => {
+            return Err(Failure::new(format!(
+                "{NO_UI}, and `trace report` with the same options writes a page that needs none"
+            )));
+        }
     };
     let has_copy = ui.is_some();
     let listener = listen(port)?;

@@ -18,7 +18,7 @@ pub mod sqlite;
 #[cfg_attr(not(feature = "sqlite"), expect(dead_code, reason = "only the database asks for single values"))]
 mod store;
 
-pub(crate) use chosen::ChosenRows;
+pub use chosen::ChosenRows;
 pub use csv::{Csv, Texts as CsvTexts, text as csv_text, write_csv};
 pub use intervals::{Intervals, RowOrder};
 #[cfg(feature = "parquet")]

@@ -306,6 +306,16 @@ impl Chosen {
         self.from <= at && self.to.is_none_or(|to| at < to)
     }
 
+    /// The first time that is chosen, and the first behind these; and what is chosen at any time, if that is
+    /// not everything.
+    #[must_use]
+    pub fn split_times(self) -> (u64, Option<u64>, Option<Self>) {
+        let (from, to) = (self.from, self.to);
+        let Selection { categories, names, .. } = &self.selection;
+        let is_all = categories.is_all() && names.is_all() && self.selection.has_all_threads();
+        (from, to, (!is_all).then_some(Self { from: 0, to: None, ..self }))
+    }
+
     /// What of a time span is chosen.
     #[must_use]
     pub fn within(&self, (begin, end): (u64, u64)) -> (u64, u64) {

@@ -1,7 +1,7 @@
 //! Takes the rows of a trace's tables: everything that is drawn goes into a sorter, everything else is
 //! summed up at once.
 
-use crate::entry::{Entry, Flow, OPEN};
+use crate::entry::{Entry, Flow, LEFT_OUT, OPEN};
 use crate::lengths::Lengths;
 use crate::sorting::Sorting;
 use crate::states::{States, Stretch};
@@ -11,7 +11,8 @@ use crate::waits::Waits;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::io;
-use trace_convert::tables::{Cell, ColumnSet, Intervals, Kind as Table, Rows};
+use trace_convert::Filter;
+use trace_convert::tables::{Cell, ChosenRows, ColumnSet, Intervals, Kind as Table, Rows};
 use trace_format::units::{Koid, Thread};
 
 /// Flow events that are drawn; further ones are counted.
@@ -44,7 +45,7 @@ const COLUMNS: [(Table, &[&str]); 6] = [
 /// Tables of which all is used.
 const WHOLE: [Table; 5] = [Table::Threads, Table::Logs, Table::Losses, Table::Providers, Table::Traces];
 
-/// All of a trace.
+/// All that a page has of a trace.
 #[derive(Default)]
 pub struct Collector {
     pub texts: Texts,
@@ -52,6 +53,7 @@ pub struct Collector {
     pub tracks: Tracks,
     pub sorting: Sorting,
     intervals: Intervals,
+    chosen: Option<ChosenRows>,
     /// The first and the last moment.
     pub times: Option<(u64, u64)>,
     /// The greatest common divisor of all times and lengths.
@@ -85,7 +87,34 @@ fn gcd(mut a: u64, mut b: u64) -> u64 {
     a
 }
 
+/// Whether something that begins at a time is selected, as far as that is concerned.
+fn has_time(chosen: &mut Option<ChosenRows>, at: u64) -> bool {
+    chosen.as_mut().is_none_or(|chosen| chosen.has_place(Some(at), None, None))
+}
+
 impl Collector {
+    /// Takes what a filter keeps.
+    pub fn new(filter: &Filter) -> Self {
+        Self { chosen: ChosenRows::new(filter), ..Self::default() }
+    }
+
+    /// Whether a row is not selected.
+    #[inline]
+    fn leaves_out<'c>(&mut self, table: Table, cell: impl Fn(usize) -> Cell<'c>) -> bool {
+        match &mut self.chosen {
+            None => false,
+            Some(chosen) => !is_chosen(chosen, table, cell),
+        }
+    }
+
+    /// Takes the times of something, which are those of the trace whatever is selected.
+    //= docs/selecting.md#rules
+    fn seen(&mut self, at: u64, length: u64) {
+        let end = if length == OPEN { at } else { at.saturating_add(length) };
+        let times = self.times.get_or_insert((at, end));
+        *times = (times.0.min(at), times.1.max(end));
+    }
+
     fn measure(&mut self, time: u64) {
         if self.unit != 1 && (self.unit == 0 || !time.is_multiple_of(self.unit)) {
             self.unit = gcd(self.unit, time);
@@ -114,11 +143,8 @@ impl Collector {
     #[inline]
     fn slice<'c>(&mut self, cell: impl Fn(usize) -> Cell<'c>) {
         let [ts, dur, pid, tid, category, name] = [0, 1, 2, 3, 6, 7].map(&cell);
-        let [async_id, args, provider] = [8, 9, 15].map(cell);
+        let [async_id, args, provider] = [8, 9, 15].map(&cell);
         let [pid, tid, provider] = [pid, tid, provider].map(|cell| cell.or_zero());
-        let thread = Thread { process: Koid(pid), thread: Koid(tid) };
-        let what = self.whats.number(&mut self.texts, category.text(), name.text());
-        let owner = self.tracks.thread(thread);
         let provider = (provider, pid);
         if self.last_provider != provider && self.provider_processes.len() < MAX_LOSSES {
             self.provider_processes.insert(provider);
@@ -126,6 +152,11 @@ impl Collector {
         }
         let (at, length) = (ts.or_zero(), dur.number().unwrap_or(OPEN));
         let (args, order) = (args.text(), self.intervals.next_order());
+        if self.leaves_out(Table::Slices, cell) {
+            return self.seen(at, length);
+        }
+        let what = self.whats.number(&mut self.texts, category.text(), name.text());
+        let owner = self.tracks.thread(Thread { process: Koid(pid), thread: Koid(tid) });
         let Some(id) = async_id.number() else {
             let track = self.tracks.number(Track::new(Kind::Thread, owner.into()));
             self.push(Entry { order, ..Entry::new(at, length, track, what) }, args);
@@ -189,34 +220,41 @@ impl Collector {
             self.dropped_flows += 1;
             return;
         }
-        let what = self.whats.number(&mut self.texts, category.text(), name.text());
-        let thread = self.tracks.thread(thread(cells, 1));
-        let at = ts.or_zero();
+        let (id, at, phase) = (id.or_zero(), ts.or_zero(), Flow::phase(phase.text()));
         self.measure(at);
-        let times = self.times.get_or_insert((at, at));
-        *times = (times.0.min(at), times.1.max(at));
-        let phase = Flow::phase(phase.text());
-        self.flows.push(Flow { what, id: id.or_zero(), at, thread, phase });
+        self.seen(at, 0);
+        let (mut what, mut of) = (0, LEFT_OUT);
+        if !self.leaves_out(Table::Flows, |place| cells[place]) {
+            what = self.whats.number(&mut self.texts, category.text(), name.text());
+            of = self.tracks.thread(thread(cells, 1));
+        }
+        self.flows.push(Flow { what, id, at, thread: of, phase });
     }
 
     fn sched(&mut self, cells: &[Cell<'_>; 9]) {
         let [ts, dur, cpu, _, _, _, _, prio, end_state] = cells;
         let thread = thread(cells, 3);
-        let who = self.tracks.thread(thread);
-        let track = self.tracks.number(Track::new(Kind::Cpu, cpu.or_zero()));
-        let at = ts.or_zero();
-        self.waits.ran(thread.thread.0, who, at);
-        let length = dur.number().unwrap_or(OPEN);
-        self.with_args(Entry::new(at, length, track, who), |json| {
-            _ = write!(json, "{{\"tid\":{}", thread.thread.0);
-            if let Some(prio) = prio.number() {
-                _ = write!(json, ",\"prio\":{prio}");
-            }
-            if let Cell::Text(state) = end_state {
-                _ = write!(json, ",\"end_state\":{}", serde_json::Value::from(*state));
-            }
-            json.push('}');
-        });
+        let place = (Some(thread.process.0), Some(thread.thread.0));
+        let has_thread = self.chosen.as_mut().is_none_or(|chosen| chosen.has_place(None, place.0, place.1));
+        let who = if has_thread { self.tracks.thread(thread) } else { LEFT_OUT };
+        let (at, length) = (ts.or_zero(), dur.number().unwrap_or(OPEN));
+        let chosen = &mut self.chosen;
+        self.waits.ran(thread.thread.0, who, at, |from| has_thread && has_time(chosen, from));
+        if has_thread && has_time(&mut self.chosen, at) {
+            let track = self.tracks.number(Track::new(Kind::Cpu, cpu.or_zero()));
+            self.with_args(Entry::new(at, length, track, who), |json| {
+                _ = write!(json, "{{\"tid\":{}", thread.thread.0);
+                if let Some(prio) = prio.number() {
+                    _ = write!(json, ",\"prio\":{prio}");
+                }
+                if let Cell::Text(state) = end_state {
+                    _ = write!(json, ",\"end_state\":{}", serde_json::Value::from(*state));
+                }
+                json.push('}');
+            });
+        } else {
+            self.seen(at, length);
+        }
         let end_state = if let Cell::Text(state) = end_state { Some(*state) } else { None };
         let mut stretches = std::mem::take(&mut self.stretches);
         self.states.ran(thread.thread.0, who, (at, length), end_state, |stretch| stretches.push(stretch));
@@ -226,6 +264,9 @@ impl Collector {
 
     /// A thread is in a state for a time.
     fn stretch(&mut self, thread: u32, Stretch { at, length, state }: Stretch) {
+        if thread == LEFT_OUT || !has_time(&mut self.chosen, at) {
+            return self.seen(at, length);
+        }
         let what = self.whats.number(&mut self.texts, "", state.text());
         let track = self.tracks.number(Track::new(Kind::States, thread.into()));
         self.push(Entry::new(at, length, track, what), "");
@@ -234,7 +275,17 @@ impl Collector {
     /// Takes what is only known when there are no more rows.
     pub fn finish(&mut self) {
         std::mem::take(&mut self.states).finish(|thread, stretch| self.stretch(thread, stretch));
+        // What is drawn counts from it.
+        if let Some((first, _)) = self.times {
+            self.measure(first);
+        }
     }
+}
+
+/// Out of the way of whole traces.
+#[inline(never)]
+fn is_chosen<'c>(chosen: &mut ChosenRows, table: Table, cell: impl Fn(usize) -> Cell<'c>) -> bool {
+    chosen.has(table, cell)
 }
 
 impl Rows for Collector {
@@ -268,6 +319,20 @@ impl Rows for Collector {
     }
 
     fn row(&mut self, table: Table, cells: &[Cell<'_>]) -> io::Result<()> {
+        // Where others depend on what a row says, it is asked later.
+        let is_asked = !matches!(table, Table::Slices | Table::Flows | Table::Sched | Table::Wakeups);
+        let cell = |place: usize| cells.get(place).copied().unwrap_or(Cell::Null);
+        if is_asked && self.leaves_out(table, cell) {
+            let has_time = match table {
+                Table::Instants | Table::Logs => true,
+                Table::Counters => matches!(table.cell(cells, "value"), Cell::Double(_)),
+                _ => false,
+            };
+            if has_time && let Some(at) = cells.first().and_then(Cell::number) {
+                self.seen(at, 0);
+            }
+            return Ok(());
+        }
         match table {
             Table::Slices => {
                 let cells = Cell::first::<16>(cells)?;

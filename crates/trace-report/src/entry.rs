@@ -8,6 +8,9 @@ use trace_reader::sorter::words;
 /// Something that has not ended.
 pub const OPEN: u64 = u64::MAX;
 
+/// The thread of a part of a flow that is not shown, so that what is around it is not taken for neighbours.
+pub const LEFT_OUT: u32 = u32::MAX;
+
 /// Something on a track, as it is sorted; its arguments follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {

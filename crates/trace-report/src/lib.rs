@@ -33,7 +33,7 @@ pub use page::GENERATOR;
 use blocks::{Activity, Blocks, Folded, Folding};
 use collector::Collector;
 use columns::put_number;
-use entry::Flow;
+use entry::{Flow, LEFT_OUT};
 use packer::{Packer, compressed};
 use page::{Page, REPORT, escaped};
 use serde_json::{Value, json};
@@ -43,8 +43,10 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use summary::Findings;
 use trace_analysis::check::Problem;
+use trace_analysis::stats::Options;
 use trace_convert::tables::{FirstPass, Opener, Trace, fill, fill_in_order};
 use trace_convert::{ConvertError, Filter, Summary};
+use trace_model::Chosen;
 use trace_reader::{Disorder, ReadError};
 use tracks::{Kind, Track, Tracks};
 
@@ -78,32 +80,41 @@ pub struct Written {
     pub bytes: u64,
 }
 
-/// Writes the page of a trace; `imported` has the problems of its import.
+/// Writes the page of what is chosen of a trace; `imported` has the problems of its import.
 ///
 /// # Errors
 /// The input is no archive or cannot be read, or the page cannot be written.
 pub fn write(
     trace: Trace,
+    chosen: Option<Chosen>,
     imported: impl FnOnce() -> Vec<Problem>,
     mut output: impl Write,
 ) -> Result<Written, ReportError> {
     let mut imported = Some(imported);
-    write_page(trace, &mut || imported.take().map(|imported| imported()).unwrap_or_default(), &mut output)
+    write_page(
+        trace,
+        chosen,
+        &mut || imported.take().map(|imported| imported()).unwrap_or_default(),
+        &mut output,
+    )
 }
 
 fn write_page(
     trace: Trace,
+    chosen: Option<Chosen>,
     imported: &mut dyn FnMut() -> Vec<Problem>,
     output: &mut dyn Write,
 ) -> Result<Written, ReportError> {
     let Trace { name, open, disorder, .. } = trace;
     let open = Mutex::new(open);
     let inbox = Mutex::new(None);
+    let filter = Filter::of(chosen.clone());
+    let options = Options { chosen, ..Options::default() };
     thread::scope(|scope| {
-        let sums = scope.spawn(|| sums::of(|| opened(&open)));
+        let sums = scope.spawn(|| sums::of(|| opened(&open), &options));
         let sums = || sums.join().unwrap_or_else(|panic| resume_unwind(panic));
-        let mut collector = Collector::default();
-        let mut summary = match collect(&open, disorder, &mut collector) {
+        let mut collector = Collector::new(&filter);
+        let mut summary = match collect(&open, disorder, &filter, &mut collector) {
             Ok(summary) => summary,
             // Where both fail, it is for the same reason.
             Err(error) => return sums().map_or_else(|error| Err(error.into()), |_| Err(error.into())),
@@ -111,7 +122,7 @@ fn write_page(
         collector.finish();
         let page = Page::of(&REPORT).map_err(ReportError::Write)?;
         let mut output = Counting { output: BufWriter::with_capacity(1 << 16, output), bytes: 0 };
-        page.begin(&name, &mut output).map_err(ReportError::Write)?;
+        page.begin(&name, !filter.keeps_all(), &mut output).map_err(ReportError::Write)?;
         let take = |number: usize, text: &str| page.section(&format!("t{number}"), text, &mut output);
         let mut packer = Packer::new(scope, &inbox, take);
         let made = blocks_of(&mut collector, &mut |bytes| packer.push(bytes));
@@ -135,6 +146,7 @@ fn write_page(
             flows: &between,
             activity: &activity,
             folded,
+            is_part: !filter.keeps_all(),
             base,
         };
         let meta = escaped(&findings.json().to_string());
@@ -154,22 +166,23 @@ fn opened(open: &Mutex<Opener>) -> io::Result<Box<dyn Read>> {
     (open.lock().unwrap_or_else(PoisonError::into_inner))()
 }
 
-/// Takes all rows: in one pass, if begins and ends turn out to be in order.
+/// Takes the rows that a filter keeps: in one pass, if begins and ends turn out to be in order.
 fn collect(
     open: &Mutex<Opener>,
     disorder: Option<Disorder>,
+    filter: &Filter,
     collector: &mut Collector,
 ) -> Result<Summary, ConvertError> {
     let input = || opened(open).map_err(ConvertError::Write);
     let disorder = match disorder {
         Some(disorder) => disorder,
-        None => match fill_in_order(input()?, collector, Filter::default())? {
+        None => match fill_in_order(input()?, collector, filter.clone())? {
             FirstPass::InOrder(summary, _) => return Ok(summary),
             FirstPass::OutOfOrder(disorder) => disorder,
         },
     };
-    *collector = Collector::default();
-    fill(input()?, &disorder, collector, Filter::default())
+    *collector = Collector::new(filter);
+    fill(input()?, &disorder, collector, filter.clone())
 }
 
 /// Of a large trace, how short slices were folded, and their sums.
@@ -232,9 +245,13 @@ fn order_of(tracks: &Tracks) -> Vec<u32> {
 /// Flows in order: times as differences within a flow.
 fn flow_columns(flows: &[Flow], base: u64, unit: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
-    put_number(&mut bytes, flows.len() as u64);
+    put_number(&mut bytes, flows.iter().filter(|flow| flow.thread != LEFT_OUT).count() as u64);
     let mut before: Option<&Flow> = None;
     for flow in flows {
+        if flow.thread == LEFT_OUT {
+            before = None;
+            continue;
+        }
         // A begin opens another flow, even with the same id.
         let is_next =
             before.is_some_and(|before| before.id == flow.id && before.phase != 2 && flow.phase != 0);

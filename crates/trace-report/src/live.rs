@@ -32,7 +32,7 @@ pub fn shorten(text: &str) -> &str {
 pub fn page(title: &str) -> io::Result<Vec<u8>> {
     let mut output = Vec::new();
     let page = Page::of(&LIVE)?;
-    page.begin(title, &mut output)?;
+    page.begin(title, false, &mut output)?;
     page.end(&mut output)?;
     Ok(output)
 }

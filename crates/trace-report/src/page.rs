@@ -14,8 +14,10 @@ use std::io::{self, Write};
 use trace_format::shown::Shown;
 
 const HTML: &str = include_str!("../ui/page.html");
-/// In the first 4096 bytes of every page.
+/// In the first 4096 bytes of every page of a whole trace.
 pub const GENERATOR: &str = r#"<meta name="generator" content="trace report">"#;
+/// The same of a page of a part.
+const GENERATOR_OF_PART: &str = r#"<meta name="generator" content="trace report of a part">"#;
 const STYLE: &str = include_str!("../ui/page.css");
 const LOADER: &str = include_str!("../ui/loader.js");
 
@@ -188,7 +190,7 @@ impl Page {
     }
 
     /// Writes everything up to the data. The title is any text.
-    pub fn begin(&self, title: &str, output: &mut impl Write) -> io::Result<()> {
+    pub fn begin(&self, title: &str, is_part: bool, output: &mut impl Write) -> io::Result<()> {
         let policy = format!(
             "default-src 'none'; script-src {} blob:; worker-src blob:; style-src {}; img-src blob: data:; base-uri \
              'none'; form-action 'none'{}",
@@ -200,6 +202,7 @@ impl Page {
         let title = format!("{title} · {}", self.kind.suffix);
         let (head, _) = HTML.split_once("<!--data-->").unwrap_or((HTML, ""));
         let (head, body) = head.split_once("/*style*/").unwrap_or((head, ""));
+        let head = if is_part { head.replace(GENERATOR, GENERATOR_OF_PART) } else { head.to_owned() };
         let head = head.replace("<!--policy-->", &policy).replace("<!--title-->", &title);
         let body = body.replace("<!--controls-->", self.kind.controls).replace("<!--keys-->", self.kind.keys);
         write!(output, "{head}{STYLE}{body}")
@@ -238,7 +241,7 @@ mod tests {
         for kind in [&REPORT, &LIVE] {
             let page = Page::of(kind).unwrap();
             let mut whole = Vec::new();
-            page.begin("a <b> & \u{202e}c", &mut whole).unwrap();
+            page.begin("a <b> & \u{202e}c", false, &mut whole).unwrap();
             page.end(&mut whole).unwrap();
             let whole = String::from_utf8(whole).unwrap();
             assert!(whole.len() <= 60_000, "{} bytes", whole.len());

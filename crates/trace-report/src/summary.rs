@@ -23,6 +23,8 @@ pub struct Findings<'a> {
     pub activity: &'a Activity,
     /// Which slices are drawn together.
     pub folded: Option<(Folding, Folded)>,
+    /// The page has only what is selected.
+    pub is_part: bool,
     /// The base of all times.
     pub base: u64,
 }
@@ -119,6 +121,7 @@ impl Findings<'_> {
         let problems: Vec<Value> = problems(&check.problems).chain(problems(self.imported)).collect();
         json!({
             "name": self.name,
+            "is_part": self.is_part,
             "bytes": check.bytes,
             "records": check.records,
             "events": stats.walked.events,

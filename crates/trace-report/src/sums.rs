@@ -6,16 +6,19 @@ use trace_analysis::stats::{Options, Stats, Sums};
 use trace_format::units::Offset;
 use trace_reader::{Disorder, DisorderFinder, Item, ReadError, Reader};
 
-/// Sums and problems of a trace that can be opened several times.
+/// Sums, as the options say, and problems of a trace that can be opened several times.
 ///
 /// # Errors
 /// It is no archive or cannot be read.
-pub fn of(mut open: impl FnMut() -> io::Result<Box<dyn Read>>) -> Result<(Stats, Report), ReadError> {
+pub fn of(
+    mut open: impl FnMut() -> io::Result<Box<dyn Read>>,
+    options: &Options,
+) -> Result<(Stats, Report), ReadError> {
     let mut open = || open().map_err(|source| ReadError::Io { offset: Offset(0), source });
     let in_order = Disorder::default();
-    match pass(open()?, &in_order, Some(DisorderFinder::default()))? {
+    match pass(open()?, options, &in_order, Some(DisorderFinder::default()))? {
         Ok(found) => Ok(found),
-        Err(disorder) => match pass(open()?, &disorder, None)? {
+        Err(disorder) => match pass(open()?, options, &disorder, None)? {
             Ok(found) => Ok(found),
             // Only a finder finds any.
             Err(_) => Err(ReadError::Io { offset: Offset(0), source: io::Error::other("out of order") }),
@@ -26,12 +29,12 @@ pub fn of(mut open: impl FnMut() -> io::Result<Box<dyn Read>>) -> Result<(Stats,
 /// One pass; with a finder, the disorder if there is any.
 fn pass(
     input: impl Read,
+    options: &Options,
     disorder: &Disorder,
     mut finder: Option<DisorderFinder>,
 ) -> Result<Result<(Stats, Report), Disorder>, ReadError> {
     let mut reader = Reader::new(input)?.strict();
-    let options = Options::default();
-    let (mut sums, mut checker) = (Sums::new(disorder, &options), Checker::new(Limits::default(), disorder));
+    let (mut sums, mut checker) = (Sums::new(disorder, options), Checker::new(Limits::default(), disorder));
     let error = loop {
         match reader.next_item() {
             Ok(Some(record)) => {

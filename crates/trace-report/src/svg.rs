@@ -23,14 +23,33 @@ use std::io::Write;
 use trace_convert::tables::{Trace, fill};
 use trace_convert::{ConvertError, Filter, Summary};
 use trace_format::shown::Lasting;
+use trace_model::Chosen;
 
-/// A part of a trace, in nanoseconds from its first moment.
+/// A moment of a picture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// Nanoseconds from the first moment that pictures show of the trace.
+    FromBegin(u64),
+    /// Nanoseconds on the clock of the trace; one before the first moment is that.
+    At(u64),
+}
+
+impl Moment {
+    const fn from(self, first: u64) -> u64 {
+        match self {
+            Self::FromBegin(nanos) => nanos,
+            Self::At(at) => at.saturating_sub(first),
+        }
+    }
+}
+
+/// A time span of a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Window {
     /// Its beginning; the trace's if there is none.
-    pub from: Option<u64>,
+    pub from: Option<Moment>,
     /// Its end.
-    pub to: Option<u64>,
+    pub to: Option<Moment>,
 }
 
 /// Why there is no picture.
@@ -57,31 +76,41 @@ impl From<ConvertError> for SvgError {
     }
 }
 
-/// Writes the picture of a window. What the picture does not show is in the result.
+/// Writes the picture of what is chosen in a window. What the picture does not show is in the result.
 ///
 /// # Errors
 /// The input is no archive or cannot be read, the window is not in it, or the picture cannot be written.
-pub fn write(trace: Trace, window: Window, mut output: impl Write) -> Result<Summary, SvgError> {
-    draw(trace, window, &mut output)
+pub fn write(
+    trace: Trace,
+    window: Window,
+    chosen: Option<Chosen>,
+    mut output: impl Write,
+) -> Result<Summary, SvgError> {
+    draw(trace, window, Filter::of(chosen), &mut output)
 }
 
-fn draw(mut trace: Trace, window: Window, output: &mut dyn Write) -> Result<Summary, SvgError> {
+fn draw(
+    mut trace: Trace,
+    window: Window,
+    filter: Filter,
+    output: &mut dyn Write,
+) -> Result<Summary, SvgError> {
     let disorder = trace.find_disorder()?;
     let mut open = || (trace.open)().map_err(|error| SvgError::from(ConvertError::Write(error)));
     let mut times = Times::default();
     fill(open()?, &disorder, &mut times, Filter::default())?;
     let Some((first, last)) = times.0 else { return Err(SvgError::Nothing) };
     let length = last - first;
-    let from = window.from.unwrap_or(0);
-    let to = window.to.unwrap_or(length).min(length);
+    let from = window.from.map_or(0, |from| from.from(first));
+    let to = window.to.map_or(length, |to| to.from(first).min(length));
     // A trace of one moment has a picture, too.
     let is_inside = from <= to && from <= length && (from < to || length == 0);
     if !is_inside {
         return Err(SvgError::Outside { length: Lasting(length as f64).to_string() });
     }
     let to = to.max(from + 1);
-    let mut collector = Collector::new((first + from, first.saturating_add(to)), to >= length);
-    let mut summary = fill(open()?, &disorder, &mut collector, Filter::default())?;
+    let mut collector = Collector::new((first + from, first.saturating_add(to)), to >= length, &filter);
+    let mut summary = fill(open()?, &disorder, &mut collector, filter)?;
     let skipped = std::mem::take(&mut collector.skipped);
     let picture = Picture::of(collector, &trace.name, first).map_err(ReportError::Write)?;
     summary.add_skipped(skipped.into_iter().chain(picture.skipped()));

@@ -1,7 +1,7 @@
 //! The longest waits: of threads that were ready until a CPU ran them, and of flows from one part to the
 //! next.
 
-use crate::entry::Flow;
+use crate::entry::{Flow, LEFT_OUT};
 use foldhash::fast::RandomState;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -57,8 +57,8 @@ impl Waits {
         }
     }
 
-    /// A CPU began to run a thread.
-    pub fn ran(&mut self, tid: u64, thread: u32, at: u64) {
+    /// A CPU began to run a thread; a wait counts if it is wanted from its begin on.
+    pub fn ran(&mut self, tid: u64, thread: u32, at: u64, is_wanted: impl FnOnce(u64) -> bool) {
         if self.ready.is_empty() {
             return;
         }
@@ -66,6 +66,9 @@ impl Waits {
             && at >= from
         {
             self.ready.remove(&tid);
+            if !is_wanted(from) {
+                return;
+            }
             let length = at - from;
             self.count += 1;
             self.sum += u128::from(length);
@@ -84,7 +87,8 @@ pub fn of_flows(flows: &[Flow]) -> Vec<Wait> {
     let mut longest = Longest::default();
     for pair in flows.windows(2) {
         let [from, to] = pair else { continue };
-        if from.id == to.id && from.phase != 2 && to.phase != 0 && from.thread != to.thread {
+        let is_shown = from.thread != LEFT_OUT && to.thread != LEFT_OUT;
+        if is_shown && from.id == to.id && from.phase != 2 && to.phase != 0 && from.thread != to.thread {
             let flow = Some((from.thread, to.what));
             let length = to.at.saturating_sub(from.at);
             longest.push(Wait { length, from: from.at, thread: to.thread, flow });
@@ -100,15 +104,20 @@ mod tests {
     #[test]
     fn a_thread_waits_from_its_wakeup_until_it_runs() {
         let mut waits = Waits::default();
-        waits.ran(7, 0, 5);
+        let all = |_| true;
+        waits.ran(7, 0, 5, all);
         waits.woken(7, 10);
         waits.woken(7, 12);
         waits.woken(8, 11);
         // It had run before, which is only known now.
-        waits.ran(8, 1, 3);
-        waits.ran(7, 0, 30);
-        waits.ran(8, 1, 12);
-        waits.ran(7, 0, 99);
+        waits.ran(8, 1, 3, all);
+        waits.ran(7, 0, 30, all);
+        waits.ran(8, 1, 12, all);
+        waits.ran(7, 0, 99, all);
+        // One that is not wanted is over, too.
+        waits.woken(7, 100);
+        waits.ran(7, 0, 120, |from| from != 100);
+        waits.ran(7, 0, 130, all);
         let lengths: Vec<_> = waits.finish().iter().map(|wait| (wait.length, wait.thread)).collect();
         assert_eq!((lengths, waits.count, waits.sum), (vec![(20, 0), (1, 1)], 2, 21));
     }
@@ -124,6 +133,10 @@ mod tests {
             part(1, 50, 0, 0),
             part(1, 57, 2, 2),
             part(2, 90, 1, 2),
+            // What is left out is between them.
+            part(3, 91, 0, 0),
+            part(3, 92, LEFT_OUT, 1),
+            part(3, 99, 2, 2),
         ];
         let waits: Vec<_> = of_flows(&flows).iter().map(|wait| (wait.length, wait.from)).collect();
         assert_eq!(waits, [(7, 50), (4, 5)]);

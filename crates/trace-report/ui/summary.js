@@ -245,6 +245,8 @@ function checksOf(meta) {
 /** What the page does not have. @param {any} meta */
 function limitsOf(meta) {
   const texts = [];
+  if (meta.is_part)
+    texts.push('The page has what was selected of the trace. Losses, size and duration are those of the whole trace.');
   if (meta.dropped_flows > 0) texts.push(`${count(meta.dropped_flows)} flow events beyond a million are not drawn.`);
   if (meta.dropped_names > 0) texts.push(`${count(meta.dropped_names)} events have names beyond those that are kept.`);
   if (meta.folded)

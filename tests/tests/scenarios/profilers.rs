@@ -200,7 +200,6 @@ fn a_window_of_the_demo_is_a_picture() {
         let said = String::from_utf8(output.stderr).expect("text");
         assert!(!output.status.success() && said.contains(reason), "{arguments:?}: {said}");
     };
-    refuse(&["report", "--from", "1s", "demo.fxt", "-o", "x.html"], "--from and --to are for pictures");
     refuse(
         &["report", "--svg", "--from", "1h", "demo.fxt", "-o", "x.svg"],
         "outside of the trace, which is ",

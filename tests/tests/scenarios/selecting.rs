@@ -1,6 +1,8 @@
 //! Options that select a part of a trace: all commands choose the same, and nothing of it means anything else
 //! than in the whole trace.
 
+mod report;
+
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
@@ -248,20 +250,25 @@ fn printed(sandbox: &Sandbox, arguments: &[&str]) -> String {
 /// sums of their times and own times.
 type Sums = BTreeMap<(String, String, String), [u64; 4]>;
 
+fn sums(slices: &[Slice], is_selected: impl Fn(&Slice) -> bool) -> Sums {
+    let mut sums = Sums::new();
+    for slice in slices.iter().filter(|slice| is_selected(slice)) {
+        let kind = if slice.is_operation { "operation" } else { "duration" };
+        let key = (kind.to_owned(), slice.category.clone(), slice.name.clone());
+        let [count, open, total, own] = sums.entry(key).or_default();
+        *(if slice.dur.is_some() { count } else { open }) += 1;
+        *total += slice.dur.unwrap_or(0);
+        *own += slice.own.unwrap_or(0);
+    }
+    sums
+}
+
 //= docs/selecting.md#rules
 #[test]
 fn statistics_are_of_what_is_selected_with_its_meaning_in_the_whole_trace() {
     let Asked { sandbox, whole } = asked();
     for (options, is_selected) in CASES {
-        let mut expected = Sums::new();
-        for slice in whole.iter().filter(|slice| is_selected(slice)) {
-            let kind = if slice.is_operation { "operation" } else { "duration" };
-            let key = (kind.to_owned(), slice.category.clone(), slice.name.clone());
-            let [count, open, total, own] = expected.entry(key).or_default();
-            *(if slice.dur.is_some() { count } else { open }) += 1;
-            *total += slice.dur.unwrap_or(0);
-            *own += slice.own.unwrap_or(0);
-        }
+        let expected = sums(&whole, is_selected);
         let csv = printed(&sandbox, &[&["stats", "--csv"], options, &["trace.fxt"]].concat());
         let mut found = Sums::new();
         for line in csv.lines().skip(1) {

@@ -2,7 +2,6 @@
 
 use super::selecting::{Selecting, Within};
 use super::traces;
-use super::values::Moment;
 use crate::completion;
 use clap::Args;
 use clap_complete::ArgValueCompleter;
@@ -78,15 +77,13 @@ pub struct Report {
     /// .svg)
     #[arg(long, short = 'o', alias = "output-file", value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Write a picture of the timeline for documents, as SVG. Implied by a FILE that ends in .svg
+    /// Write a picture of the timeline for documents, as SVG, from the time of --from to that of --to. Implied
+    /// by a FILE that ends in .svg
     #[arg(long)]
     pub svg: bool,
-    /// Begin the picture at this time from the beginning of the trace, such as 1.5s, 300ms or 20us
-    #[arg(long, value_name = "TIME")]
-    pub from: Option<Moment>,
-    /// End the picture at this time from the beginning of the trace
-    #[arg(long, value_name = "TIME")]
-    pub to: Option<Moment>,
+    /// What the page or the picture has.
+    #[command(flatten)]
+    pub selecting: Selecting,
     /// Open the page in the browser
     #[arg(long)]
     pub open: bool,

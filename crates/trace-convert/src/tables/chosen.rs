@@ -43,6 +43,7 @@ pub struct ChosenRows {
 
 impl ChosenRows {
     /// None if all rows are selected.
+    #[must_use]
     pub fn new(filter: &Filter) -> Option<Self> {
         if filter.keeps_all() {
             return None;

@@ -2,7 +2,7 @@
 
 use super::layout::{Layout, ROW};
 use super::rows::{Placed, Spot};
-use crate::entry::Flow;
+use crate::entry::{Flow, LEFT_OUT};
 use std::collections::BTreeMap;
 
 /// Arrows of a picture.
@@ -45,6 +45,8 @@ impl Arrows {
         for flow in sorted {
             let source = before.filter(|before| before.id == flow.id && flow.phase != 0);
             if let Some(source) = source
+                && source.thread != LEFT_OUT
+                && flow.thread != LEFT_OUT
                 && flow.at >= window.0
                 && source.at <= window.1
             {

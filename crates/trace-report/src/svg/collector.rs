@@ -2,11 +2,12 @@
 
 use super::counters::Buckets;
 use super::layout::WIDTH;
-use crate::entry::{Entry, Flow, OPEN};
+use crate::entry::{Entry, Flow, LEFT_OUT, OPEN};
 use crate::texts::{Texts, Whats};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use trace_convert::tables::{Cell, ColumnSet, Intervals, Kind as Table, Rows};
+use trace_convert::Filter;
+use trace_convert::tables::{Cell, ChosenRows, ColumnSet, Intervals, Kind as Table, Rows};
 use trace_format::units::Koid;
 use trace_reader::sorter::Sorter;
 use trace_reader::{Numbered, ThreadNumbers};
@@ -119,6 +120,7 @@ pub struct Collector {
     pub window: (u64, u64),
     /// The window ends with the trace.
     is_to_end: bool,
+    chosen: Option<ChosenRows>,
     pub texts: Texts,
     pub whats: Whats,
     pub threads: Vec<Thread>,
@@ -144,8 +146,13 @@ pub struct Collector {
 }
 
 impl Collector {
-    pub fn new(window: (u64, u64), is_to_end: bool) -> Self {
-        Self { window, is_to_end, ..Self::default() }
+    pub fn new(window: (u64, u64), is_to_end: bool, filter: &Filter) -> Self {
+        Self { window, is_to_end, chosen: ChosenRows::new(filter), ..Self::default() }
+    }
+
+    fn is_chosen(&mut self, table: Table, cells: &[Cell<'_>]) -> bool {
+        let cell = |place: usize| cells.get(place).copied().unwrap_or(Cell::Null);
+        self.chosen.as_mut().is_none_or(|chosen| chosen.has(table, cell))
     }
 
     fn skip(&mut self, kind: &'static str) {
@@ -192,7 +199,7 @@ impl Collector {
         let order = self.intervals.next_order();
         let (at, length) = (ts.or_zero(), dur.number().unwrap_or(OPEN));
         let end = at.saturating_add(length);
-        if !self.has(at, end) {
+        if !self.has(at, end) || !self.is_chosen(Table::Slices, cells) {
             return Ok(());
         }
         let Some(thread) = self.thread(pid, tid) else { return Ok(()) };
@@ -258,8 +265,11 @@ impl Collector {
         if self.flows.len() == MAX_FLOWS {
             return self.skip("flow events beyond those that there is room for");
         }
-        let Some(thread) = self.thread(pid, tid) else { return };
-        let what = self.whats.number(&mut self.texts, category.text(), name.text());
+        let (mut thread, mut what) = (LEFT_OUT, 0);
+        if self.is_chosen(Table::Flows, cells) {
+            let Some(number) = self.thread(pid, tid) else { return };
+            (thread, what) = (number, self.whats.number(&mut self.texts, category.text(), name.text()));
+        }
         let (id, at, phase) = (id.or_zero(), ts.or_zero(), Flow::phase(phase.text()));
         self.flows.push(Flow { id, at, phase, thread, what });
     }
@@ -294,6 +304,9 @@ impl Rows for Collector {
         }
         for table in [Table::Sched, Table::Samples, Table::Blobs] {
             wanted.add_named(table, &["ts"]);
+            if self.chosen.is_some() {
+                wanted.add_named(table, &whose);
+            }
         }
         wanted
     }
@@ -303,6 +316,11 @@ impl Rows for Collector {
     }
 
     fn row(&mut self, table: Table, cells: &[Cell<'_>]) -> io::Result<()> {
+        // Where others depend on what a row says, it is asked later.
+        let is_asked = !matches!(table, Table::Slices | Table::Flows);
+        if is_asked && !self.is_chosen(table, cells) {
+            return Ok(());
+        }
         match table {
             Table::Slices => return self.slice(Cell::first(cells)?),
             Table::Instants => {

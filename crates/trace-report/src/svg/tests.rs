@@ -12,7 +12,8 @@ fn trace(events: &str) -> Trace {
 
 fn picture(events: &str, from: Option<u64>, to: Option<u64>) -> (String, Summary) {
     let mut output = Vec::new();
-    let summary = write(trace(events), Window { from, to }, &mut output).unwrap();
+    let [from, to] = [from, to].map(|moment| moment.map(Moment::FromBegin));
+    let summary = write(trace(events), Window { from, to }, None, &mut output).unwrap();
     (String::from_utf8(output).unwrap(), summary)
 }
 
@@ -142,10 +143,16 @@ fn what_is_at_the_last_moment_is_there() {
 #[test]
 fn windows_outside_and_empty_traces_are_errors() {
     for (from, to) in [(Some(1_000_001), None), (Some(5), Some(5)), (Some(9), Some(3))] {
-        let error = write(trace(EVENTS), Window { from, to }, Vec::new()).unwrap_err();
-        assert_eq!(error.to_string(), "the window is empty or outside of the trace, which is 1 ms long");
+        // On the clock of the trace, on which its first moment is 1 ms.
+        let clock = |nanos| Moment::At(1_000_000 + nanos);
+        for [from, to] in [[from, to].map(|at| at.map(Moment::FromBegin)), [from, to].map(|at| at.map(clock))]
+        {
+            let error = write(trace(EVENTS), Window { from, to }, None, Vec::new()).unwrap_err();
+            let why = "the window is empty or outside of the trace, which is 1 ms long";
+            assert_eq!(error.to_string(), why);
+        }
     }
-    let error = write(trace(""), Window::default(), Vec::new()).unwrap_err();
+    let error = write(trace(""), Window::default(), None, Vec::new()).unwrap_err();
     assert_eq!(error.to_string(), "the trace has no events that a picture shows");
     // A trace of one moment has a picture.
     let one = r#"{"ph":"i","ts":5,"pid":1,"tid":1,"name":"only","s":"t"}"#;
@@ -242,7 +249,7 @@ fn tracks_are_hatched_while_records_are_missing() {
     LossRecord::blob(&loss.to_bytes()).encode(&mut sink).unwrap();
     bytes.extend(sink.words().iter().flat_map(|word| word.to_le_bytes()));
     let mut output = Vec::new();
-    let summary = write(in_memory("a.fxt", bytes), Window::default(), &mut output).unwrap();
+    let summary = write(in_memory("a.fxt", bytes), Window::default(), None, &mut output).unwrap();
     let text = String::from_utf8(output).unwrap();
     let hatched = between(&text, "<rect fill=\"url(#lost)\" ", "</rect>");
     let expected = r#"x="390" y="48" width="300" height="48"><title>7 records lost: buffer full</title>"#;
