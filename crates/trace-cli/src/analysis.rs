@@ -1,7 +1,7 @@
 //! What `stats`, `assert` and `diff` share: reading, and texts for people.
 
 use crate::exit::Failure;
-use crate::input::{ImportReport, OpenFile, Scanned, name, open, problem, scan_ends};
+use crate::input::{self, ImportReport, OpenFile, Scanned, name, open, problem, scan_ends};
 use std::fmt::Write as _;
 use std::io::Read;
 use std::path::Path;
@@ -38,8 +38,7 @@ pub fn read_file<T>(
     let (Scanned { archive, disorder, report, chosen }, bar) = scan_ends(file, path, what, selection)?;
     let result = read(archive, &disorder, chosen);
     bar.finish_and_clear();
-    let result =
-        result.map_err(|error| Failure::unreadable(format!("{}: {}", name(path), problem(&error))))?;
+    let result = result.map_err(|error| input::failed(path, &error))?;
     Ok((result, report))
 }
 

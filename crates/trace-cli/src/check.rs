@@ -2,7 +2,7 @@
 
 use crate::args::Check;
 use crate::exit::{Failure, NO};
-use crate::input::{ImportReport, Scanned, name, problem, scan};
+use crate::input::{self, ImportReport, Scanned, name, problem, scan};
 use crate::stdio::{self, say};
 use crate::{connection, recover};
 use serde_json::json;
@@ -35,7 +35,7 @@ pub fn run(options: &Check) -> Result<u8, Failure> {
     let (Scanned { archive, disorder, report: import, .. }, bar) = scan(&options.input, "checking")?;
     let report = check(archive, limits, &disorder);
     bar.finish_and_clear();
-    let mut report = report.map_err(|error| Failure::unreadable(format!("{name}: {}", problem(&error))))?;
+    let mut report = report.map_err(|error| input::failed(&options.input, &error))?;
     report.problems.extend(import.problems());
     report.bytes = import.bytes().unwrap_or(report.bytes);
     let is_growing = is_growing(&report);
@@ -58,7 +58,7 @@ pub fn run(options: &Check) -> Result<u8, Failure> {
         stdio::print(&text)?
     }
     match report.error {
-        Some(error) => Err(Failure::unreadable(format!("{name}: {}", problem(&error)))),
+        Some(error) => Err(input::failed(&options.input, &error)),
         None => Ok(if has_problems || import.problem().is_some() { NO } else { 0 }),
     }
 }

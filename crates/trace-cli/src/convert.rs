@@ -457,7 +457,7 @@ impl Problem {
     }
 
     fn of_input(input: &Path, error: &(dyn Error + 'static)) -> Self {
-        Self::Failure(Failure::unreadable(format!("{}: {}", input::name(input), input::problem(error))))
+        Self::Failure(input::failed(input, error))
     }
 }
 

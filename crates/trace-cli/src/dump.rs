@@ -2,7 +2,7 @@
 
 use crate::args::Dump;
 use crate::exit::Failure;
-use crate::input::{again, as_archive, chosen, name, open, problem, survey};
+use crate::input::{self, again, as_archive, chosen, name, open, survey};
 use crate::progress;
 use crate::stdio::{self, Stdout, closed_is_enough, say};
 use json::JsonLine;
@@ -16,8 +16,7 @@ mod json;
 /// Prints every record.
 pub fn run(options: &Dump) -> Result<(), Failure> {
     let selection = options.selecting.selection()?;
-    let failed =
-        |error: ReadError| Failure::unreadable(format!("{}: {}", name(&options.input), problem(&error)));
+    let failed = |error: ReadError| input::failed(&options.input, &error);
     let file = open(&options.input)?;
     let bytes = file.metadata().map_or(0, |metadata| metadata.len());
     // Lines and a bar on one terminal would interfere with each other.

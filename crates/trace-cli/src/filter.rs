@@ -99,8 +99,6 @@ fn write(
     options: &Options,
     output: &mut dyn Write,
 ) -> Result<(Filtered, ImportReport), Problem> {
-    let failed =
-        |text: String| Problem::Failure(Failure::unreadable(format!("{}: {text}", input::name(input))));
     let file = open(input).map_err(Problem::Failure)?;
     let manner = Manner { level: seekable::DEFAULT_LEVEL, has_records: true };
     let mut encoder = Encoder::new(compression, manner, output).map_err(Problem::Write)?;
@@ -111,7 +109,7 @@ fn write(
     } else {
         let bar = progress::bar("filtering", file.metadata().map_or(0, |metadata| metadata.len()));
         let archive = input::as_reported_archive(progress::reading(file, &bar));
-        let (archive, import) = archive.map_err(|error| failed(input::problem(&error)))?;
+        let (archive, import) = archive.map_err(|error| Problem::Failure(input::failed(input, &error)))?;
         // It is opened once.
         let archive = Cell::new(Some(archive));
         let open =
@@ -122,7 +120,7 @@ fn write(
     };
     let filtered = result.map_err(|error| match error {
         ConvertError::Write(error) => Problem::Write(error),
-        error => failed(input::problem(&error)),
+        error => Problem::Failure(input::failed(input, &error)),
     })?;
     if let Some(name) = filtered.missing_processes.first() {
         return Err(Problem::Failure(Failure::with_code(

@@ -174,7 +174,36 @@ pub struct ImportReport {
 /// An input whose rest cannot be read; `result` describes what the output has of it.
 //= docs/import.md#what-is-cut-off
 pub fn stopped(path: &Path, error: &(dyn Error + 'static), result: &str) -> Failure {
-    Failure::unreadable(format!("{}: {}; {result}", name(path), problem(error)))
+    let failure = failed(path, error);
+    Failure { text: format!("{}; {result}", failure.text), ..failure }
+}
+
+/// An input that cannot be read, or for which there is no room.
+//= docs/command-line.md#exit-codes
+pub fn failed(path: &Path, error: &(dyn Error + 'static)) -> Failure {
+    let text = format!("{}: {}", name(path), problem(error));
+    if is_for_want_of_room(error) { Failure::new(text) } else { Failure::unreadable(text) }
+}
+
+/// Whether an error is about the copy of an input or a part of it: no input has too little room to be read.
+pub fn is_for_want_of_room(error: &(dyn Error + 'static)) -> bool {
+    use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if matches!(error.downcast_ref(), Some(ImportError::Wait(_))) {
+            return true;
+        }
+        let Some(io) = error.downcast_ref::<io::Error>() else {
+            next = error.source();
+            continue;
+        };
+        if matches!(io.kind(), FileTooLarge | QuotaExceeded | StorageFull) {
+            return true;
+        }
+        // Its source is that of the error in it.
+        next = io.get_ref().map(|inner| inner as &(dyn Error + 'static));
+    }
+    false
 }
 
 /// What the import calls events that it could not read.

@@ -7,7 +7,7 @@ mod tests;
 use crate::args::Measure;
 use crate::bad_value::BadValue;
 use crate::exit::{self, Failure};
-use crate::input::{as_archive, name, open, problem, stopped};
+use crate::input::{as_archive, failed, name, open, stopped};
 use crate::json;
 use crate::output::{OutputFile, refuse_input};
 use crate::progress;
@@ -224,8 +224,7 @@ pub fn file(
         archive.map_err(|error| Failure::unreadable(format!("cannot read {}: {error}", name(input))))?;
     let samples = measure(measurements, archive);
     bar.finish_and_clear();
-    let samples =
-        samples.map_err(|error| Failure::unreadable(format!("{}: {}", name(input), problem(&error))))?;
+    let samples = samples.map_err(|error| failed(input, &error))?;
     let Measured { samples, mixed, stopped: why } = samples;
     if let Some((place, mixed)) = mixed.first() {
         let choice = "say which with \"event_kind\": \"operation\" or \"slice\"";

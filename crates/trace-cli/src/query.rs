@@ -101,7 +101,7 @@ fn failure(error: AskError) -> Result<(), Failure> {
         AskError::Query(error) => Err(Failure::usage(sql_problem(&error))),
         // No trace has failed, but what is kept of them.
         AskError::Read { trace, error } if trace.is_empty() => Err(Failure::new(problem(&error))),
-        AskError::Read { trace, error } => Err(Failure::unreadable(format!("{trace}: {}", problem(&error)))),
+        AskError::Read { trace, error } => Err(crate::input::failed(Path::new(&trace), &error)),
         AskError::Write(error) => closed_is_enough(Err(error)),
     }
 }

@@ -192,9 +192,8 @@ fn written(
         |text: String| Problem::Failure(Failure::unreadable(format!("{}: {text}", input::name(input))));
     let of_report = |error: ReportError| match error {
         ReportError::Write(error) | ReportError::Convert(ConvertError::Write(error)) => Problem::Write(error),
-        ReportError::Read(error) => failed(input::problem(&error)),
-        ReportError::Convert(error) => failed(input::problem(&error)),
-        error => failed(input::problem(&error)),
+        ReportError::Read(error) => Problem::Failure(input::failed(input, &error)),
+        error => Problem::Failure(input::failed(input, &error)),
     };
     let result = match form {
         Form::Page => trace_report::write(trace, chosen, || import.problems(), output)

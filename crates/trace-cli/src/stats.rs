@@ -47,6 +47,7 @@ pub fn by_name(path: &Path, selection: &Selection) -> Result<Stats, Failure> {
 }
 
 /// The sums by name of an open file, which errors call by a name.
+#[cfg(feature = "query")]
 pub fn by_name_of(file: OpenFile, path: &Path) -> Result<Stats, Failure> {
     summed_up(file, path, &Selection::default(), By::Name)
 }

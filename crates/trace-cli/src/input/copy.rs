@@ -15,6 +15,12 @@ pub fn unlinked_file() -> Result<File, Failure> {
     })
 }
 
+/// The error of a copy, which is none of its input.
+fn not_copied(error: io::Error) -> io::Error {
+    let directory = std::env::temp_dir();
+    io::Error::new(error.kind(), format!("no copy in {} ($TMPDIR): {error}", directory.display()))
+}
+
 /// An input that is copied while it is read.
 pub struct Copying {
     input: Box<dyn Read>,
@@ -29,7 +35,7 @@ impl Read for Copying {
             return Ok(0);
         }
         let read = self.input.read(bytes).and_then(|length| {
-            self.copy.write_all(&bytes[..length])?;
+            self.copy.write_all(&bytes[..length]).map_err(not_copied)?;
             Ok(length)
         });
         read.or_else(|error| {
