@@ -8,6 +8,7 @@ use crate::counted::Counted;
 use clocks::Clocks;
 use found::{EventPosition, Unmatched};
 use nesting::OVERLAPPING;
+use selected::Selected;
 use spans::{CROSSING, MISMATCHED, MISMATCHED_ASYNC, OPEN, Spans};
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -15,10 +16,11 @@ use trace_format::event::EventKind;
 use trace_format::loss::{LossCode, LossRecord};
 use trace_format::metadata::EVENT_BUFFER_FULL;
 use trace_format::units::{Nanos, Offset, ProviderId};
+use trace_model::Chosen;
 use trace_reader::Unknown;
 use trace_reader::item::{Event, Item, Resolved};
 use trace_reader::reader::{Reader, TABLE_BYTES};
-use trace_reader::warning::MAX_KEPT;
+use trace_reader::warning::{MAX_KEPT, WarningKind};
 use trace_reader::{Balance, Disorder, Input, MANAGER, ReadError, Recordings, Unended};
 use usage::Usages;
 
@@ -27,6 +29,7 @@ mod flows;
 mod found;
 mod late;
 mod nesting;
+mod selected;
 mod spans;
 mod usage;
 
@@ -146,12 +149,32 @@ impl Report {
 /// # Errors
 ///
 /// The input is no trace at all. Later errors are part of the report.
-pub fn check(mut input: impl Read, limits: Limits, disorder: &Disorder) -> Result<Report, ReadError> {
-    check_dyn(&mut input, limits, disorder)
+pub fn check(input: impl Read, limits: Limits, disorder: &Disorder) -> Result<Report, ReadError> {
+    check_chosen(input, limits, disorder, None)
 }
 
-fn check_dyn(input: &mut dyn Read, limits: Limits, disorder: &Disorder) -> Result<Report, ReadError> {
-    Ok(check_reader(Reader::new(input)?, limits, disorder))
+/// The same, with only those problems of events and spans that are chosen.
+///
+/// # Errors
+///
+/// As [`check`].
+//= docs/check.md#a-part-of-a-trace
+pub fn check_chosen(
+    mut input: impl Read,
+    limits: Limits,
+    disorder: &Disorder,
+    chosen: Option<&Chosen>,
+) -> Result<Report, ReadError> {
+    check_dyn(&mut input, limits, disorder, chosen)
+}
+
+fn check_dyn(
+    input: &mut dyn Read,
+    limits: Limits,
+    disorder: &Disorder,
+    chosen: Option<&Chosen>,
+) -> Result<Report, ReadError> {
+    Ok(check_reader(Reader::new(input)?, limits, disorder, chosen))
 }
 
 /// Checks a trace in memory, which is read twice.
@@ -161,12 +184,17 @@ fn check_dyn(input: &mut dyn Read, limits: Limits, disorder: &Disorder) -> Resul
 /// As [`check`].
 pub fn check_slice(bytes: &[u8], limits: Limits) -> Result<Report, ReadError> {
     let disorder = Disorder::find_in(bytes)?;
-    Ok(check_reader(Reader::of_slice(bytes)?, limits, &disorder))
+    Ok(check_reader(Reader::of_slice(bytes)?, limits, &disorder, None))
 }
 
-fn check_reader<I: Input>(reader: Reader<I>, limits: Limits, disorder: &Disorder) -> Report {
+fn check_reader<I: Input>(
+    reader: Reader<I>,
+    limits: Limits,
+    disorder: &Disorder,
+    chosen: Option<&Chosen>,
+) -> Report {
     let mut reader = reader.with_table_bytes(limits.table_bytes).strict();
-    let mut checker = Checker::new(limits, disorder);
+    let mut checker = Checker::new(limits, disorder, chosen);
     loop {
         match reader.next_item() {
             Ok(Some(record)) => checker.record(&record),
@@ -200,6 +228,7 @@ pub struct Checker<'a> {
     report: Report,
     providers: BTreeMap<ProviderId, Provider>,
     problems: Problems,
+    selected: Selected<'a>,
     spans: Spans<'a>,
     clocks: Clocks,
     balance: Balance,
@@ -233,14 +262,15 @@ impl Problems {
 }
 
 impl<'a> Checker<'a> {
-    /// A check after an earlier pass has found the disorder of the trace. The limit of the tables is the
-    /// reader's.
+    /// A check of what is chosen after an earlier pass has found the disorder of the trace. The limit of the
+    /// tables is the reader's.
     #[must_use]
-    pub fn new(limits: Limits, disorder: &'a Disorder) -> Self {
+    pub fn new(limits: Limits, disorder: &'a Disorder, chosen: Option<&'a Chosen>) -> Self {
         Self {
             report: Report::default(),
             providers: BTreeMap::new(),
             problems: Problems::default(),
+            selected: Selected::new(chosen),
             spans: Spans::new(limits.open_spans, disorder),
             clocks: Clocks::new(limits.clock_times),
             balance: Balance::default(),
@@ -257,7 +287,8 @@ impl<'a> Checker<'a> {
         }
         self.report.records += 1;
         self.recordings.record(record);
-        self.clocks.record(record);
+        let is_chosen = self.selected.has(&record.item);
+        self.clocks.record(record, is_chosen);
         self.usages.record(record);
         self.spans.other(record);
         let time = match &record.item {
@@ -272,9 +303,11 @@ impl<'a> Checker<'a> {
         if let Some(nanos) = nanos {
             let (first, last) = *self.report.times.get_or_insert((nanos, nanos));
             if nanos.0.abs_diff(first.0) > MAX_DISTANCE_NANOS {
-                self.problems.add("time-outlier", place, || {
-                    format!("{nanos} are more than 30 days away from the first time, {first}")
-                });
+                if is_chosen {
+                    self.problems.add("time-outlier", place, || {
+                        format!("{nanos} are more than 30 days away from the first time, {first}")
+                    });
+                }
             } else {
                 self.report.times = Some((first, last.max(nanos)));
             }
@@ -285,7 +318,7 @@ impl<'a> Checker<'a> {
             self.problems.add("unbalanced", place, || text);
         }
         match &record.item {
-            Item::Event(event) => self.event(place, event),
+            Item::Event(event) => self.event(place, event, is_chosen),
             Item::ProviderEvent { about, event } => {
                 self.problems.add("provider-event", place, || match *event {
                     EVENT_BUFFER_FULL => {
@@ -334,8 +367,17 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn event(&mut self, place: EventPosition, event: &Event<'_>) {
+    fn event(&mut self, place: EventPosition, event: &Event<'_>, is_chosen: bool) {
+        if let EventKind::DurationComplete { end } = event.kind
+            && end < event.time.ticks
+            && is_chosen
+            && !self.selected.is_all()
+        {
+            let begin = event.time.ticks;
+            self.problems.add(BACKWARDS, place, || WarningKind::EndBeforeBegin { begin, end }.to_string());
+        }
         if let EventKind::Counter { .. } = event.kind
+            && is_chosen
             && !event.arguments.iter().any(|(_, value)| value.is_number())
         {
             self.problems.add("empty-counter", place, || {
@@ -344,13 +386,14 @@ impl<'a> Checker<'a> {
         }
         let problems = &mut self.problems;
         let mut found = |(kind, text)| problems.add(kind, place, || text);
-        self.spans.event(place, event, &mut found);
+        self.spans.event(place, event, is_chosen, &mut found);
     }
 
     /// The report of a trace that was read to its end, or to an error. Only a [strict](Reader::strict) reader
     /// warns of everything.
     #[must_use]
     pub fn finish<I: Input>(self, reader: &Reader<I>, error: Option<ReadError>) -> Report {
+        let is_all = self.selected.is_all();
         let mut report = self.found();
         // The reader has warned of a lost position.
         if let Some(error) = error.filter(|error| !matches!(error, ReadError::NoSize { .. })) {
@@ -358,7 +401,9 @@ impl<'a> Checker<'a> {
         }
         report.bytes = reader.position().0;
         report.unknown = reader.unknown().clone();
-        for (kind, count, first) in reader.warnings().by_kind() {
+        // Those of a part have been counted.
+        let by_kind = reader.warnings().by_kind().filter(|(kind, ..)| is_all || *kind != BACKWARDS);
+        for (kind, count, first) in by_kind {
             let first = first.iter().map(|warning| Finding {
                 offset: warning.offset,
                 provider: warning.provider,
@@ -415,6 +460,9 @@ impl<'a> Checker<'a> {
     }
 }
 
+/// A duration ends before it begins.
+const BACKWARDS: &str = "end-before-begin";
+
 /// A part of a trace in another format that could not be read; the importer's caller adds it to the report.
 pub const UNDECODABLE: &str = "undecodable";
 
@@ -434,7 +482,7 @@ pub const KINDS: [&str; 39] = [
     "crossing-async",
     "damaged",
     "empty-counter",
-    "end-before-begin",
+    BACKWARDS,
     "loss",
     "lost",
     "lost-arguments",

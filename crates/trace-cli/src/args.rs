@@ -229,7 +229,7 @@ contains the whole trace: names, arguments, command lines. docs/report.md descri
   trace check --clocks trace.fxt    of a recording with kernel:sched
 
 Exit codes: 0 if the trace is clean, 1 if it has problems, 6 if it cannot be read to its end. The kinds of problem are described in docs/check.md.")]
-    Check(Check),
+    Check(analysis::Check),
     /// Convert a trace to another format
     #[command(
         visible_alias = "trace2json",
@@ -461,30 +461,6 @@ pub struct Dump {
     /// What is printed.
     #[command(flatten)]
     pub selecting: Selecting,
-    /// The trace, plain or compressed with gzip or zstd; `-` is stdin
-    #[arg(value_name = "FILE", add = traces())]
-    pub input: PathBuf,
-}
-
-/// Options of `check`.
-#[derive(Clone, Debug, Args)]
-pub struct Check {
-    /// Print the report as one JSON object
-    #[arg(long)]
-    pub json: bool,
-    /// Check that the times of events lie within the times in which their threads ran, according to the
-    /// kernel
-    #[arg(long)]
-    pub clocks: bool,
-    /// Report these kinds of problem without counting them, separated by commas
-    #[arg(long, value_name = "KINDS", value_delimiter = ',', value_parser = problem_kind)]
-    pub allow: Vec<String>,
-    /// Remember at most this many operations and flows that have begun and not ended
-    #[arg(long, value_name = "COUNT", default_value_t = trace_analysis::check::MAX_OPEN_SPANS, value_parser = whole_number)]
-    pub open_spans: usize,
-    /// Use at most this much memory for strings, threads and names, in MiB
-    #[arg(long, value_name = "MIB", default_value_t = trace_reader::reader::TABLE_BYTES >> 20, value_parser = positive_number)]
-    pub table_size: usize,
     /// The trace, plain or compressed with gzip or zstd; `-` is stdin
     #[arg(value_name = "FILE", add = traces())]
     pub input: PathBuf,

@@ -1,15 +1,17 @@
 //! `trace check`: reports the problems of a trace.
 
-use crate::args::Check;
+use crate::args::analysis::Check;
 use crate::exit::{Failure, NO};
-use crate::input::{self, ImportReport, Scanned, name, problem, scan};
+use crate::input::{self, ImportReport, Scanned, name, open, problem, scan};
 use crate::stdio::{self, say};
 use crate::{connection, recover};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use trace_analysis::check::{Finding, Limits, NO_END, Problem, Report, TRUNCATED, UNDECODABLE, Usage, check};
+use trace_analysis::check::{
+    Finding, Limits, NO_END, Problem, Report, TRUNCATED, UNDECODABLE, Usage, check_chosen,
+};
 use trace_analysis::counted::Counted;
 use trace_archive::recovery::Session;
 use trace_format::shown::Shown;
@@ -32,8 +34,10 @@ pub fn run(options: &Check) -> Result<u8, Failure> {
         usage_bytes: if options.json { MAX_USAGE_BYTES } else { 0 },
     };
     let name = name(&options.input);
-    let (Scanned { archive, disorder, report: import, .. }, bar) = scan(&options.input, "checking")?;
-    let report = check(archive, limits, &disorder);
+    let selection = options.selecting.selection()?;
+    let scanned = scan(open(&options.input)?, &options.input, "checking", &selection)?;
+    let (Scanned { archive, disorder, report: import, chosen }, bar) = scanned;
+    let report = check_chosen(archive, limits, &disorder, chosen.as_ref());
     bar.finish_and_clear();
     let mut report = report.map_err(|error| input::failed(&options.input, &error))?;
     report.problems.extend(import.problems());

@@ -292,12 +292,16 @@ pub struct Scanned {
 /// first pass reads the file, or a copy of an input that cannot be read twice. An importer's sorted output
 /// needs no such pass.
 //= docs/check.md#order
-pub fn scan(path: &Path, what: &'static str) -> Result<(Scanned, ProgressBar), Failure> {
-    scan_for(open(path)?, path, what, &Selection::default(), false)
+pub fn scan(
+    file: OpenFile,
+    path: &Path,
+    what: &'static str,
+    selection: &Selection,
+) -> Result<(Scanned, ProgressBar), Failure> {
+    scan_for(file, path, what, selection, false)
 }
 
-/// The same of an open file of which something is selected, and where the order of ends matters, too: an
-/// importer sorts durations by their begins.
+/// The same where the order of ends matters, too: an importer sorts durations by their begins.
 pub fn scan_ends(
     file: OpenFile,
     path: &Path,

@@ -34,7 +34,8 @@ fn pass(
     mut finder: Option<DisorderFinder>,
 ) -> Result<Result<(Stats, Report), Disorder>, ReadError> {
     let mut reader = Reader::new(input)?.strict();
-    let (mut sums, mut checker) = (Sums::new(disorder, options), Checker::new(Limits::default(), disorder));
+    let (mut sums, mut checker) =
+        (Sums::new(disorder, options), Checker::new(Limits::default(), disorder, options.chosen.as_ref()));
     let error = loop {
         match reader.next_item() {
             Ok(Some(record)) => {

@@ -1,6 +1,7 @@
 //! Options that select a part of a trace: all commands choose the same, and nothing of it means anything else
 //! than in the whole trace.
 
+mod check;
 mod report;
 
 use serde_json::Value;

@@ -63,7 +63,8 @@ impl Clocks {
         Self { room, ..Self::default() }
     }
 
-    pub fn record(&mut self, record: &Resolved<'_>) {
+    /// Takes a record; of events, those that are chosen are judged.
+    pub fn record(&mut self, record: &Resolved<'_>, is_chosen: bool) {
         if self.room == 0 {
             return;
         }
@@ -82,12 +83,12 @@ impl Clocks {
                     incoming: incoming.0,
                 });
             }
-            Item::Event(event) => self.event(record.provider, event),
+            Item::Event(event) => self.event(record.provider, event, is_chosen),
             _ => {}
         }
     }
 
-    fn event(&mut self, provider: ProviderId, event: &Event<'_>) {
+    fn event(&mut self, provider: ProviderId, event: &Event<'_>, is_chosen: bool) {
         let category = event.category.as_bytes();
         let end = match event.kind {
             EventKind::DurationComplete { end } => Some(end.to_nanos(event.time.rate).0),
@@ -99,7 +100,7 @@ impl Clocks {
         }
         // Kernel events are no action of a thread, and neither are events of a process or of the system.
         let of_thread = match event.kind {
-            _ if category.starts_with(b"kernel:") => return,
+            _ if !is_chosen || category.starts_with(b"kernel:") => return,
             EventKind::Counter { .. } | EventKind::Instant { scope: Scope::Process | Scope::Global } => {
                 return;
             }

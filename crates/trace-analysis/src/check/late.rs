@@ -19,11 +19,13 @@ pub(super) struct Part<'a> {
     /// Stands for the text.
     pub category: u64,
     pub name: Text<'a>,
+    pub is_chosen: bool,
 }
 
 /// Bits of the first word.
 const IS_END: u64 = 1;
 const HAS_ID: u64 = 2;
+const IS_CHOSEN: u64 = 4;
 
 impl Part<'_> {
     /// The operation that it is a part of.
@@ -32,8 +34,9 @@ impl Part<'_> {
     }
 
     fn encode(&self, to: &mut Vec<u8>) {
-        let Self { is_end, id, at, thread, place, category, name } = *self;
-        let flags = if is_end { IS_END } else { 0 } | if id.is_some() { HAS_ID } else { 0 };
+        let Self { is_end, id, at, thread, place, category, name, is_chosen } = *self;
+        let bits = [(is_end, IS_END), (id.is_some(), HAS_ID), (is_chosen, IS_CHOSEN)];
+        let flags = bits.iter().filter(|(is_set, _)| *is_set).fold(0, |flags, (_, bit)| flags | bit);
         let words = [
             flags,
             id.unwrap_or(0),
@@ -63,6 +66,7 @@ impl<'a> Part<'a> {
             },
             category,
             name: Text(name),
+            is_chosen: flags & IS_CHOSEN != 0,
         })
     }
 }

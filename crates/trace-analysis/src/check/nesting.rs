@@ -26,6 +26,9 @@ const MAX_THREADS: usize = 20_000;
 /// So many of those that were last are looked at before all are searched.
 const NEAR: usize = 8;
 
+/// A bit beside the number of a provider.
+const IS_CHOSEN: u64 = 1 << 32;
+
 /// A duration that is over.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Over<'a> {
@@ -34,6 +37,7 @@ pub(super) struct Over<'a> {
     pub end: Nanos,
     pub place: EventPosition,
     pub name: Text<'a>,
+    pub is_chosen: bool,
 }
 
 /// All durations, as far as they have to be known.
@@ -93,7 +97,7 @@ impl Nesting {
         }
         known.free.push_back((over.begin, over.end));
         self.kept += 1;
-        (last_end > over.begin).then(|| over.problem())
+        (last_end > over.begin && over.is_chosen).then(|| over.problem())
     }
 
     fn number(&mut self, thread: Thread, disorder: &Disorder) -> Option<usize> {
@@ -114,7 +118,7 @@ impl Nesting {
             let Some(over) = Over::decode(bytes) else { return Ok(()) };
             let open = threads.entry(over.thread).or_default();
             let before = open.len();
-            if open.begin(over.begin, over.end, kept >= MAX_ALL_KEPT) {
+            if open.begin(over.begin, over.end, kept >= MAX_ALL_KEPT) && over.is_chosen {
                 found(over.place, over.problem());
             }
             kept = kept + open.len() - before;
@@ -170,8 +174,8 @@ impl<'a> Over<'a> {
     }
 
     fn encode(&self, to: &mut Vec<u8>) {
-        let Self { thread, begin, end, place, name } = *self;
-        let provider = u64::from(place.provider.0);
+        let Self { thread, begin, end, place, name, is_chosen } = *self;
+        let provider = u64::from(place.provider.0) | if is_chosen { IS_CHOSEN } else { 0 };
         let Thread { process, thread } = thread;
         let words = [process.0, thread.0, begin.0, end.0, place.offset.0, provider];
         to.extend_from_slice(words.map(u64::to_le_bytes).as_flattened());
@@ -180,13 +184,15 @@ impl<'a> Over<'a> {
 
     fn decode(bytes: &'a [u8]) -> Option<Self> {
         let ([process, thread, begin, end, offset, provider], name) = words(bytes).ok()?;
-        let provider = ProviderId(u32::try_from(provider).ok()?);
+        let is_chosen = provider & IS_CHOSEN != 0;
+        let provider = ProviderId(u32::try_from(provider & !IS_CHOSEN).ok()?);
         Some(Self {
             thread: Thread { process: Koid(process), thread: Koid(thread) },
             begin: Nanos(begin),
             end: Nanos(end),
             place: EventPosition { offset: Offset(offset), provider },
             name: Text(name),
+            is_chosen,
         })
     }
 }

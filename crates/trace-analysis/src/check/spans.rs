@@ -11,7 +11,7 @@ use super::nesting::{Nesting, Over};
 use std::io;
 use trace_format::event::EventKind;
 use trace_format::scopes::Ending;
-use trace_format::units::{Koid, Nanos};
+use trace_format::units::{Koid, Nanos, Offset, ProviderId};
 use trace_model::{Begin, Ended, MAX_OPEN_OF_ID, Pairing, Partings, token};
 use trace_reader::{Disorder, Event, Resolved, Text, Thread, ThreadNumbers};
 
@@ -37,7 +37,9 @@ fn why(ending: Ending, lasted: Option<u64>) -> String {
 /// A duration or an operation that has begun.
 #[derive(Clone, Copy, Debug)]
 struct Begun {
-    place: EventPosition,
+    offset: Offset,
+    provider: ProviderId,
+    is_chosen: bool,
     at: Nanos,
     process: Koid,
     /// What it is known by if it has no end.
@@ -84,33 +86,42 @@ impl<'a> Spans<'a> {
         self.partings.note(record);
     }
 
-    /// Matches an event, and passes on what is wrong with it.
-    pub fn event(&mut self, place: EventPosition, event: &Event<'_>, found: &mut impl FnMut(Found)) {
+    /// Matches an event, and passes on what is wrong with it, if that is about something that is chosen.
+    pub fn event(
+        &mut self,
+        place: EventPosition,
+        event: &Event<'_>,
+        is_chosen: bool,
+        found: &mut impl FnMut(Found),
+    ) {
         let Event { thread, time, category, name, .. } = *event;
         if self.is_full {
             return;
         }
         if let Some((ending, lasted)) = event.ending() {
             let Thread { process, thread } = thread;
-            return found((OPEN, format!("{name:?} on thread {process}/{thread}: {}", why(ending, lasted))));
+            if is_chosen {
+                found((OPEN, format!("{name:?} on thread {process}/{thread}: {}", why(ending, lasted))));
+            }
+            return;
         }
         let part = |is_end, id| {
             let category = token(category);
-            Part { is_end, id, at: time.nanos(), thread, place, category, name }
+            Part { is_end, id, at: time.nanos(), thread, place, category, name, is_chosen }
         };
         match event.kind {
             EventKind::DurationBegin => self.part(&part(false, None), category, found),
             EventKind::DurationEnd => self.part(&part(true, None), category, found),
             EventKind::AsyncBegin { id } => self.part(&part(false, Some(id)), category, found),
             EventKind::AsyncEnd { id } => self.part(&part(true, Some(id)), category, found),
-            EventKind::FlowBegin { id } => self.flow(id, FlowPart::Begin, place, found),
-            EventKind::FlowStep { id } => self.flow(id, FlowPart::Step, place, found),
-            EventKind::FlowEnd { id } => self.flow(id, FlowPart::End, place, found),
+            EventKind::FlowBegin { id } => self.flow(id, FlowPart::Begin, place, is_chosen, found),
+            EventKind::FlowStep { id } => self.flow(id, FlowPart::Step, place, is_chosen, found),
+            EventKind::FlowEnd { id } => self.flow(id, FlowPart::End, place, is_chosen, found),
             EventKind::DurationComplete { end } => {
                 let (begin, end) = (time.nanos(), end.to_nanos(time.rate));
                 // One that ends before it begins is reported as that.
                 if begin <= end {
-                    let over = Over { thread, begin, end, place, name };
+                    let over = Over { thread, begin, end, place, name, is_chosen };
                     self.nesting.duration(&over, self.disorder).into_iter().for_each(found);
                 }
             }
@@ -122,8 +133,15 @@ impl<'a> Spans<'a> {
         }
     }
 
-    fn flow(&mut self, id: u64, part: FlowPart, place: EventPosition, found: &mut impl FnMut(Found)) {
-        self.flows.part(id, part, place);
+    fn flow(
+        &mut self,
+        id: u64,
+        part: FlowPart,
+        place: EventPosition,
+        is_chosen: bool,
+        found: &mut impl FnMut(Found),
+    ) {
+        self.flows.part(id, part, place, is_chosen);
         self.full().into_iter().for_each(found);
     }
 
@@ -136,7 +154,7 @@ impl<'a> Spans<'a> {
     }
 
     fn in_order(&mut self, part: &Part<'_>, found: &mut impl FnMut(Found)) {
-        let Part { is_end, id, at, thread, place, category, name } = *part;
+        let Part { is_end, id, at, thread, place, category, name, is_chosen } = *part;
         if is_end {
             return match id {
                 Some(id) => self.end_operation(part, id, found),
@@ -144,7 +162,9 @@ impl<'a> Spans<'a> {
             };
         }
         let what = id.map_or(What::Thread(thread), What::Id);
-        let begun = Begun { place, at, process: thread.process, what, category, name: token(name) };
+        let (process, name) = (thread.process, token(name));
+        let EventPosition { offset, provider } = place;
+        let begun = Begun { offset, provider, is_chosen, at, process, what, category, name };
         match id {
             Some(id) => _ = self.pairing.begin_operation(&part.operation(id), begun.name, begun),
             None => match self.threads.number(thread, MAX_THREADS) {
@@ -162,42 +182,47 @@ impl<'a> Spans<'a> {
         let Some(of) = self.threads.number(thread, MAX_THREADS) else { return };
         let begun = match self.pairing.end(of) {
             Ended::Nothing => {
-                let text = format!("end of {name:?} on thread {process}/{number}, which has nothing to end");
-                return found(("unmatched-end", text));
+                if part.is_chosen {
+                    let text =
+                        format!("end of {name:?} on thread {process}/{number}, which has nothing to end");
+                    found(("unmatched-end", text));
+                }
+                return;
             }
             ended => ended.begun(),
         };
         let Some(begun) = begun else { return };
         // An end need not have a name or a category.
         let is_other = |of_end: u64, of_begin: u64| of_end != token(Text(b"")) && of_end != of_begin;
-        if is_other(token(name), begun.name) || is_other(category, begun.category) {
+        let has_other = is_other(token(name), begun.name) || is_other(category, begun.category);
+        if has_other && begun.is_chosen {
             let text = format!(
                 "end of {name:?} on thread {process}/{number}, where what began last has another name or category"
             );
             found((MISMATCHED, text));
         }
-        let over = Over { thread, begin: begun.at, end, place, name };
+        let over = Over { thread, begin: begun.at, end, place, name, is_chosen: begun.is_chosen };
         self.nesting.duration(&over, self.disorder).into_iter().for_each(found);
     }
 
     fn end_operation(&mut self, part: &Part<'_>, id: u64, found: &mut impl FnMut(Found)) {
         let Part { thread, name, .. } = *part;
         match self.pairing.end_operation(&part.operation(id), token(name)) {
-            Ended::Crossing(begun) => {
+            Ended::Crossing(begun) if begun.is_chosen => {
                 let (begun_in, ended_in) = (begun.process, thread.process);
                 let text =
                     format!("id {id:#x} was begun in process {begun_in} and ended in process {ended_in}");
                 found((CROSSING, text));
             }
-            Ended::Misnamed(_) if !name.as_bytes().is_empty() => {
+            Ended::Misnamed(begun) if begun.is_chosen && !name.as_bytes().is_empty() => {
                 let text = format!("end of {name:?} with id {id:#x}, which was begun by another name");
                 found((MISMATCHED_ASYNC, text));
             }
-            Ended::Nothing => {
+            Ended::Nothing if part.is_chosen => {
                 let text = format!("end of {name:?} with id {id:#x}, which has nothing to end");
                 found(("unmatched-async-end", text));
             }
-            Ended::Begun(_) | Ended::Misnamed(_) | Ended::Refused => {}
+            _ => {}
         }
     }
 
@@ -228,8 +253,10 @@ impl<'a> Spans<'a> {
         }
         let durations = self.pairing.take_threads().map(|(_, begun)| ("unmatched-begin", begun));
         let operations = self.pairing.take_operations().map(|begun| ("unmatched-async-begin", begun));
-        for (kind, begun) in durations.chain(operations) {
-            let Begun { place, at, process, what, .. } = begun;
+        let all_open = durations.chain(operations).filter(|(_, begun)| begun.is_chosen);
+        for (kind, begun) in all_open {
+            let Begun { offset, provider, at, process, what, .. } = begun;
+            let place = EventPosition { offset, provider };
             let unmatched = Unmatched { kind, count: 1, place, what };
             match self.partings.of(process, at.0) {
                 Some((ending, lasted)) => {

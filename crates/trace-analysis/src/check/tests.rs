@@ -1,3 +1,5 @@
+mod selected;
+
 use super::*;
 use proptest::strategy::Strategy as _;
 use trace_format::argument::{Argument, ArgumentValue, Arguments as Given};

@@ -1,4 +1,4 @@
-//! Options of `stats`, `assert` and `diff`.
+//! Options of `stats`, `assert`, `diff` and `check`.
 
 use super::selecting::Selecting;
 use super::traces;
@@ -34,6 +34,33 @@ pub const DIFF_HELP: &str = "Examples:
   trace diff before.fxt after.fxt
   trace diff --sort p99 --limit 5 before.fxt after.fxt
   trace diff --json before.fxt after.fxt | jq '.changes[0]'";
+
+/// Options of `check`.
+#[derive(Clone, Debug, Args)]
+pub struct Check {
+    /// Print the report as one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// Check that the times of events lie within the times in which their threads ran, according to the
+    /// kernel
+    #[arg(long)]
+    pub clocks: bool,
+    /// Report these kinds of problem without counting them, separated by commas
+    #[arg(long, value_name = "KINDS", value_delimiter = ',', value_parser = super::problem_kind)]
+    pub allow: Vec<String>,
+    /// Remember at most this many operations and flows that have begun and not ended
+    #[arg(long, value_name = "COUNT", default_value_t = trace_analysis::check::MAX_OPEN_SPANS, value_parser = super::whole_number)]
+    pub open_spans: usize,
+    /// Use at most this much memory for strings, threads and names, in MiB
+    #[arg(long, value_name = "MIB", default_value_t = trace_reader::reader::TABLE_BYTES >> 20, value_parser = super::positive_number)]
+    pub table_size: usize,
+    /// Whose problems count.
+    #[command(flatten)]
+    pub selecting: Selecting,
+    /// The trace, plain or compressed with gzip or zstd; `-` is stdin
+    #[arg(value_name = "FILE", add = traces())]
+    pub input: PathBuf,
+}
 
 /// Options of `stats`.
 #[derive(Debug, Args)]

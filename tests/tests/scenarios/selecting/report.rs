@@ -5,7 +5,7 @@ use serde_json::json;
 use std::path::PathBuf;
 
 /// Writes a page, and returns its first screen.
-fn page(sandbox: &Sandbox, options: &[&str], name: &str) -> Value {
+pub(super) fn page(sandbox: &Sandbox, options: &[&str], name: &str) -> Value {
     printed(sandbox, &[&["report", "trace.fxt", "-o", name], options].concat());
     let page = fs::read_to_string(sandbox.file(name)).unwrap();
     // The command that looks for a page of the whole trace does not take that of a part.
