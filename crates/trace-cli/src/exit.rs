@@ -16,7 +16,10 @@ pub const TABLE: &[(&str, &str)] = &[
          this machine cannot record",
     ),
     ("2", "the command line or a configuration is wrong; nothing was done"),
-    ("3", "cannot tell: events are missing, or there are too few runs"),
+    (
+        "3",
+        "cannot tell: events are missing, or there are too few runs; of manager: another one has the runtime directory",
+    ),
     ("4", "events were lost (record --fail-on-loss), or the output lacks something (convert --strict)"),
     ("5", "nothing is recorded: no recording runs or can be recovered, or no program was recorded"),
     ("6", "a trace cannot be read, or not all of it; what could be read was answered"),

@@ -20,8 +20,8 @@ const START_WAIT: Duration = Duration::from_secs(30);
 const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 /// How long one that was faster is given to listen.
 const RESTART_INTERVAL: Duration = Duration::from_millis(200);
-/// The exit code of a manager in whose directory another one runs.
-pub const ALREADY_RUNNING: u8 = 1;
+/// The exit code of a manager in whose directory another one runs. Programs that fail have other ones.
+pub const ALREADY_RUNNING: u8 = 3;
 
 /// The executable `trace`, in which the manager is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

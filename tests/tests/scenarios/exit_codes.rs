@@ -204,7 +204,7 @@ fn background(runs: &mut Runs) {
         (0, Nothing, &["start", "-o", "background.fxt"]),
         (2, Nothing, &["start", "--frobnicate"]),
         (125, Runtime, &["start", "-o", "other.fxt"]),
-        (1, Nothing, &["manager"]),
+        (3, Nothing, &["manager"]),
         (0, Nothing, &["status"]),
         (0, Nothing, &["list-programs"]),
         (0, Nothing, &["list-categories"]),

@@ -150,7 +150,7 @@ fn one_manager_in_a_directory() {
     let first = sandbox.spawn("trace", &["manager"]);
     wait_for("the first manager", || sandbox.runtime_dir().join("provisioner").exists().then_some(()));
     let output = sandbox.trace(["manager"]);
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(3));
     let expected = format!(
         "trace: a manager is already running in {} (pid {})\n",
         sandbox.runtime_dir().display(),
