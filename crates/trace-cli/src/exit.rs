@@ -84,7 +84,7 @@ impl Failure {
         Self::with_code(UNREADABLE, text)
     }
 
-    /// The same of a recording, of which a command of any code of its own may be a part.
+    /// The failure of a recording. A command that is recorded may have any code; 125 is the tool's.
     #[must_use]
     pub fn of_record(self) -> Self {
         Self { code: if self.code == UNREADABLE { FAILURE } else { self.code }, ..self }

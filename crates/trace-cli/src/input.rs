@@ -186,7 +186,7 @@ pub fn failed(path: &Path, error: &(dyn Error + 'static)) -> Failure {
 }
 
 /// Whether an error is about the copy of an input or a part of it: no input has too little room to be read.
-pub fn is_for_want_of_room(error: &(dyn Error + 'static)) -> bool {
+fn is_for_want_of_room(error: &(dyn Error + 'static)) -> bool {
     use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
     let mut next = Some(error);
     while let Some(error) = next {
