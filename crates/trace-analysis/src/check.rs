@@ -153,7 +153,7 @@ pub fn check(input: impl Read, limits: Limits, disorder: &Disorder) -> Result<Re
     check_chosen(input, limits, disorder, None)
 }
 
-/// The same, with only those problems of events and spans that are chosen.
+/// Checks an archive, and counts problems of events and spans only where these are chosen.
 ///
 /// # Errors
 ///

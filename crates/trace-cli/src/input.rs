@@ -200,7 +200,7 @@ fn is_for_want_of_room(error: &(dyn Error + 'static)) -> bool {
         if matches!(io.kind(), FileTooLarge | QuotaExceeded | StorageFull) {
             return true;
         }
-        // Its source is that of the error in it.
+        // `source` would leave out the error that an I/O error wraps.
         next = io.get_ref().map(|inner| inner as &(dyn Error + 'static));
     }
     false
@@ -301,7 +301,7 @@ pub fn scan(
     scan_for(file, path, what, selection, false)
 }
 
-/// The same where the order of ends matters, too: an importer sorts durations by their begins.
+/// Opens an input as `scan` does, with its ends in order, too: an importer sorts durations by their begins.
 pub fn scan_ends(
     file: OpenFile,
     path: &Path,

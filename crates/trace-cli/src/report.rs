@@ -154,7 +154,7 @@ fn show(path: &Path) {
     }
 }
 
-/// Takes the times out of a selection that count from the beginning, which for a picture is that of its axis.
+/// Removes times since the beginning from a selection: for a picture, they count from the begin of its axis.
 fn take_from_begin(moment: &mut Option<Moment>) -> Option<svg::Moment> {
     let Some(Moment::FromBegin(nanos)) = *moment else { return None };
     *moment = None;

@@ -118,8 +118,8 @@ impl Selected {
         Self { filter, ..Self::default() }
     }
 
-    /// The same for a trace that is read again, whose order is known: ends of what is out of order belong to
-    /// their begins in the order of times.
+    /// A filter for a trace that is read a second time, after its order was found. Ends that are out of order
+    /// belong to their begins in the order of times.
     ///
     /// # Errors
     /// The archive cannot be read, or what had to be sorted could not be kept in a file.

@@ -374,12 +374,9 @@ fn a_lost_position_is_a_problem_and_bad_data_an_error() {
     assert!(check(&b"no trace"[..], Limits::default(), &Disorder::default()).is_err());
 }
 
-/// Provider 1 records context switches: thread 7 runs from 100 to 200, and is idle else.
-#[test]
-//= docs/check.md#clocks
-fn only_what_a_thread_does_itself_is_judged_by_when_it_ran() {
-    let mut archive = Archive::new();
-    for (timestamp, outgoing, incoming) in [(50, 1, 0), (100, 0, 7), (200, 7, 0), (400, 0, 1)] {
+/// Context switches on one processor: a time, the thread that stops running, and the one that begins.
+fn switches(archive: &mut Archive, switches: &[(u64, u64, u64)]) {
+    for &(timestamp, outgoing, incoming) in switches {
         let koid = |number| ThreadKoid(Koid(number));
         archive.write(Record::Scheduling(Scheduling::ContextSwitch {
             timestamp: Ticks(timestamp),
@@ -390,6 +387,14 @@ fn only_what_a_thread_does_itself_is_judged_by_when_it_ran() {
             arguments: Given::from_slice(&[]),
         }));
     }
+}
+
+/// Provider 1 records context switches: thread 7 runs from 100 to 200, and is idle else.
+#[test]
+//= docs/check.md#clocks
+fn only_what_a_thread_does_itself_is_judged_by_when_it_ran() {
+    let mut archive = Archive::new();
+    switches(&mut archive, &[(50, 1, 0), (100, 0, 7), (200, 7, 0), (400, 0, 1)]);
     let instant = |scope| EventKind::Instant { scope };
     let operations =
         [EventKind::AsyncBegin { id: 3 }, EventKind::AsyncInstant { id: 3 }, EventKind::AsyncEnd { id: 3 }];

@@ -56,7 +56,7 @@ pub struct Convert {
     /// Alias of FILE, for compatibility with Fuchsia's trace2json
     #[arg(long, value_name = "FILE", hide = true, conflicts_with = "input")]
     pub input_file: Option<PathBuf>,
-    /// The same as OUT
+    /// Write the result to this file: another way to give OUT
     #[arg(short = 'o', long, alias = "output-file", value_name = "FILE", conflicts_with = "out")]
     pub output: Option<PathBuf>,
 }

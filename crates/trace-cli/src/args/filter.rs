@@ -50,7 +50,7 @@ pub struct Filter {
     /// The output, in FXT format, compressed if its name ends in .zst or .gz; `-` is stdout
     #[arg(value_name = "OUT", required_unless_present = "output", add = traces())]
     pub out: Option<PathBuf>,
-    /// The same as OUT
+    /// Write the result to this file: another way to give OUT
     #[arg(short = 'o', long, alias = "output-file", value_name = "FILE", conflicts_with = "out")]
     pub output: Option<PathBuf>,
 }

@@ -77,8 +77,8 @@ pub struct Report {
     /// .svg)
     #[arg(long, short = 'o', alias = "output-file", value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Write a picture of the timeline for documents, as SVG, from the time of --from to that of --to.
-    /// Implied by a FILE that ends in .svg
+    /// Write a picture of the timeline for documents, as SVG. It begins at --from and ends at --to. Implied
+    /// by a FILE that ends in .svg
     #[arg(long)]
     pub svg: bool,
     /// What the page or the picture has.

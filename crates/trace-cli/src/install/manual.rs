@@ -132,7 +132,7 @@ fn values(argument: &Arg) -> Vec<Inline> {
     vec![roman(before), italic(names), roman(behind)]
 }
 
-/// The tool's own page, and those of the commands that are listed together with this one.
+/// Links to the page of the tool and to the pages of the other commands of the group.
 fn see_also(title: &str, command: &str) -> Vec<Inline> {
     let (tool, _) = title.split_once('-').unwrap_or((title, ""));
     let mut pages: Vec<String> = help::beside(command).map(|name| format!("{tool}-{name}")).collect();

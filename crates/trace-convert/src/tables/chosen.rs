@@ -8,7 +8,7 @@ use std::array;
 use trace_reader::item::Koid;
 use trace_reader::{Text, Thread};
 
-/// Tables whose rows are about something that can be selected; those of the others are all selected.
+/// Tables of which rows can be selected. The other tables keep all rows.
 const TABLES: [Kind; 11] = [
     Kind::Slices,
     Kind::Instants,
@@ -60,7 +60,7 @@ impl ChosenRows {
         self.has_texts(text(category), text(name)) && self.has_place(ts.number(), pid.number(), tid.number())
     }
 
-    /// The same for a row by its category and name, as far as it has them.
+    /// Whether a row with this category and this name is selected.
     pub fn has_texts(&self, category: Option<&str>, name: Option<&str>) -> bool {
         match (category, name) {
             (Some(category), name) => {
@@ -72,7 +72,7 @@ impl ChosenRows {
         }
     }
 
-    /// The same for a row by its time and its thread, as far as it has them.
+    /// Whether a row with this time and this thread is selected.
     pub fn has_place(&mut self, ts: Option<u64>, pid: Option<u64>, tid: Option<u64>) -> bool {
         ts.is_none_or(|at| self.filter.has_time(at))
             && pid

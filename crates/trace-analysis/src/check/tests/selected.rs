@@ -88,17 +88,7 @@ fn problems_of_events_count_where_they_are_selected_and_others_always() {
         problems_of(&mut archive, u64::from(thread));
     }
     // The threads run before and after their events.
-    for (timestamp, outgoing, incoming) in [(1, 0, 1), (2, 1, 2), (3, 2, 0), (9000, 0, 3)] {
-        let koid = |number| ThreadKoid(Koid(number));
-        archive.write(Record::Scheduling(Scheduling::ContextSwitch {
-            timestamp: Ticks(timestamp),
-            cpu: 0,
-            outgoing_state: ThreadState::BLOCKED,
-            outgoing: koid(outgoing),
-            incoming: koid(incoming),
-            arguments: Given::from_slice(&[]),
-        }));
-    }
+    switches(&mut archive, &[(1, 0, 1), (2, 1, 2), (3, 2, 0), (9000, 0, 3)]);
     let loss = LossRecord {
         provider: ProviderId(2),
         reason: LossCode(0),

@@ -40,7 +40,7 @@ fn each_stack_of_slices_has_its_own_time_in_nanoseconds() {
     assert_eq!(counts(&summary.remarks), remarks);
 }
 
-/// What is left out is around others all the same, and its time is not that of what it is in.
+/// A slice that is not selected still encloses others, and its time is not own time of its parent.
 //= docs/folded.md#slices
 #[test]
 fn selected_slices_keep_their_stacks_and_their_own_time() {
