@@ -272,52 +272,118 @@ fn programs_are_what_users_install() {
     assert_eq!(programs, BTreeSet::from(["axum-server", "ktrace-provider", "trace"]), "({TESTS})");
 }
 
-/// The rooms of the engine: each uses only those in front of it, but for those that stand beside it.
-const ROOMS: [(&str, &[&str]); 10] = [
-    ("sync", &[]),
-    ("sys", &[]),
-    ("site", &[]),
-    ("thread", &["site"]),
-    ("buffer", &["site", "thread"]),
-    ("slab", &[]),
-    ("session", &[]),
-    ("record", &[]),
-    ("api", &[]),
-    ("ffi", &["api"]),
+/// The rooms of a crate: each uses only those in front of it, but for those that stand beside it.
+struct Rooms {
+    root: &'static str,
+    rooms: &'static [(&'static str, &'static [&'static str])],
+    /// Modules that are in no room.
+    outside: &'static [&'static str],
+}
+
+const ROOMS: [Rooms; 2] = [
+    Rooms {
+        root: "crates/trace-engine/src/",
+        rooms: &[
+            ("sync", &[]),
+            ("sys", &[]),
+            ("site", &[]),
+            ("thread", &["site"]),
+            ("buffer", &["site", "thread"]),
+            ("slab", &[]),
+            ("session", &[]),
+            ("record", &[]),
+            ("api", &[]),
+            ("ffi", &["api"]),
+        ],
+        outside: &["lib", "own_process"],
+    },
+    // The groups of `trace --help`, behind what they have in common.
+    Rooms {
+        root: "crates/trace-cli/src/",
+        rooms: &[
+            ("shell", &[]),
+            ("files", &[]),
+            ("connection", &["files"]),
+            ("args", &["files"]),
+            ("settings", &["files", "connection"]),
+            ("browser", &["files", "connection", "settings"]),
+            ("convert", &["connection", "settings", "browser"]),
+            ("look", &["connection", "settings"]),
+            ("compare", &["browser", "convert"]),
+            ("record", &[]),
+            ("background", &["browser", "look", "compare"]),
+            ("mcp", &["connection", "settings", "browser", "convert", "compare", "record", "background"]),
+            (
+                "plumbing",
+                &[
+                    "settings",
+                    "files",
+                    "browser",
+                    "convert",
+                    "look",
+                    "compare",
+                    "record",
+                    "background",
+                    "mcp",
+                ],
+            ),
+        ],
+        outside: &["lib", "main", "dispatch"],
+    },
 ];
 
-#[test]
-fn rooms_of_the_engine_use_each_other_in_one_direction() {
-    let root = "crates/trace-engine/src/";
-    let mut seen = BTreeSet::new();
-    let files = files(&["rs"]);
-    for (path, text) in files.iter().filter(|(path, _)| path.starts_with(root)) {
-        let name = path[root.len()..].split(['/', '.']).next().expect("a name");
-        let Some(place) = ROOMS.iter().position(|(room, _)| *room == name) else {
-            assert!(["lib", "own_process"].contains(&name), "{path} is in no room ({CRATES})");
-            continue;
-        };
-        seen.insert(name);
-        if is_test_code(path) {
-            continue;
-        }
-        let code = text.split("mod tests {").next().unwrap_or_default();
-        let code = code.lines().filter(|line| !line.trim_start().starts_with("//"));
-        for (number, line) in code.enumerate() {
-            for used in line.split("crate::").skip(1).filter(|_| !line.contains("$crate::")) {
-                let used = used.split(|byte: char| !byte.is_alphanumeric() && byte != '_').next();
-                let (room, not) = ROOMS[place];
-                let is_below = ROOMS[..=place].iter().any(|(below, _)| Some(*below) == used);
-                let is_allowed = is_below && !not.iter().any(|not| Some(*not) == used);
-                let is_room = ROOMS.iter().any(|(room, _)| Some(*room) == used);
-                assert!(
-                    is_allowed || !is_room,
-                    "{path}, line {number} of code: {room} uses {used:?} ({CRATES})"
-                );
+/// The modules in all paths that begin with `crate::`, also in groups.
+fn uses_of_the_crate(code: &str) -> BTreeSet<String> {
+    let lines: Vec<&str> = code.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
+    let code = lines.join("\n").replace("$crate::", "");
+    let mut uses = BTreeSet::new();
+    for used in code.split("crate::").skip(1) {
+        let (mut depth, mut is_first) = (0, true);
+        for word in used.split_inclusive(|byte: char| !byte.is_alphanumeric() && byte != '_') {
+            let name = word.trim_end_matches(|byte: char| !byte.is_alphanumeric() && byte != '_');
+            if is_first && !name.is_empty() {
+                uses.insert(name.to_owned());
+                is_first = false;
+            }
+            match word.chars().last() {
+                Some('{') => depth += 1,
+                Some('}') => depth -= 1,
+                Some(',') => is_first = depth == 1,
+                _ => {}
+            }
+            if depth == 0 {
+                break;
             }
         }
     }
-    assert_eq!(seen.len(), ROOMS.len(), "a room is empty: {seen:?} ({CRATES})");
+    uses
+}
+
+#[test]
+fn rooms_of_a_crate_use_each_other_in_one_direction() {
+    let files = files(&["rs"]);
+    for Rooms { root, rooms, outside } in ROOMS {
+        let mut seen = BTreeSet::new();
+        for (path, text) in files.iter().filter(|(path, _)| path.starts_with(root)) {
+            let name = path[root.len()..].split(['/', '.']).next().expect("a name");
+            let Some(place) = rooms.iter().position(|(room, _)| *room == name) else {
+                assert!(outside.contains(&name), "{path} is in no room ({CRATES})");
+                continue;
+            };
+            seen.insert(name);
+            if is_test_code(path) {
+                continue;
+            }
+            let (room, not) = rooms[place];
+            for other in uses_of_the_crate(text.split("mod tests {").next().unwrap_or_default()) {
+                let is_below = rooms[..=place].iter().any(|(below, _)| *below == other);
+                let is_allowed = is_below && !not.contains(&&*other);
+                let is_room = rooms.iter().any(|(room, _)| *room == other);
+                assert!(is_allowed || !is_room, "{path}: {room} uses {other} ({CRATES})");
+            }
+        }
+        assert_eq!(seen.len(), rooms.len(), "{root}: a room is empty: {seen:?} ({CRATES})");
+    }
 }
 
 #[test]
@@ -447,7 +513,7 @@ fn cited_headings_exist_and_are_tested() {
 fn sources_of_errors_are_printed_in_one_place() {
     // The second looks for the error of an import among them, and prints nothing else.
     let allowed =
-        ["crates/trace-archive/src/problem.rs", "crates/trace-cli/src/input.rs", "tests/tests/tidy.rs"];
+        ["crates/trace-archive/src/problem.rs", "crates/trace-cli/src/files/input.rs", "tests/tests/tidy.rs"];
     for (path, text) in files(&["rs"]).iter().filter(|(path, _)| !allowed.contains(&path.as_str())) {
         for way in ["error.source()", "Error::source(", ".chain()", "source.source()"] {
             let prints = text.lines().any(|line| line.contains(way) && !line.contains("iter"));
@@ -462,7 +528,7 @@ const PRINTERS: [(&str, Option<&str>); 11] = [
     ("trace-archive", None),
     ("trace-client", None),
     ("trace-client-c", None),
-    ("trace-cli", Some("src/stdio")),
+    ("trace-cli", Some("src/shell/stdio")),
     ("zx-sim", Some("src/debuglog")),
     ("trace-manager", Some("src/daemon/log")),
     ("trace-engine", None),

@@ -2,6 +2,9 @@
 
 pub mod ab;
 pub mod analysis;
+pub mod bad_value;
+pub mod categories;
+pub mod completion;
 pub mod convert;
 pub mod dump_memory;
 pub mod filter;
@@ -18,11 +21,11 @@ pub mod running;
 pub mod selecting;
 pub mod trigger;
 pub mod values;
+pub mod version;
 pub mod viewing;
 
-use crate::bad_value::BadValue;
-use crate::completion;
-use crate::settings::ConfigFile;
+use crate::args::bad_value::BadValue;
+use crate::args::values::ConfigFile;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::ArgValueCompleter;
@@ -36,7 +39,7 @@ use viewing::{Report, View};
 
 /// Record what programs do, and analyse the traces.
 #[derive(Debug, Parser)]
-#[command(name = "trace", version = crate::version::text(), subcommand_required = true)]
+#[command(name = "trace", version = crate::args::version::text(), subcommand_required = true)]
 // As with Fuchsia's command, the last one counts.
 #[command(args_override_self = true, max_term_width = 80)]
 #[command(override_help = help::commands())]

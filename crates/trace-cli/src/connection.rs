@@ -1,13 +1,17 @@
 //! Connections to managers, and advice where there is none.
 
-use crate::caller;
-use crate::exit::{Failure, INTERRUPTED};
-use crate::record::patience::is_no_reader;
+pub mod cgroup;
+pub mod own_manager;
+pub mod state;
+
+use crate::shell::caller;
+use crate::shell::exit::{Failure, INTERRUPTED};
 use rustix::fs::Access;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use trace_archive::problem;
+use trace_archive::recovery::{self, Session, delete_blank};
 pub use trace_client::Connection;
 pub use trace_client::connection::{announces_recording, answers, directories, shared};
 use trace_client::{Error, Tool};
@@ -218,6 +222,23 @@ impl From<&Error> for Failure {
 /// An error of the operating system.
 pub fn system(error: &zx_sim::Error) -> Failure {
     Failure::new(error.to_string())
+}
+
+/// All sessions in a runtime directory; those of programs that have ended without an event are deleted.
+pub fn sessions_of(runtime: &Path) -> Vec<Session> {
+    let mut sessions = recovery::sessions(runtime);
+    sessions.retain(|session| !delete_blank(session));
+    sessions
+}
+
+/// The user wants to stop, and the reader is in the way.
+#[derive(Debug, thiserror::Error)]
+#[error("aborted: the reader of the trace takes nothing")]
+pub struct NoReader;
+
+/// Whether that is why a session has failed.
+fn is_no_reader(error: &Error) -> bool {
+    matches!(error, Error::Write(error) if error.get_ref().is_some_and(|error| error.is::<NoReader>()))
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! `trace convert`, and the conversion behind `record -o x.json`.
 
+pub mod filter;
+
 #[cfg(feature = "parquet")]
 mod partition;
 mod profiles;
@@ -8,12 +10,12 @@ mod tables;
 use crate::args::format::{Compression, Format, Target, of_name};
 use crate::args::selecting::Selecting;
 use crate::args::{Container, Convert, Stacks};
-use crate::exit::{Failure, LOST, NO};
-use crate::input::{self, ImportReport, is_stdin, open};
-use crate::json;
-use crate::output::{OutputFile, refuse_input, remove_on_signal};
-use crate::progress;
-use crate::stdio::{self, Stdout, say};
+use crate::files::input::{self, ImportReport, is_stdin, open};
+use crate::files::output::{OutputFile, refuse_input, remove_on_signal};
+use crate::shell::exit::{Failure, LOST, NO};
+use crate::shell::json;
+use crate::shell::progress;
+use crate::shell::stdio::{self, Stdout, say};
 use indicatif::ProgressBar;
 use profiles::Profile;
 use serde_json::json;

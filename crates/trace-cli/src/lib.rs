@@ -3,183 +3,28 @@
 //! A library, so that it is compiled while the crates below it still are.
 #![forbid(unsafe_code)]
 
-mod ab;
-mod absence;
-mod analysis;
 mod args;
-mod assert;
-mod bad_value;
-mod caller;
-mod cgroup;
-mod check;
-mod command;
-mod completion;
+mod background;
+mod browser;
+mod compare;
 mod connection;
 mod convert;
-mod diff;
-mod doctor;
-mod dump;
-mod dump_memory;
-mod exit;
-mod filter;
-mod input;
-
-mod install;
-mod json;
-mod kernel;
-mod list;
-mod live;
-mod manager;
-mod manager_state;
+mod dispatch;
+mod files;
+mod look;
 #[cfg(feature = "query")]
 mod mcp;
-mod measure;
-mod near;
-mod output;
-mod own_manager;
-mod percent;
-mod progress;
-#[cfg(feature = "query")]
-mod query;
+mod plumbing;
 mod record;
-mod recover;
-mod report;
 mod settings;
-mod signals;
-mod snapshot;
-mod stats;
-mod stdio;
-mod summary;
-mod task;
-mod time;
-mod verify;
-mod version;
-mod view;
+mod shell;
 
-use args::record::Recording;
-use args::{Cli, Command};
-use clap::CommandFactory;
-use clap::error::ErrorKind;
-use exit::Failure;
-use settings::{ConfigFile, Settings};
 use std::process::ExitCode;
-use std::sync::Arc;
 
 /// Does what the arguments of the process say; the result is its exit code.
 #[must_use]
 pub fn main() -> ExitCode {
-    let code = run();
-    stdio::finish();
+    let code = dispatch::run();
+    shell::stdio::finish();
     code
-}
-
-fn run() -> ExitCode {
-    completion::answer();
-    if std::env::args_os().nth(1).is_some_and(|argument| argument == "doctor-provider") {
-        doctor::self_trace::provide();
-        return ExitCode::SUCCESS;
-    }
-    trace_archive::output::watch();
-    // Exceeding the file size limit is an error like any other.
-    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
-    #[cfg(feature = "query")]
-    if std::env::args_os().nth(1).is_some_and(|argument| argument == mcp::worker::NAME) {
-        let served = mcp::worker::run(std::env::args_os().skip(2));
-        return served.map_or_else(|failure| failure.report(), |()| ExitCode::SUCCESS);
-    }
-    let cli = match args::parsing::parse(std::env::args_os()) {
-        Ok(cli) => cli,
-        Err(error) => return usage(&error),
-    };
-    if !matches!(
-        cli.command,
-        Command::Recover(_)
-            | Command::Manager(_)
-            | Command::Ktrace(_)
-            | Command::Completions(_)
-            | Command::Man(_)
-            | Command::Plumbing
-    ) {
-        recover::remind();
-    }
-    let result = match cli.command {
-        Command::Plumbing => stdio::print_document(&(args::help::plumbing() + "\n")).map(|()| 0),
-        Command::Record(options) if options.print_config => {
-            print_config(&options.recording, options.config_file())
-        }
-        Command::Start(options) if options.record.print_config => {
-            print_config(&options.record.recording, options.record.config_file())
-        }
-        Command::Live(options) if options.print_config => {
-            print_config(&options.recording, options.config_file())
-        }
-        Command::Record(options) => record::run(*options).map_err(Failure::of_record),
-        Command::Live(options) => live::run(&options),
-        Command::Start(options) => task::start(&options).map(|()| 0),
-        Command::Stop(options) => task::stop(&options).map(|()| 0),
-        Command::Status(options) => task::status(&options).map(|()| 0),
-        Command::Flush(options) => task::flush(&options).map(|()| 0),
-        Command::Snapshot(options) => snapshot::run(&options).map(|()| 0),
-        Command::ListCategoryGroups(options) => list::category_groups(&options).map(|()| 0),
-        Command::Time(options) => time::run(&options).map(|()| 0),
-        Command::Measure(options) => measure::run(&options),
-        Command::Stats(options) => stats::run(&options).map(|()| 0),
-        Command::Assert(options) => assert::run(&options),
-        Command::Ab(options) => ab::run(&options),
-        Command::Diff(options) => diff::run(&options).map(|()| 0),
-        Command::Doctor(options) => doctor::run(&options).map(|()| 0),
-        Command::View(options) => view::run(&options),
-        Command::Report(options) => report::run(&options).map(|()| 0),
-        Command::Completions(options) => install::completions(&options).map(|()| 0),
-        Command::Man(options) => install::man(&options).map(|()| 0),
-        Command::DumpMemory(options) => dump_memory::run(&options).map(|()| 0),
-        Command::ListPrograms(options) => list::providers(&options).map(|()| 0),
-        Command::ListCategories(options) => list::categories(&options).map(|()| 0),
-        Command::Check(options) => check::run(&options),
-        Command::Dump(options) => dump::run(&options).map(|()| 0),
-        Command::Convert(options) => convert::run(&options).map(|()| 0),
-        Command::Filter(options) => filter::run(&options).map(|()| 0),
-        #[cfg(feature = "query")]
-        Command::Query(options) => query::run(&options).map(|()| 0),
-        #[cfg(feature = "query")]
-        Command::Mcp(options) => mcp::run(options).map(|()| 0),
-        Command::Recover(options) => recover::run(&options).map(|()| 0),
-        Command::Manager(options) => manager::run(&options).map(|()| 0),
-        Command::Ktrace(options) => kernel::run(&options).map(|()| 0),
-    };
-    match result {
-        Ok(code) => ExitCode::from(code),
-        Err(failure) => failure.report(),
-    }
-}
-
-/// `--print-config`: prints the options that would be used.
-fn print_config(recording: &Recording, file: Option<ConfigFile<'_>>) -> Result<u8, Failure> {
-    let settings = Settings::resolve(recording.clone(), file)?;
-    stdio::print_document(&settings.to_toml()?).map(|()| 0)
-}
-
-/// Help and version go to stdout; an error is one line on stderr.
-fn usage(error: &clap::Error) -> ExitCode {
-    match error.kind() {
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            let text = error.render();
-            let text = if console::colors_enabled() { text.ansi().to_string() } else { text.to_string() };
-            stdio::print(&text).map_or_else(|failure| failure.report(), |()| ExitCode::SUCCESS)
-        }
-        // With a line that says why it is a failure.
-        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {
-            let text = Cli::command().render_help();
-            let text = if console::colors_enabled() { text.ansi().to_string() } else { text.to_string() };
-            let printed = stdio::print(&format!("{text}\n"));
-            printed.map_or_else(|failure| failure.report(), |()| Failure::usage("no command given").report())
-        }
-        _ => {
-            let line = args::removed::answer(error).unwrap_or_else(|| {
-                let line = args::parsing::line(error, std::env::args_os());
-                format!("{line}; see --help")
-            });
-            Failure::usage(line).report()
-        }
-    }
 }

@@ -16,7 +16,7 @@ mod tools;
 pub mod worker;
 
 use crate::args::mcp::Mcp;
-use crate::exit::Failure;
+use crate::shell::exit::Failure;
 use jail::Jail;
 use protocol::Protocol;
 use server::Server;

@@ -1,28 +1,40 @@
 //! `trace record`: from the first message to the summary.
 
+pub mod absence;
+pub mod command;
 pub mod config;
 pub mod destination;
+pub mod doctor;
 mod hangs;
+pub mod kernel;
 mod limits;
+pub mod live;
 pub mod patience;
 mod recording;
+pub mod recover;
 mod status_line;
+pub mod summary;
 mod triggers;
+pub mod verify;
 
 use crate::args;
 use crate::args::record::Recording as Options;
-use crate::command::RecordedCommand;
+use crate::compare::measure;
+use crate::connection::own_manager;
+use crate::connection::state;
 use crate::connection::{self, Connection, not_started, recover_command};
-use crate::exit::{self, Failure};
-use crate::input::is_stdin;
-use crate::output::{Removing, remove_on_signal, remove_on_signal_saying};
+use crate::convert;
+use crate::files::input::is_stdin;
+use crate::files::output::{Removing, remove_on_signal, remove_on_signal_saying};
+use crate::look::report;
+use crate::look::stats;
+use crate::record::command::RecordedCommand;
+use crate::record::verify::Expected;
 use crate::settings::Settings;
-use crate::signals::{end_with, note_signals};
-use crate::stdio::{self, say};
-use crate::verify::{self, Expected};
-use crate::{
-    absence, caller, command, convert, kernel, manager_state, measure, own_manager, report, stats, summary,
-};
+use crate::shell::caller;
+use crate::shell::exit::{self, Failure};
+use crate::shell::signals::{end_with, note_signals};
+use crate::shell::stdio::{self, say};
 use destination::{Destination, Finished, Worth};
 use recording::{ASK_INTERVAL, Happening, Recording};
 use status_line::StatusLine;
@@ -87,7 +99,7 @@ pub fn run(options: args::Record) -> Result<u8, Failure> {
     // Of a command, only the programs that it starts are wanted. Other commands of this tool, for which this
     // one records, look for the recording at the usual manager. Options from a pipe cannot be read again.
     let may_have_own_manager = !options.command.is_empty() && parent.is_none() && !is_pipe;
-    if let Some(obstacle) = manager_state::obstacle(&connection) {
+    if let Some(obstacle) = state::obstacle(&connection) {
         if may_have_own_manager {
             destination.discard();
             drop(connection);

@@ -1,16 +1,17 @@
 //! The settings of a recording, from the command line, configuration files and a test specification: earlier
 //! ones in this list override later ones.
 
-pub mod categories;
 mod forms;
+pub mod measurement;
 mod position;
 pub mod spec_file;
 
+use crate::args::bad_value::BadValue;
+use crate::args::categories::Groups;
 use crate::args::record::Recording;
-use crate::bad_value::BadValue;
-use crate::exit::Failure;
-use crate::stdio::say;
-use categories::Groups;
+use crate::args::values::ConfigFile;
+use crate::shell::exit::Failure;
+use crate::shell::stdio::say;
 use clap::Args;
 use forms::{Form, Translation};
 use spec_file::SpecFile;
@@ -30,21 +31,6 @@ pub struct Settings {
     pub groups: Groups,
     /// The test specification's parts other than options.
     pub spec: Option<SpecFile>,
-}
-
-/// The file that `--config` names.
-#[derive(Clone, Copy, Debug)]
-pub struct ConfigFile<'a> {
-    /// Its path; `-` is stdin.
-    pub path: &'a Path,
-    /// Whether it is in Perfetto's text form, whatever it looks like.
-    pub is_text_proto: bool,
-}
-
-impl<'a> From<&'a Path> for ConfigFile<'a> {
-    fn from(path: &'a Path) -> Self {
-        Self { path, is_text_proto: false }
-    }
 }
 
 impl Settings {
@@ -273,7 +259,7 @@ mod tests {
         let failure = |text: &str| {
             let config = write(directory.path(), "config.toml", text);
             let failure = Settings::resolve(Recording::default(), Some(config.as_path().into())).unwrap_err();
-            assert_eq!(failure.code, crate::exit::USAGE);
+            assert_eq!(failure.code, crate::shell::exit::USAGE);
             failure.text.replace(&config.display().to_string(), "FILE")
         };
         assert!(failure("\nbuffer = 4").starts_with("FILE: line 2, column 1: unknown key buffer; the keys"));

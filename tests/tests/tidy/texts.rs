@@ -19,8 +19,8 @@ const METHODS: [&str; 9] = [
 const OTHERS: [(&str, &str); 17] = [
     // Of zstd, SQLite and clap.
     ("crates/trace-reader/src/compressed.rs", "too much memory"),
-    ("crates/trace-cli/src/query.rs", "virtual tables may not be indexed"),
-    ("crates/trace-cli/src/query.rs", "no such table: "),
+    ("crates/trace-cli/src/look/query.rs", "virtual tables may not be indexed"),
+    ("crates/trace-cli/src/look/query.rs", "no such table: "),
     ("crates/trace-cli/src/args/parsing.rs", "error: "),
     ("crates/trace-cli/src/args/parsing.rs", "; For more information, try '--help'."),
     ("crates/trace-cli/src/args/parsing.rs", "; tip: to pass '-"),

@@ -3,7 +3,7 @@
 use super::analysis::Sort;
 use super::selecting::Within;
 use super::values::{BufferSize, CategoryList};
-use crate::bad_value::BadValue;
+use crate::args::bad_value::BadValue;
 use clap::Args;
 use std::path::PathBuf;
 

@@ -2,7 +2,7 @@
 
 use super::record::Recording;
 use super::values::Span;
-use crate::settings::ConfigFile;
+use crate::args::values::ConfigFile;
 use clap::Args;
 use std::path::PathBuf;
 

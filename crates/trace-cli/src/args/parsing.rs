@@ -1,8 +1,12 @@
 //! From arguments to a command, or to a line that says what is wrong.
 
-use super::{Cli, help};
+use super::{Cli, help, removed};
+use crate::shell::exit::Failure;
+use crate::shell::stdio;
+use clap::error::ErrorKind;
 use clap::{Command, CommandFactory, Error, FromArgMatches};
 use std::ffi::OsString;
+use std::process::ExitCode;
 
 /// The parser, with a short help where a command has many options.
 pub fn parser() -> Command {
@@ -75,5 +79,28 @@ fn near_options(error: &Error, behind_hyphen: &str) -> String {
     match near.is_empty() {
         true => String::new(),
         false => format!("; there are {}", near.join(", ")),
+    }
+}
+
+/// Help and version go to stdout; an error is one line on stderr.
+pub fn refuse(error: &Error) -> ExitCode {
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            let text = error.render();
+            let text = if console::colors_enabled() { text.ansi().to_string() } else { text.to_string() };
+            stdio::print(&text).map_or_else(|failure| failure.report(), |()| ExitCode::SUCCESS)
+        }
+        // With a line that says why it is a failure.
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {
+            let text = Cli::command().render_help();
+            let text = if console::colors_enabled() { text.ansi().to_string() } else { text.to_string() };
+            let printed = stdio::print(&format!("{text}\n"));
+            printed.map_or_else(|failure| failure.report(), |()| Failure::usage("no command given").report())
+        }
+        _ => {
+            let line = removed::answer(error)
+                .unwrap_or_else(|| format!("{}; see --help", line(error, std::env::args_os())));
+            Failure::usage(line).report()
+        }
     }
 }

@@ -4,8 +4,8 @@
 use super::format::Format;
 use super::trigger::Trigger;
 use super::values::{BufferSize, CategoryList, Compress, FileSize, Mode, Pieces, ProviderBufferSize, Span};
-use crate::bad_value::BadValue;
-use crate::completion;
+use crate::args::bad_value::BadValue;
+use crate::args::completion;
 use clap::Args;
 use clap_complete::ArgValueCompleter;
 use ktrace_provider::profiler::MAX_STACK_BYTES;

@@ -1,7 +1,7 @@
 //! Options of commands about a recording that is running: `stop`, `snapshot` and `flush`.
 
 use super::values::Span;
-use crate::completion;
+use crate::args::completion;
 use clap::Args;
 use clap_complete::ArgValueCompleter;
 use std::path::PathBuf;

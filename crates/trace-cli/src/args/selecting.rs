@@ -3,9 +3,9 @@
 
 use super::format::Target;
 use super::values::Moment;
-use crate::bad_value::BadValue;
-use crate::exit::Failure;
-use crate::settings::categories::Groups;
+use crate::args::bad_value::BadValue;
+use crate::args::categories::Groups;
+use crate::shell::exit::Failure;
 use clap::{Args, ValueEnum};
 use std::str::FromStr;
 use trace_model::{Choice, Selection, selection};

@@ -2,7 +2,7 @@
 //= docs/recording.md#triggers
 
 use super::values::FileSize;
-use crate::bad_value::BadValue;
+use crate::args::bad_value::BadValue;
 use std::fmt;
 use std::str::FromStr;
 use trace_analysis::assertion::{Assertion, Comparison, Function, Operator, Selector, Source, Value};

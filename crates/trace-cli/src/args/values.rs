@@ -1,12 +1,13 @@
 //! Values of options, as they are written on the command line and in files.
 
 use super::trigger::Trigger;
-use crate::bad_value::BadValue;
+use crate::args::bad_value::BadValue;
 use clap::ValueEnum;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::ops::RangeInclusive;
+use std::path::Path;
 use std::str::FromStr;
 use std::time::Duration;
 pub use trace_client::config::MAX_BUFFER_MIB;
@@ -313,7 +314,7 @@ impl FromStr for Pieces {
 /// `name`, `name*`, `#group`, `provider/name`, and each with a `-` before it.
 fn check_category(entry: &str) -> Result<(), BadValue> {
     let wanted = entry.strip_prefix('-').unwrap_or(entry);
-    let (_, scoped) = crate::settings::categories::scope(wanted);
+    let (_, scoped) = crate::args::categories::scope(wanted);
     let name = scoped.strip_prefix('#').unwrap_or(scoped);
     let name = name.strip_suffix('*').unwrap_or(name);
     let is_wrong = |letter: char| letter == '*' || letter == '"' || letter.is_whitespace();
@@ -410,6 +411,21 @@ impl Serialize for Mode {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let value = self.to_possible_value();
         serializer.serialize_str(value.as_ref().map_or("", |value| value.get_name()))
+    }
+}
+
+/// The file that `--config` names.
+#[derive(Clone, Copy, Debug)]
+pub struct ConfigFile<'a> {
+    /// Its path; `-` is stdin.
+    pub path: &'a Path,
+    /// Whether it is in Perfetto's text form, whatever it looks like.
+    pub is_text_proto: bool,
+}
+
+impl<'a> From<&'a Path> for ConfigFile<'a> {
+    fn from(path: &'a Path) -> Self {
+        Self { path, is_text_proto: false }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::selecting::{Selecting, Within};
 use super::traces;
-use crate::completion;
+use crate::args::completion;
 use clap::Args;
 use clap_complete::ArgValueCompleter;
 use std::ffi::OsString;

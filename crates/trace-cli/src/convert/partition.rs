@@ -2,9 +2,9 @@
 //! one table with three columns more.
 //= docs/tables.md#many-traces
 
-use crate::input;
-use crate::output::Folder;
-use crate::percent::encoded;
+use crate::files::input;
+use crate::files::output::Folder;
+use crate::shell::percent::encoded;
 use std::io;
 use std::path::{Path, PathBuf};
 use trace_convert::ConvertError;

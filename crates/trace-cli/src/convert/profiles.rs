@@ -4,7 +4,7 @@
 use super::{Converted, Opened, Problem};
 use crate::args::format::{Compression, Target};
 use crate::args::{Convert, Stacks};
-use crate::input;
+use crate::files::input;
 use std::io::Write;
 use std::path::Path;
 use trace_client::compressor::Manner;

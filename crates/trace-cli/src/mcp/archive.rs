@@ -3,9 +3,9 @@
 use super::answer::{Answer, cost, shown, shown_within};
 use super::error::CallError;
 use super::jail::Jail;
-use crate::exit::Failure;
-use crate::input;
-use crate::stats;
+use crate::files::input;
+use crate::look::stats;
+use crate::shell::exit::Failure;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::fmt::Write as _;

@@ -1,7 +1,7 @@
 //! Why a call has no result.
 
 use super::jail::PathError;
-use crate::exit::Failure;
+use crate::shell::exit::Failure;
 use std::io;
 use std::process::ExitStatus;
 use std::time::Duration;
@@ -81,8 +81,8 @@ impl From<Failure> for CallError {
 
 fn asked(error: &AskError) -> String {
     match error {
-        AskError::Query(error) => crate::query::sql_problem(error),
-        AskError::Read { trace, error } => format!("{trace}: {}", crate::input::problem(error)),
+        AskError::Query(error) => crate::look::query::sql_problem(error),
+        AskError::Read { trace, error } => format!("{trace}: {}", crate::files::input::problem(error)),
         error => error.to_string(),
     }
 }

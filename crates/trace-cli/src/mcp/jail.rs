@@ -5,7 +5,7 @@
 //! file: opening a FIFO would wait, and opening a device may have effects.
 //= docs/mcp.md#security
 
-use crate::exit::Failure;
+use crate::shell::exit::Failure;
 use rustix::fs::{
     AtFlags, CWD, Dir, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, openat, openat2, statat,
 };

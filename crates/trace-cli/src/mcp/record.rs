@@ -6,7 +6,7 @@
 use super::error::CallError;
 use super::jail::Jail;
 use super::tools::{Arguments, RECORD};
-use crate::output::OutputFile;
+use crate::files::output::OutputFile;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use serde_json::{Map, Value};
@@ -82,7 +82,7 @@ impl Recording {
         }
         let file = jail.new_file(&path).map_err(|error| CallError::Output { path: path.clone(), error })?;
         let mut output = OutputFile::create_in(file.directory, file.path, file.name)
-            .map_err(crate::exit::Failure::from)?;
+            .map_err(crate::shell::exit::Failure::from)?;
         let failed = CallError::Record;
         let tool = std::env::current_exe().map_err(failed)?;
         let mut recorder = Command::new(tool);
@@ -189,7 +189,7 @@ impl Recording {
         if output.file().stream_position().is_ok_and(|written| written == 0) {
             return Err(CallError::RecordingEmpty { printed });
         }
-        output.finish().map_err(crate::exit::Failure::from)?;
+        output.finish().map_err(crate::shell::exit::Failure::from)?;
         Ok(printed)
     }
 }

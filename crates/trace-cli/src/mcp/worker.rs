@@ -10,8 +10,8 @@ use super::error::CallError;
 use super::jail::Jail;
 use super::lines::{Line, Lines};
 use super::tools;
-use crate::exit::Failure;
-use crate::stdio::{Stdout, closed_is_enough};
+use crate::shell::exit::Failure;
+use crate::shell::stdio::{Stdout, closed_is_enough};
 use rustix::process::{
     Pid, Resource, Rlimit, Signal, getppid, getrlimit, set_parent_process_death_signal, setrlimit,
 };

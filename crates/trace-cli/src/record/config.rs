@@ -2,10 +2,10 @@
 
 use crate::args;
 use crate::args::record::Recording as Options;
-use crate::exit::Failure;
-use crate::kernel;
+use crate::record::kernel;
 use crate::settings::Settings;
-use crate::stdio::say;
+use crate::shell::exit::Failure;
+use crate::shell::stdio::say;
 use trace_client::config::{WRITE_PERIOD, command_line, milliseconds};
 use trace_format::shown::Shown;
 use trace_protocol::controller::{EventCosts, TraceConfig};

@@ -3,10 +3,10 @@
 //= docs/recording.md#triggers
 
 use crate::args::trigger::OpenLimit;
-use crate::exit::Failure;
-use crate::live::feed::time_of;
-use crate::live::frames::{FollowError, Frames, Pending, Waiting};
-use crate::live::source;
+use crate::record::live::feed::time_of;
+use crate::record::live::frames::{FollowError, Frames, Pending, Waiting};
+use crate::record::live::source;
+use crate::shell::exit::Failure;
 use std::collections::HashSet;
 use std::io::Read;
 use std::sync::Arc;

@@ -2,9 +2,9 @@
 //= docs/recording.md#triggers
 
 use crate::args::trigger::DurationLimit;
-use crate::exit::Failure;
-use crate::live::feed::{follow, time_of};
-use crate::live::source;
+use crate::record::live::feed::{follow, time_of};
+use crate::record::live::source;
+use crate::shell::exit::Failure;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;

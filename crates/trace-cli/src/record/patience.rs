@@ -2,27 +2,17 @@
 //= docs/recording.md#how-a-recording-ends
 
 use super::recording::{SAME_INTERRUPT, SILENCE};
+use crate::connection::NoReader;
 use rustix::net::{RecvFlags, recv};
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use trace_client::Error;
 use zx_sim::Socket;
 
 /// How often to look for signals.
 const LOOK: Duration = Duration::from_millis(50);
 /// Signals that are counted.
 const MAX_SIGNALS: usize = 16;
-
-/// The user wants to stop, and the reader is in the way.
-#[derive(Debug, thiserror::Error)]
-#[error("aborted: the reader of the trace takes nothing")]
-struct NoReader;
-
-/// Whether that is why a session has failed.
-pub fn is_no_reader(error: &Error) -> bool {
-    matches!(error, Error::Write(error) if error.get_ref().is_some_and(|error| error.is::<NoReader>()))
-}
 
 /// Knows of signals before they are handled.
 pub struct Patience {

@@ -2,11 +2,11 @@
 //! archive; what is here are signals, the command, and limits.
 
 use super::patience::{Patience, Shared};
-use crate::command::RecordedCommand;
 use crate::connection::{Connection, system};
-use crate::exit::Failure;
-use crate::signals;
-use crate::verify::Expected;
+use crate::record::command::RecordedCommand;
+use crate::record::verify::Expected;
+use crate::shell::exit::Failure;
+use crate::shell::signals;
 use signal_hook::consts::{SIGHUP, SIGTERM};
 use std::collections::VecDeque;
 use std::io;

@@ -1,7 +1,7 @@
 //! The line that shows the progress of a recording, at a terminal.
 
 use crate::args::values::Mode;
-use crate::stdio::{self, say};
+use crate::shell::stdio::{self, say};
 use indicatif::{HumanCount, HumanDuration, ProgressBar, ProgressStyle};
 use std::time::{Duration, Instant};
 use trace_analysis::counted::Counted;

@@ -15,7 +15,7 @@ mod tree;
 
 use crate::args::record::Recording;
 use crate::args::values::CategoryList;
-use crate::near;
+use crate::shell::near;
 use clap::Args;
 use filter::Filter;
 use ktrace_provider::{categories, metrics};

@@ -1,7 +1,7 @@
 //! Errors in files that users write: their position, and the key that may have been meant.
 
-use crate::bad_value::BadValue;
-use crate::near;
+use crate::args::bad_value::BadValue;
+use crate::shell::near;
 use jsonc_parser::tokens::Token;
 use jsonc_parser::{Scanner, ScannerOptions};
 use trace_format::shown::Shown;

@@ -1,12 +1,12 @@
 //! Test specifications: JSON with comments that defines what to record and what to measure.
 //= docs/measure.md#specification
 
+use super::measurement::Measurement;
 use super::position;
+use crate::args::bad_value::BadValue;
 use crate::args::record::Recording;
 use crate::args::values::{BufferSize, CategoryList, Mode, ProviderBufferSize, Span};
-use crate::bad_value::BadValue;
-use crate::exit::Failure;
-use crate::measure::Measurement;
+use crate::shell::exit::Failure;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -1,5 +1,5 @@
 use super::*;
-use crate::settings::categories::Groups;
+use crate::args::categories::Groups;
 use crate::settings::position;
 use proptest::prelude::*;
 

@@ -1,0 +1,323 @@
+//! `trace check`: reports the problems of a trace.
+
+use crate::args::analysis::Check;
+use crate::connection;
+use crate::files::input::{self, ImportReport, Scanned, name, open, problem, scan};
+use crate::shell::exit::{Failure, NO};
+use crate::shell::stdio::{self, say};
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use trace_analysis::check::{
+    Finding, Limits, NO_END, Problem, Report, TRUNCATED, UNDECODABLE, Usage, check_chosen,
+};
+use trace_analysis::counted::Counted;
+use trace_archive::recovery::Session;
+use trace_format::shown::Shown;
+use trace_reader::item::Nanos;
+
+/// How many events and context switches have their times compared; further ones are ignored.
+const MAX_CLOCK_TIMES: usize = 100_000_000;
+/// The manager writes the manifest of a recording and the begin of its archive within this time, on the
+/// busiest machine.
+const SAME_BEGIN: Duration = Duration::from_secs(2);
+/// Memory for what the events of each category and name take.
+const MAX_USAGE_BYTES: usize = 16 << 20;
+
+/// Checks a trace; the exit code is the result.
+pub fn run(options: &Check) -> Result<u8, Failure> {
+    let limits = Limits {
+        table_bytes: options.table_size.saturating_mul(1 << 20),
+        open_spans: options.open_spans,
+        clock_times: if options.clocks { MAX_CLOCK_TIMES } else { 0 },
+        usage_bytes: if options.json { MAX_USAGE_BYTES } else { 0 },
+    };
+    let name = name(&options.input);
+    let selection = options.selecting.selection()?;
+    let scanned = scan(open(&options.input)?, &options.input, "checking", &selection)?;
+    let (Scanned { archive, disorder, report: import, chosen }, bar) = scanned;
+    let report = check_chosen(archive, limits, &disorder, chosen.as_ref());
+    bar.finish_and_clear();
+    let mut report = report.map_err(|error| input::failed(&options.input, &error))?;
+    report.problems.extend(import.problems());
+    report.bytes = import.bytes().unwrap_or(report.bytes);
+    let is_growing = is_growing(&report);
+    let mut options = options.clone();
+    if is_growing {
+        options.allow.extend([NO_END, TRUNCATED].map(str::to_owned));
+    }
+    let counted = |kind: &&str| !options.allow.iter().any(|allowed| allowed == kind);
+    let has_problems = report.problems.iter().any(|problem| counted(&problem.kind));
+    let text = match options.json {
+        true => machine(&report, &options, is_growing, &import),
+        false => human(&name, &report, &options.allow, &import),
+    };
+    if is_growing {
+        say!("trace: {}: still growing: its recording has not ended", Shown(&name));
+    }
+    if options.json {
+        stdio::print_document(&text)?
+    } else {
+        stdio::print(&text)?
+    }
+    match report.error {
+        Some(error) => Err(input::failed(&options.input, &error)),
+        None => Ok(if has_problems || import.problem().is_some() { NO } else { 0 }),
+    }
+}
+
+/// Whether all recordings that have no end are being recorded now, by a manager of this user's or one that
+/// this user sees: the trace, or the one that it is a copy of, is still being written.
+//= docs/check.md#report
+fn is_growing(report: &Report) -> bool {
+    if report.unended.is_empty() {
+        return false;
+    }
+    let directories = connection::directories();
+    let sessions = directories.iter().flat_map(|directory| connection::sessions_of(directory));
+    let running: Vec<SystemTime> =
+        sessions.filter(Session::has_manager).map(|session| session.began()).collect();
+    report.unended.iter().all(|unended| {
+        let Some(began) = unended.wall_clock_ns else { return false };
+        let began = UNIX_EPOCH + Duration::from_nanos(began);
+        running.iter().any(|running| {
+            let apart = running.duration_since(began).or_else(|_| began.duration_since(*running));
+            apart.is_ok_and(|apart| apart < SAME_BEGIN)
+        })
+    })
+}
+
+/// A report for people.
+//= docs/check.md#report
+fn human(name: &str, report: &Report, allowed: &[String], import: &ImportReport) -> String {
+    let (is_imported, unread) = (import.bytes().is_some(), import.problem());
+    let mut text = format!(
+        "{}: {}, {}, {}",
+        Shown(name),
+        Counted(report.bytes, "bytes"),
+        Counted(report.records, "records"),
+        Counted(report.events, "events")
+    );
+    if let Some((first, last)) = report.times {
+        let _ = write!(text, " in {} s", seconds(Nanos(last.0 - first.0)));
+    }
+    text.push('\n');
+    let header = ["provider", "name", "records", "events", "first s", "last s"].map(str::to_owned);
+    let rows: Vec<[String; 6]> = report
+        .providers
+        .iter()
+        .map(|provider| {
+            let time = |time: Option<Nanos>| time.map_or_else(|| "-".to_owned(), seconds);
+            [
+                provider.id.to_string(),
+                Shown(&provider.name).to_string(),
+                provider.records.to_string(),
+                provider.events.to_string(),
+                time(provider.times.map(|times| times.0)),
+                time(provider.times.map(|times| times.1)),
+            ]
+        })
+        .collect();
+    let all = || std::iter::once(&header).chain(&rows);
+    let widths: Vec<usize> =
+        (0..6).map(|column| all().map(|row| row[column].chars().count()).max().unwrap_or(0)).collect();
+    for row in all() {
+        let cells: Vec<String> = (0..6)
+            .map(|column| match column {
+                1 => format!("{:<width$}", row[column], width = widths[column]),
+                _ => format!("{:>width$}", row[column], width = widths[column]),
+            })
+            .collect();
+        let _ = writeln!(text, "  {}", cells.join("  ").trim_end());
+    }
+    let skipped = report.unknown.skipped().map(|(what, of_what)| ("skipped", what, of_what));
+    for (done, what, of_what) in skipped.chain([("kept", "blobs", &report.unknown.blobs)]) {
+        for (number, count) in of_what.types() {
+            let _ =
+                writeln!(text, "{done}: {count} {what} of type {number}, of a later version of the format");
+        }
+    }
+    for remark in &report.remarks {
+        let _ = writeln!(text, "{}: {} (a remark)", remark.kind, remark.count);
+        report_places(&mut text, remark, is_imported);
+    }
+    for (provider, clock) in &report.clocks {
+        let _ = writeln!(
+            text,
+            "clock of provider {provider}: {} of {} events while their thread ran",
+            clock.judged - clock.outside,
+            clock.judged
+        );
+    }
+    for problem in &report.problems {
+        let allowed = if allowed.iter().any(|kind| kind == problem.kind) { " (allowed)" } else { "" };
+        let _ = writeln!(text, "{}: {}{allowed}", problem.kind, problem.count);
+        report_places(&mut text, problem, is_imported);
+    }
+    let kinds = report.problems.len();
+    let is_allowed = |problem: &Problem| allowed.iter().any(|kind| kind == problem.kind);
+    let all_allowed = match report.problems.iter().all(is_allowed) {
+        true if report.problem_count() == 1 => ", allowed",
+        true => ", all allowed",
+        false => "",
+    };
+    let _ = match report.problem_count() {
+        0 if unread.is_some() || report.error.is_some() => Ok(()),
+        0 => writeln!(text, "clean"),
+        1 => writeln!(text, "1 problem{all_allowed}"),
+        count if kinds == 1 => writeln!(text, "{count} problems of 1 kind{all_allowed}"),
+        count => writeln!(text, "{count} problems of {kinds} kinds{all_allowed}"),
+    };
+    if let Some(unread) = unread {
+        let _ = writeln!(text, "{unread}");
+    }
+    text
+}
+
+/// Whether the places of a problem are those in the file: what an import has made is elsewhere.
+//= docs/check.md#report
+fn has_offsets(problem: &Problem, is_imported: bool) -> bool {
+    !is_imported || [TRUNCATED, UNDECODABLE].contains(&problem.kind)
+}
+
+/// The first places of a problem or a remark.
+fn report_places(text: &mut String, problem: &Problem, is_imported: bool) {
+    let has_offsets = has_offsets(problem, is_imported);
+    for Finding { offset, provider, text: found } in &problem.first {
+        let found = Shown(found);
+        let _ = match has_offsets {
+            true => writeln!(text, "  byte {offset}, provider {provider}: {found}"),
+            false => writeln!(text, "  {found}"),
+        };
+    }
+    let more = problem.count.saturating_sub(problem.first.len() as u64);
+    if more > 0 {
+        let _ = writeln!(text, "  and {more} more");
+    }
+}
+
+/// A report for programs.
+//= docs/check.md#json
+fn machine(report: &Report, options: &Check, is_growing: bool, import: &ImportReport) -> String {
+    let is_imported = import.bytes().is_some();
+    let times = |times: Option<(Nanos, Nanos)>| times.map(|(first, last)| [first.0, last.0]);
+    let providers: Vec<_> = report
+        .providers
+        .iter()
+        .map(|provider| {
+            json!({
+                "id": provider.id.0,
+                "name": provider.name,
+                "records": provider.records,
+                "events": provider.events,
+                "times_ns": times(provider.times),
+            })
+        })
+        .collect();
+    let places = |problem: &Problem| -> Vec<_> {
+        let has_offsets = has_offsets(problem, is_imported);
+        let place = |found: &Finding| {
+            let offset = has_offsets.then_some(found.offset.0);
+            json!({"offset": offset, "provider": found.provider.0, "text": found.text})
+        };
+        problem.first.iter().map(place).collect()
+    };
+    let problems: Vec<_> = report
+        .problems
+        .iter()
+        .map(|problem| {
+            let is_allowed = options.allow.iter().any(|kind| kind == problem.kind);
+            let first = places(problem);
+            json!({"kind": problem.kind, "count": problem.count, "allowed": is_allowed, "first": first})
+        })
+        .collect();
+    let remarks = report
+        .remarks
+        .iter()
+        .map(|remark| json!({"kind": remark.kind, "count": remark.count, "first": places(remark)}));
+    let remarks: Vec<_> = remarks.collect();
+    let losses: Vec<_> = report
+        .losses
+        .iter()
+        .map(|loss| {
+            json!({
+                "provider": loss.provider.0,
+                "reason": loss.reason.0,
+                "reason_text": loss.reason.text(),
+                "count": loss.reason.has_count().then_some(loss.count),
+                "first_ticks": loss.first.0,
+                "last_ticks": loss.last.0,
+            })
+        })
+        .collect();
+    let clocks: Vec<_> = report
+        .clocks
+        .iter()
+        .map(|(provider, clock)| {
+            json!({
+                "provider": provider.0,
+                "judged": clock.judged,
+                "outside": clock.outside,
+                "shift_ns": clock.shift,
+            })
+        })
+        .collect();
+    let all = &report.unknown;
+    let types: Vec<_> = all
+        .skipped()
+        .chain([("blobs", &all.blobs)])
+        .flat_map(|(what, of_what)| {
+            of_what.types().map(move |(number, count)| (what, number, count)).collect::<Vec<_>>()
+        })
+        .map(|(what, number, count)| json!({"what": what, "type": number, "count": count}))
+        .collect();
+    let names = report.usage.iter().map(|usage| {
+        let Usage { category, name, records, bytes } = usage;
+        json!({"category": category, "name": name, "records": records, "bytes": bytes})
+    });
+    let mut document = json!({
+        "version": crate::shell::json::VERSION,
+        "bytes": report.bytes,
+        "records": report.records,
+        "events": report.events,
+        "times_ns": times(report.times),
+        "providers": providers,
+        "unknown": {
+            "records": all.record_count(),
+            "metadata": all.metadata.count(),
+            "events": all.events.count(),
+            "arguments": all.arguments.count(),
+            "types": types,
+        },
+        "categories": categories(&report.usage),
+        "names": names.collect::<Vec<_>>(),
+        "problems": problems,
+        "remarks": remarks,
+        "losses": losses,
+        "error": report.error.as_ref().map(|error| problem(error)),
+        "import": import.problem(),
+        "is_growing": is_growing,
+    });
+    if options.clocks {
+        document["clocks"] = clocks.into();
+    }
+    format!("{document:#}\n")
+}
+
+/// What the events of each category take, the largest first.
+fn categories(usage: &[Usage]) -> Vec<serde_json::Value> {
+    let mut sums: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+    for Usage { category, records, bytes, .. } in usage {
+        let sum = sums.entry(category).or_default();
+        *sum = (sum.0 + records, sum.1 + bytes);
+    }
+    let mut sums: Vec<_> = sums.into_iter().collect();
+    sums.sort_by_key(|(_, (_, bytes))| std::cmp::Reverse(*bytes));
+    let line = |(category, (records, bytes)): (&str, (u64, u64))| json!({"category": category, "records": records, "bytes": bytes});
+    sums.into_iter().map(line).collect()
+}
+
+fn seconds(nanos: Nanos) -> String {
+    format!("{}.{:09}", nanos.0 / 1_000_000_000, nanos.0 % 1_000_000_000)
+}

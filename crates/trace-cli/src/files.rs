@@ -1,0 +1,5 @@
+//! Files that commands read and write.
+
+pub mod analysis;
+pub mod input;
+pub mod output;

@@ -1,0 +1,354 @@
+//! `trace query`: queries in SQL.
+//= docs/tables.md#questions
+
+use crate::args::{Answers as Form, Query};
+use crate::files::input::{again, chosen, is_stdin, name, open, problem, stopped, survey};
+use crate::files::output::{OutputFile, refuse_input, remove_on_signal};
+use crate::shell::exit::Failure;
+use crate::shell::near;
+use crate::shell::stdio::{Stdout, closed_is_enough, say};
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use serde_json::Value;
+use std::collections::HashSet;
+use std::fs;
+use std::io::{self, Read, Write};
+use std::path::Path;
+use trace_convert::tables::sqlite::{Answers, AskError, Database, QueryError, VIEWS, schema};
+use trace_convert::tables::{Cell, CsvTexts, TABLES, csv_text};
+use trace_convert::{Filter, Summary};
+use trace_format::shown::Shown;
+use trace_model::Survey;
+
+/// How many rows determine the widths of a table; further rows form another table.
+const TABLE_ROWS: usize = 10_000;
+
+/// Runs the statements.
+pub fn run(options: &Query) -> Result<(), Failure> {
+    let output = &mut io::BufWriter::new(Stdout);
+    if options.schema {
+        return closed_is_enough(output.write_all(schema().as_bytes()).and_then(|()| output.flush()));
+    }
+    let form = if options.json { Form::Json } else { options.format };
+    if options.spreadsheet && form != Form::Csv {
+        return Err(Failure::usage("--spreadsheet is for --format csv"));
+    }
+    let texts = if options.spreadsheet { CsvTexts::Spreadsheet } else { CsvTexts::Unchanged };
+    let (sql, traces) = sql_and_traces(options)?;
+    if traces.is_empty() {
+        return Err(Failure::usage("give SQL and a trace, --file and a trace, or --save and a trace"));
+    }
+    let statements_from_stdin = options.file.as_deref().is_some_and(is_stdin);
+    if traces.iter().filter(|trace| is_stdin(trace)).count() + usize::from(statements_from_stdin) > 1 {
+        return Err(Failure::usage("stdin can be the statements or one trace"));
+    }
+    let selection = options.selecting.selection()?;
+    let (mut opened, mut filters) = (Vec::new(), Vec::new());
+    for path in &traces {
+        let (mut trace, _) = again(open(path)?, path, "reading")?;
+        let survey = if selection.needs_survey() { survey(&mut trace, path)?.1 } else { Survey::default() };
+        filters.push(Filter::of(chosen(&selection, survey, path)?));
+        opened.push(trace);
+    }
+    let database = Database::open_selected(opened, filters);
+    let database = database.map_err(|error| Failure::new(error.to_string()))?;
+    database.probe().or_else(failure)?;
+    if let Some(path) = &options.save {
+        traces.iter().try_for_each(|trace| refuse_input(trace, path))?;
+        save(&database, path)?;
+    }
+    let sql = sql.unwrap_or_default();
+    let asked = match form {
+        Form::Table => database.ask(&sql, &mut Tables::new(output)),
+        Form::Csv => database.ask(&sql, &mut Lines { output, texts, line: Vec::new() }),
+        Form::Json => database.ask(&sql, &mut Objects { output, columns: Vec::new(), is_first: true }),
+    };
+    let written = output.flush();
+    let summaries = database.summaries();
+    for (trace, summary) in traces.iter().zip(&summaries) {
+        let is_worth_telling = *summary != Summary { events: summary.events, ..Summary::default() };
+        if traces.len() > 1 && is_worth_telling {
+            say!("trace: {}:", name(trace));
+        }
+        crate::convert::report_summary(summary, "a table");
+    }
+    asked.and_then(|()| written.map_err(AskError::Write)).or_else(failure)?;
+    for (trace, summary) in traces.iter().zip(&summaries) {
+        if let Some(why) = &summary.stopped {
+            return Err(stopped(trace, why.error(), "the results cover what comes before it"));
+        }
+    }
+    Ok(())
+}
+
+/// Writes the tables to a file.
+fn save(database: &Database, path: &Path) -> Result<(), Failure> {
+    if is_stdin(path) {
+        return Err(Failure::usage("--save needs a file, not stdout"));
+    }
+    let _removing = remove_on_signal()?;
+    let mut file = OutputFile::create(path)?;
+    database.save(file.unfinished().path()).or_else(|error| match error {
+        AskError::Query(why) => Err(Failure::new(format!("cannot write {}: {why}", path.display()))),
+        error => failure(error),
+    })?;
+    let path = file.finish()?;
+    say!("trace: {} tables in {}", TABLES.len(), path.display());
+    Ok(())
+}
+
+fn failure(error: AskError) -> Result<(), Failure> {
+    match error {
+        AskError::Query(error) => Err(Failure::usage(sql_problem(&error))),
+        // No trace has failed, but what is kept of them.
+        AskError::Read { trace, error } if trace.is_empty() => Err(Failure::new(problem(&error))),
+        AskError::Read { trace, error } => Err(crate::files::input::failed(Path::new(&trace), &error)),
+        AskError::Write(error) => closed_is_enough(Err(error)),
+    }
+}
+
+/// Describes an error of a statement.
+pub fn sql_problem(error: &QueryError) -> String {
+    let why = error.to_string();
+    format!("SQL: {why}{}", tables_hint(&why))
+}
+
+/// Which of the arguments are traces, and which one is SQL: the one that is no file.
+fn sql_and_traces(options: &Query) -> Result<(Option<String>, Vec<&Path>), Failure> {
+    let arguments = &options.arguments;
+    let all = || arguments.iter().map(Path::new).collect();
+    if let Some(file) = &options.file {
+        return Ok((Some(statements(file)?), all()));
+    }
+    let others = || arguments.iter().filter(|argument| !is_readable(argument));
+    // A trace that is missing has no spaces in its name, as a rule.
+    let sql = others()
+        .find(|other| begins_as_sql(other))
+        .or_else(|| others().find(|other| other.contains(char::is_whitespace)))
+        .or_else(|| others().next());
+    if let Some(sql) = sql.filter(|sql| !begins_as_sql(sql) && !sql.contains(char::is_whitespace)) {
+        return Err(Failure::usage(match sql.as_str() {
+            "" => "the SQL is empty".to_owned(),
+            word => format!("{} is no file, and no SQL either", Shown(word)),
+        }));
+    }
+    match sql {
+        Some(sql) if options.save.is_none() || sql.contains(char::is_whitespace) => {
+            let traces = arguments.iter().filter(|argument| !std::ptr::eq(*argument, sql));
+            Ok((Some(sql.clone()), traces.map(Path::new).collect()))
+        }
+        _ if options.save.is_some() => Ok((None, all())),
+        _ => Ok((None, Vec::new())),
+    }
+}
+
+/// Whether an argument can hardly be the name of a trace that is missing.
+fn begins_as_sql(argument: &str) -> bool {
+    const WORDS: [&str; 20] = [
+        "select", "with", "values", "explain", "create", "drop", "insert", "reindex", "vacuum", "analyze",
+        "begin", "commit", "rollback", "pragma", "attach", "detach", "update", "delete", "alter", "replace",
+    ];
+    let text = argument.trim_start();
+    let (word, rest) =
+        text.split_at(text.find(|letter: char| !letter.is_ascii_alphabetic()).unwrap_or(text.len()));
+    let is_word = WORDS.iter().any(|known| known.eq_ignore_ascii_case(word)) && !rest.starts_with('.');
+    is_word || text.starts_with("--") || text.starts_with("/*")
+}
+
+/// Whether an argument is a trace, rather than SQL.
+fn is_readable(argument: &str) -> bool {
+    is_stdin(Path::new(argument)) || Path::new(argument).exists()
+}
+
+/// Where the tables are listed, and the one that may have been meant, after an error about another one; and
+/// what can have an index.
+fn tables_hint(error: &str) -> String {
+    if error.contains("virtual tables may not be indexed") {
+        return "; a temporary table may: CREATE TEMP TABLE t AS SELECT …".to_owned();
+    }
+    let Some((_, table)) = error.split_once("no such table: ") else { return String::new() };
+    let table = table.split_whitespace().next().unwrap_or_default();
+    let names = TABLES.iter().map(|table| table.name).chain(VIEWS.iter().map(|view| view.name));
+    let near = near::nearest(table, names, 3, str::to_owned);
+    let meant = near.map_or_else(String::new, |near| format!("did you mean {near}? "));
+    format!("; {meant}See trace query --schema")
+}
+
+fn statements(file: &Path) -> Result<String, Failure> {
+    let mut sql = String::new();
+    let read = match is_stdin(file) {
+        true => io::stdin().read_to_string(&mut sql).map(|_| ()),
+        false => fs::read_to_string(file).map(|text| sql = text),
+    };
+    read.map_err(|error| Failure::usage(format!("cannot read {}: {error}", name(file))))?;
+    Ok(sql)
+}
+
+/// For people.
+struct Tables<'a, W> {
+    output: &'a mut W,
+    table: Table,
+    columns: Vec<String>,
+    rows: usize,
+}
+
+impl<'a, W: Write> Tables<'a, W> {
+    fn new(output: &'a mut W) -> Self {
+        Self { output, table: Table::new(), columns: Vec::new(), rows: 0 }
+    }
+
+    fn restart(&mut self) {
+        self.table = Table::new();
+        self.table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+        self.table.set_header(&self.columns);
+        self.rows = 0;
+    }
+
+    fn print(&mut self) -> io::Result<()> {
+        writeln!(self.output, "{}", self.table.trim_fmt())
+    }
+}
+
+impl<W: Write> Answers for Tables<'_, W> {
+    fn begin(&mut self, columns: &[String]) -> io::Result<()> {
+        self.columns = columns.iter().map(|column| Shown(column).to_string()).collect();
+        self.restart();
+        Ok(())
+    }
+
+    fn row(&mut self, cells: &[Cell<'_>]) -> io::Result<()> {
+        if self.rows == TABLE_ROWS {
+            self.print()?;
+            self.restart();
+        }
+        self.rows += 1;
+        self.table.add_row(cells.iter().map(|cell| {
+            let text = comfy_table::Cell::new(Shown(&csv_text(cell)));
+            match cell {
+                Cell::Text(_) | Cell::Null => text,
+                _ => text.set_alignment(CellAlignment::Right),
+            }
+        }));
+        Ok(())
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        self.print()
+    }
+}
+
+/// Comma-separated values.
+struct Lines<'a, W> {
+    output: &'a mut W,
+    texts: CsvTexts,
+    line: Vec<u8>,
+}
+
+impl<W: Write> Lines<'_, W> {
+    /// Writes the line, whose cells have commas behind them.
+    fn end_line(&mut self) -> io::Result<()> {
+        // An empty line would be no row.
+        if self.line == b"," {
+            self.line = b"\"\",".to_vec();
+        }
+        if let Some(last) = self.line.last_mut() {
+            *last = b'\n';
+        }
+        let written = self.output.write_all(&self.line);
+        self.line.clear();
+        written
+    }
+}
+
+impl<W: Write> Answers for Lines<'_, W> {
+    fn begin(&mut self, columns: &[String]) -> io::Result<()> {
+        columns.iter().for_each(|column| self.texts.write(column.as_bytes(), &mut self.line));
+        self.end_line()
+    }
+
+    fn row(&mut self, cells: &[Cell<'_>]) -> io::Result<()> {
+        for cell in cells {
+            let texts = match cell {
+                Cell::Text(_) => self.texts,
+                _ => CsvTexts::Unchanged,
+            };
+            texts.write(csv_text(cell).as_bytes(), &mut self.line);
+        }
+        self.end_line()
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Members of an object: further columns of a name have a number behind it.
+//= docs/json.md#query
+fn distinct(columns: &[String]) -> Vec<String> {
+    let mut taken: HashSet<String> = HashSet::new();
+    let mut names = Vec::new();
+    for column in columns {
+        let numbered = (1_u32..).map(|number| format!("{column}:{number}"));
+        let mut candidates = std::iter::once(column.clone()).chain(numbered);
+        names.extend(candidates.find(|name| !taken.contains(name)));
+        taken.extend(names.last().cloned());
+    }
+    names
+}
+
+/// A list of objects, one on a line.
+struct Objects<'a, W> {
+    output: &'a mut W,
+    columns: Vec<String>,
+    is_first: bool,
+}
+
+impl<W: Write> Answers for Objects<'_, W> {
+    fn begin(&mut self, columns: &[String]) -> io::Result<()> {
+        self.columns = distinct(columns);
+        self.is_first = true;
+        Ok(())
+    }
+
+    fn row(&mut self, cells: &[Cell<'_>]) -> io::Result<()> {
+        // Not before the first row is known, so that an error in it leaves no half of a list.
+        let separator = if std::mem::take(&mut self.is_first) { "[" } else { "," };
+        write!(self.output, "{separator}\n{{")?;
+        for (place, (name, cell)) in self.columns.iter().zip(cells).enumerate() {
+            let value = match *cell {
+                Cell::Null => Value::Null,
+                Cell::Integer(value) => value.into(),
+                Cell::Unsigned(value) => value.into(),
+                //= docs/json.md#query
+                Cell::Double(value) if !value.is_finite() => csv_text(cell).into(),
+                Cell::Double(value) => value.into(),
+                Cell::Text(text) => text.into(),
+            };
+            let separator = if place == 0 { "" } else { "," };
+            write!(self.output, "{separator}{}:{value}", Value::from(name.as_str()))?;
+        }
+        write!(self.output, "}}")
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        let begin = if self.is_first { "[" } else { "" };
+        writeln!(self.output, "{begin}\n]")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    //= docs/json.md#query
+    #[test]
+    fn infinite_values_are_texts() {
+        let mut bytes = Vec::new();
+        let mut objects = Objects { output: &mut bytes, columns: Vec::new(), is_first: true };
+        objects.begin(&["a", "b", "c", "d"].map(str::to_owned)).unwrap();
+        let values = [f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 0.5];
+        objects.row(&values.map(Cell::Double)).unwrap();
+        objects.end().unwrap();
+        let text = String::from_utf8(bytes).unwrap();
+        assert_eq!(text, "[\n{\"a\":\"Infinity\",\"b\":\"-Infinity\",\"c\":\"NaN\",\"d\":0.5}\n]\n");
+    }
+}

@@ -1,0 +1,119 @@
+//! `trace recover --list`: what there is, for people and for programs.
+
+use super::{age, is_json, looked, report_unreadable, sessions};
+use crate::args::Recover;
+use crate::shell::exit::Failure;
+use crate::shell::json;
+use crate::shell::stdio::{print, say};
+use indicatif::HumanBytes;
+use trace_archive::recovery::{Now, Piece, Session};
+use trace_format::shown::Shown;
+
+/// Widest column of a table: a recording may have thousands of programs.
+const MAX_WIDTH: usize = 200;
+
+pub(super) fn list(options: &Recover) -> Result<(), Failure> {
+    let found = sessions(options);
+    report_unreadable(options, &found);
+    if is_json(options) {
+        let list: Vec<_> = found.iter().map(machine).collect();
+        return json::print(&serde_json::Value::Array(list));
+    }
+    if found.is_empty() {
+        say!("trace: there is nothing to recover (looked in {})", looked(options));
+        return Ok(());
+    }
+    found.iter().filter(|session| session.is_waiting()).for_each(Session::announce);
+    print(&format!("{}{}", table(&found), pieces(&found)))
+}
+
+fn machine(session: &Session) -> serde_json::Value {
+    let providers: Vec<_> = session
+        .manifest
+        .buffers
+        .values()
+        .map(|buffer| {
+            let provider = &buffer.provider;
+            serde_json::json!({
+                "id": provider.id, "name": provider.name, "pid": provider.pid, "buffer_bytes": provider.bytes,
+                "is_archived": buffer.is_archived,
+            })
+        })
+        .collect();
+    let pieces: Vec<_> = session
+        .pieces()
+        .iter()
+        .map(|piece| {
+            let path = piece.path.display().to_string();
+            serde_json::json!({ "path": path, "bytes": piece.bytes, "provider": piece.provider })
+        })
+        .collect();
+    serde_json::json!({
+        "version": json::VERSION,
+        "pieces": pieces,
+        "directory": session.directory.display().to_string(),
+        "began_ns": session.manifest.session.wall_clock_ns,
+        "state": state(session),
+        "command_line": session.manifest.session.command_line,
+        "recovered": session.manifest.recovered,
+        "providers": providers,
+    })
+}
+
+fn state(session: &Session) -> &'static str {
+    if session.has_manager() {
+        "running"
+    } else if !session.is_recoverable() {
+        "nothing to recover"
+    } else if session.manifest.recovered.is_empty() {
+        "to be recovered"
+    } else {
+        "recovered"
+    }
+}
+
+/// A line for each file that holds a part of a recording.
+fn pieces(sessions: &[Session]) -> String {
+    let line = |session: &Session, piece: &Piece| {
+        let whose = match piece.provider.and_then(|id| session.manifest.buffers.get(&id)) {
+            Some(buffer) => format!("buffer of {} (pid {})", buffer.provider.name, buffer.provider.pid),
+            None => "the recording's own file".to_owned(),
+        };
+        let path = piece.path.display().to_string();
+        format!("{:>10}  {}  {}\n", HumanBytes(piece.bytes).to_string(), Shown(&path), Shown(&whose))
+    };
+    let lines = sessions
+        .iter()
+        .flat_map(|session| session.pieces().into_iter().map(move |piece| line(session, &piece)));
+    let lines: String = lines.collect();
+    if lines.is_empty() { lines } else { format!("\n{lines}") }
+}
+
+pub(super) fn table(sessions: &[Session]) -> String {
+    let header = ["age", "state", "size", "providers", "directory"].map(str::to_owned);
+    let now = Now::read();
+    let rows: Vec<[String; 5]> = sessions
+        .iter()
+        .map(|session| {
+            let buffers = session.manifest.buffers.values();
+            let names: Vec<_> = buffers.map(|buffer| buffer.provider.name.clone()).collect();
+            let bytes = session.pieces().iter().map(|piece| piece.bytes).fold(0, u64::saturating_add);
+            [
+                age(session, &now),
+                state(session).to_owned(),
+                HumanBytes(bytes).to_string(),
+                Shown(&names.join(",")).to_string(),
+                Shown(&session.directory.display().to_string()).to_string(),
+            ]
+        })
+        .collect();
+    let all = || std::iter::once(&header).chain(&rows);
+    let width =
+        |column: usize| all().map(|row| row[column].chars().count()).max().unwrap_or(0).min(MAX_WIDTH);
+    let widths: Vec<usize> = (0..5).map(width).collect();
+    let line = |row: &[String; 5]| {
+        let cells: Vec<_> = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
+        format!("{}\n", cells.join("  ").trim_end())
+    };
+    all().map(line).collect()
+}
