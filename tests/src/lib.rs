@@ -32,4 +32,4 @@ pub mod tracer;
 
 pub use archive::Archive;
 pub use requirement::Requirement;
-pub use sandbox::{Sandbox, json, wait_for};
+pub use sandbox::{Answer, Sandbox, json, wait_for};

@@ -23,13 +23,89 @@ const INTERVAL: Duration = Duration::from_millis(2);
 /// How much of a failing test's files is kept.
 const MAX_KEPT_BYTES: u64 = 64 << 20;
 
-/// What a command has written to stdout, as JSON.
+/// The document that a command has printed because of `--json`.
+#[derive(Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Answer {
+    version: u32,
+    /// The command.
+    pub command: String,
+    /// What it has read or written.
+    pub traces: Vec<serde_json::Value>,
+    /// What was asked for.
+    pub result: serde_json::Value,
+    /// What was lost of the traces.
+    pub losses: Vec<serde_json::Value>,
+    /// What is wrong with them.
+    pub problems: Vec<serde_json::Value>,
+    exit: Exit,
+}
+
+#[derive(Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Exit {
+    code: i32,
+    of: String,
+}
+
+impl Answer {
+    /// Reads what a command has printed; the exit code in it is the one that the process has.
+    ///
+    /// # Panics
+    /// If that is something else, or the exit code; with all that the command has written.
+    #[must_use]
+    pub fn of(output: &Output) -> Self {
+        let text = String::from_utf8_lossy(&output.stdout);
+        let answer: Self = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {output:?}"));
+        assert_eq!(Some(answer.exit.code), output.status.code(), "{output:?}");
+        let members = ["version", "command", "traces", "result", "losses", "problems", "exit"];
+        let find = |member: &str, indent: &str| text.find(&format!("\n{indent}\"{member}\": "));
+        // What is printed piece by piece is not indented.
+        let places = members.map(|member| find(member, "  ").or_else(|| find(member, "")));
+        assert!(places.is_sorted(), "{output:?}");
+        answer
+    }
+
+    /// Reads what a command has printed.
+    ///
+    /// # Panics
+    /// If that is something else.
+    #[must_use]
+    pub fn parse(text: &str) -> Self {
+        serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+    }
+
+    /// The result; of a query, the rows of its only statement.
+    ///
+    /// # Panics
+    /// If it is another one than is expected.
+    #[must_use]
+    pub fn into_result<T: serde::de::DeserializeOwned>(self) -> T {
+        assert_eq!(self.version, 1);
+        let Self { command, mut result, .. } = self;
+        let result = if command == "query" { result[0]["rows"].take() } else { result };
+        let text = result.to_string();
+        serde_json::from_value(result).unwrap_or_else(|error| panic!("{error}: {text}"))
+    }
+
+    /// Whose exit code it is: `trace`, or the `command` that was recorded.
+    #[must_use]
+    pub fn code_is_of(&self) -> &str {
+        &self.exit.of
+    }
+}
+
+/// The result that a command has printed because of `--json`; of a query, the rows of its only statement.
 ///
 /// # Panics
 /// If it is something else; with all that the command has written.
 #[must_use]
 pub fn json<T: serde::de::DeserializeOwned>(output: &Output) -> T {
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
+    if output.stdout.starts_with(b"[") {
+        // What `--machine json` prints.
+        return serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"));
+    }
+    Answer::of(output).into_result()
 }
 
 /// Waits for a condition.
@@ -305,9 +381,8 @@ impl Sandbox {
     /// If they do not come.
     pub fn wait_for_providers(&self, count: usize) {
         wait_for("programs to register", || {
-            let listed = self.trace(["list-programs", "--json"]).stdout;
-            let listed: Vec<serde_json::Value> = serde_json::from_slice(&listed).ok()?;
-            (listed.len() >= count).then_some(())
+            let listed = self.trace(["list-programs", "--json"]);
+            (listed.status.success() && json::<Vec<serde_json::Value>>(&listed).len() >= count).then_some(())
         });
     }
 }

@@ -153,12 +153,13 @@ fn the_tool_prints_what_the_corpus_says() {
 
         let (json, code) = run(&["check", "--json"]);
         assert_eq!(code, Some(i32::from(!problems.is_empty())), "{}", file.name);
-        let report: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+        let answer = trace_tests::Answer::parse(&json);
+        let report = serde_json::json!({"problems": answer.problems, "remarks": answer.result["remarks"]});
         let found = |kind: &str, mark: char| -> Vec<String> {
             let found = report[kind].as_array().expect("a list").iter();
             found
                 .map(|found| {
-                    let offset = found["first"][0]["offset"].as_u64().expect("a number");
+                    let offset = found["at_byte"].as_u64().expect("a number");
                     format!(
                         "{mark} {} {} {offset:#010x}",
                         found["kind"].as_str().expect("text"),
@@ -176,9 +177,9 @@ fn the_tool_prints_what_the_corpus_says() {
         for (object, line) in json.lines().zip(&lines) {
             let object: serde_json::Value = serde_json::from_str(object).expect("JSON");
             let mut words = line.split(' ');
-            let offset = format!("{:#010x}", object["offset"].as_u64().expect("a number"));
+            let offset = format!("{:#010x}", object["at_byte"].as_u64().expect("a number"));
             assert_eq!(words.next(), Some(&*offset), "{}: {line}", file.name);
-            assert_eq!(words.next(), Some(&*object["provider"].to_string()), "{}: {line}", file.name);
+            assert_eq!(words.next(), Some(&*object["program"].to_string()), "{}: {line}", file.name);
             assert_eq!(words.nth(1), object["kind"].as_str(), "{}: {line}", file.name);
         }
         assert_eq!(json.lines().count(), lines.len(), "{}", file.name);

@@ -259,8 +259,8 @@ fn succeeds(sandbox: &Sandbox, arguments: &[&str]) -> Output {
 /// What `check` says of a file: its records, events and problems.
 fn checked(sandbox: &Sandbox, file: &str) -> (u64, u64, Vec<(String, u64)>) {
     let output = sandbox.trace(["check", "--json", file]);
-    let report: Value = trace_tests::json(&output);
-    let problems = report["problems"].as_array().unwrap().iter();
+    let answer = trace_tests::Answer::of(&output);
+    let (report, problems) = (&answer.result, answer.problems.iter());
     let problems: Vec<_> = problems
         .map(|problem| (problem["kind"].as_str().unwrap().to_owned(), problem["count"].as_u64().unwrap()))
         .collect();

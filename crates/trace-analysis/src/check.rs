@@ -15,7 +15,7 @@ use std::io::Read;
 use trace_format::event::EventKind;
 use trace_format::loss::{LossCode, LossRecord};
 use trace_format::metadata::EVENT_BUFFER_FULL;
-use trace_format::units::{Nanos, Offset, ProviderId};
+use trace_format::units::{Nanos, Offset, ProviderId, TicksPerSecond};
 use trace_model::Chosen;
 use trace_reader::Unknown;
 use trace_reader::item::{Event, Item, Resolved};
@@ -111,6 +111,8 @@ pub struct Provider {
     pub events: u64,
     /// Its first and its last moment.
     pub times: Option<(Nanos, Nanos)>,
+    /// The rate of its clock, if it has said one.
+    pub rate: Option<TicksPerSecond>,
 }
 
 /// A kind of problem.
@@ -358,6 +360,9 @@ impl<'a> Checker<'a> {
         let provider = self.providers.entry(id).or_insert_with(|| Provider { id, ..Provider::default() });
         if let Item::ProviderInfo { name } = record.item {
             provider.name = name.to_str().into_owned();
+        }
+        if let Item::Initialization { rate } = record.item {
+            provider.rate = Some(rate);
         }
         provider.records += 1;
         provider.events += u64::from(is_event);

@@ -356,7 +356,7 @@ pub struct Machinery {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
-    /// Alias of --json
+    /// Print JSON as ffx does
     #[arg(long, value_name = "FORMAT", hide = true)]
     pub machine: Option<Machine>,
 }
@@ -365,6 +365,11 @@ impl Machinery {
     /// Whether the output is JSON.
     pub fn is_json(&self) -> bool {
         self.json || self.machine.is_some()
+    }
+
+    /// Whether it is only the result, as ffx prints it.
+    pub fn is_bare(&self) -> bool {
+        self.machine.is_some() && !self.json
     }
 }
 
@@ -556,7 +561,7 @@ pub struct Recover {
     /// Print the list, or a summary of what was recovered or deleted, as JSON on stdout
     #[arg(long)]
     pub json: bool,
-    /// Alias of --json
+    /// Print JSON as ffx does
     #[arg(long, value_name = "FORMAT", hide = true)]
     pub machine: Option<Machine>,
     /// Delete the recording that DIR names, or all that are older than --older-than

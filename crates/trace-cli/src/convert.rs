@@ -10,10 +10,11 @@ mod tables;
 use crate::args::format::{Compression, Format, Target, of_name};
 use crate::args::selecting::Selecting;
 use crate::args::{Container, Convert, Stacks};
+use crate::files::analysis::trace_json;
 use crate::files::input::{self, ImportReport, is_stdin, open};
 use crate::files::output::{OutputFile, refuse_input, remove_on_signal};
 use crate::shell::exit::{Failure, LOST, NO};
-use crate::shell::json;
+use crate::shell::json::{Answer, problem, unread};
 use crate::shell::progress;
 use crate::shell::stdio::{self, Stdout, say};
 use indicatif::ProgressBar;
@@ -133,7 +134,7 @@ pub fn run(options: &Convert) -> Result<(), Failure> {
             None => say!("trace: {} in {}", Counted(converted.copied, "events"), path.display()),
         }
         if options.json {
-            json::print(&converted.machine(&path, name))?;
+            converted.answer(input, &path, name).give();
         }
     }
     summary.iter().for_each(advise);
@@ -314,6 +315,23 @@ struct Converted {
     stopped: Option<ReadError>,
 }
 
+/// How often something was met, by kind.
+pub fn counts(list: &[(String, u64)]) -> Vec<serde_json::Value> {
+    list.iter().map(|(kind, count)| json!({"kind": kind, "count": count})).collect()
+}
+
+/// What is wrong with a trace that was converted.
+pub fn problems(
+    summary: &Summary,
+    stopped: Option<&ReadError>,
+    import: &ImportReport,
+) -> Vec<serde_json::Value> {
+    let warnings = (summary.warnings > 0).then(|| problem("invalid", Some(summary.warnings), None, None));
+    let why = summary.stopped.as_ref().map(|stopped| stopped.error().to_string());
+    let why = why.or_else(|| stopped.map(ToString::to_string)).or_else(|| import.problem());
+    warnings.into_iter().chain(why.map(|why| unread(&why))).collect()
+}
+
 impl Converted {
     /// An error if something was skipped although that is not allowed.
     fn check(&self, is_strict: bool) -> Result<(), Failure> {
@@ -329,24 +347,19 @@ impl Converted {
     }
 
     /// What was written where, and what was left out.
-    fn machine(&self, path: &Path, format: &str) -> serde_json::Value {
-        let counts = |list: &[(String, u64)]| -> Vec<_> {
-            list.iter().map(|(kind, count)| json!({"kind": kind, "count": count})).collect()
-        };
+    fn answer(&self, input: &Path, path: &Path, format: &str) -> Answer {
         let summary = self.summary.clone().unwrap_or_default();
-        let why = summary.stopped.as_ref().map(|stopped| stopped.error().to_string());
-        let why = why.or_else(|| self.stopped.as_ref().map(ToString::to_string));
-        json!({
-            "version": json::VERSION,
+        let result = json!({
             "file": path.display().to_string(),
             "format": format,
             "events": self.copied + summary.events,
             "skipped": counts(&summary.skipped),
             "not_imported": self.import.left_out(),
             "remarks": counts(&summary.remarks),
-            "problems": summary.warnings,
-            "stopped": why.or_else(|| self.import.problem()),
-        })
+        });
+        let mut answer = Answer::of(result).with_trace(trace_json(&input::name(input), None, None));
+        answer.problems = problems(&summary, self.stopped.as_ref(), &self.import);
+        answer
     }
 
     /// An error if the input could not be read to its end or is not entirely well-formed, although there is a

@@ -15,6 +15,7 @@ use crate::plumbing::{dump_memory, install, manager, time};
 use crate::record::{self, doctor, kernel, live, recover};
 use crate::settings::Settings;
 use crate::shell::exit::Failure;
+use crate::shell::json;
 use crate::shell::stdio;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -33,7 +34,7 @@ pub fn run() -> ExitCode {
         let served = mcp::worker::run(std::env::args_os().skip(2));
         return served.map_or_else(|failure| failure.report(), |()| ExitCode::SUCCESS);
     }
-    let cli = match args::parsing::parse(std::env::args_os()) {
+    let (cli, name) = match args::parsing::parse(std::env::args_os()) {
         Ok(cli) => cli,
         Err(error) => return args::parsing::refuse(&error),
     };
@@ -94,9 +95,13 @@ pub fn run() -> ExitCode {
         Command::Manager(options) => manager::run(&options).map(|()| 0),
         Command::Ktrace(options) => kernel::run(&options).map(|()| 0),
     };
-    match result {
-        Ok(code) => ExitCode::from(code),
-        Err(failure) => failure.report(),
+    let code = match &result {
+        Ok(code) => *code,
+        Err(failure) => failure.code,
+    };
+    match (result, json::finish(&name, code)) {
+        (Err(failure), _) | (Ok(_), Err(failure)) => failure.report(),
+        (Ok(code), Ok(())) => ExitCode::from(code),
     }
 }
 

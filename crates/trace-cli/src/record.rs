@@ -33,6 +33,7 @@ use crate::record::verify::Expected;
 use crate::settings::Settings;
 use crate::shell::caller;
 use crate::shell::exit::{self, Failure};
+use crate::shell::json;
 use crate::shell::signals::{end_with, note_signals};
 use crate::shell::stdio::{self, say};
 use destination::{Destination, Finished, Worth};
@@ -164,7 +165,13 @@ pub fn run(options: args::Record) -> Result<u8, Failure> {
         return Ok(exit::NO);
     }
     let has_lost = is_cut || stats.iter().any(summary::has_lost);
-    Ok(if code == 0 && has_lost && options.fail_on_loss == Some(true) { exit::LOST } else { code })
+    if code == 0 && has_lost && options.fail_on_loss == Some(true) {
+        return Ok(exit::LOST);
+    }
+    if !options.command.is_empty() && options.return_child_result != Some(false) {
+        json::code_is_the_commands();
+    }
+    Ok(code)
 }
 
 /// The requested recording.
@@ -389,7 +396,7 @@ fn report(
     };
     stdio::report(&summary.text());
     if is_json {
-        stdio::print_document(&summary.json())?;
+        summary.answer().give();
     }
     if let Some(conversion) = &finished.conversion {
         convert::advise(conversion, finished.format);

@@ -50,18 +50,20 @@ fn events_lie_where_their_threads_ran_and_a_skew_of_50_microseconds_shows() {
     assert!(output.status.success(), "{output:?}");
     let check = |name: &str| {
         let output = sandbox.trace(["check", "--clocks", "--json", name]);
-        let report: serde_json::Value = trace_tests::json(&output);
-        (output.status.code(), report)
+        let answer = trace_tests::Answer::of(&output);
+        let kinds: Vec<serde_json::Value> =
+            answer.problems.iter().map(|problem| problem["kind"].clone()).collect();
+        (output.status.code(), answer.result, kinds)
     };
-    let (code, report) = check("trace.fxt");
+    let (code, report, _) = check("trace.fxt");
     assert_eq!(code, Some(0), "{report:#}");
     let provider = |report: &serde_json::Value| {
-        let providers = report["providers"].as_array().unwrap();
+        let providers = report["programs"].as_array().unwrap();
         providers.iter().find(|provider| provider["name"] == "pattern").unwrap()["id"].clone()
     };
     let clock = |report: &serde_json::Value| {
         let id = provider(report);
-        report["clocks"].as_array().unwrap().iter().find(|clock| clock["provider"] == id).unwrap().clone()
+        report["clocks"].as_array().unwrap().iter().find(|clock| clock["program"] == id).unwrap().clone()
     };
     let truth = clock(&report);
     let number = |clock: &serde_json::Value, name: &str| clock[name].as_i64().unwrap();
@@ -72,12 +74,10 @@ fn events_lie_where_their_threads_ran_and_a_skew_of_50_microseconds_shows() {
     let trace = std::fs::read(sandbox.file("trace.fxt")).unwrap();
     let rate = trace_tests::Archive::of_bytes(&trace).rates[0];
     std::fs::write(sandbox.file("off.fxt"), shift(&trace, "pattern", rate / 20_000)).unwrap();
-    let (code, report) = check("off.fxt");
+    let (code, report, kinds) = check("off.fxt");
     assert_eq!(code, Some(1));
     let off = clock(&report);
     assert!(number(&off, "outside") * 100 > number(&off, "judged"), "{off}");
-    let kinds: Vec<_> =
-        report["problems"].as_array().unwrap().iter().map(|problem| &problem["kind"]).collect();
     assert_eq!(kinds, ["clock-skew"]);
     // Not later than they are, and about as much earlier.
     assert!((-60_000..=-30_000).contains(&number(&off, "shift_ns")), "{off}");

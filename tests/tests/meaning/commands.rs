@@ -83,7 +83,7 @@ fn check(sandbox: &Sandbox, file: &str) -> Result<Answer, String> {
     let report = run(sandbox, &["check", "--json", file], &[0, 1])?;
     let report = report.first().ok_or("check prints nothing")?;
     let mut rows = Rows::default();
-    for found in list(report, "problems").iter().chain(list(report, "remarks")) {
+    for found in list(report, "problems").iter().chain(list(&report["result"], "remarks")) {
         let kind = text(found, "kind");
         if KINDS.contains(&kind) {
             rows.add(format!("{kind} {}", found["count"]));
@@ -94,7 +94,8 @@ fn check(sandbox: &Sandbox, file: &str) -> Result<Answer, String> {
 
 fn query(sandbox: &Sandbox, file: &str) -> Result<Answer, String> {
     let answers = run(sandbox, &["query", "--json", QUESTIONS, file], &[0])?;
-    let of = |number: usize| answers.get(number).and_then(Value::as_array).cloned().unwrap_or_default();
+    let answer = answers.first().ok_or("query prints nothing")?;
+    let of = |number: usize| answer["result"][number]["rows"].as_array().cloned().unwrap_or_default();
     Ok(of_tables([of(0), of(1), of(2), of(3), of(4), of(5)]))
 }
 
@@ -319,7 +320,7 @@ fn stats(sandbox: &Sandbox, file: &str) -> Result<Answer, String> {
     let report = report.first().ok_or("stats prints nothing")?;
     let (mut sums, mut self_sums) = (Rows::default(), Rows::default());
     for (kind, table) in [("slice", "durations"), ("operation", "operations"), ("poll", "polls")] {
-        for row in list(&report[table], "rows") {
+        for row in list(&report["result"][table], "rows") {
             let name = format!("{kind} {}:{}", text(row, "category"), text(row, "name"));
             let lengths = Lengths {
                 ended: number(row, "count"),

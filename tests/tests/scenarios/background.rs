@@ -29,13 +29,14 @@ fn text(bytes: &[u8]) -> String {
 }
 
 fn status(sandbox: &Sandbox) -> Value {
-    trace_tests::json(&succeeds(sandbox, &["status", "--json"]))
+    let all: Value = trace_tests::json(&succeeds(sandbox, &["status", "--json"]));
+    all[0].clone()
 }
 
 /// A program that has begun to record, and writes 2000 events in a second.
 fn streaming(sandbox: &Sandbox) -> Process {
     let program = sandbox.spawn_recorded("stream", &["1", "1000000000", "2000"]);
-    wait_for("some events", || (status(sandbox)["providers"][0]["records"].as_u64()? > 100).then_some(()));
+    wait_for("some events", || (status(sandbox)["programs"][0]["records"].as_u64()? > 100).then_some(()));
     program
 }
 
@@ -61,7 +62,7 @@ fn a_recording_outlives_the_process_that_started_it() {
     emit.succeed();
     let found = status(&sandbox);
     assert_eq!(
-        (&found["task_id"], &found["name"], &found["file"]),
+        (&found["number"], &found["label"], &found["file"]),
         (&100.into(), &"night".into(), &sandbox.file("trace.fxt").to_str().unwrap().into())
     );
     assert_eq!((&found["remaining_ns"], &found["buffering_mode"]), (&Value::Null, &"streaming".into()));
@@ -204,7 +205,7 @@ fn snapshots_of_a_circular_recording_have_the_last_seconds() {
     succeeds(&sandbox, &["start", "--buffering-mode", "circular", "--buffer-size", "1"]);
     // It goes round several times.
     let program = sandbox.spawn_recorded("stream", &["1", "1000000000", "50000"]);
-    let records = || status(&sandbox)["providers"][0]["records"].as_u64();
+    let records = || status(&sandbox)["programs"][0]["records"].as_u64();
     wait_for("the buffer to go round", || (records()? > 150_000).then_some(()));
     for (name, last, least, most) in [("a.fxt", "200ms", 0.03, 0.4), ("b.fxt", "100s", 0.1, 30.0)] {
         let output = succeeds(&sandbox, &["snapshot", "--last", last, "-o", name]);
@@ -305,10 +306,7 @@ fn a_full_disk_ends_a_recording_with_whole_records() {
         let _disk = SmallDisk::mount(&disk);
         succeeds(&sandbox, &["start", "-o", "disk/s.fxt", "--buffering-mode", mode, "--buffer-size", "8"]);
         sandbox.spawn_recorded("emit", &["1", "5000"]).succeed();
-        wait_for("the recording to end", || {
-            let status = succeeds(&sandbox, &["status", "--json"]).stdout;
-            (status == b"null\n").then_some(())
-        });
+        wait_for("the recording to end", || status(&sandbox).is_null().then_some(()));
         let bytes = fs::read(disk.join("s.fxt")).unwrap();
         let whole = trace_reader::complete_records_end(&mut std::io::Cursor::new(&bytes)).unwrap();
         assert_eq!(whole, bytes.len() as u64, "{mode}");

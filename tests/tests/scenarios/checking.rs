@@ -7,7 +7,7 @@ use std::fs;
 use std::io::Write;
 use std::process::{Output, Stdio};
 use trace_tests::corpus::{File, files};
-use trace_tests::{Archive, Sandbox, wait_for};
+use trace_tests::{Answer, Archive, Sandbox, wait_for};
 
 fn file(name: &str) -> File {
     files().into_iter().find(|file| file.name == name).expect("a file of the corpus")
@@ -109,37 +109,32 @@ fn programs_get_one_object() {
     fs::write(sandbox.file("trace.fxt"), file("loss").bytes).unwrap();
     let (code, stdout, _) = outcome(&sandbox.trace(["check", "--json", "trace.fxt"]));
     assert_eq!(code, Some(1));
-    let report: Value = serde_json::from_str(&stdout).unwrap();
+    let answer = Answer::parse(&stdout);
+    let trace = serde_json::json!({"file": "trace.fxt", "bytes": 184, "start_ns": null, "end_ns": null});
+    assert_eq!((&*answer.command, &answer.traces), ("check", &vec![trace]));
+    let text = "provider 1 lost 1000 records: durable region full";
+    let place = serde_json::json!({"at_byte": 128, "program": 1, "text": text});
+    let problem = serde_json::json!({
+        "kind": "loss", "count": 1, "text": text, "at_byte": 128, "places": [place], "is_allowed": false,
+    });
+    assert_eq!(answer.problems, [problem]);
+    let loss = serde_json::json!({
+        "file": "trace.fxt", "program": "corpus", "id": 1, "code": 4, "reason": "durable region full", "count": 1000,
+        "first_ns": 0x1111_2222_3333_u64, "last_ns": 0x4444_5555_6666_u64,
+    });
+    assert_eq!(answer.losses, [loss]);
+    let report: Value = answer.into_result();
     let expected = serde_json::json!({
-        "version": 1,
-        "bytes": 184,
         "records": 9,
         "events": 0,
-        "times_ns": null,
-        "providers": [
-            {"id": 0, "name": "", "records": 1, "events": 0, "times_ns": null},
-            {"id": 1, "name": "corpus", "records": 8, "events": 0, "times_ns": null},
+        "programs": [
+            {"id": 0, "name": "", "records": 1, "events": 0, "start_ns": null, "end_ns": null},
+            {"id": 1, "name": "corpus", "records": 8, "events": 0, "start_ns": null, "end_ns": null},
         ],
         "unknown": {"records": 0, "metadata": 0, "events": 0, "arguments": 0, "types": []},
         "categories": [],
         "names": [],
-        "problems": [{
-            "kind": "loss",
-            "count": 1,
-            "allowed": false,
-            "first": [{"offset": 128, "provider": 1, "text": "provider 1 lost 1000 records: durable region full"}],
-        }],
         "remarks": [],
-        "losses": [{
-            "provider": 1,
-            "reason": 4,
-            "reason_text": "durable region full",
-            "count": 1000,
-            "first_ticks": 0x1111_2222_3333_u64,
-            "last_ticks": 0x4444_5555_6666_u64,
-        }],
-        "error": null,
-        "import": null,
         "is_growing": false,
     });
     assert_eq!(report, expected);
@@ -153,7 +148,7 @@ fn programs_get_one_object() {
     fs::write(sandbox.file("events.json"), events).unwrap();
     assert!(sandbox.trace(["convert", "events.json", "events.fxt"]).status.success());
     let (_, stdout, _) = outcome(&sandbox.trace(["check", "--json", "events.fxt"]));
-    let report: Value = serde_json::from_str(&stdout).unwrap();
+    let report: Value = Answer::parse(&stdout).into_result();
     let expected = serde_json::json!([
         {"category": "small", "records": 3, "bytes": 96},
         {"category": "large", "records": 1, "bytes": 72},
@@ -202,7 +197,7 @@ fn a_dump_for_programs_is_exact() {
             "event-complete",
             "complete",
             serde_json::json!({
-                "offset": 128, "provider": 1, "kind": "complete", "ns": 2048, "ticks": 2048, "process": 345,
+                "version": 1, "at_byte": 128, "program": 1, "kind": "complete", "ns": 2048, "ticks": 2048, "process": 345,
                 "thread": 678, "category": "event_category", "name": "event_name", "end_ns": 4096,
                 "end_ticks": 4096,
                 "args": [
@@ -215,7 +210,7 @@ fn a_dump_for_programs_is_exact() {
             "kernel-object-not-utf8",
             "kernel-object",
             serde_json::json!({
-                "offset": 128, "provider": 1, "kind": "kernel-object", "object_type": 1, "koid": 1234,
+                "version": 1, "at_byte": 128, "program": 1, "kind": "kernel-object", "object_type": 1, "koid": 1234,
                 "name": {"bytes": "6865ff6c6f"}, "args": [],
             }),
         ),
@@ -223,7 +218,7 @@ fn a_dump_for_programs_is_exact() {
             "scheduling-context-switch-idle",
             "context-switch",
             serde_json::json!({
-                "offset": 128, "provider": 1, "kind": "context-switch", "ns": 1000, "ticks": 1000, "cpu": 1,
+                "version": 1, "at_byte": 128, "program": 1, "kind": "context-switch", "ns": 1000, "ticks": 1000, "cpu": 1,
                 "outgoing_state": 3, "outgoing_state_text": "blocked", "outgoing_thread": 5678,
                 "incoming_thread": 9012,
                 "args": [
@@ -236,7 +231,7 @@ fn a_dump_for_programs_is_exact() {
             "argument-doubles",
             "instant",
             serde_json::json!({
-                "offset": 128, "provider": 1, "kind": "instant", "ns": 1, "ticks": 1, "process": 1234,
+                "version": 1, "at_byte": 128, "program": 1, "kind": "instant", "ns": 1, "ticks": 1, "process": 1234,
                 "thread": 5678, "category": "cat", "name": "name", "scope": "thread",
                 "args": [
                     {"name": "arg", "type": "double", "value": 0.0},

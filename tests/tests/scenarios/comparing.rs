@@ -41,7 +41,8 @@ fn outcome(output: &Output) -> (Option<i32>, String, String) {
 
 fn judged(sandbox: &Sandbox, arguments: &[&str]) -> (Option<i32>, Value) {
     let (code, stdout, stderr) = outcome(&sandbox.trace([&["ab", "--json"][..], arguments].concat()));
-    (code, serde_json::from_str(&stdout).unwrap_or_else(|_| panic!("{stdout}{stderr}")))
+    assert!(!stdout.is_empty(), "{stderr}");
+    (code, trace_tests::Answer::parse(&stdout).into_result())
 }
 
 //= docs/ab.md#verdicts

@@ -9,7 +9,7 @@ use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use trace_tests::build::program;
-use trace_tests::{Requirement, Sandbox};
+use trace_tests::{Answer, Requirement, Sandbox};
 
 const MALLORY: u32 = 4_007;
 
@@ -39,10 +39,10 @@ impl Shell<'_> {
         command.env("PATH", format!("{}:{path}", self.sandbox.work_dir().display()));
         let output = command.output().unwrap();
         let said = String::from_utf8(output.stdout).unwrap();
-        let found = said.lines().last().and_then(|line| serde_json::from_str(line).ok());
-        let found = found.unwrap_or_else(|| panic!("{said}{}", String::from_utf8_lossy(&output.stderr)));
-        let directory = said.lines().rev().nth(1).unwrap();
-        (found, directory.into())
+        let begin = said.find("{\n  \"version\"");
+        let begin = begin.unwrap_or_else(|| panic!("{said}{}", String::from_utf8_lossy(&output.stderr)));
+        let directory = said[..begin].lines().last().unwrap();
+        (Answer::parse(&said[begin..]).into_result(), directory.into())
     }
 
     /// The one command that is named for a problem, which it solves.

@@ -258,8 +258,7 @@ fn spans_without_an_end_have_the_reason_of_their_program() {
             assert_eq!(output.status.code(), Some(code), "{file}: {limit}: {output:?}");
         }
     }
-    let stats: Value =
-        serde_json::from_str(&stdout(&sandbox.trace(["stats", "--json", "stop.fxt"]))).unwrap();
+    let stats: Value = trace_tests::json(&sandbox.trace(["stats", "--json", "stop.fxt"]));
     let outer = stats["polls"]["rows"].as_array().unwrap().iter().find(|row| row["name"] == "outer").unwrap();
     assert_eq!((&outer["open"], &outer["unfinished"]), (&json!({"open at stop": 1}), &json!(1)), "{outer}");
     assert!(outer["longest_open_ns"].as_u64().unwrap() > 0, "{outer}");

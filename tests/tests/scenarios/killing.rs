@@ -119,7 +119,7 @@ fn how_the_command_ended_is_said() {
         for _ in 0..5 {
             let output = sandbox.trace([&["record", "--json", "--"], command].concat());
             let report: serde_json::Value = trace_tests::json(&output);
-            assert_eq!(report["providers"][0]["end"], expected, "{command:?}: {report}");
+            assert_eq!(report["programs"][0]["end_reason"], expected, "{command:?}: {report}");
         }
     }
 }

@@ -22,7 +22,7 @@ fn running_programs_and_their_categories_are_listed() {
     let started = zx_sim::process::start_time(emit.pid().into()).expect("it runs");
     assert_eq!(
         list,
-        serde_json::json!([{"version": 1, "id": 1, "name": "emit", "pid": emit.pid(), "started": started,
+        serde_json::json!([{"id": 1, "name": "emit", "pid": emit.pid(), "started": started,
             "recorded_by": null, "recorded_by_started": null}])
     );
 
@@ -33,8 +33,8 @@ fn running_programs_and_their_categories_are_listed() {
     assert_eq!(
         list,
         serde_json::json!([
-            {"version": 1, "name": "emit", "description": ""},
-            {"version": 1, "name": "other", "description": ""},
+            {"name": "emit", "description": ""},
+            {"name": "other", "description": ""},
         ])
     );
     emit.succeed();

@@ -228,7 +228,7 @@ fn the_stream_is_for_the_page_alone_and_costs_the_recording_nothing() {
     let program = &last["table"]["programs"][0];
     let of = |member: &str| program[member].as_u64().unwrap();
     assert_eq!(last["totals"]["instants"].as_u64().unwrap() + of("missed"), of("records"), "{program}");
-    assert_eq!(of("records") + of("dropped"), events, "{program}");
+    assert_eq!(of("records") + of("lost"), events, "{program}");
     assert_eq!(count(&sandbox, "a.fxt", "instants WHERE category = 'stream'"), of("records"));
     let output = view.process;
     output.signal(Signal::INT);

@@ -47,7 +47,7 @@ fn what_programs_get_has_the_members_of_its_page() {
     let ask = |arguments: &[&str]| value(&sandbox.trace(arguments));
     let mut found: Vec<(&str, Value)> = Vec::new();
     let recorded = ask(&["record", "--json", "-o", "a.fxt", "--", path("emit"), "1", "2"]);
-    found.push(("Programs", recorded["providers"][0].clone()));
+    found.push(("Programs", recorded["programs"][0].clone()));
     found.push(("`record`, `stop`, `recover`", recorded));
 
     let live = ["live", "--json", "--interval", "100ms", "-o", "live.fxt", "--"];
@@ -67,9 +67,9 @@ fn what_programs_get_has_the_members_of_its_page() {
     found.push(("`list-programs`", ask(&["list-programs", "--json"])[0].clone()));
     found.push(("`list-categories`", ask(&["list-categories", "--json"])[0].clone()));
     found.push(("`start`, `status`", ask(&["start", "--json", "-o", "b.fxt"])));
-    found.push(("`start`, `status`", ask(&["status", "--json"])));
+    found.push(("`start`, `status`", ask(&["status", "--json"])[0].clone()));
     let mut of_snapshot = ask(&["snapshot", "--json", "-o", "c.fxt"]);
-    let program = of_snapshot["providers"][0].take();
+    let program = of_snapshot["programs"][0].take();
     assert!(program["covered_ns"].is_null() || program["covered_ns"].is_u64(), "{program}");
     let mut program = program.as_object().unwrap().clone();
     assert!(program.remove("covered_ns").is_some() && program.remove("ended_ns_ago").is_some());
@@ -91,20 +91,23 @@ fn what_programs_get_has_the_members_of_its_page() {
     found.push(("`measure`", ask(&["measure", "--json", "--spec-file", "spec.json", "a.fxt"])));
     found.push(("`check`", ask(&["check", "--json", "a.fxt"])));
 
-    let documented = documented();
+    let mut documented = documented();
+    let document = documented.remove("The document").unwrap();
+    let whole: Value = serde_json::from_slice(&sandbox.trace(["check", "--json", "a.fxt"]).stdout).unwrap();
+    assert_eq!(members(&whole), document);
     let shown: BTreeSet<&String> = documented.keys().collect();
     let tried: BTreeSet<String> = found.iter().map(|(section, _)| (*section).to_owned()).collect();
     assert_eq!(shown, tried.iter().collect(), "each section is tried");
     for (section, object) in &found {
         assert_eq!(members(object), documented[*section], "{section}: {object}");
-        assert!(*section == "Programs" || object["version"] == 1, "{section}: {object}");
+        assert!(*section != "`live`" || object["version"] == 1, "{section}: {object}");
     }
     for arguments in [
         &["stats", "--json", "a.fxt"][..],
         &["assert", "--json", "a.fxt", "lost == 0"],
         &["diff", "--json", "a.fxt", "a.fxt"],
     ] {
-        assert_eq!(ask(arguments)["version"], 1, "{arguments:?}");
+        assert!(ask(arguments).is_object(), "{arguments:?}");
     }
     assert!(ask(&["list-category-groups", "--json"]).is_object());
     let answer = ask(&["query", "--json", "SELECT 1 AS a, 2 AS a, 3 AS b, 4 AS a", "a.fxt"]);
@@ -153,7 +156,7 @@ fn a_trace_says_what_its_programs_were_and_how_they_ended() {
     killed.finish();
     wait_for("its end", || {
         let status = value(&sandbox.trace(["status", "--json"]));
-        (status["ended"].as_array()?.len() == 1).then_some(())
+        (status[0]["ended"].as_array()?.len() == 1).then_some(())
     });
     let stopped = sandbox.trace(["stop"]);
     assert!(stopped.status.success(), "{stopped:?}");

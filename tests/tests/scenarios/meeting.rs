@@ -218,7 +218,7 @@ fn earlier_releases_find_the_manager() {
     let elsewhere = format!("export TRACE_RUNTIME_DIR={place}; ");
     world.alice(Session::None, &format!("{elsewhere}{}", waiting("emit")));
     world.alice(Session::None, &format!("{elsewhere}./trace list-programs --json"));
-    let listed: serde_json::Value = serde_json::from_str(&world.said()).unwrap();
+    let listed: serde_json::Value = trace_tests::Answer::parse(&world.said()).into_result();
     assert_eq!(listed.as_array().unwrap().len(), 1, "{listed}");
     world.alice(Session::None, &format!("{elsewhere}./trace record --duration 1s -o t.fxt"));
     let archive = Archive::read(&world.sandbox.file("t.fxt"));

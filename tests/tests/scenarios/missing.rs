@@ -9,7 +9,7 @@ use trace_protocol::registry::{RECORDING_OF_ALL, recording_of};
 use trace_tests::perfetto::query;
 use trace_tests::sandbox::{Process, json, kill};
 use trace_tests::scene::{freeze, stderr, wait_for_death};
-use trace_tests::{Sandbox, wait_for};
+use trace_tests::{Answer, Sandbox, wait_for};
 use zx_sim::{Channel, Error};
 
 /// What a trace says of the programs that it names, besides the manager: name, how it ended, and the reasons
@@ -31,9 +31,8 @@ fn is_missing_at_every_door(sandbox: &Sandbox, trace: &str, reason: &str) {
     assert_eq!(checked.status.code(), Some(1), "{text}");
     assert!(text.contains(&format!("{reason}; how many records it lost is unknown")), "{text}");
     assert!(sandbox.trace(["check", "--allow", "loss", trace]).status.success(), "{text}");
-    let stats: serde_json::Value = json(&sandbox.trace(["stats", "--json", trace]));
-    let found = stats["losses"]["reported"].as_array().expect("losses");
-    let is_it = |loss: &serde_json::Value| loss["reason_text"] == reason && loss["count"].is_null();
+    let found = Answer::of(&sandbox.trace(["stats", "--json", trace])).losses;
+    let is_it = |loss: &serde_json::Value| loss["reason"] == reason && loss["count"].is_null();
     assert!(found.iter().any(is_it), "{found:?}");
     let rows: Vec<serde_json::Value> =
         json(&sandbox.trace(["query", "--format", "json", "SELECT lost FROM traces", trace]));

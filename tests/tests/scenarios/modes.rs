@@ -219,10 +219,15 @@ fn a_file_is_streamed_if_nothing_else_is_asked_for() {
     let emit = trace_tests::build::program("emit").to_str().unwrap();
     let output = sandbox.trace(["record", "--json", "-o", "a.fxt", "--", emit, "1", "2"]);
     let all = report(&output);
-    let [provider] = all["providers"].as_array().unwrap().as_slice() else { panic!("{all}") };
+    let [provider] = all["programs"].as_array().unwrap().as_slice() else { panic!("{all}") };
     assert_eq!(provider["buffering_mode"], "streaming");
-    assert_eq!((&all["file"], &all["events"], &all["dropped"]), (&"a.fxt".into(), &28.into(), &0.into()));
-    assert_eq!((&provider["end"], &provider["problem"]), (&"ended".into(), &serde_json::Value::Null));
+    assert_eq!(
+        (&all["events"], &all["lost"], &provider["end_reason"]),
+        (&28.into(), &0.into(), &"ended".into())
+    );
+    let answer = trace_tests::Answer::of(&output);
+    assert_eq!((&answer.traces[0]["file"], answer.problems.len()), (&"a.fxt".into(), 0));
+    assert_eq!(answer.code_is_of(), "command");
     // The command's own output has made room for it.
     let pid = provider["pid"].as_u64().unwrap().to_string();
     let said = String::from_utf8_lossy(&output.stderr);
@@ -230,10 +235,10 @@ fn a_file_is_streamed_if_nothing_else_is_asked_for() {
 
     assert!(sandbox.trace(["start", "-o", "b.fxt"]).status.success());
     let status = report(&sandbox.trace(["status", "--json"]));
-    assert_eq!(status["buffering_mode"], "streaming");
+    assert_eq!(status[0]["buffering_mode"], "streaming");
     assert!(sandbox.command("emit").args(["1", "2"]).output().unwrap().status.success());
     let all = report(&sandbox.trace(["stop", "--json"]));
-    assert_eq!(all["providers"][0]["buffering_mode"], "streaming");
+    assert_eq!(all["programs"][0]["buffering_mode"], "streaming");
     assert_eq!(all["events"], 28);
 
     let output = sandbox.trace(["record", "--json", "-o", "-", "--", emit, "1", "2"]);
@@ -251,16 +256,19 @@ fn what_was_lost_is_said_for_programs_too() {
     let output = sandbox.trace([&options[..], &["--", burst(), &page, &EACH.to_string()]].concat());
     assert_eq!(output.status.code(), Some(4));
     let all = report(&output);
-    let provider = &all["providers"][0];
-    let [events, lost] = ["events", "dropped"].map(|key| provider[key].as_u64().unwrap());
+    let provider = &all["programs"][0];
+    let [events, lost] = ["events", "lost"].map(|key| provider[key].as_u64().unwrap());
     assert!(lost > 0);
     assert_eq!(events + lost, THREADS * EACH);
     assert_eq!(provider["generated"].as_u64(), Some(THREADS * EACH));
-    assert_eq!(all["dropped"].as_u64(), Some(lost));
-    let reason = serde_json::json!([
-        {"reason": 0, "reason_text": "buffer full", "count": lost, "wanted": true}
-    ]);
-    assert_eq!(provider["losses"], reason);
+    assert_eq!(all["lost"].as_u64(), Some(lost));
+    let answer = trace_tests::Answer::of(&output);
+    assert_eq!(answer.code_is_of(), "trace");
+    let loss = serde_json::json!({
+        "file": "trace.fxt", "program": "burst", "id": 1, "code": 0, "reason": "buffer full", "count": lost,
+        "first_ns": null, "last_ns": null, "is_intended": false,
+    });
+    assert_eq!(answer.losses, [loss]);
     let advice = all["advice"][0].as_str().unwrap();
     assert!(advice.starts_with("nothing would have been lost with: --buffer-size "), "{advice}");
 }

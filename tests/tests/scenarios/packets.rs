@@ -195,11 +195,11 @@ fn what_cannot_be_decoded_is_a_problem() {
         .message(2, &kernel(2000, 3, &print("E|60\n")));
     std::fs::write(sandbox.file("odd.pftrace"), trace(&[message().message(1, &bundle)])).unwrap();
     let checked = sandbox.trace(["check", "--json", "odd.pftrace"]);
-    let report: Value = trace_tests::json(&checked);
-    let [problem] = report["problems"].as_array().unwrap().as_slice() else { panic!("{report}") };
+    let answer = trace_tests::Answer::of(&checked);
+    let [problem] = &answer.problems[..] else { panic!("{answer:?}") };
     assert_eq!((&problem["kind"], &problem["count"]), (&json!("undecodable"), &json!(1)));
-    assert_eq!(problem["first"][0]["offset"], 0);
-    assert_eq!((checked.status.code(), &report["events"]), (Some(1), &json!(2)));
+    assert_eq!(problem["at_byte"], 0);
+    assert_eq!((checked.status.code(), &answer.result["events"]), (Some(1), &json!(2)));
     let text = sandbox.trace(["check", "odd.pftrace"]);
     let text = String::from_utf8(text.stdout).unwrap();
     assert!(text.contains("\nundecodable: 1\n  byte 0, provider 1: kernel event: "), "{text}");

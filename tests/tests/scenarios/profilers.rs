@@ -4,8 +4,8 @@
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
-use trace_tests::Sandbox;
 use trace_tests::profilers::{firefox, speedscope};
+use trace_tests::{Answer, Sandbox};
 
 /// A recording of the demo, as its first use makes it.
 fn demo() -> Sandbox {
@@ -23,7 +23,7 @@ fn run(sandbox: &Sandbox, arguments: &[&str]) -> (Vec<u8>, String) {
 
 fn number(sandbox: &Sandbox, sql: &str) -> u64 {
     let (rows, _) = run(sandbox, &["query", "--format", "json", sql, "demo.fxt"]);
-    let rows: Value = serde_json::from_slice(&rows).expect("a list");
+    let rows: Value = Answer::parse(&String::from_utf8_lossy(&rows)).into_result();
     rows[0]["n"].as_u64().expect("a number")
 }
 
@@ -100,7 +100,7 @@ fn speedscope_reads_every_slice_of_the_demo() {
     assert_eq!(written.values().sum::<u64>(), count(&format!("slices WHERE {OF_THREADS}")));
     assert_eq!(written["raster tile"], count("slices WHERE name = 'raster tile'"));
     // What has no place is counted, for people and for programs.
-    let said: Value = serde_json::from_slice(&said).expect("an object");
+    let said: Value = Answer::parse(&String::from_utf8_lossy(&said)).into_result();
     let counters =
         said["skipped"].as_array().expect("a list").iter().find(|of| of["kind"] == "counter values");
     assert_eq!(counters.expect("counters")["count"], count("counters"));

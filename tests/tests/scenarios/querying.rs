@@ -59,8 +59,27 @@ fn answers_come_as_a_table_csv_or_json() {
     let json = printed(&sandbox, &["query", "--format", "json", "--file", "question.sql", "trace.json"]);
     assert_eq!(
         json,
-        "[\n{\"name\":\"read\",\"n\":2,\"size\":20.0},\n{\"name\":\"say \\\"hi, you\\\"\",\"n\":1,\"size\":null}\n]\n\
-         [\n{\"value\":0.25}\n]\n"
+        r#"{
+"version": 1,
+"command": "query",
+"traces": [{"bytes":null,"end_ns":null,"file":"trace.json","start_ns":null}],
+"result": [
+{"columns": ["name","n","size"], "rows": [
+{"name":"read","n":2,"size":20.0},
+{"name":"say \"hi, you\"","n":1,"size":null}
+]},
+{"columns": ["value"], "rows": [
+{"value":0.25}
+]}
+],
+  "losses": [],
+  "problems": [],
+  "exit": {
+    "code": 0,
+    "of": "trace"
+  }
+}
+"#
     );
     // Also with the trace first.
     assert_eq!(printed(&sandbox, &["query", "trace.json", SQL]), table);

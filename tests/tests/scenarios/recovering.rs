@@ -281,7 +281,7 @@ fn what_is_being_recorded_is_left_to_its_recording() {
     assert!(session.join("provider-1").exists());
     let list = scene.sandbox.trace(["recover", "--list", "--machine", "json"]);
     let list: serde_json::Value = trace_tests::json(&list);
-    assert_eq!((&list[0]["state"], &list[0]["providers"][0]["name"]), (&"running".into(), &"burst".into()));
+    assert_eq!((&list[0]["state"], &list[0]["programs"][0]["name"]), (&"running".into(), &"burst".into()));
     kill(scene.burst, Signal::KILL);
 }
 
@@ -356,9 +356,8 @@ fn what_cannot_be_read_is_not_deleted() {
         let whys = ["bytes of the recording's own file can be read, which had", "finding of kind malformed"];
         assert!(whys.iter().any(|why| stderr(&output).contains(why)), "{output:?}");
         let checked = scene.sandbox.trace(["check", "--json", "recovered.fxt"]);
-        let checked: serde_json::Value = trace_tests::json(&checked);
-        let losses = checked["losses"].as_array().unwrap();
-        let is_there = losses.iter().any(|loss| loss["reason"] == LossCode::REST_MISSING.0);
+        let losses = trace_tests::Answer::of(&checked).losses;
+        let is_there = losses.iter().any(|loss| loss["code"] == LossCode::REST_MISSING.0);
         assert!(is_there, "{losses:?}");
         assert_eq!(fs::read(&partial).unwrap(), spoiled);
     }

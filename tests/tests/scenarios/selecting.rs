@@ -19,7 +19,7 @@ use trace_format::scheduling::{Scheduling, ThreadState};
 use trace_format::sink::Sink;
 use trace_format::slab::LossReason;
 use trace_format::units::{Koid, ProcessKoid, ProviderId, ThreadKoid, Ticks};
-use trace_tests::Sandbox;
+use trace_tests::{Answer, Sandbox};
 
 /// The wall clock at the first event, 2026-03-01T00:00:00Z, and the time of that event.
 const WALL_CLOCK_NS: u64 = 1_772_323_200_000_000_000;
@@ -219,7 +219,7 @@ fn asked() -> Asked {
     fs::write(sandbox.file("trace.fxt"), archive()).unwrap();
     let sql = "SELECT ts, dur, self_dur, pid, tid, process, thread, category, name, kind FROM slices";
     let rows: Vec<Value> =
-        serde_json::from_str(&printed(&sandbox, &["query", "--json", sql, "trace.fxt"])).unwrap();
+        Answer::parse(&printed(&sandbox, &["query", "--json", sql, "trace.fxt"])).into_result();
     let slice = |row: &Value| {
         let text = |column: &str| row[column].as_str().unwrap_or_default().to_owned();
         Slice {
@@ -329,7 +329,7 @@ fn dumped(lines: &str) -> Vec<Shown> {
 
 /// The slices of a query's answer.
 fn answered(rows: &str) -> Vec<Shown> {
-    let rows: Vec<Value> = serde_json::from_str(rows).unwrap();
+    let rows: Vec<Value> = Answer::parse(rows).into_result();
     sorted(rows.iter().map(|row| {
         let tid = if row["kind"] == "operation" { 0 } else { row["tid"].as_u64().unwrap() };
         let name = row["name"].as_str().unwrap().to_owned();
@@ -455,13 +455,17 @@ fn instants_samples_limits_and_differences_are_of_what_is_selected() {
         (&["--category", "net", "--from", "@1500", "--to", "@2000"], 4, 4),
     ] {
         let stats = printed(&sandbox, &[&["stats", "--json"], options, &["trace.fxt"]].concat());
-        let stats: Value = serde_json::from_str(&stats).unwrap();
+        let answer = Answer::parse(&stats);
+        let stats = &answer.result;
         let sum = |list: &Value| {
             list.as_array().unwrap().iter().map(|of| of["count"].as_u64().unwrap()).sum::<u64>()
         };
         assert_eq!((sum(&stats["instants"]), sum(&stats["counters"])), (instants, samples), "{options:?}");
         // The trace itself stays what it is.
-        assert_eq!(stats["times_ns"], serde_json::json!([BEGIN, 4100]));
+        assert_eq!(
+            (&answer.traces[0]["start_ns"], &answer.traces[0]["end_ns"]),
+            (&BEGIN.into(), &4100.into())
+        );
     }
     let judged = |options: &[&str], limit: &str| {
         printed(&sandbox, &[&["assert"], options, &["trace.fxt", limit]].concat())

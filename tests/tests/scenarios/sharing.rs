@@ -309,7 +309,7 @@ fn recordings_in_the_background_are_ended_by_their_numbers() {
         status.as_array().unwrap().iter().all(have_ended).then_some(status)
     });
     let entries = status.as_array().unwrap().iter();
-    let found: Vec<_> = entries.map(|entry| (entry["task_id"].as_u64(), &entry["name"])).collect();
+    let found: Vec<_> = entries.map(|entry| (entry["number"].as_u64(), &entry["label"])).collect();
     assert_eq!(found, [(Some(100), &"emit".into()), (Some(101), &"stream".into())]);
     let programs = |entry: &Value, list: &str| {
         let listed = entry[list].as_array().unwrap().iter();
@@ -317,10 +317,10 @@ fn recordings_in_the_background_are_ended_by_their_numbers() {
     };
     let [first, second] = status.as_array().unwrap().first_chunk().unwrap();
     assert_eq!(
-        (programs(first, "providers"), programs(first, "ended")),
+        (programs(first, "programs"), programs(first, "ended")),
         (vec!["emit".into()], vec!["emit".into()])
     );
-    assert_eq!((programs(second, "providers"), programs(second, "ended")), (vec![], vec!["stream".into()]));
+    assert_eq!((programs(second, "programs"), programs(second, "ended")), (vec![], vec!["stream".into()]));
     let shown = succeeds(&["status"]);
     assert!(text(&shown.stdout).starts_with("Task Id: 100\n"), "{shown:?}");
     assert!(text(&shown.stdout).contains("\n\nTask Id: 101\n"), "{shown:?}");

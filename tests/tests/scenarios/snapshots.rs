@@ -202,7 +202,8 @@ fn how_other_programs_ended_is_said() {
         }
         let output = sandbox.trace(["stop", "--json"]);
         let report: serde_json::Value = trace_tests::json(&output);
-        let ends = report["providers"].as_array().unwrap().iter().map(|one| one["end"].as_str().unwrap());
+        let ends =
+            report["programs"].as_array().unwrap().iter().map(|one| one["end_reason"].as_str().unwrap());
         let ends: Vec<&str> = ends.map(|end| end.trim_end_matches(" (core dumped)")).collect();
         assert_eq!(ends, ["ended", says("exit status 3"), says("killed by SIGABRT")], "{round}");
     }
@@ -214,7 +215,7 @@ fn run_to_its_end(sandbox: &Sandbox, name: &str, arguments: &[&str]) {
     wait_for("the program's part to be written", || {
         let status = sandbox.trace(["status", "--json"]);
         let status: serde_json::Value = trace_tests::json(&status);
-        status["providers"].as_array().unwrap().is_empty().then_some(())
+        status[0]["programs"].as_array().unwrap().is_empty().then_some(())
     });
 }
 

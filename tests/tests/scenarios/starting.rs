@@ -50,8 +50,7 @@ fn recover_all(sandbox: &Sandbox) -> Vec<Archive> {
         assert!(output.status.success(), "{output:?}");
         Archive::read(&sandbox.file(file))
     };
-    let list = sandbox.trace(["recover", "--list", "--json"]).stdout;
-    let list: serde_json::Value = serde_json::from_slice(&list).unwrap();
+    let list: serde_json::Value = trace_tests::json(&sandbox.trace(["recover", "--list", "--json"]));
     let left = list.as_array().unwrap().iter().filter(|session| session["state"] == "to be recovered");
     let left = left.map(|session| PathBuf::from(session["directory"].as_str().unwrap()));
     let is_startup = |session: &PathBuf| {

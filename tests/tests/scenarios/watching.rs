@@ -154,7 +154,7 @@ fn without_a_terminal_there_are_lines_of_json() {
     });
     let program = &last["programs"][0];
     for (member, value) in
-        [("name", Value::from("living")), ("dropped", Value::from(0)), ("missed", Value::from(0))]
+        [("name", Value::from("living")), ("lost", Value::from(0)), ("missed", Value::from(0))]
     {
         assert_eq!(program[member], value, "{last}");
     }

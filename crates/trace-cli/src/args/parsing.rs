@@ -15,11 +15,13 @@ pub fn parser() -> Command {
         .fold(Cli::command(), |cli, name| cli.mut_subcommand(name, help::shortened))
 }
 
-/// Parses the arguments of the process.
-pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli, Error> {
+/// Parses the arguments of the process, and returns the name of the command, too.
+pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<(Cli, String), Error> {
     let mut parser = parser();
     let matches = parser.try_get_matches_from_mut(machine_behind_command(arguments))?;
-    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut parser))
+    let name = matches.subcommand_name().unwrap_or_default().to_owned();
+    let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut parser))?;
+    Ok((cli, name))
 }
 
 /// The arguments with `--machine json` behind the command, before which ffx has it.

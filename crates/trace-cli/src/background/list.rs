@@ -9,8 +9,9 @@ use crate::record::absence;
 use crate::record::doctor::self_trace::CATEGORY;
 use crate::settings::Settings;
 use crate::shell::exit::Failure;
-use crate::shell::json;
+use crate::shell::json::Answer;
 use crate::shell::stdio::{print, say};
+use serde_json::Map;
 use trace_analysis::counted::Counted;
 use trace_client::Providers;
 use trace_format::shown::Shown;
@@ -41,7 +42,6 @@ pub fn providers(options: &Machinery) -> Result<(), Failure> {
             .map(|listed| {
                 let (provider, _) = listed;
                 serde_json::json!({
-                    "version": json::VERSION,
                     "id": provider.id,
                     "pid": provider.pid,
                     "started": start_time(provider.pid),
@@ -51,7 +51,8 @@ pub fn providers(options: &Machinery) -> Result<(), Failure> {
                 })
             })
             .collect();
-        return json::print(&serde_json::Value::Array(list));
+        Answer::of(list.into()).bare_if(options.is_bare()).give();
+        return Ok(());
     }
     let looked: Vec<_> = connection::directories().iter().map(|path| path.display().to_string()).collect();
     say!("trace: manager in {} (looked in {})", connection.directory().display(), looked.join(", "));
@@ -86,9 +87,10 @@ pub fn categories(options: &Machinery) -> Result<(), Failure> {
     if options.is_json() {
         let list: Vec<_> = categories
             .iter()
-            .map(|category| serde_json::json!({"version": json::VERSION, "name": category.name, "description": category.description}))
+            .map(|category| serde_json::json!({"name": category.name, "description": category.description}))
             .collect();
-        return json::print(&serde_json::Value::Array(list));
+        Answer::of(list.into()).bare_if(options.is_bare()).give();
+        return Ok(());
     }
     if categories.is_empty() {
         say!("trace: no program with a provider is running");
@@ -122,9 +124,10 @@ const CATEGORIES_IN_A_LINE: usize = 7;
 pub fn category_groups(options: &Groups) -> Result<(), Failure> {
     let settings = Settings::resolve(Recording::default(), options.config.as_deref().map(ConfigFile::from))?;
     if options.machinery.is_json() {
-        let map: serde_json::Map<_, _> =
+        let map: Map<_, _> =
             settings.groups.iter().map(|(name, members)| (name.to_owned(), members.into())).collect();
-        return json::print(&serde_json::Value::Object(map));
+        Answer::of(map.into()).bare_if(options.machinery.is_bare()).give();
+        return Ok(());
     }
     let width = settings.groups.iter().map(|(name, _)| name.len() + 1).max().unwrap_or(0).max("Name".len());
     let mut text = format!("{:<width$}  Categories\n", "Name");

@@ -2,11 +2,12 @@
 
 use crate::args::running::Snapshot as Options;
 use crate::connection::{self, NOTHING_RECORDED};
+use crate::files::analysis::trace_json;
 use crate::record::destination::{self, Worth};
 use crate::record::summary;
 use crate::shell::caller;
 use crate::shell::exit::Failure;
-use crate::shell::json;
+use crate::shell::json::Answer;
 use crate::shell::stdio::say;
 use std::time::Duration;
 use trace_analysis::counted::Counted;
@@ -41,7 +42,11 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         say!("{line}");
     }
     if options.json {
-        json::print(&machine(&stats, &coverage, (!finished.is_unchanged).then_some(&*finished.place)))?;
+        let mut answer = Answer::of(machine(&stats, &coverage));
+        let file = (!finished.is_unchanged).then_some(&*finished.place);
+        answer.traces.extend(file.map(|file| trace_json(file, None, None)));
+        summary::machine::add_losses(&mut answer, &finished.place, &stats);
+        answer.give();
     }
     let events = Counted(events, "events");
     match finished.is_unchanged {
@@ -52,11 +57,11 @@ pub fn run(options: &Options) -> Result<(), Failure> {
 }
 
 /// The same for programs.
-fn machine(stats: &[ProviderStats], coverage: &[Coverage], file: Option<&str>) -> serde_json::Value {
+fn machine(stats: &[ProviderStats], coverage: &[Coverage]) -> serde_json::Value {
     let nanos = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
     let programs = stats.iter().map(|stats| {
         let found = coverage.iter().find(|coverage| coverage.provider.0 == stats.id);
-        let mut program = summary::machine::provider(stats);
+        let mut program = summary::machine::program(stats);
         // Of the whole buffer, not of the last part of it.
         program["events"] = found.map_or(0, |found| found.events).into();
         program["covered_ns"] = found.and_then(|found| found.covered).map(nanos).into();
@@ -66,7 +71,7 @@ fn machine(stats: &[ProviderStats], coverage: &[Coverage], file: Option<&str>) -
     });
     let programs: Vec<_> = programs.collect();
     let events: u64 = programs.iter().filter_map(|program| program["events"].as_u64()).sum();
-    serde_json::json!({"version": json::VERSION, "file": file, "events": events, "providers": programs})
+    serde_json::json!({"events": events, "programs": programs})
 }
 
 /// A line for each program: the time that its part covers, and how it ended. A last one reports the time that

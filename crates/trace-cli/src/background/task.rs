@@ -22,8 +22,8 @@ use crate::record::verify::{self, Expected};
 use crate::settings::Settings;
 use crate::shell::caller;
 use crate::shell::exit::Failure;
-use crate::shell::json;
-use crate::shell::stdio::{self, print, print_document, say};
+use crate::shell::json::Answer;
+use crate::shell::stdio::{self, print, say};
 use serde_json::json;
 use std::fs::File;
 use std::io;
@@ -115,9 +115,11 @@ pub fn start(options: &Start) -> Result<(), Failure> {
     };
     say!("trace: recording number {task} into {}; to end it: {end}", path.display());
     match status {
-        Some(status) if is_json => json::print(&machine(&status)),
+        status if is_json => {
+            Answer::of(status.as_ref().map(machine).into()).give();
+            Ok(())
+        }
         Some(status) => print(&text(&status)),
-        None if is_json => json::print(&serde_json::Value::Null),
         None => Ok(()),
     }
 }
@@ -265,7 +267,7 @@ pub fn stop(options: &Stop) -> Result<(), Failure> {
     };
     stdio::report(&summary.text());
     if options.json {
-        print_document(&summary.json())?;
+        summary.answer().give();
     }
     if options.verbose {
         stdio::report(&summary.details());
@@ -286,10 +288,11 @@ pub fn status(options: &Machinery) -> Result<(), Failure> {
     }
     all.sort_by_key(|status| status.task);
     match (&all[..], options.is_json()) {
-        ([], true) => json::print(&serde_json::Value::Null),
         ([], false) => print(&format!("{}\n", Shown(&nothing_in_background()))),
-        ([status], true) => json::print(&machine(status)),
-        (all, true) => json::print(&all.iter().map(machine).collect()),
+        (all, true) => {
+            Answer::of(all.iter().map(machine).collect()).bare_if(options.is_bare()).give();
+            Ok(())
+        }
         (all, false) => print(&all.iter().map(text).collect::<Vec<_>>().join("\n")),
     }
 }
@@ -329,7 +332,7 @@ pub fn flush(options: &Flush) -> Result<(), Failure> {
             }
             if options.json {
                 let mode = mode.map(|mode| mode.to_string());
-                return json::print(&json!({"version": json::VERSION, "buffering_mode": mode}));
+                Answer::of(json!({"buffering_mode": mode})).give();
             }
             Ok(())
         }
@@ -501,9 +504,8 @@ fn text(status: &TaskStatus) -> String {
 fn machine(status: &TaskStatus) -> serde_json::Value {
     let options = &status.options;
     json!({
-        "version": json::VERSION,
-        "task_id": status.task,
-        "name": options.name,
+        "number": status.task,
+        "label": options.name,
         "file": options.file,
         "pid": status.pid,
         "uid": status.uid,
@@ -514,24 +516,24 @@ fn machine(status: &TaskStatus) -> serde_json::Value {
         "remaining_ns": status.remaining_ns,
         "categories": options.requested_categories,
         "triggers": options.triggers.iter().map(|trigger| &trigger.alert).collect::<Vec<_>>(),
-        "providers": status.progress.iter().map(|provider| json!({
+        "programs": status.progress.iter().map(|provider| json!({
             "id": provider.id,
             "name": provider.name,
             "pid": provider.pid,
             "started": start_time(provider.pid),
             "records": provider.records,
             "bytes": provider.bytes,
-            "dropped": provider.dropped,
-            "buffer_percent": provider.fill,
+            "lost": provider.dropped,
+            "fill_percent": provider.fill,
             "damaged": provider.is_damaged,
         })).collect::<Vec<_>>(),
         "ended": status.ended.iter().map(|provider| json!({
             "id": provider.id,
             "name": provider.name,
             "pid": provider.pid,
-            "end": provider.disposition,
+            "end_reason": provider.disposition,
             "events": provider.events_archived,
-            "dropped": provider.records_dropped,
+            "lost": provider.records_dropped,
             "problem": (!provider.problem.is_empty()).then_some(&provider.problem),
         })).collect::<Vec<_>>(),
         "ended_left_out": status.ended_left_out,
@@ -647,15 +649,15 @@ mod tests {
         let line =
             "- demo (pid 4343): 1000 records, buffer 62 %, 2 dropped; the buffer's counters are damaged\n";
         assert!(text(&status).contains(line), "{}", text(&status));
-        assert_eq!(machine(&status)["providers"][0]["damaged"], true);
+        assert_eq!(machine(&status)["programs"][0]["damaged"], true);
     }
 
     #[test]
     fn programs_get_the_same() {
         let value = machine(&status());
-        assert_eq!((&value["task_id"], &value["remaining_ns"]), (&100.into(), &8_500_000_000_u64.into()));
+        assert_eq!((&value["number"], &value["remaining_ns"]), (&100.into(), &8_500_000_000_u64.into()));
         assert_eq!(
-            (&value["triggers"][0], &value["providers"][0]["buffer_percent"]),
+            (&value["triggers"][0], &value["programs"][0]["fill_percent"]),
             (&"stall".into(), &62.5.into())
         );
     }

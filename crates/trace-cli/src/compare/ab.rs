@@ -68,7 +68,7 @@ fn compare(options: &Ab) -> Result<u8, Failure> {
         file.finish()?;
     }
     if options.json {
-        stdio::print_document(&format!("{:#}\n", machine::object(&comparison, options.limit)))?;
+        machine::answer(&comparison, options.limit).give();
     } else {
         stdio::print(&text::report(&comparison, options.limit))?;
     }

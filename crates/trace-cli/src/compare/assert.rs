@@ -59,12 +59,11 @@ pub fn run(options: &Assert) -> Result<u8, Failure> {
         written.map_err(|error| Failure::new(format!("cannot write the results: {error}")))?;
         file.finish()?;
     }
-    let printed = if options.json {
-        stdio::print_document(&format!("{:#}\n", machine(&judged)))
+    if options.json {
+        analysis::answer(&options.input, &evaluation.walked, machine(&judged)).give();
     } else {
-        stdio::print(&judged.iter().map(human).collect::<String>())
-    };
-    printed?;
+        stdio::print(&judged.iter().map(human).collect::<String>())?;
+    }
     Ok(match verdict(&judged) {
         Verdict::Passed => 0,
         Verdict::Incomplete => UNDECIDED,
@@ -194,5 +193,5 @@ fn machine(all: &[Judged]) -> Json {
         })
     });
     let assertions: Vec<Json> = assertions.collect();
-    json!({"version": crate::shell::json::VERSION, "verdict": verdict_text(verdict(all)), "assertions": assertions})
+    json!({"verdict": verdict_text(verdict(all)), "assertions": assertions})
 }

@@ -2,8 +2,10 @@
 
 use crate::args::analysis::Check;
 use crate::connection;
+use crate::files::analysis::{loss_json, trace_json};
 use crate::files::input::{self, ImportReport, Scanned, name, open, problem, scan};
 use crate::shell::exit::{Failure, NO};
+use crate::shell::json::{self, Answer};
 use crate::shell::stdio::{self, say};
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -15,6 +17,7 @@ use trace_analysis::check::{
 use trace_analysis::counted::Counted;
 use trace_archive::recovery::Session;
 use trace_format::shown::Shown;
+use trace_format::units::ProviderId;
 use trace_reader::item::Nanos;
 
 /// How many events and context switches have their times compared; further ones are ignored.
@@ -49,17 +52,13 @@ pub fn run(options: &Check) -> Result<u8, Failure> {
     }
     let counted = |kind: &&str| !options.allow.iter().any(|allowed| allowed == kind);
     let has_problems = report.problems.iter().any(|problem| counted(&problem.kind));
-    let text = match options.json {
-        true => machine(&report, &options, is_growing, &import),
-        false => human(&name, &report, &options.allow, &import),
-    };
     if is_growing {
         say!("trace: {}: still growing: its recording has not ended", Shown(&name));
     }
     if options.json {
-        stdio::print_document(&text)?
+        machine(&name, &report, &options, is_growing, &import).give();
     } else {
-        stdio::print(&text)?
+        stdio::print(&human(&name, &report, &options.allow, &import))?;
     }
     match report.error {
         Some(error) => Err(input::failed(&options.input, &error)),
@@ -199,10 +198,9 @@ fn report_places(text: &mut String, problem: &Problem, is_imported: bool) {
 
 /// A report for programs.
 //= docs/check.md#json
-fn machine(report: &Report, options: &Check, is_growing: bool, import: &ImportReport) -> String {
+fn machine(file: &str, report: &Report, options: &Check, is_growing: bool, import: &ImportReport) -> Answer {
     let is_imported = import.bytes().is_some();
-    let times = |times: Option<(Nanos, Nanos)>| times.map(|(first, last)| [first.0, last.0]);
-    let providers: Vec<_> = report
+    let programs: Vec<_> = report
         .providers
         .iter()
         .map(|provider| {
@@ -211,52 +209,45 @@ fn machine(report: &Report, options: &Check, is_growing: bool, import: &ImportRe
                 "name": provider.name,
                 "records": provider.records,
                 "events": provider.events,
-                "times_ns": times(provider.times),
+                "start_ns": provider.times.map(|(first, _)| first.0),
+                "end_ns": provider.times.map(|(_, last)| last.0),
             })
         })
         .collect();
     let places = |problem: &Problem| -> Vec<_> {
         let has_offsets = has_offsets(problem, is_imported);
         let place = |found: &Finding| {
-            let offset = has_offsets.then_some(found.offset.0);
-            json!({"offset": offset, "provider": found.provider.0, "text": found.text})
+            let at_byte = has_offsets.then_some(found.offset.0);
+            json!({"at_byte": at_byte, "program": found.provider.0, "text": found.text})
         };
         problem.first.iter().map(place).collect()
     };
-    let problems: Vec<_> = report
-        .problems
-        .iter()
-        .map(|problem| {
-            let is_allowed = options.allow.iter().any(|kind| kind == problem.kind);
-            let first = places(problem);
-            json!({"kind": problem.kind, "count": problem.count, "allowed": is_allowed, "first": first})
-        })
-        .collect();
-    let remarks = report
-        .remarks
-        .iter()
-        .map(|remark| json!({"kind": remark.kind, "count": remark.count, "first": places(remark)}));
-    let remarks: Vec<_> = remarks.collect();
-    let losses: Vec<_> = report
-        .losses
-        .iter()
-        .map(|loss| {
-            json!({
-                "provider": loss.provider.0,
-                "reason": loss.reason.0,
-                "reason_text": loss.reason.text(),
-                "count": loss.reason.has_count().then_some(loss.count),
-                "first_ticks": loss.first.0,
-                "last_ticks": loss.last.0,
-            })
-        })
-        .collect();
+    let found = |problem: &Problem| {
+        let places: Vec<serde_json::Value> = places(problem);
+        let first = places.first();
+        let mut found = json::problem(problem.kind, Some(problem.count), None, None);
+        found["text"] = first.map(|first| first["text"].clone()).into();
+        found["at_byte"] = first.map(|first| first["at_byte"].clone()).into();
+        found["places"] = places.into();
+        found
+    };
+    let rate = |id: ProviderId| {
+        let rate = |id| report.providers.iter().find(|program| program.id == id).and_then(|found| found.rate);
+        rate(id).or_else(|| rate(ProviderId(0)))
+    };
+    let losses = report.losses.iter().map(|loss| {
+        let program = report.providers.iter().find(|program| program.id == loss.provider);
+        let times = rate(loss.provider).map(|rate| [loss.first, loss.last].map(|ticks| ticks.to_nanos(rate)));
+        let name = program.map_or("", |program| &program.name);
+        loss_json(file, name, loss.provider.0, loss.reason, loss.count, times)
+    });
+    let unread = report.error.as_ref().map(|error| problem(error)).or_else(|| import.problem());
     let clocks: Vec<_> = report
         .clocks
         .iter()
         .map(|(provider, clock)| {
             json!({
-                "provider": provider.0,
+                "program": provider.0,
                 "judged": clock.judged,
                 "outside": clock.outside,
                 "shift_ns": clock.shift,
@@ -276,13 +267,10 @@ fn machine(report: &Report, options: &Check, is_growing: bool, import: &ImportRe
         let Usage { category, name, records, bytes } = usage;
         json!({"category": category, "name": name, "records": records, "bytes": bytes})
     });
-    let mut document = json!({
-        "version": crate::shell::json::VERSION,
-        "bytes": report.bytes,
+    let mut result = json!({
         "records": report.records,
         "events": report.events,
-        "times_ns": times(report.times),
-        "providers": providers,
+        "programs": programs,
         "unknown": {
             "records": all.record_count(),
             "metadata": all.metadata.count(),
@@ -292,17 +280,22 @@ fn machine(report: &Report, options: &Check, is_growing: bool, import: &ImportRe
         },
         "categories": categories(&report.usage),
         "names": names.collect::<Vec<_>>(),
-        "problems": problems,
-        "remarks": remarks,
-        "losses": losses,
-        "error": report.error.as_ref().map(|error| problem(error)),
-        "import": import.problem(),
+        "remarks": report.remarks.iter().map(found).collect::<Vec<_>>(),
         "is_growing": is_growing,
     });
     if options.clocks {
-        document["clocks"] = clocks.into();
+        result["clocks"] = clocks.into();
     }
-    format!("{document:#}\n")
+    let problems = report.problems.iter().map(|problem| {
+        let mut found = found(problem);
+        found["is_allowed"] = options.allow.iter().any(|kind| kind == problem.kind).into();
+        found
+    });
+    let times = report.times.map(|(first, last)| [first.0, last.0]);
+    let mut answer = Answer::of(result).with_trace(trace_json(file, Some(report.bytes), times));
+    answer.losses.extend(losses);
+    answer.problems.extend(problems.chain(unread.map(|why| json::unread(&why))));
+    answer
 }
 
 /// What the events of each category take, the largest first.

@@ -2,7 +2,7 @@
 //= docs/stats.md#differences
 
 use crate::args::analysis::{Diff, Metric};
-use crate::files::analysis::{self, contents, limited, losses, losses_json, more, table};
+use crate::files::analysis::{self, balance, contents, limited, losses, more, table};
 use crate::files::input::is_stdin;
 use crate::look::stats::{by_name, spread_json, unread};
 use crate::shell::exit::Failure;
@@ -33,7 +33,9 @@ pub fn run(options: &Diff) -> Result<(), Failure> {
     let (shown, hidden) = limited(options.limit, !options.json && !options.csv, changes.len());
     let shown = &changes[..shown];
     if options.json {
-        stdio::print_document(&format!("{:#}\n", machine(&before, &after, shown)))?;
+        let mut answer = analysis::answer(&options.before, &before.walked, machine(&before, &after, shown));
+        analysis::add_trace(&mut answer, &options.after, &after.walked);
+        answer.give();
     } else if options.csv {
         stdio::print_document(&lines(shown, options.spreadsheet))?;
     } else {
@@ -97,10 +99,8 @@ fn operation_or_duration(change: &Change<'_>) -> &'static str {
 fn machine(before: &Stats, after: &Stats, changes: &[Change<'_>]) -> Value {
     let of = |stats: &Stats| {
         let walked = &stats.walked;
-        let times = walked.times.map(|(first, last)| [first, last]);
         json!({
-            "events": walked.events, "bytes": walked.bytes, "times_ns": times,
-            "losses": losses_json(&walked.losses),
+            "events": walked.events, "balance": balance(&walked.losses),
         })
     };
     let spread = |spread: Option<&Spread>, change: &Change<'_>| {
@@ -120,7 +120,7 @@ fn machine(before: &Stats, after: &Stats, changes: &[Change<'_>]) -> Value {
         })
     });
     let changes: Vec<Value> = changes.collect();
-    json!({"version": crate::shell::json::VERSION, "before": of(before), "after": of(after), "changes": changes})
+    json!({"before": of(before), "after": of(after), "changes": changes})
 }
 
 fn lines(changes: &[Change<'_>], is_for_spreadsheet: bool) -> String {

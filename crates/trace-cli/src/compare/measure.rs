@@ -5,12 +5,13 @@
 mod tests;
 
 use crate::args::Measure;
+use crate::files::analysis::trace_json;
 use crate::files::input::{as_archive, failed, name, open, stopped};
 use crate::files::output::{OutputFile, refuse_input};
 use crate::settings::measurement::Measurement;
 use crate::settings::spec_file::SpecFile;
 use crate::shell::exit::{self, Failure};
-use crate::shell::json;
+use crate::shell::json::{self, Answer};
 use crate::shell::progress;
 use crate::shell::stdio::say;
 use serde_json::json;
@@ -76,6 +77,7 @@ pub fn file(
         return Err(Failure::usage(format!("measurement {}: {mixed}: {choice}", measurements[*place])));
     }
     // The remaining messages apply to the part that was read.
+    let unread = why.as_ref().map(|error| json::unread(&error.to_string()));
     let rest =
         why.map_or(Ok(()), |error| Err(stopped(input, &error, "the measurements are of what comes before")));
     let mut text = String::new();
@@ -100,7 +102,10 @@ pub fn file(
         Printed::Text => crate::shell::stdio::print(&text)?,
         Printed::Json => {
             let is_complete = !is_any_empty && rest.is_ok();
-            json::print(&json!({"version": json::VERSION, "complete": is_complete, "results": results}))?;
+            let mut answer = Answer::of(json!({"complete": is_complete, "results": results}))
+                .with_trace(trace_json(&name(input), Some(bytes), None));
+            answer.problems.extend(unread);
+            answer.give();
         }
         Printed::OnStderr => crate::shell::stdio::report(&text),
     }

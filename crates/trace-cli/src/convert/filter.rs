@@ -4,10 +4,11 @@
 use crate::args::filter::Filter;
 use crate::args::format::{Compression, Format, of_name};
 use crate::convert;
+use crate::files::analysis::trace_json;
 use crate::files::input::{self, ImportReport, again, is_stdin, open};
 use crate::files::output::{OutputFile, Problem, refuse_input, remove_on_signal};
 use crate::shell::exit::{Failure, NO};
-use crate::shell::json;
+use crate::shell::json::Answer;
 use crate::shell::near;
 use crate::shell::progress;
 use crate::shell::stdio::{self, Stdout, say};
@@ -67,7 +68,10 @@ pub fn run(options: &Filter) -> Result<(), Failure> {
     let shown = path.display().to_string();
     say!("trace: {} in {}, {removed} removed", Counted(kept, "events"), Shown(&shown));
     if options.json {
-        json::print(&machine(&shown, &filtered, &import))?;
+        let trace = trace_json(&input::name(input), None, None);
+        let mut answer = Answer::of(machine(&shown, &filtered, &import)).with_trace(trace);
+        answer.problems = convert::problems(&filtered.summary, None, &import);
+        answer.give();
     }
     report(input, &filtered, &import)
 }
@@ -141,11 +145,7 @@ fn write(
 /// What was written where, and what was removed.
 fn machine(file: &str, filtered: &Filtered, import: &ImportReport) -> serde_json::Value {
     let summary = &filtered.summary;
-    let stopped = summary.stopped.as_ref().map(|stopped| stopped.error().to_string());
-    let skipped: Vec<_> =
-        summary.skipped.iter().map(|(kind, count)| json!({"kind": kind, "count": count})).collect();
     json!({
-        "version": json::VERSION,
         "file": file,
         "events": summary.events,
         "removed_events": filtered.removed_events,
@@ -154,10 +154,8 @@ fn machine(file: &str, filtered: &Filtered, import: &ImportReport) -> serde_json
         "removed_arguments": filtered.removed_arguments,
         "replaced_texts": filtered.replaced_texts,
         "missing_categories": filtered.missing_categories,
-        "skipped": skipped,
+        "skipped": convert::counts(&summary.skipped),
         "not_imported": import.left_out(),
-        "problems": summary.warnings,
-        "stopped": stopped.or_else(|| import.problem()),
     })
 }
 

@@ -9,7 +9,6 @@ use crate::args::format::Target;
 use crate::files::input;
 use crate::files::output::Folder;
 use crate::shell::exit::Failure;
-use crate::shell::json;
 use crate::shell::stdio::say;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -50,7 +49,7 @@ pub(super) fn run(
     converted.summary.iter().for_each(|summary| report_summary(summary, "a table"));
     converted.check(options.strict)?;
     folder.finish().map_err(|error| failed(output, &error))?;
-    report(&converted, output, options, is_parquet)?;
+    report(&converted, input, output, options, is_parquet)?;
     converted.check_input(input)
 }
 
@@ -58,12 +57,18 @@ fn failed(output: &Path, error: &io::Error) -> Failure {
     Failure::new(format!("cannot write {}: {error}", output.display()))
 }
 
-fn report(converted: &Converted, output: &Path, options: &Convert, is_parquet: bool) -> Result<(), Failure> {
+fn report(
+    converted: &Converted,
+    input: &Path,
+    output: &Path,
+    options: &Convert,
+    is_parquet: bool,
+) -> Result<(), Failure> {
     let events = converted.summary.as_ref().map_or(0, |summary| summary.events);
     say!("trace: {} in {} tables in {}", Counted(events, "events"), TABLES.len(), output.display());
     if options.json {
         let format = if is_parquet { "parquet" } else { "csv" };
-        json::print(&converted.machine(output, format))?;
+        converted.answer(input, output, format).give();
     }
     Ok(())
 }
@@ -86,7 +91,7 @@ fn partitioned(
     converted.summary.iter().for_each(|summary| report_summary(summary, "a table"));
     converted.check(options.strict)?;
     partition.map_or(Ok(()), Partition::finish).map_err(|error| failed(output, &error))?;
-    report(&converted, output, options, true)?;
+    report(&converted, input, output, options, true)?;
     converted.check_input(input)
 }
 

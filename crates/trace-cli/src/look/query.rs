@@ -2,9 +2,12 @@
 //= docs/tables.md#questions
 
 use crate::args::{Answers as Form, Query};
-use crate::files::input::{again, chosen, is_stdin, name, open, problem, stopped, survey};
+use crate::convert;
+use crate::files::analysis::trace_json;
+use crate::files::input::{ImportReport, again, chosen, is_stdin, name, open, problem, stopped, survey};
 use crate::files::output::{OutputFile, refuse_input, remove_on_signal};
 use crate::shell::exit::Failure;
+use crate::shell::json;
 use crate::shell::near;
 use crate::shell::stdio::{Stdout, closed_is_enough, say};
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
@@ -57,10 +60,16 @@ pub fn run(options: &Query) -> Result<(), Failure> {
         save(&database, path)?;
     }
     let sql = sql.unwrap_or_default();
+    let shown: Vec<Value> = traces.iter().map(|trace| trace_json(&name(trace), None, None)).collect();
     let asked = match form {
         Form::Table => database.ask(&sql, &mut Tables::new(output)),
         Form::Csv => database.ask(&sql, &mut Lines { output, texts, line: Vec::new() }),
-        Form::Json => database.ask(&sql, &mut Objects { output, columns: Vec::new(), is_first: true }),
+        Form::Json => {
+            let mut objects = Objects { output, traces: &shown, columns: Vec::new(), state: State::Nothing };
+            let asked = database.ask(&sql, &mut objects);
+            let closed = objects.close().map_err(AskError::Write);
+            asked.and(closed)
+        }
     };
     let written = output.flush();
     let summaries = database.summaries();
@@ -69,7 +78,8 @@ pub fn run(options: &Query) -> Result<(), Failure> {
         if traces.len() > 1 && is_worth_telling {
             say!("trace: {}:", name(trace));
         }
-        crate::convert::report_summary(summary, "a table");
+        convert::report_summary(summary, "a table");
+        json::add_problems(convert::problems(summary, None, &ImportReport::default()));
     }
     asked.and_then(|()| written.map_err(AskError::Write)).or_else(failure)?;
     for (trace, summary) in traces.iter().zip(&summaries) {
@@ -295,24 +305,57 @@ fn distinct(columns: &[String]) -> Vec<String> {
     names
 }
 
-/// A list of objects, one on a line.
+/// A document: of each statement its columns, and its rows as objects, one on a line.
 struct Objects<'a, W> {
     output: &'a mut W,
+    traces: &'a [Value],
     columns: Vec<String>,
-    is_first: bool,
+    state: State,
+}
+
+/// What of the document is written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Nothing: an error in the first statement leaves nothing behind.
+    Nothing,
+    /// Statements.
+    Statements,
+    /// Rows of a statement.
+    Rows,
+}
+
+impl<W: Write> Objects<'_, W> {
+    /// Begins a statement, and before the first one the document.
+    fn begin_rows(&mut self) -> io::Result<()> {
+        match self.state {
+            State::Nothing => write!(self.output, "{}[", json::begin("query", self.traces))?,
+            State::Statements => write!(self.output, ",")?,
+            State::Rows => return write!(self.output, ","),
+        }
+        self.state = State::Rows;
+        let columns = Value::from(self.columns.as_slice());
+        write!(self.output, "\n{{\"columns\": {columns}, \"rows\": [")
+    }
+
+    /// Closes what is open, whatever became of the statements.
+    fn close(&mut self) -> io::Result<()> {
+        if self.state == State::Rows {
+            self.end()?;
+        }
+        if self.state == State::Nothing { Ok(()) } else { write!(self.output, "\n]") }
+    }
 }
 
 impl<W: Write> Answers for Objects<'_, W> {
     fn begin(&mut self, columns: &[String]) -> io::Result<()> {
         self.columns = distinct(columns);
-        self.is_first = true;
         Ok(())
     }
 
     fn row(&mut self, cells: &[Cell<'_>]) -> io::Result<()> {
-        // Not before the first row is known, so that an error in it leaves no half of a list.
-        let separator = if std::mem::take(&mut self.is_first) { "[" } else { "," };
-        write!(self.output, "{separator}\n{{")?;
+        // Not before the first row is known, so that an error in it leaves no half of a document.
+        self.begin_rows()?;
+        write!(self.output, "\n{{")?;
         for (place, (name, cell)) in self.columns.iter().zip(cells).enumerate() {
             let value = match *cell {
                 Cell::Null => Value::Null,
@@ -330,8 +373,11 @@ impl<W: Write> Answers for Objects<'_, W> {
     }
 
     fn end(&mut self) -> io::Result<()> {
-        let begin = if self.is_first { "[" } else { "" };
-        writeln!(self.output, "{begin}\n]")
+        if self.state != State::Rows {
+            self.begin_rows()?;
+        }
+        self.state = State::Statements;
+        write!(self.output, "\n]}}")
     }
 }
 
@@ -343,12 +389,15 @@ mod tests {
     #[test]
     fn infinite_values_are_texts() {
         let mut bytes = Vec::new();
-        let mut objects = Objects { output: &mut bytes, columns: Vec::new(), is_first: true };
+        let mut objects =
+            Objects { output: &mut bytes, traces: &[], columns: Vec::new(), state: State::Nothing };
         objects.begin(&["a", "b", "c", "d"].map(str::to_owned)).unwrap();
         let values = [f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 0.5];
         objects.row(&values.map(Cell::Double)).unwrap();
         objects.end().unwrap();
+        objects.close().unwrap();
         let text = String::from_utf8(bytes).unwrap();
-        assert_eq!(text, "[\n{\"a\":\"Infinity\",\"b\":\"-Infinity\",\"c\":\"NaN\",\"d\":0.5}\n]\n");
+        let rows = "\n{\"a\":\"Infinity\",\"b\":\"-Infinity\",\"c\":\"NaN\",\"d\":0.5}\n]}\n]";
+        assert!(text.ends_with(rows), "{text}");
     }
 }

@@ -2,7 +2,7 @@
 //= docs/stats.md#statistics
 
 use crate::args::analysis::{By as ByOption, Sort, Stats as Options};
-use crate::files::analysis::{self, contents, limited, losses, losses_json, more, table};
+use crate::files::analysis::{self, balance, contents, limited, losses, more, table};
 use crate::files::input::{OpenFile, open, stopped};
 use crate::shell::exit::Failure;
 use crate::shell::stdio;
@@ -24,7 +24,7 @@ const PERCENTS: [f64; 3] = [50.0, 95.0, 99.0];
 pub fn run(options: &Options) -> Result<(), Failure> {
     let stats = read(options)?;
     if options.json {
-        stdio::print_document(&format!("{:#}\n", machine(&stats, options)))?;
+        analysis::answer(&options.input, &stats.walked, machine(&stats, options)).give();
     } else if options.csv {
         stdio::print_document(&lines(&stats, options))?;
     } else {
@@ -299,12 +299,9 @@ fn machine(stats: &Stats, options: &Options) -> Value {
         .collect();
     let seconds = walked.seconds();
     json!({
-        "version": crate::shell::json::VERSION,
         "events": walked.events,
-        "bytes": walked.bytes,
-        "times_ns": walked.times.map(|(first, last)| [first, last]),
         "events_per_second": (seconds > 0.0).then(|| walked.events as f64 / seconds),
-        "losses": losses_json(&walked.losses),
+        "balance": balance(&walked.losses),
         "tracing": walked.costs.map(|costs| json!({
             "total_ns": costs.total(&walked.costly),
             "instant_cost_ns": costs.instant,

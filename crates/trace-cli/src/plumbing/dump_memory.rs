@@ -3,7 +3,7 @@
 use crate::args::dump_memory::DumpMemory;
 use crate::connection::{self, NOTHING_RECORDED};
 use crate::shell::exit::Failure;
-use crate::shell::json;
+use crate::shell::json::Answer;
 use crate::shell::stdio::say;
 use trace_analysis::counted::Counted;
 use trace_protocol::memory::{MemoryDump, MemoryDumpLevel};
@@ -14,7 +14,7 @@ pub fn run(options: &DumpMemory) -> Result<(), Failure> {
     let mut connection = connection::find()?.ok_or_else(nothing)?;
     let dump = connection.dump_memory(level)?;
     if options.json {
-        json::print(&machine(&dump))?;
+        Answer::of(machine(&dump)).give();
     } else {
         crate::shell::stdio::print(&text(&dump))?;
     }
@@ -40,7 +40,7 @@ fn text(dump: &MemoryDump) -> String {
 
 fn machine(dump: &MemoryDump) -> serde_json::Value {
     let MemoryDump { id, providers, written } = dump;
-    serde_json::json!({"version": json::VERSION, "dump": id, "asked": providers, "written": written})
+    serde_json::json!({"dump": id, "asked": providers, "written": written})
 }
 
 fn nothing() -> Failure {

@@ -5,7 +5,8 @@ pub mod self_trace;
 
 use crate::args::Doctor;
 use crate::shell::exit::{Failure, NO};
-use crate::shell::stdio::{print, print_document, say};
+use crate::shell::json::Answer;
+use crate::shell::stdio::{print, say};
 use serde_json::json;
 use trace_format::shown::Shown;
 
@@ -50,7 +51,7 @@ pub fn run(options: &Doctor) -> Result<(), Failure> {
     }
     if options.machinery.is_json() {
         let list: Vec<_> = findings.iter().map(machine).collect();
-        print_document(&format!("{}\n", serde_json::Value::Array(list)))?;
+        Answer::of(list.into()).bare_if(options.machinery.is_bare()).give();
     } else {
         print(&text(&findings))?;
     }
@@ -80,7 +81,6 @@ fn text(findings: &[Finding]) -> String {
 
 fn machine(finding: &Finding) -> serde_json::Value {
     json!({
-        "version": crate::shell::json::VERSION,
         "capability": finding.capability,
         "works": finding.works,
         "is_optional": finding.is_optional,

@@ -11,8 +11,8 @@ use crate::record::destination::unused_names;
 use crate::record::summary;
 use crate::shell::caller;
 use crate::shell::exit::Failure;
-use crate::shell::json;
-use crate::shell::stdio::{self, print_document, say};
+use crate::shell::json::Answer;
+use crate::shell::stdio::{self, say};
 use rustix::process::Uid;
 use std::collections::HashMap;
 use std::io::{BufWriter, Write};
@@ -231,7 +231,7 @@ fn recover(options: &Recover) -> Result<(), Failure> {
     give_to_user(&mut output, sessions);
     // Its contents are on disk.
     let path = output.finish()?;
-    report(&all, &client, &path, is_json(options))?;
+    report(&all, &client, &path, is_json(options));
     let complete = is_sound(&path).and_then(|()| is_complete(&all, &client, &sessions[0].directory));
     if complete.is_err() {
         let directories = sessions.iter().map(|session| session.directory.display().to_string());
@@ -366,7 +366,7 @@ fn remove_pieces(leftover: Leftover) -> Result<(), Failure> {
 }
 
 /// Reports what was recovered, and what is missing.
-fn report(all: &[Recovered], client: &ClientFile, path: &Path, is_json: bool) -> Result<(), Failure> {
+fn report(all: &[Recovered], client: &ClientFile, path: &Path, is_json: bool) {
     let stats: Vec<_> = all.iter().map(|recovered| recovered.stats.clone()).collect();
     let bytes = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
     let place = path.display().to_string();
@@ -403,7 +403,9 @@ fn report(all: &[Recovered], client: &ClientFile, path: &Path, is_json: bool) ->
             ),
         }
     }
-    if is_json { print_document(&summary.json()) } else { Ok(()) }
+    if is_json {
+        summary.answer().give();
+    }
 }
 
 /// Fails if an archive has a problem that none of ours ever has.
@@ -440,6 +442,10 @@ fn is_json(options: &Recover) -> bool {
     options.json || options.machine.is_some()
 }
 
+fn is_bare(options: &Recover) -> bool {
+    options.machine.is_some() && !options.json
+}
+
 fn delete(options: &Recover) -> Result<(), Failure> {
     let is_named = options.directory.as_ref().is_some_and(|directory| Session::read(directory).is_ok());
     let limit = Duration::from_secs(u64::from(options.older_than) * 24 * 60 * 60);
@@ -471,7 +477,7 @@ fn delete(options: &Recover) -> Result<(), Failure> {
         say!("trace: nothing is older than {days} days (looked in {})", looked(options));
     }
     if is_json(options) {
-        json::print(&serde_json::json!({"version": json::VERSION, "deleted": deleted}))?;
+        Answer::of(serde_json::json!({"deleted": deleted})).bare_if(is_bare(options)).give();
     }
     Ok(())
 }

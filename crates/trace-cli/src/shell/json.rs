@@ -1,14 +1,150 @@
-//! What the JSON of all commands has in common.
+//! What `--json` prints: one document of all commands, whose exit code is in it.
+//!
+//! A command gives its answer when it has it, and may fail afterwards. So the answer waits until the exit
+//! code is known.
 //= docs/json.md#rules
 
 use crate::shell::exit::Failure;
 use crate::shell::stdio::print_document;
-use serde_json::Value;
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::sync::{Mutex, PoisonError};
 
-/// The version of the objects that commands print: members may be added to it.
+/// The version of the documents: members may be added to it.
 pub const VERSION: u32 = 1;
 
-/// Prints one value in a line.
-pub fn print(value: &Value) -> Result<(), Failure> {
+static ANSWER: Mutex<Option<Answer>> = Mutex::new(None);
+
+/// What a command has to say to programs.
+#[derive(Debug, Default)]
+pub struct Answer {
+    /// The traces that it has read or written.
+    pub traces: Vec<Value>,
+    /// What was asked for.
+    pub result: Value,
+    /// What of the traces was lost.
+    pub losses: Vec<Value>,
+    /// What is wrong with them.
+    pub problems: Vec<Value>,
+    /// The command that was recorded has ended with the exit code.
+    is_commands_code: bool,
+    form: Form,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Form {
+    #[default]
+    Document,
+    /// Only the result, as `ffx --machine json` prints it.
+    Bare,
+    /// The result and what comes before it are printed already.
+    Rest,
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    version: u32,
+    command: &'a str,
+    traces: Vec<Value>,
+    result: Value,
+    #[serde(flatten)]
+    rest: Rest,
+}
+
+#[derive(Serialize)]
+struct Rest {
+    losses: Vec<Value>,
+    problems: Vec<Value>,
+    exit: Exit,
+}
+
+#[derive(Serialize)]
+struct Exit {
+    code: u8,
+    of: &'static str,
+}
+
+impl Answer {
+    /// With a result and nothing else.
+    pub fn of(result: Value) -> Self {
+        Self { result, ..Self::default() }
+    }
+
+    /// As `ffx --machine json` prints it, if that was asked for.
+    #[must_use]
+    pub fn bare_if(self, is_bare: bool) -> Self {
+        Self { form: if is_bare { Form::Bare } else { self.form }, ..self }
+    }
+
+    /// Adds a trace that the command has read or written.
+    #[must_use]
+    pub fn with_trace(mut self, trace: Value) -> Self {
+        self.traces.push(trace);
+        self
+    }
+
+    /// Keeps it until the command ends.
+    pub fn give(self) {
+        *ANSWER.lock().unwrap_or_else(PoisonError::into_inner) = Some(self);
+    }
+}
+
+/// The begin of a document whose result follows in pieces; what comes behind it is printed at the end.
+pub fn begin(command: &str, traces: &[Value]) -> String {
+    Answer { form: Form::Rest, ..Answer::default() }.give();
+    let traces = Value::from(traces);
+    format!("{{\n\"version\": {VERSION},\n\"command\": \"{command}\",\n\"traces\": {traces},\n\"result\": ")
+}
+
+/// Adds problems to a document that was begun.
+pub fn add_problems(problems: impl IntoIterator<Item = Value>) {
+    if let Some(answer) = ANSWER.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+        answer.problems.extend(problems);
+    }
+}
+
+/// The command that was recorded has ended with the exit code that `trace record` has.
+pub fn code_is_the_commands() {
+    if let Some(answer) = ANSWER.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+        answer.is_commands_code = true;
+    }
+}
+
+/// The command has ended: prints its answer, if it has one.
+pub fn finish(command: &str, code: u8) -> Result<(), Failure> {
+    let answer = ANSWER.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let Some(Answer { traces, result, losses, problems, is_commands_code, form }) = answer else {
+        return Ok(());
+    };
+    let of = if is_commands_code { "command" } else { "trace" };
+    let rest = Rest { losses, problems, exit: Exit { code, of } };
+    let failed = |error: serde_json::Error| Failure::new(error.to_string());
+    let text = match form {
+        Form::Bare => result.to_string(),
+        Form::Document => {
+            let document = Document { version: VERSION, command, traces, result, rest };
+            serde_json::to_string_pretty(&document).map_err(failed)?
+        }
+        Form::Rest => {
+            let rest = serde_json::to_string_pretty(&rest).map_err(failed)?;
+            // Behind the result of what was begun.
+            format!(",{}", rest.trim_start_matches('{'))
+        }
+    };
+    print_document(&(text + "\n"))
+}
+
+/// One problem. `count` is null where it is not known, `at_byte` where it has no place.
+pub fn problem(kind: &str, count: Option<u64>, text: Option<&str>, at_byte: Option<u64>) -> Value {
+    json!({"kind": kind, "count": count, "text": text, "at_byte": at_byte})
+}
+
+/// The problem of a trace of which a part could not be read.
+pub fn unread(why: &str) -> Value {
+    problem("unread", None, Some(why), None)
+}
+
+/// Prints one value in a line, of commands that print many.
+pub fn print_line(value: &Value) -> Result<(), Failure> {
     print_document(&format!("{value}\n"))
 }

@@ -39,7 +39,7 @@ fn a_page_has_the_slices_and_the_sums_that_other_commands_have() {
         }
         assert_eq!(found, sums(&whole, is_selected), "{options:?}");
         let stats = printed(&sandbox, &[&["stats", "--json"], options, &["trace.fxt"]].concat());
-        let stats: Value = serde_json::from_str(&stats).unwrap();
+        let stats: Value = trace_tests::Answer::parse(&stats).into_result();
         let instants = stats["instants"].as_array().unwrap().iter();
         let instants = instants.map(|of| of["count"].as_u64().unwrap()).sum::<u64>();
         assert_eq!(meta["instants"], instants, "{options:?}");

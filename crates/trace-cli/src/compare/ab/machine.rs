@@ -5,13 +5,14 @@ use super::Comparison;
 use super::text::{power, sorted, statistic, why, word};
 use crate::files::analysis::limited;
 use crate::shell::exit::{NO, UNDECIDED};
+use crate::shell::json::{Answer, problem};
 use serde_json::{Value, json};
 use trace_analysis::ab::carriers::Part;
 use trace_analysis::ab::comparison::{Row, Unjudged};
 use trace_analysis::ab::run::Name;
 
-/// One object.
-pub fn object(comparison: &Comparison, limit: Option<usize>) -> Value {
+/// The answer for programs.
+pub fn answer(comparison: &Comparison, limit: Option<usize>) -> Answer {
     let found = &comparison.found;
     let rows = sorted(comparison);
     let (shown, _) = limited(limit, false, rows.len());
@@ -29,8 +30,7 @@ pub fn object(comparison: &Comparison, limit: Option<usize>) -> Value {
         _ => "passed",
     };
     let power = power(comparison).map(|(half, all)| json!({"half": finite(half), "all": finite(all)}));
-    json!({
-        "version": crate::shell::json::VERSION,
+    let result = json!({
         "verdict": verdict,
         "commands": comparison.commands,
         "runs": comparison.pairs,
@@ -39,11 +39,14 @@ pub fn object(comparison: &Comparison, limit: Option<usize>) -> Value {
         "seed": comparison.plan.seed,
         "statistic": statistic(comparison.statistic),
         "min_effect": comparison.plan.min_effect,
-        "losses": found.missing,
         "smallest_change": power,
         "names": names,
         "not_judged": unjudged,
-    })
+    });
+    let missing = found.missing.iter().map(|text| problem("missing", None, Some(text), None));
+    let mut answer = Answer::of(result);
+    answer.problems.extend(missing);
+    answer
 }
 
 fn finite(size: f64) -> Option<f64> {

@@ -1,5 +1,6 @@
 //! A record as one JSON object on a line.
 
+use crate::shell::json::VERSION;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use trace_reader::dump::{called_at, event_word, record_word, scope_word};
 use trace_reader::item::{EventKind, Koid, ProfilerKind, Scheduling, ThreadState};
@@ -13,8 +14,9 @@ impl Serialize for JsonLine<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let record = self.0;
         let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("offset", &record.offset.0)?;
-        map.serialize_entry("provider", &record.provider.0)?;
+        map.serialize_entry("version", &VERSION)?;
+        map.serialize_entry("at_byte", &record.offset.0)?;
+        map.serialize_entry("program", &record.provider.0)?;
         item(&mut map, record)?;
         map.end()
     }
@@ -58,8 +60,8 @@ fn item<M: SerializeMap>(map: &mut M, record: &Resolved<'_>) -> Result<(), M::Er
         Item::Loss(loss) => {
             kind(map, "loss")?;
             map.serialize_entry("about", &loss.provider.0)?;
-            map.serialize_entry("reason", &loss.reason.0)?;
-            map.serialize_entry("reason_text", &loss.reason.text())?;
+            map.serialize_entry("code", &loss.reason.0)?;
+            map.serialize_entry("reason", &loss.reason.text())?;
             map.serialize_entry("count", &loss.count)?;
             map.serialize_entry("first_ticks", &loss.first.0)?;
             map.serialize_entry("last_ticks", &loss.last.0)

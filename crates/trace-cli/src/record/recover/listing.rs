@@ -1,9 +1,9 @@
 //! `trace recover --list`: what there is, for people and for programs.
 
-use super::{age, is_json, looked, report_unreadable, sessions};
+use super::{age, is_bare, is_json, looked, report_unreadable, sessions};
 use crate::args::Recover;
 use crate::shell::exit::Failure;
-use crate::shell::json;
+use crate::shell::json::Answer;
 use crate::shell::stdio::{print, say};
 use indicatif::HumanBytes;
 use trace_archive::recovery::{Now, Piece, Session};
@@ -17,7 +17,8 @@ pub(super) fn list(options: &Recover) -> Result<(), Failure> {
     report_unreadable(options, &found);
     if is_json(options) {
         let list: Vec<_> = found.iter().map(machine).collect();
-        return json::print(&serde_json::Value::Array(list));
+        Answer::of(list.into()).bare_if(is_bare(options)).give();
+        return Ok(());
     }
     if found.is_empty() {
         say!("trace: there is nothing to recover (looked in {})", looked(options));
@@ -28,7 +29,7 @@ pub(super) fn list(options: &Recover) -> Result<(), Failure> {
 }
 
 fn machine(session: &Session) -> serde_json::Value {
-    let providers: Vec<_> = session
+    let programs: Vec<_> = session
         .manifest
         .buffers
         .values()
@@ -45,18 +46,17 @@ fn machine(session: &Session) -> serde_json::Value {
         .iter()
         .map(|piece| {
             let path = piece.path.display().to_string();
-            serde_json::json!({ "path": path, "bytes": piece.bytes, "provider": piece.provider })
+            serde_json::json!({ "path": path, "bytes": piece.bytes, "program": piece.provider })
         })
         .collect();
     serde_json::json!({
-        "version": json::VERSION,
         "pieces": pieces,
         "directory": session.directory.display().to_string(),
         "began_ns": session.manifest.session.wall_clock_ns,
         "state": state(session),
         "command_line": session.manifest.session.command_line,
         "recovered": session.manifest.recovered,
-        "providers": providers,
+        "programs": programs,
     })
 }
 

@@ -1,28 +1,47 @@
 //! The summary after a recording, for programs.
 
 use super::{Summary, advice};
+use crate::files::analysis::{loss_json, trace_json};
+use crate::shell::json::{self, Answer};
 use serde_json::json;
 use trace_format::loss::LossCode;
 use trace_protocol::controller::ProviderStats;
 
 impl Summary<'_> {
-    /// A document: the file, each program with its losses and their reasons, and the options that would have
-    /// avoided them.
+    /// The file, each program, what was lost, and the options that would have avoided it.
     //= docs/recording.md#what-is-lost
-    pub fn json(&self) -> String {
+    pub fn answer(&self) -> Answer {
         let sum = |of: fn(&ProviderStats) -> Option<u64>| {
             self.providers.iter().filter_map(of).fold(0, u64::saturating_add)
         };
-        let document = json!({
-            "version": crate::shell::json::VERSION,
-            "file": (!self.is_unchanged).then_some(self.place),
-            "bytes": self.file_bytes,
-            "events": sum(|provider| provider.events_archived),
-            "dropped": self.providers.iter().all(has_count).then(|| sum(|provider| provider.records_dropped)),
-            "providers": self.providers.iter().map(provider).collect::<Vec<_>>(),
+        let result = json!({
+            "events": sum(|program| program.events_archived),
+            "lost": self.providers.iter().all(has_count).then(|| sum(|program| program.records_dropped)),
+            "programs": self.providers.iter().map(program).collect::<Vec<_>>(),
             "advice": advice::lines(self.providers, self.buffer_size, self.room),
         });
-        format!("{document:#}\n")
+        let file = (!self.is_unchanged).then_some(self.place);
+        let mut answer = Answer::of(result);
+        answer.traces.extend(file.map(|file| trace_json(file, self.file_bytes, None)));
+        add_losses(&mut answer, self.place, self.providers);
+        answer
+    }
+}
+
+/// Adds what programs have lost, and what went wrong with them.
+pub fn add_losses(answer: &mut Answer, file: &str, programs: &[ProviderStats]) {
+    for program in programs {
+        answer.losses.extend(program.losses.iter().map(|lost| {
+            let mut loss =
+                loss_json(file, &program.name, program.id, LossCode(lost.reason), lost.records, None);
+            loss["is_intended"] = (!advice::is_loss(lost)).into();
+            loss
+        }));
+        answer.problems.extend((!program.problem.is_empty()).then(|| {
+            let mut problem = json::problem("program", None, Some(&program.problem), None);
+            (problem["file"], problem["id"]) = (file.into(), program.id.into());
+            problem
+        }));
     }
 }
 
@@ -31,30 +50,20 @@ fn has_count(provider: &ProviderStats) -> bool {
     provider.losses.iter().all(|lost| LossCode(lost.reason).has_count())
 }
 
-/// A program, with its losses.
-pub fn provider(provider: &ProviderStats) -> serde_json::Value {
-    let losses = provider.losses.iter().map(|lost| {
-        json!({
-            "reason": lost.reason,
-            "reason_text": LossCode(lost.reason).text(),
-            "count": LossCode(lost.reason).has_count().then_some(lost.records),
-            "wanted": advice::is_loss(lost),
-        })
-    });
+/// A program.
+pub fn program(program: &ProviderStats) -> serde_json::Value {
     json!({
-        "id": provider.id,
-        "name": provider.name,
-        "pid": provider.pid,
-        "buffering_mode": provider.buffering_mode.map(|mode| mode.to_string()),
-        "buffer_bytes": provider.buffer_bytes,
-        "buffer_percent": provider.percentage_rolling_buffer_used,
-        "events": provider.events_archived,
-        "bytes": provider.bytes_archived,
-        "generated": provider.records_generated,
-        "dropped": provider.records_dropped.filter(|_| has_count(provider)),
-        "losses": losses.collect::<Vec<_>>(),
-        "end": provider.disposition,
-        "open_scopes": Some(&provider.open_scopes).filter(|open| !open.is_empty()),
-        "problem": Some(&provider.problem).filter(|problem| !problem.is_empty()),
+        "id": program.id,
+        "name": program.name,
+        "pid": program.pid,
+        "buffering_mode": program.buffering_mode.map(|mode| mode.to_string()),
+        "buffer_bytes": program.buffer_bytes,
+        "fill_percent": program.percentage_rolling_buffer_used,
+        "events": program.events_archived,
+        "bytes": program.bytes_archived,
+        "generated": program.records_generated,
+        "lost": program.records_dropped.filter(|_| has_count(program)),
+        "end_reason": program.disposition,
+        "open_scopes": Some(&program.open_scopes).filter(|open| !open.is_empty()),
     })
 }
