@@ -25,12 +25,9 @@ pub struct CostlyEvents {
 }
 
 impl EventCosts {
-    /// Reads them from the instant with which the manager begins a recording.
+    /// Reads them from the begin of a recording.
     //= docs/protocol.md#the-managers-own-provider
     pub(crate) fn of(event: &Event<'_>) -> Option<Self> {
-        if event.category != "trace" || event.name != "recording" {
-            return None;
-        }
         let cost = |name: &str| match event.arguments.find(name)? {
             Value::Double(cost) if cost.is_finite() && cost >= 0.0 => Some(cost),
             _ => None,

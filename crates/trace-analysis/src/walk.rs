@@ -6,9 +6,9 @@ use crate::names::Whats;
 use crate::spans::{Open, Part, Span, Spans, Unfinished};
 use std::io::Read;
 use trace_format::event::EventKind;
-use trace_format::units::{Koid, Offset, ProviderId};
+use trace_format::units::{Koid, Offset};
 use trace_model::{Chosen, Partings, Shape};
-use trace_reader::{Disorder, Event, Input, Item, MANAGER, ReadError, Reader, Resolved, Thread};
+use trace_reader::{Disorder, Event, Input, Item, MANAGER, Mark, ReadError, Reader, Resolved, Thread};
 
 /// What is done with an archive's contents. Numbers of categories and names are those of [`Whats`], threads
 /// count from 0 in the order in which they occur, and times are nanoseconds.
@@ -67,9 +67,9 @@ pub struct ThreadNames {
 pub struct Walked {
     /// Size of the trace in bytes, decompressed, as far as it was read.
     pub bytes: u64,
-    /// How many events it has.
+    /// How many events it has, without the manager's marks.
     pub events: u64,
-    /// The first and the last moment of an event, in nanoseconds.
+    /// The first and the last moment of an event or a recording, in nanoseconds.
     pub times: Option<(u64, u64)>,
     /// Categories and names.
     pub whats: Whats,
@@ -92,10 +92,16 @@ pub struct Walked {
 }
 
 impl Walked {
-    /// From the first moment of an event to the last, in seconds.
+    /// From the first moment to the last, in seconds.
     #[must_use]
     pub fn seconds(&self) -> f64 {
         self.times.map_or(0.0, |(first, last)| (last - first) as f64 / 1e9)
+    }
+
+    #[inline]
+    fn has_lasted(&mut self, from: u64, to: u64) {
+        let times = self.times.get_or_insert((from, to));
+        *times = (times.0.min(from), times.1.max(to));
     }
 }
 
@@ -153,9 +159,13 @@ impl<'a, V: Visitor> Walker<'a, V> {
     pub fn record(&mut self, record: &Resolved<'_>) {
         self.losses.record(record);
         if let Item::Event(event) = &record.item {
-            self.cost(event, record.provider);
-            self.event(event);
             self.has_content = true;
+            if record.provider != MANAGER {
+                self.cost(event);
+            } else if let Some(mark) = Mark::of(MANAGER, event) {
+                return self.mark(mark, event);
+            }
+            self.event(event);
         } else {
             self.partings.note(record);
             self.has_content |= record.item.is_content();
@@ -205,13 +215,21 @@ impl<'a, V: Visitor> Walker<'a, V> {
         Ok((visitor, walked))
     }
 
-    #[inline]
-    fn cost(&mut self, event: &Event<'_>, provider: ProviderId) {
-        let Walked { costly, costs, .. } = &mut self.walked;
-        if provider == MANAGER {
-            *costs = costs.or_else(|| EventCosts::of(event));
-            return;
+    //= docs/meaning.md#the-managers-marks
+    #[cold]
+    fn mark(&mut self, mark: Mark, event: &Event<'_>) {
+        if mark == Mark::Begin {
+            self.walked.costs = self.walked.costs.or_else(|| EventCosts::of(event));
         }
+        if mark != Mark::Recovered {
+            let at = event.time.nanos().0;
+            self.walked.has_lasted(at, at);
+        }
+    }
+
+    #[inline]
+    fn cost(&mut self, event: &Event<'_>) {
+        let costly = &mut self.walked.costly;
         match event.kind {
             EventKind::DurationComplete { .. } => costly.durations += 1,
             EventKind::Counter { .. } => costly.counters += 1,
@@ -237,8 +255,7 @@ impl<'a, V: Visitor> Walker<'a, V> {
                 pass(&self.choosing, &mut self.visitor, &span, &walked.whats);
             }
         }
-        let times = walked.times.get_or_insert((at, at));
-        *times = (times.0.min(at), times.1.max(last).max(at));
+        walked.has_lasted(at, last.max(at));
         let (is_end, id) = match event.kind {
             EventKind::DurationComplete { .. } => return,
             EventKind::DurationBegin => (false, None),

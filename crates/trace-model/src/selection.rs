@@ -11,7 +11,7 @@ use std::io::Read;
 use std::sync::Arc;
 use trace_reader::item::{EventKind, Koid};
 use trace_reader::{
-    Disorder, DisorderFinder, Event, Item, MANAGER, Names, ReadError, Reader, Resolved, Thread, Time, Value,
+    Disorder, DisorderFinder, Event, Item, Mark, Names, ReadError, Reader, Resolved, Thread, Time, Value,
 };
 
 /// Patterns of one kind: a text is chosen if one of those that are wanted matches it, or none is there, and
@@ -196,11 +196,15 @@ impl Survey {
     pub fn record(&mut self, record: &Resolved<'_>) {
         match &record.item {
             Item::Event(event) => {
+                let mark = Mark::of(record.provider, event);
+                if mark == Some(Mark::Recovered) {
+                    return;
+                }
                 self.time(event.time);
                 if let EventKind::DurationComplete { end } = event.kind {
                     self.time(Time { ticks: end, ..event.time });
                 }
-                if record.provider == MANAGER {
+                if mark == Some(Mark::Begin) {
                     self.recording(event);
                 }
             }
@@ -226,10 +230,7 @@ impl Survey {
 
     /// Of several recordings in one trace, the first one has the clock, as in the tables.
     fn recording(&mut self, event: &Event<'_>) {
-        let is_begin = event.category == "trace"
-            && event.name == "recording"
-            && matches!(event.kind, EventKind::Instant { .. });
-        if is_begin && !self.has_recording {
+        if !self.has_recording {
             self.has_recording = true;
             if let Some(Value::Uint64(utc)) = event.arguments.find("wall_clock_ns") {
                 let utc = i64::try_from(utc).ok();

@@ -58,7 +58,7 @@ pub use item::{Arguments, Event, Item, Resolved, Text, TextKey, Thread, Time, Va
 pub use names::Names;
 pub use numbered::Numbered;
 pub use reader::Reader;
-pub use recordings::{MANAGER, Recordings, Unended};
+pub use recordings::{MANAGER, Mark, Recordings, Unended};
 pub use records::{Gap, Leftover, RawRecord, ReadError, Records};
 pub use switch::{Switch, Switched};
 pub use thread_numbers::ThreadNumbers;

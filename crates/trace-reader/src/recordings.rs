@@ -18,6 +18,41 @@ const MAX_OPEN: usize = 1000;
 /// Source: `docs/protocol.md`, the manager's own provider.
 const CUT_BYTES: usize = 3_990;
 
+/// An event by which the manager says where a recording begins and ends. It is no event of a program, so it
+/// counts only where each record does.
+//= docs/protocol.md#the-managers-own-provider
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark {
+    /// A recording begins.
+    Begin,
+    /// It ends.
+    End,
+    /// It was recovered later, in place of an end.
+    Recovered,
+}
+
+impl Mark {
+    /// The mark that an event of a provider is, if it is one.
+    #[inline]
+    #[must_use]
+    pub fn of(provider: ProviderId, event: &Event<'_>) -> Option<Self> {
+        if provider == MANAGER { Self::of_manager(event) } else { None }
+    }
+
+    #[cold]
+    fn of_manager(event: &Event<'_>) -> Option<Self> {
+        if event.category != "trace" || !matches!(event.kind, EventKind::Instant { .. }) {
+            return None;
+        }
+        match event.name.as_bytes() {
+            b"recording" => Some(Self::Begin),
+            b"recording_end" => Some(Self::End),
+            b"recovered" => Some(Self::Recovered),
+            _ => None,
+        }
+    }
+}
+
 /// A recording that has no end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unended {
@@ -54,11 +89,8 @@ impl Recordings {
     //= docs/check.md#problems
     #[cold]
     fn event(&mut self, offset: Offset, event: &Event<'_>) {
-        if event.category.as_bytes() != b"trace" || !matches!(event.kind, EventKind::Instant { .. }) {
-            return;
-        }
-        match event.name.as_bytes() {
-            b"recording" => {
+        match Mark::of_manager(event) {
+            Some(Mark::Begin) => {
                 if self.open.len() < MAX_OPEN {
                     let wall_clock_ns = match event.arguments.find("wall_clock_ns") {
                         Some(Value::Uint64(nanos)) => Some(nanos),
@@ -70,8 +102,8 @@ impl Recordings {
                     self.requested.push(requested(event));
                 }
             }
-            b"recording_end" | b"recovered" => _ = self.open.pop(),
-            _ => {}
+            Some(Mark::End | Mark::Recovered) => _ = self.open.pop(),
+            None => {}
         }
     }
 

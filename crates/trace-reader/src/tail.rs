@@ -2,6 +2,7 @@
 
 use crate::item::{Event, EventKind, Item, Koid, ProviderId, Thread};
 use crate::reader::Reader;
+use crate::recordings::Mark;
 use crate::records::ReadError;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{self, BufWriter, Read, Write};
@@ -240,7 +241,7 @@ impl Tail {
                 if self.has_ended_before(provider, &event) && !self.begins.contains(&number) {
                     continue;
                 }
-                found.events += 1;
+                found.events += u64::from(Mark::of(provider, &event).is_none());
             }
             output.write_all(resolved.bytes)?;
         };

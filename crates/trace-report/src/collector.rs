@@ -369,6 +369,9 @@ impl Rows for Collector {
                 self.providers.insert(id.or_zero(), name.text().to_owned());
             }
             Table::Traces => {
+                for name in ["start_ts", "end_ts"] {
+                    table.cell(cells, name).number().into_iter().for_each(|at| self.seen(at, 0));
+                }
                 for ((name, _), cell) in table.table().columns.iter().zip(cells) {
                     match cell {
                         Cell::Null => {}

@@ -3,6 +3,7 @@
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
 use std::fs;
+use std::process::Output;
 use trace_format::event::{EventKind, Scope};
 use trace_format::units::{Koid, ProviderId};
 use trace_tests::archive::{Event, Value};
@@ -306,4 +307,49 @@ fn thousands_of_categories_reach_the_program() {
     let archive = Archive::read(&sandbox.file("trace.fxt"));
     assert_eq!(archive.events.len(), 10);
     assert!(archive.events.iter().all(|event| event.event.category.as_bytes() == b"other"));
+}
+
+/// What the manager says of the recording is no event of it.
+//= docs/meaning.md#the-managers-marks
+#[test]
+fn every_door_counts_the_events_of_the_recording() {
+    let sandbox = Sandbox::new();
+    let text = |output: Output| {
+        assert!(output.status.success(), "{output:?}");
+        [&output.stdout[..], &output.stderr].map(|text| String::from_utf8_lossy(text).into_owned()).concat()
+    };
+    let recorded = text(sandbox.record(&["--categories", "emit"], "emit", &["1", "3"]));
+    assert!(recorded.contains("trace: 39 events of 1 provider in trace.fxt"), "{recorded}");
+    let ask = |arguments: &[&str]| text(sandbox.trace(arguments));
+    assert!(ask(&["stats", "trace.fxt"]).contains("trace.fxt: 39 events in "));
+    assert!(ask(&["report", "-o", "page.html", "trace.fxt"]).contains("trace: 39 events in page.html"));
+    assert!(ask(&["report", "-o", "picture.svg", "trace.fxt"]).contains("trace: 24 events in picture.svg"));
+    for (format, events) in [
+        ("fxt", 39),
+        ("catapult", 39),
+        ("chrome", 39),
+        ("perfetto", 39),
+        ("csv", 39),
+        ("parquet", 39),
+        // A pair of a begin and an end is one of theirs, and speedscope has only slices of threads.
+        ("firefox", 33),
+        ("speedscope", 6),
+    ] {
+        let name = format!("converted.{format}");
+        let said = ask(&["convert", "--format", format, "-o", &name, "trace.fxt"]);
+        assert!(said.contains(&format!("trace: {events} events in ")), "{format}: {said}");
+    }
+    let filtered = ask(&["filter", "--redact-strings", "-o", "filtered.fxt", "trace.fxt"]);
+    assert!(filtered.contains("39 events"), "{filtered}");
+    let rows = |sql: &str| ask(&["query", "--format", "csv", "trace.fxt", sql]);
+    let of_marks = "SELECT count(*) AS n FROM instants WHERE category = 'trace'";
+    assert_eq!(rows(of_marks), "n\n0\n");
+    let is_whole = "SELECT start_ts < (SELECT min(ts) FROM instants) AS begun,
+                    end_ts > (SELECT max(ts) FROM instants) AS ended FROM traces";
+    assert_eq!(rows(is_whole), "begun,ended\n1,1\n");
+    for name in ["recording", "recording_end"] {
+        ask(&["assert", "trace.fxt", &format!("count({name}) == 0")]);
+        assert_eq!(ask(&["dump", "trace.fxt"]).matches(&format!("\"trace\" \"{name}\"")).count(), 1);
+    }
+    assert!(ask(&["check", "trace.fxt"]).contains(" records, 41 events in "));
 }

@@ -35,7 +35,7 @@ use trace_format::event::EventKind;
 use trace_format::kernel_object::{PROCESS_ARGUMENT, TYPE_CHANNEL, TYPE_PROCESS, TYPE_THREAD};
 use trace_format::units::Koid;
 use trace_model::{Odd, OddFinder};
-use trace_reader::{Event, Item, MANAGER, Resolved, Thread, Value};
+use trace_reader::{Event, Item, MANAGER, Mark, Resolved, Thread, Value};
 
 /// The dialect of a document.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -268,10 +268,8 @@ impl<W: Write> Exporter<W> {
         let lost = if self.events.is_chrome() { self.losses.record(record) } else { None };
         match &record.item {
             Item::Event(event) => {
-                if record.provider == MANAGER && self.events.is_chrome() {
-                    self.recording.learn(event);
-                }
-                return self.event(event, record);
+                let Some(mark) = Mark::of(record.provider, event) else { return self.event(event, record) };
+                self.recording.learn(mark, event);
             }
             Item::Log { .. } | Item::Scheduling { .. } | Item::Profiler { .. } if !self.keeps(record) => {}
             Item::Log { time, thread, message } => {

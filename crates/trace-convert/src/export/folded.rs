@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use trace_format::profiler::ProfilerKind;
 use trace_reader::dump::called_at;
-use trace_reader::{Item, Names, Resolved, Thread};
+use trace_reader::{Item, Mark, Names, Resolved, Thread};
 
 /// Maximum total size of different stacks in bytes; samples of further ones are counted.
 const MAX_BYTES: usize = 256 << 20;
@@ -89,6 +89,7 @@ impl Folder {
                 self.add(stack);
             }
             Item::Profiler { thread, kind, .. } => self.profile.learn(thread.process, kind),
+            Item::Event(event) if Mark::of(record.provider, event).is_some() => {}
             Item::Event(_) => *self.skipped.entry("events").or_default() += 1,
             _ => {}
         }

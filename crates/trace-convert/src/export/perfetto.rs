@@ -33,7 +33,9 @@ use std::io::{self, Read, Write};
 use trace_format::kernel_object::{TYPE_CHANNEL, TYPE_PROCESS, TYPE_THREAD};
 use trace_format::units::Koid;
 use trace_model::{Odd, OddFinder};
-use trace_reader::{Arguments, Event, Item, MANAGER, Names, Resolved, Text, TextKey, Thread, Time, Value};
+use trace_reader::{
+    Arguments, Event, Item, MANAGER, Mark, Names, Resolved, Text, TextKey, Thread, Time, Value,
+};
 use track_event::{End, Fields, packet};
 use tracks::{GLOBAL, Tracks};
 
@@ -275,7 +277,9 @@ impl<W: Write> Exporter<W> {
                 if record.provider == MANAGER {
                     self.clock(event);
                 }
-                self.event(event, record);
+                if Mark::of(record.provider, event).is_none() {
+                    self.event(event, record);
+                }
             }
             Item::Log { .. } | Item::Scheduling { .. } | Item::Profiler { .. } | Item::Blob { .. } | Item::LargeBlob { .. }
                 if self.selection.keeps_record(&record.item) == Some(false) => {}

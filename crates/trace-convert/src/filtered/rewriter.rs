@@ -2,7 +2,7 @@
 
 use super::archive::{Archive, Piece};
 use super::arguments::{Holder, List, WrittenArguments, text_of};
-use super::selection::{Selection, is_mark};
+use super::selection::Selection;
 use super::survey::{Survey, process_of};
 use super::texts::Texts;
 use super::{Filtered, Options};
@@ -20,7 +20,7 @@ use trace_format::scheduling;
 use trace_format::units::ThreadKoid;
 use trace_format::userspace_object::{ProcessRef, UserspaceObject};
 use trace_reader::item::Scheduling;
-use trace_reader::{Arguments, Balance, Event, Item, Resolved, Text, TextKey, Thread, Time};
+use trace_reader::{Arguments, Balance, Event, Item, Mark, Resolved, Text, TextKey, Thread, Time};
 
 /// Why a record is not in the output although it was not to be removed.
 const TOO_LARGE: &str = "records that are too large";
@@ -154,7 +154,7 @@ impl<'a, W: Write> Rewriter<'a, W> {
         let id = record.provider;
         let holder = match event.ending() {
             Some(_) => Holder::Open,
-            None if is_mark(id, event) => Holder::Mark,
+            None if Mark::of(id, event).is_some() => Holder::Mark,
             None => Holder::Event,
         };
         let is_counter = matches!(event.kind, EventKind::Counter { .. });
@@ -170,7 +170,7 @@ impl<'a, W: Write> Rewriter<'a, W> {
         let none = trace_format::argument::Arguments::from_slice(&[]);
         let event = event::Event { timestamp, thread, category, name, kind, arguments: none };
         if self.archive.write_event(id, event, &arguments.all()) {
-            self.filtered.summary.events += 1;
+            self.filtered.summary.events += u64::from(holder != Holder::Mark);
         } else {
             self.skip(TOO_LARGE);
         }

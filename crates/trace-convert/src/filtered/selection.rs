@@ -3,23 +3,13 @@
 use super::Options;
 use super::survey::Processes;
 use crate::filter::KeptBegins;
-use trace_format::event::EventKind;
 use trace_format::function::KERNEL;
 use trace_format::units::{Koid, ProviderId};
 use trace_reader::item::Scheduling;
-use trace_reader::{Event, Item, MANAGER, Resolved};
+use trace_reader::{Event, Item, Mark, Resolved};
 
 /// The category with which context switches and wakeups are recorded; they have none of their own.
 pub(super) const SCHEDULING: &str = "kernel:sched";
-
-/// Whether an event is one by which the manager describes a recording.
-//= docs/protocol.md#the-managers-own-provider
-pub(super) fn is_mark(provider: ProviderId, event: &Event<'_>) -> bool {
-    provider == MANAGER
-        && event.category == "trace"
-        && matches!(event.kind, EventKind::Instant { .. })
-        && matches!(event.name.as_bytes(), b"recording" | b"recording_end" | b"recovered")
-}
 
 /// Selects records, in the order of the file.
 pub(super) struct Selection<'a> {
@@ -64,7 +54,8 @@ impl<'a> Selection<'a> {
 
     fn keeps_event(&mut self, provider: ProviderId, event: &Event<'_>) -> bool {
         let is_of = self.is_of(event.thread.process);
-        let is_kept = is_mark(provider, event) || is_of && self.is_wanted(event.category.as_bytes());
+        let is_mark = Mark::of(provider, event).is_some();
+        let is_kept = is_mark || is_of && self.is_wanted(event.category.as_bytes());
         // Some writers leave the category out where a duration ends, or have another one.
         if is_of && !self.options.categories.is_empty() { self.begins.keeps(event, is_kept) } else { is_kept }
     }

@@ -30,7 +30,9 @@ use trace_format::event::{EventKind, Scope};
 use trace_format::kernel_object::{TYPE_CHANNEL, TYPE_PROCESS, TYPE_THREAD};
 use trace_format::units::{Koid, ProviderId, Ticks};
 use trace_model::{Ended, Partings, parent_operation_of, poll_of};
-use trace_reader::{Disorder, DisorderFinder, Event, Item, MANAGER, Names, Resolved, Text, Thread, Time};
+use trace_reader::{
+    Disorder, DisorderFinder, Event, Item, MANAGER, Mark, Names, Resolved, Text, Thread, Time,
+};
 use whose::{ThreadNames, Whose};
 
 /// Fills tables from an archive, after an earlier pass has found its disorder.
@@ -323,6 +325,9 @@ impl<'a, R: Rows> Filler<'a, R> {
         let is_about_session = self.has_session && event.category.as_bytes() == session::CATEGORY;
         if is_about_session {
             self.session.event(event, provider);
+        }
+        if Mark::of(provider, event).is_some() {
+            return Ok(());
         }
         // All of them have rows, of which others take what is selected: here they only count.
         let is_kept = self.selection.keeps(event);

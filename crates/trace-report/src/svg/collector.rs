@@ -40,6 +40,7 @@ impl Rows for Times {
             wanted.add_named(table, &["ts"]);
         }
         wanted.add_named(Table::Losses, &["first_ts", "last_ts"]);
+        wanted.add_named(Table::Traces, &["start_ts", "end_ts"]);
         wanted
     }
 
@@ -62,6 +63,11 @@ impl Rows for Times {
                     if self.0.is_some() {
                         self.seen(at, at);
                     }
+                }
+            }
+            Table::Traces => {
+                for name in ["start_ts", "end_ts"] {
+                    table.cell(cells, name).number().into_iter().for_each(|at| self.seen(at, at));
                 }
             }
             _ => {}

@@ -3,10 +3,9 @@
 
 use crate::json::Json;
 use std::io::Write;
-use trace_reader::{Event, Value};
+use trace_reader::{Event, Mark, Value};
 
-/// The event that has it, and the members that its arguments become, with the names of the arguments.
-const EVENT: &str = "recording";
+/// The members that the arguments of the begin of a recording become, with the names of the arguments.
 const MEMBERS: [(&str, &str); 6] = [
     ("host", "host"),
     ("kernel", "kernel"),
@@ -16,16 +15,16 @@ const MEMBERS: [(&str, &str); 6] = [
     ("recorded_by_version", "version"),
 ];
 
-/// The members, of the first event that has them.
+/// The members, of the first recording.
 #[derive(Default)]
 pub(super) struct Recording {
     members: Option<String>,
 }
 
 impl Recording {
-    /// Learns from an event of the manager's.
-    pub fn learn(&mut self, event: &Event<'_>) {
-        if self.members.is_some() || event.name != EVENT {
+    /// Learns from the begin of a recording.
+    pub fn learn(&mut self, mark: Mark, event: &Event<'_>) {
+        if self.members.is_some() || mark != Mark::Begin {
             return;
         }
         let mut json = Json::new(Vec::new());

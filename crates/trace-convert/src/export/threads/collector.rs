@@ -298,6 +298,9 @@ impl Rows for Collector {
             Table::Losses => self.loss(Cell::first(cells)?),
             Table::Traces => {
                 self.start_ts = table.cell(cells, "start_ts").number();
+                for name in ["start_ts", "end_ts"] {
+                    table.cell(cells, name).number().into_iter().for_each(|at| self.seen(at, at));
+                }
                 self.start_utc = match table.cell(cells, "start_utc") {
                     Cell::Integer(value) => Some(value),
                     _ => None,

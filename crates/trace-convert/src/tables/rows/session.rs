@@ -2,12 +2,12 @@
 //! Sources: the instants that the manager writes about a session, and those of alerts.
 
 use super::whose::Whose;
-use super::{MANAGER, integer, providers::Sums};
+use super::{integer, providers::Sums};
 use crate::tables::{Cell, Kind, Rows};
 use std::io::{self, Read};
 use trace_format::event::EventKind;
 use trace_format::units::{ProviderId, TicksPerSecond};
-use trace_reader::{Balance, Event, Item, ReadError, Reader, Resolved, Value};
+use trace_reader::{Balance, Event, Item, Mark, ReadError, Reader, Resolved, Value};
 
 /// Category of what is said about a session.
 pub const CATEGORY: &[u8] = b"trace";
@@ -69,11 +69,8 @@ impl Session {
 
     /// Takes what an event of the category says about the session.
     pub fn event(&mut self, event: &Event<'_>, provider: ProviderId) {
-        if provider != MANAGER || !matches!(event.kind, EventKind::Instant { .. }) {
-            return;
-        }
-        match event.name.as_bytes() {
-            b"recording" if self.start.is_none() => {
+        match Mark::of(provider, event) {
+            Some(Mark::Begin) if self.start.is_none() => {
                 let start = Moment::of(event);
                 self.start = Some(start);
                 self.utc_offset =
@@ -88,7 +85,7 @@ impl Session {
                     _ => None,
                 });
             }
-            b"recording_end" => self.end = Some(Moment::of(event)),
+            Some(Mark::End) => self.end = Some(Moment::of(event)),
             _ => {}
         }
     }
