@@ -386,11 +386,11 @@ fn records_without_a_name_are_selected_by_what_they_have() {
     LossRecord::blob(&loss.to_bytes()).encode(&mut bytes).unwrap();
     fs::write(sandbox.file("trace.fxt"), bytes.0).unwrap();
     for (options, logs, wakeups, switches, threads) in [
-        (&[][..], 4, 2, 3, 5),
-        (&["--name", "read"], 4, 2, 3, 5),
+        (&[][..], 4, 2, 3, 4),
+        (&["--name", "read"], 4, 2, 3, 4),
         (&["--process", "server"], 2, 1, 2, 2),
         (&["--thread", "worker*"], 1, 0, 1, 1),
-        (&["--from", "@4001"], 3, 1, 2, 5),
+        (&["--from", "@4001"], 3, 1, 2, 4),
     ] {
         let lines = printed(&sandbox, &[&["dump"], options, &["trace.fxt"]].concat());
         let count = |kind: &str| lines.lines().filter(|line| line.split(' ').nth(3) == Some(kind)).count();
