@@ -324,9 +324,9 @@ impl<'a> Checker<'a> {
             Item::ProviderEvent { about, event } => {
                 self.problems.add("provider-event", place, || match *event {
                     EVENT_BUFFER_FULL => {
-                        format!("provider {about} has lost records; its losses say why")
+                        format!("program {about} has lost records; its losses say why")
                     }
-                    event => format!("event {event} of provider {about}"),
+                    event => format!("event {event} of program {about}"),
                 });
             }
             Item::Loss(loss) => {
@@ -335,12 +335,12 @@ impl<'a> Checker<'a> {
                     let (provider, count) = (loss.provider, loss.count);
                     match loss.reason {
                         LossCode::DAMAGED_COUNTERS => {
-                            format!("provider {provider}: {count} counters of its buffer were damaged")
+                            format!("program {provider}: {count} counters of its buffer were damaged")
                         }
                         code if code.has_count() => {
-                            format!("provider {provider} lost {}: {reason}", Counted(count, "records"))
+                            format!("program {provider} lost {}: {reason}", Counted(count, "records"))
                         }
-                        _ => format!("provider {provider}: {reason}; how many records it lost is unknown"),
+                        _ => format!("program {provider}: {reason}; how many records it lost is unknown"),
                     }
                 });
                 if self.report.losses.len() < MAX_LOSSES {

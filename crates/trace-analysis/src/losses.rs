@@ -81,13 +81,13 @@ impl Losses {
             || self.reported.iter().any(|loss| !loss.reason.has_count())
     }
 
-    /// What providers have counted, for people, if they have and it adds up.
+    /// What programs have counted, for people, if they have and it adds up.
     #[must_use]
     pub fn adds_up(&self) -> Option<String> {
         let whose = match self.ledgers {
             0 => return None,
-            1 => "the provider".to_owned(),
-            count => format!("{count} providers"),
+            1 => "the program".to_owned(),
+            count => format!("{count} programs"),
         };
         self.unbalanced.is_empty().then(|| format!("the records of {whose} add up"))
     }
@@ -101,8 +101,8 @@ impl Losses {
             .map(|loss| {
                 let (name, count, reason) = (&loss.name, loss.count, loss.reason_text());
                 match loss.reason.has_count() {
-                    true => format!("{name} (provider {}) lost {count}: {reason}", loss.provider),
-                    false => format!("{name} (provider {}): {reason}", loss.provider),
+                    true => format!("{name} (program {}) lost {count}: {reason}", loss.provider),
+                    false => format!("{name} (program {}): {reason}", loss.provider),
                 }
             })
             .collect();

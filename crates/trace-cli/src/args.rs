@@ -68,8 +68,8 @@ pub enum Command {
   trace record -o - -- ./app | trace dump -
   trace record --print-config --buffer-size 64MiB > trace.toml   for -c
 
-A command is recorded together with all other running programs that have a provider. --categories 'NAME/*' \
-records one program only, by the name of its provider.
+A command is recorded together with all other running programs that can be recorded. --categories 'NAME/*' \
+records one program only, by its name.
 
 One Ctrl-C ends the recording and saves it. A second Ctrl-C while the trace is being written aborts; trace \
 recover can still save the trace. If only the command is still running, a second Ctrl-C kills it.
@@ -284,7 +284,7 @@ Recoverable data is deleted on request, and when a recording begins: what is old
 oldest while all of it takes more than a quarter of the file system. A directory in memory, such as /dev/shm, is lost \
 when the machine stops, and may be when its user logs out.")]
     Recover(Recover),
-    /// Provide kernel events to recordings of other users; a recording starts its own provider if it has the
+    /// Provide kernel events to recordings of other users; a recording collects them itself if it has the
     /// privileges
     #[command(after_help = "Examples:
   sudo trace ktrace &

@@ -308,7 +308,7 @@ fn record(
     let left_out = recording.finish(connection, &mut stats)?;
     if left_out.records > 0 {
         say!(
-            "trace: {} ({} bytes) {} dropped: the archive would be larger than --max-size",
+            "trace: {} ({} bytes) {} deleted: the archive would be larger than --max-size",
             Counted(left_out.records, "records"),
             left_out.bytes,
             if left_out.records == 1 { "was" } else { "were" }

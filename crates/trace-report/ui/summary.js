@@ -31,7 +31,7 @@ function lossesOf(meta, app) {
   if (losses.is_whole && !stopped) {
     const text =
       losses.ledgers > 0
-        ? `Nothing is missing: the records of ${losses.ledgers === 1 ? 'the provider' : `${losses.ledgers} providers`} add up.`
+        ? `Nothing is missing: the records of ${losses.ledgers === 1 ? 'the program' : `${losses.ledgers} programs`} add up.`
         : 'No losses are reported.';
     return h('p', {class: 'banner good'}, h('span', {'aria-hidden': 'true'}, '✓ '), text);
   }
@@ -59,7 +59,7 @@ function lossesOf(meta, app) {
       ...losses.reasons.map((/** @type {string} */ reason) => h('li', {}, shown(reason, 300))),
       stopped && h('li', {}, shown(stopped, 300)),
     ),
-    rows.length > 0 && table('Losses', ['provider', 'reason', 'when', 'records'], 3, rows),
+    rows.length > 0 && table('Losses', ['program', 'reason', 'when', 'records'], 3, rows),
   );
 }
 

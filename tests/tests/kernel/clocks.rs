@@ -5,7 +5,7 @@ use trace_tests::build::program;
 use trace_tests::kernel::alone;
 use trace_tests::{Requirement, Sandbox};
 
-/// Shifts the events of the provider of a name by so many ticks.
+/// Shifts the events of the program of a name by so many ticks.
 fn shift(trace: &[u8], provider: &str, ticks: u64) -> Vec<u8> {
     let mut words: Vec<u64> = trace.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word)).collect();
     let (mut at, mut is_here) = (0, false);

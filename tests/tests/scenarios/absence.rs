@@ -1,11 +1,11 @@
 //! The message of a recording without programs names the cause, and what helps; each is applied. Every case
 //! has processes of its own, so that no other ones are found.
-//= docs/troubleshooting.md#no-provider-took-part
+//= docs/troubleshooting.md#no-program-took-part
 
 use super::meeting::{ALICE, Session, World, may_mount};
 use trace_tests::{Archive, Sandbox};
 
-const NONE: &str = "trace: no provider took part: ";
+const NONE: &str = "trace: no program took part: ";
 
 /// Runs a command that records nothing, for root; what it said of the cause.
 fn cause(world: &mut World, command: &str) -> String {
@@ -38,9 +38,9 @@ fn a_program_without_a_provider() {
     let call =
         |name: &str| format!("link libtrace, and call trace_provider_start({name:?}) first thing in main");
     let said = cause(&mut world, "./trace record -o none.fxt -- true");
-    assert_eq!(said, format!("true links no trace provider; {}", call("true")));
+    assert_eq!(said, format!("true does not link the trace library; {}", call("true")));
     assert!(
-        world.said().ends_with("trace: 0 events of 0 providers; none.fxt is not made\n"),
+        world.said().ends_with("trace: 0 events of 0 programs; none.fxt is not made\n"),
         "{}",
         world.said()
     );
@@ -55,12 +55,12 @@ fn a_program_without_a_provider() {
     assert_eq!(world.said().matches("incomplete").count(), 2, "{}", world.said());
     world.run("printf '#!/bin/sh\\ntrue\\n' > script; chmod +x script");
     let said = cause(&mut world, "./trace record -- ./script");
-    let none = "script is a script, and no program that it ran has registered: none that it names has a trace \
-                provider; call ";
+    let none = "script is a script, and no program that it ran has registered: none that it names links the \
+                trace library; call ";
     assert!(said.starts_with(none), "{said}");
     // One that is named in it, and ran in vain or not at all.
-    let named = " is a script that names ./emit, which links a trace provider and has not registered: it was not run, made \
-                 none, or looked for a manager elsewhere; record it alone: trace record -- ./emit";
+    let named = " is a script that names ./emit, which links the trace library and has not registered: it was not run, did \
+                 not register, or looked for a manager elsewhere; record it alone: trace record -- ./emit";
     world.run("printf '#!/bin/sh\\nfalse && ./emit 1 5\\ntrue\\n' > script");
     for command in ["./script", "sh script", "sh -c 'true; false && ./emit 1 5; true'"] {
         let said = cause(&mut world, &format!("./trace record -- {command}"));
@@ -68,7 +68,7 @@ fn a_program_without_a_provider() {
         assert_eq!(said, format!("{shell}{named}"));
     }
     world.run("./trace record --duration 1s -o t.fxt");
-    assert_eq!(line(&world), "no running program has a trace provider");
+    assert_eq!(line(&world), "no running program links the trace library");
 }
 
 /// A category that was not recorded is not silent.
@@ -99,7 +99,7 @@ fn a_program_that_crashes_before_it_joins() {
     world.run("ulimit -c 0; ./trace record -o t.fxt -- ./emit --abort; [ $? = 134 ]");
     let call = "call trace_provider::TraceProvider::new(\"emit\") first thing in main";
     let expected =
-        format!("emit links a trace provider, and was killed by SIGABRT before it made one; {call}");
+        format!("emit links the trace library, and was killed by SIGABRT before it registered; {call}");
     assert_eq!(line(&world), expected);
 }
 

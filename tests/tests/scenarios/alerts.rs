@@ -155,7 +155,7 @@ fn alerts_that_a_client_does_not_come_round_to_are_counted() {
     let lines = |dropped: u32, skipped: u32| {
         said.contains(&format!(
             "trace: alert look: {skipped} more within 3600s of a snapshot were ignored\n\
-             trace: dropped {dropped} alerts that came too fast\n"
+             trace: lost {dropped} alerts that came too fast\n"
         ))
     };
     assert!(lines(24, 15) || lines(25, 14), "{said}");

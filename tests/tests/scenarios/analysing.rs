@@ -97,7 +97,7 @@ fn nothing_is_said_of_a_provider_that_is_not_there() {
     let (code, stdout, stderr) = outcome(&sandbox, &["assert", "trace.fxt", "lost(json) == 0"]);
     assert_eq!((code, &*stdout), (Some(0), "passed      lost(json) == 0: 0\n"), "{stderr}");
     let (code, stdout, stderr) = outcome(&sandbox, &["assert", "trace.fxt", "lost(jsn) == 0"]);
-    let expected = "incomplete  lost(jsn) == 0: no such provider; there are json\n";
+    let expected = "incomplete  lost(jsn) == 0: no such program; there are json\n";
     assert_eq!((code, &*stdout), (Some(3), expected), "{stderr}");
 }
 
@@ -378,14 +378,14 @@ fn nothing_passes_while_events_are_missing() {
         assert_eq!(found, [Some(whole), Some(lossy), Some(cut)], "{assertion}");
     }
     let (_, stdout, _) = outcome(&sandbox, &["assert", "lossy.fxt", "max(frame) < 16ms"]);
-    let name = stdout.split_once("; ").unwrap().1.split_once(" (provider").unwrap().0;
+    let name = stdout.split_once("; ").unwrap().1.split_once(" (program").unwrap().0;
     assert_eq!(
         stdout,
-        format!("incomplete  max(frame) < 16ms: 10 µs; {name} (provider 1) lost 7: overwritten\n")
+        format!("incomplete  max(frame) < 16ms: 10 µs; {name} (program 1) lost 7: overwritten\n")
     );
     let stats = printed(&sandbox, &["stats", "lossy.fxt"]);
     assert!(
-        stats.starts_with(&format!("lost: {name} (provider 1) lost 7: overwritten\nlossy.fxt: ")),
+        stats.starts_with(&format!("lost: {name} (program 1) lost 7: overwritten\nlossy.fxt: ")),
         "{stats}"
     );
 }
@@ -429,7 +429,7 @@ fn recordings_end_with_statistics() {
     let sandbox = Sandbox::new();
     let output = sandbox.record(&["--stats", "-o", "s.fxt"], "stream", &["2", "500", "0"]);
     let stderr = String::from_utf8(output.stderr).unwrap();
-    let (_, stats) = stderr.split_once("lost: nothing; the records of the provider add up\ns.fxt: ").unwrap();
+    let (_, stats) = stderr.split_once("lost: nothing; the records of the program add up\ns.fxt: ").unwrap();
     let cost = stats.lines().nth(1).unwrap();
     assert!(
         cost.starts_with("tracing: about ") && cost.contains(" of the programs' time (an instant "),

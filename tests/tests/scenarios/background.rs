@@ -66,7 +66,7 @@ fn a_recording_outlives_the_process_that_started_it() {
         (&100.into(), &"night".into(), &sandbox.file("trace.fxt").to_str().unwrap().into())
     );
     assert_eq!((&found["remaining_ns"], &found["buffering_mode"]), (&Value::Null, &"streaming".into()));
-    let ended = format!(": ended, {} events, 0 dropped", 2 * 7 * 13);
+    let ended = format!(": ended, {} events, 0 lost", 2 * 7 * 13);
     wait_for("the ended program to be shown", || {
         text(&succeeds(&sandbox, &["status"]).stdout).contains(&ended).then_some(())
     });
@@ -74,7 +74,7 @@ fn a_recording_outlives_the_process_that_started_it() {
     let output = succeeds(&sandbox, &["stop"]);
     let said = text(&output.stderr);
     assert!(said.contains("category nothing was requested, but nothing of it was recorded"), "{said}");
-    assert!(said.contains(&format!("{} events of 1 provider", 2 * 7 * 13)), "{said}");
+    assert!(said.contains(&format!("{} events of 1 program", 2 * 7 * 13)), "{said}");
     // All but those of the category that was not asked for.
     assert_eq!(Archive::read(&sandbox.file("trace.fxt")).events.len(), 2 * 7 * 13);
     assert_eq!(text(&succeeds(&sandbox, &["status"]).stdout).trim_end(), NOTHING_RECORDED);
@@ -117,7 +117,7 @@ fn a_recording_that_has_ended_by_itself_is_reported_by_stop() {
     sandbox.spawn_recorded("emit", &["1", "10"]).succeed();
     wait_for("the end of the recording", || status(&sandbox).is_null().then_some(()));
     let output = succeeds(&sandbox, &["stop", "--json"]);
-    assert!(text(&output.stderr).contains("140 events of 1 provider in "), "{output:?}");
+    assert!(text(&output.stderr).contains("140 events of 1 program in "), "{output:?}");
     assert_eq!(Archive::read(&sandbox.file("a.fxt")).events.len(), 140);
     fails(&sandbox, &["stop"], NOTHING_RECORDED);
 }
@@ -143,7 +143,7 @@ fn an_alert_ends_a_recording() {
     let expected = format!("trace: alert stall of stubborn (pid {}) ended the recording", program.pid());
     assert_eq!((what, shape(when)), (&*expected, "0-0-0 0:0:0 UTC, 0.0 s after its start".to_owned()));
     let bytes = fs::metadata(&path).unwrap().len();
-    let expected = format!("trace: 2 events of 1 provider in {} ({bytes} bytes)", path.display());
+    let expected = format!("trace: 2 events of 1 program in {} ({bytes} bytes)", path.display());
     assert_eq!(lines.last(), Some(&&*expected));
     fails(&sandbox, &["stop"], NOTHING_RECORDED);
 }
@@ -182,7 +182,7 @@ fn the_manager_stays_until_the_end_of_a_triggered_recording_is_reported() {
     assert!(manager.is_running());
     let said = text(&succeeds(&sandbox, &["stop", "-o", "moved.json"]).stderr);
     assert!(said.contains("trace: alert stall of stubborn (pid "), "{said}");
-    assert!(said.contains("trace: 2 events of 1 provider in moved.json ("), "{said}");
+    assert!(said.contains("trace: 2 events of 1 program in moved.json ("), "{said}");
     assert_eq!(sandbox.files(), ["moved.json"]);
     manager.succeed();
 }
@@ -248,7 +248,7 @@ fn a_recording_whose_manager_dies_is_recovered() {
     wait_for("its end", || sandbox.manager_pid().is_none().then_some(()));
     drop(program);
     let output = succeeds(&sandbox, &["recover"]);
-    assert!(text(&output.stderr).contains("events of 1 provider in recovered.fxt"), "{output:?}");
+    assert!(text(&output.stderr).contains("events of 1 program in recovered.fxt"), "{output:?}");
     assert!(Archive::read(&sandbox.file("recovered.fxt")).events.len() > 100);
 }
 

@@ -91,7 +91,7 @@ fn problems_are_reported_with_their_places() {
     let (code, stdout, stderr) = outcome(&sandbox.trace(["check", "trace.fxt"]));
     assert_eq!((code, &*stderr), (Some(1), ""));
     assert!(
-        stdout.contains("\ndamaged: 1\n  byte 216, provider 1: 24 damaged bytes skipped\n1 problem\n"),
+        stdout.contains("\ndamaged: 1\n  byte 216, program 1: 24 damaged bytes skipped\n1 problem\n"),
         "{stdout}"
     );
     let (code, stdout, _) = outcome(&sandbox.trace(["check", "--allow", "loss,damaged", "trace.fxt"]));
@@ -112,7 +112,7 @@ fn programs_get_one_object() {
     let answer = Answer::parse(&stdout);
     let trace = serde_json::json!({"file": "trace.fxt", "bytes": 184, "start_ns": null, "end_ns": null});
     assert_eq!((&*answer.command, &answer.traces), ("check", &vec![trace]));
-    let text = "provider 1 lost 1000 records: durable region full";
+    let text = "program 1 lost 1000 records: durable region full";
     let place = serde_json::json!({"at_byte": 128, "program": 1, "text": text});
     let problem = serde_json::json!({
         "kind": "loss", "count": 1, "text": text, "at_byte": 128, "places": [place], "is_allowed": false,

@@ -172,7 +172,7 @@ fn a_limit_counts_what_is_compressed() {
     assert!((50 << 10..=64 << 10).contains(&plain.len()), "{}", plain.len());
     assert_eq!(whole(&plain), plain.len());
     let events = Archive::of_bytes(&plain).events.len();
-    assert!(stderr(&output).contains(&format!("trace: {events} events of 1 provider")), "{output:?}");
+    assert!(stderr(&output).contains(&format!("trace: {events} events of 1 program")), "{output:?}");
 }
 
 /// What a program has recorded while little happens can be read soon, though no frame is full.

@@ -29,7 +29,7 @@ fn stdout_belongs_to_the_command() {
     let output = sandbox.trace(["record", "--allow-empty", "--", "/bin/echo", "hello"]);
     assert_eq!(output.stdout, b"hello\n");
     let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(stderr.contains("echo links no trace provider"), "{stderr}");
+    assert!(stderr.contains("echo does not link the trace library"), "{stderr}");
     assert!(Archive::read(&sandbox.file("trace.fxt")).events.is_empty());
 }
 

@@ -45,7 +45,7 @@ fn every_event_of_twenty_short_programs_is_recorded() {
     let programs: Vec<_> = (0..20).map(|_| sandbox.spawn("first", &["10"])).collect();
     programs.into_iter().for_each(|program| drop(said(program)));
     let output = succeeds(&sandbox, &["stop"]);
-    assert!(stderr(&output).contains("trace: 200 events of 20 providers in "), "{output:?}");
+    assert!(stderr(&output).contains("trace: 200 events of 20 programs in "), "{output:?}");
     let archive = Archive::read(&sandbox.file("trace.fxt"));
     assert_eq!(numbers(&archive), vec![(0..10).collect::<Vec<u64>>(); 20]);
     succeeds(&sandbox, &["check", "trace.fxt"]);
@@ -68,7 +68,7 @@ fn a_forked_child_of_a_program_that_was_not_recorded_is_recorded_from_its_first_
     succeeds(&sandbox, &["start"]);
     said(sandbox.spawn("forking", &["events", "nested"]));
     let output = succeeds(&sandbox, &["stop"]);
-    assert!(stderr(&output).contains("trace: 8 events of 3 providers in "), "{output:?}");
+    assert!(stderr(&output).contains("trace: 8 events of 3 programs in "), "{output:?}");
 }
 
 /// What the program took to make its provider and to drop it, while a manager is frozen, and what it said.
@@ -107,7 +107,7 @@ fn a_frozen_manager_that_records_is_waited_for_for_a_second_and_the_program_is_n
     let text = stderr(&output);
     assert!(text.contains("  ended before its start\n"), "{text}");
     assert!(text.contains("it could not join in time: what it did before is not recorded"), "{text}");
-    assert!(text.contains("trace: 0 events of 1 provider in "), "{text}");
+    assert!(text.contains("trace: 0 events of 1 program in "), "{text}");
     succeeds(&sandbox, &["check", "--allow", "loss", "trace.fxt"]);
 }
 
@@ -125,7 +125,7 @@ fn a_program_that_could_not_join_in_time_is_named_and_recorded_from_then_on() {
     let text = stderr(&succeeds(&sandbox, &["stop"]));
     let late = "it could not join in time: what it did before is not recorded";
     assert!(text.contains(&format!("trace: warning: emit (pid {pid}): {late}\n")), "{text}");
-    assert!(text.contains("trace: 14 events of 1 provider in "), "{text}");
+    assert!(text.contains("trace: 14 events of 1 program in "), "{text}");
 }
 
 #[test]

@@ -153,7 +153,7 @@ fn three_hundred_children_alive_at_once_are_recorded_and_the_archive_says_whose_
     assert!(output.status.success(), "{output:?}");
     let output = sandbox.trace(["stop"]);
     let text = trace_tests::scene::stderr(&output);
-    assert!(text.contains("trace: 302 events of 301 providers in "), "the slowest: {slowest} ms; {text}");
+    assert!(text.contains("trace: 302 events of 301 programs in "), "the slowest: {slowest} ms; {text}");
     assert!(!text.contains("warning"), "{text}");
     let archive = Archive::read(&sandbox.file("trace.fxt"));
     let mut expected = vec![vec!["before", "after"]];

@@ -28,7 +28,7 @@ fn a_full_buffer_keeps_a_prefix_and_counts_the_rest() {
     // Everything that was emitted was kept or counted.
     let stderr = String::from_utf8_lossy(&output.stderr);
     let dropped = THREADS * EVENTS - kept;
-    assert!(stderr.contains(&format!("dropped {dropped} records")), "{kept} kept; {stderr}");
+    assert!(stderr.contains(&format!("lost {dropped} records")), "{kept} kept; {stderr}");
 }
 
 /// Where the definitions have no room, strings stand in their events. None of these is missing, and each has

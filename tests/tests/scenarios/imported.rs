@@ -328,7 +328,7 @@ fn what_could_be_read_of_malformed_json_is_written() {
         let checked = sandbox.trace(["check", "bad.json"]);
         assert_eq!(checked.status.code(), Some(if std::ptr::eq(text, &stops) { 6 } else { 1 }), "{text}");
         let report = String::from_utf8_lossy(&checked.stdout);
-        let end = format!("\ntruncated: 1\n  byte {}, provider 1: the input ends here", cut.len());
+        let end = format!("\ntruncated: 1\n  byte {}, program 1: the input ends here", cut.len());
         assert_eq!(report.contains(&end), std::ptr::eq(text, &cut), "{checked:?}");
         let unread = "\n1 event could not be read and was skipped\n";
         assert_eq!(report.contains(unread), std::ptr::eq(text, &bad), "{checked:?}");

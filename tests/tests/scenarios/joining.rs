@@ -92,7 +92,7 @@ fn a_program_outlives_its_manager_and_finds_the_next() {
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         text.contains("emit").then_some(text)
     });
-    assert_eq!(listed, format!("Trace providers:\n  emit (pid {})\n", emit.pid()));
+    assert_eq!(listed, format!("Programs:\n  emit (pid {})\n", emit.pid()));
     assert_ne!(sandbox.manager_pid(), Some(first));
     emit.succeed();
 }

@@ -10,10 +10,7 @@ fn running_programs_and_their_categories_are_listed() {
     emit.line();
     let output = sandbox.trace(["list-programs"]);
     assert!(output.status.success(), "{output:?}");
-    assert_eq!(
-        String::from_utf8_lossy(&output.stdout),
-        format!("Trace providers:\n  emit (pid {})\n", emit.pid())
-    );
+    assert_eq!(String::from_utf8_lossy(&output.stdout), format!("Programs:\n  emit (pid {})\n", emit.pid()));
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(stderr.contains(&*sandbox.runtime_dir().to_string_lossy()), "{stderr}");
 

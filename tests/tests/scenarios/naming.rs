@@ -35,7 +35,7 @@ fn a_recording_without_a_name_replaces_nothing() {
     ] {
         let output = trace(&sandbox, &[&["record"], options, &["--", emit(), "1", "1"]].concat());
         assert!(output.status.success(), "{output:?}");
-        let line = format!("trace: 14 events of 1 provider in {name} (");
+        let line = format!("trace: 14 events of 1 program in {name} (");
         assert!(stderr(&output).contains(&line), "{}", stderr(&output));
         if first.is_empty() {
             first = fs::read(sandbox.file("trace.fxt")).expect("the trace");
@@ -69,7 +69,7 @@ fn a_recording_without_events_leaves_a_good_trace_alone() {
         let (_, good) = record(&[emit(), "1", "1"]);
         let (said, kept) = record(&["true"]);
         assert_eq!(kept, good);
-        let line = format!("trace: 0 events of 0 providers; {name} stays as it was\n");
+        let line = format!("trace: 0 events of 0 programs; {name} stays as it was\n");
         assert!(said.ends_with(&line), "{said}");
         // A file with nothing in it is none that is worth more.
         fs::write(sandbox.file(name), "").expect("a file");

@@ -196,7 +196,7 @@ fn the_flag_that_would_have_avoided_a_loss_avoids_it() {
     assert_eq!(advice[0], "--buffer-size");
     let output = record(&advice);
     assert!(
-        !stderr(&output).contains("dropped 1") && !stderr(&output).contains("would have"),
+        !stderr(&output).contains(" lost 1 ") && !stderr(&output).contains("would have"),
         "{}",
         stderr(&output)
     );
@@ -281,13 +281,13 @@ fn an_archive_is_never_larger_than_it_may_be() {
         assert!(bytes.len() <= 64 << 10 && bytes.len() > 50 << 10, "{mode}: {}", bytes.len());
         let whole = trace_reader::complete_records_end(&mut std::io::Cursor::new(&bytes)).unwrap();
         assert_eq!(whole, bytes.len() as u64, "{mode}");
-        assert!(said.contains("records (") && said.contains("were dropped"), "{mode}: {said}");
+        assert!(said.contains("records (") && said.contains("were deleted"), "{mode}: {said}");
         let advice = "--max-size left out ";
         assert!(said.contains(advice) && !said.contains("nothing would have been lost"), "{mode}: {said}");
         // The archive says what it is missing, and the summary what is in it.
         let archive = Archive::read(&sandbox.file("trace.fxt"));
         let events = archive.events.len();
-        assert!(said.contains(&format!("trace: {events} events of 1 provider")), "{mode}: {said}");
+        assert!(said.contains(&format!("trace: {events} events of 1 program")), "{mode}: {said}");
         let lost = archive.losses.iter().filter(|loss| loss.reason == LossCode::LEFT_OUT);
         // Those of the manager's own records are no program's.
         let lost = lost.map(|loss| loss.count).max().unwrap_or(0);

@@ -202,7 +202,7 @@ fn what_cannot_be_decoded_is_a_problem() {
     assert_eq!((checked.status.code(), &answer.result["events"]), (Some(1), &json!(2)));
     let text = sandbox.trace(["check", "odd.pftrace"]);
     let text = String::from_utf8(text.stdout).unwrap();
-    assert!(text.contains("\nundecodable: 1\n  byte 0, provider 1: kernel event: "), "{text}");
+    assert!(text.contains("\nundecodable: 1\n  byte 0, program 1: kernel event: "), "{text}");
     let allowed = sandbox.trace(["check", "--allow", "undecodable", "odd.pftrace"]);
     assert_eq!(allowed.status.code(), Some(0), "{allowed:?}");
     for (options, code) in [(&["--strict"][..], 4), (&[], 0)] {

@@ -412,6 +412,62 @@ fn every_macro_is_described() {
     assert!(missing.is_empty(), "docs/rust.md lacks {missing:?}");
 }
 
+/// Pages about the format, the protocol, the libraries and the house, which name the parts of a program.
+const PROVIDERS: [&str; 13] = [
+    "docs/ARCHITECTURE.md",
+    "docs/buffer.md",
+    "docs/c.md",
+    "docs/catapult.md",
+    "docs/dump.md",
+    "docs/format.md",
+    "docs/kernel.md",
+    "docs/performance.md",
+    "docs/protocol.md",
+    "docs/rust.md",
+    "docs/testing.md",
+    "docs/writing.md",
+    "CONTRIBUTING.md",
+];
+
+/// The words of a line in which code, keys and links do not count.
+fn words_of(line: &str) -> Vec<String> {
+    let prose = line.split('`').step_by(2).map(|part| {
+        let links = part.split("](").enumerate();
+        let words = links.map(|(number, part)| match number {
+            0 => part,
+            _ => part.split_once(')').map_or(part, |(_, behind)| behind),
+        });
+        words.collect::<Vec<_>>().join(" ")
+    });
+    prose
+        .collect::<Vec<_>>()
+        .join(" ")
+        .split(|letter: char| !letter.is_alphanumeric() && !"._-".contains(letter))
+        .map(|word| word.trim_matches('.'))
+        .filter(|word| !word.is_empty())
+        .map(str::to_lowercase)
+        .collect()
+}
+
+/// What takes part in a recording is a program, on pages and in what they show of commands.
+//= docs/concepts.md#glossary
+#[test]
+fn pages_call_what_is_recorded_a_program() {
+    let line = "the [provider](#a-provider) of `provider` in `trace-provider` and x.provider: Providers.";
+    let found: Vec<_> = words_of(line).into_iter().filter(|word| word.starts_with("provider")).collect();
+    assert_eq!(found, ["provider", "providers"]);
+    let mut found = Vec::new();
+    let is_of_users = |page: &String| !page.starts_with("docs/internals/") && !PROVIDERS.contains(&&**page);
+    for page in pages::all().into_iter().filter(is_of_users) {
+        for (number, line) in (1..).zip(pages::read(&page).lines()) {
+            let is_entry = page == "docs/concepts.md" && line.starts_with("| program |");
+            let is_old = words_of(line).iter().any(|word| ["provider", "providers"].contains(&&**word));
+            found.extend((is_old && !is_entry).then(|| format!("{page}:{number}: {line}")));
+        }
+    }
+    assert!(found.is_empty(), "{found:#?}");
+}
+
 /// Subjects that hide who acts, and words for which the pages have another one.
 #[test]
 fn words_of_the_pages_are_those_of_the_glossary() {

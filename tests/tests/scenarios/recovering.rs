@@ -39,7 +39,7 @@ fn manager_and_program_die_and_every_committed_event_is_recovered() {
             assert!(!scene.sandbox.file("trace.fxt").exists());
             let output = scene.recover();
             assert!(output.status.success(), "{mode}: {output:?}");
-            assert!(stderr(&output).contains("events of 1 provider in recovered.fxt"), "{output:?}");
+            assert!(stderr(&output).contains("events of 1 program in recovered.fxt"), "{output:?}");
             scene.check(mode, &["recovered.fxt"], &counted);
             assert!(scene.sessions().is_empty());
             assert!(!scene.sandbox.file("trace.partial.fxt").exists());

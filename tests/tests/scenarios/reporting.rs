@@ -207,10 +207,7 @@ fn the_page_of_the_demo_is_used_by_wheel_search_click_and_range() {
     compare(&sandbox, "demo.fxt", &found);
     assert_eq!(found["title"], "demo.fxt · trace report");
     assert!(
-        found["overview"]
-            .as_str()
-            .unwrap()
-            .contains("Nothing is missing: the records of 3 providers add up.")
+        found["overview"].as_str().unwrap().contains("Nothing is missing: the records of 3 programs add up.")
     );
     // The wheel zooms in around the middle, a drag to the left and a key pan to the right.
     let [whole, zoomed, panned, keyed] =

@@ -44,7 +44,7 @@ fn a_program_without_files_and_sockets_inherits_its_manager() {
     // Without it the program runs on, and is not recorded.
     let output = sandbox.trace(["record", "-o", "none.fxt", "--", sandboxed, &events]);
     assert_eq!(String::from_utf8_lossy(&output.stdout), "child 0\n");
-    assert!(stderr(&output).contains("no provider took part"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("no program took part"), "{}", stderr(&output));
 }
 
 /// Several programs have one connection, one after the other and at once, below a shell.

@@ -88,8 +88,7 @@ fn what_a_killed_manager_of_a_recordings_own_leaves_is_recovered() {
     // Its events are recorded when it prints this.
     assert_eq!(own.line(), "printed by the program");
     let output = sandbox.trace(["list-programs"]);
-    let listed =
-        format!("Trace providers:\n  living (pid {program}), only in the recording of pid {}\n", own.pid());
+    let listed = format!("Programs:\n  living (pid {program}), only in the recording of pid {}\n", own.pid());
     assert_eq!(String::from_utf8_lossy(&output.stdout), listed);
     let directory = own_directories(&sandbox).pop().unwrap();
     let name = directory.file_name().unwrap().to_string_lossy().into_owned();

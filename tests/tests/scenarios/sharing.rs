@@ -134,7 +134,7 @@ fn names_that_no_program_has_are_reported() {
     assert!(output.status.success() && said.starts_with(warning), "{said}");
     let output = sandbox.trace(["record", "-o", "x.fxt", "--duration", "10ms", "--program", "emti"]);
     let none =
-        "trace: no provider took part: none called emti ran meanwhile; trace list-programs shows what runs\n";
+        "trace: no program took part: none called emti ran meanwhile; trace list-programs shows what runs\n";
     assert!(text(&output.stderr).contains(none), "{output:?}");
     emit.succeed();
     let many: Vec<String> = (0..101).map(|number| format!("--program={number}")).collect();
@@ -417,8 +417,7 @@ fn a_trace_is_found_in_its_directory_wherever_that_was_moved() {
     let output = recording.finish();
     assert!(output.status.success(), "{output:?}");
     let bytes = fs::metadata(away.join("a.fxt")).unwrap().len();
-    let said =
-        format!("trace: 42 events of 1 provider in {} ({bytes} bytes)\n", away.join("a.fxt").display());
+    let said = format!("trace: 42 events of 1 program in {} ({bytes} bytes)\n", away.join("a.fxt").display());
     assert!(text(&output.stderr).contains(&said), "{output:?}");
     assert_eq!(Archive::read(&away.join("a.fxt")).events.len(), 3 * 14);
     assert_eq!(fs::read(here.join("a.fxt")).unwrap(), b"another");

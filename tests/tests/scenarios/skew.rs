@@ -72,7 +72,7 @@ fn a_program_that_is_refused_is_reported_at_once() {
         let status = String::from_utf8(sandbox.trace(["status"]).stdout).expect("text");
         (status.contains("- emit (pid ") && status.contains(", 14 events, ")).then_some(status)
     });
-    let line = format!("- later (pid {pid}): refused, 0 events, 0 dropped; {reason}\n");
+    let line = format!("- later (pid {pid}): refused, 0 events, 0 lost; {reason}\n");
     assert!(status.contains(&line), "{status}");
     assert!(sandbox.trace(["stop"]).status.success());
 }

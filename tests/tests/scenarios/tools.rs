@@ -337,7 +337,7 @@ fn a_line_shows_how_the_recording_goes() {
     let options = ["record", "--buffering-mode", "oneshot", "--buffer-size", "1"];
     let options = [&options[..], &["--", path("stream"), "1", "120000", "60000"]].concat();
     let terminal = Terminal::new(&sandbox, &options);
-    terminal.wait_for("1 provider |");
+    terminal.wait_for("1 program |");
     terminal.wait_for("events/s | ");
     terminal.wait_for("buffer 100 % |");
     terminal.wait_for(" | 1 of 1 FULL, no longer recorded | ");
@@ -345,12 +345,12 @@ fn a_line_shows_how_the_recording_goes() {
     assert_eq!(code, Some(0), "{seen}");
     assert!(seen.contains("recording 0."), "{seen}");
     // In red, and without a needless place.
-    assert!(seen.contains("\u{1b}[31m") && seen.contains(" dropped\u{1b}[0m"), "{seen:?}");
+    assert!(seen.contains("\u{1b}[31m") && seen.contains(" lost\u{1b}[0m"), "{seen:?}");
     // Not for those who do not want it.
     let terminal = Terminal::with(&sandbox, &options, Some("1"));
     terminal.wait_for("buffer 100 % |");
     let (_, seen) = terminal.finish();
-    assert!(seen.contains(" dropped") && !seen.contains("\u{1b}[31m"), "{seen:?}");
+    assert!(seen.contains(" lost") && !seen.contains("\u{1b}[31m"), "{seen:?}");
     // There is none where it would not be seen.
     let output = sandbox.record(&["--buffer-size", "1"], "stream", &["1", "30000", "60000"]);
     assert!(!text(&output.stderr).contains("events/s"), "{output:?}");
@@ -364,7 +364,7 @@ fn ctrl_c_once_keeps_the_recording_and_waits_for_the_command() {
     terminal.press_ctrl_c();
     let (code, seen) = terminal.finish();
     assert_eq!(code, Some(130), "{seen}");
-    assert!(seen.contains("events of 1 provider in trace.fxt"), "{seen}");
+    assert!(seen.contains("events of 1 program in trace.fxt"), "{seen}");
     assert_eq!(Archive::read(&sandbox.file("trace.fxt")).providers.len(), 2);
 }
 

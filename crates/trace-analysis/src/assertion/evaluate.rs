@@ -566,7 +566,7 @@ fn no_provider(names: &[String]) -> String {
     let more = if names.len() > MAX_NAMED { ", …" } else { "" };
     names.truncate(MAX_NAMED);
     match names.is_empty() {
-        true => "no such provider: the trace has none".to_owned(),
-        false => format!("no such provider; there are {}{more}", names.join(", ")),
+        true => "no such program: the trace has none".to_owned(),
+        false => format!("no such program; there are {}{more}", names.join(", ")),
     }
 }

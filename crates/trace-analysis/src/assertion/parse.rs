@@ -211,7 +211,7 @@ impl Parser {
                     return Ok(Value::Lost(None));
                 }
                 self.blank();
-                let atoms = self.atoms("the name of a provider")?;
+                let atoms = self.atoms("the name of a program")?;
                 self.need(")")?;
                 return Ok(Value::Lost(Some(pattern(&atoms))));
             }

@@ -326,7 +326,7 @@ fn what_is_missing_may_be_what_was_asked_for() {
         let (found, _, why) = verdict(&archive, text);
         assert_eq!(found, expected, "{text}: {why}");
     }
-    assert_eq!(verdict(&archive, "p99(frame) < 1s").2, "app (provider 1) lost 7: overwritten");
+    assert_eq!(verdict(&archive, "p99(frame) < 1s").2, "app (program 1) lost 7: overwritten");
 }
 
 //= docs/stats.md#verdicts

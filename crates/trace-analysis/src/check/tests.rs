@@ -281,8 +281,8 @@ fn losses_and_provider_events_are_problems() {
     assert_eq!(archive.problems(), [("provider-event", 1, event), ("loss", 1, blob)]);
     let report = archive.report();
     assert_eq!(report.losses, [loss]);
-    assert_eq!(report.problems[0].first[0].text, "provider 1 has lost records; its losses say why");
-    assert_eq!(report.problems[1].first[0].text, "provider 1 lost 7 records: malformed");
+    assert_eq!(report.problems[0].first[0].text, "program 1 has lost records; its losses say why");
+    assert_eq!(report.problems[1].first[0].text, "program 1 lost 7 records: malformed");
 }
 
 #[test]

@@ -23,7 +23,7 @@ pub const ASSERT_HELP: &str = "Examples:
   trace assert --file limits.txt --junit limits.xml trace.fxt
 
 Functions: count, rate, sum, min, max, mean, p50, p99.9 and so on, of NAME, CATEGORY:NAME, self(NAME), gap(NAME) or \
-counter(NAME.SERIES); lost, lost(PROVIDER), errors. Units: ns us ms s, B kB MB KiB MiB, %. * stands for any text.
+counter(NAME.SERIES); lost, lost(PROGRAM), errors. Units: ns us ms s, B kB MB KiB MiB, %. * stands for any text.
 
 Exit codes: 0 if all assertions hold, 1 if one does not, 3 if the trace does not show either, because events are \
 missing or no event has the name; 2 if an assertion is invalid, 6 if the trace cannot be read. docs/stats.md has \

@@ -227,6 +227,27 @@ mod tests {
         }
     }
 
+    /// Tables of SQL are the only other texts that have the words of the format.
+    #[test]
+    fn help_calls_what_is_recorded_a_program_and_what_is_missing_lost() {
+        let mut parser = crate::args::parsing::parser();
+        parser.build();
+        let mut texts = vec![("trace", commands()), ("trace", plumbing())];
+        let helps = parser.get_subcommands_mut().map(|command| {
+            let help = command.render_help().to_string() + &command.render_long_help().to_string();
+            (command.get_name(), help)
+        });
+        texts.extend(helps);
+        assert!(texts.len() > 25, "{}", texts.len());
+        for (command, text) in texts.iter().filter(|(command, _)| *command != "query") {
+            let words = text.split(|letter: char| !letter.is_alphanumeric() && !"_-".contains(letter));
+            let found = words
+                .map(str::to_lowercase)
+                .find(|word| ["provider", "providers", "dropped", "drops"].contains(&word.as_str()));
+            assert_eq!(found, None, "{command}: {text}");
+        }
+    }
+
     #[test]
     fn the_commands_are_those_of_the_parser() {
         let cli = Cli::command();

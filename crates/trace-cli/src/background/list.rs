@@ -24,7 +24,7 @@ pub fn providers(options: &Machinery) -> Result<(), Failure> {
     let mut connection = connection::open()?;
     let Providers { listed, left_out } = connection.settled_providers()?;
     if left_out > 0 {
-        say!("trace: {left_out} more providers are registered; the list has the {} oldest", listed.len());
+        say!("trace: {left_out} more programs are registered; the list has the {} oldest", listed.len());
     }
     let mut providers: Vec<(ProviderInfo, Option<u32>)> =
         listed.into_iter().map(|provider| (provider, None)).collect();
@@ -59,7 +59,7 @@ pub fn providers(options: &Machinery) -> Result<(), Failure> {
     if providers.is_empty() {
         say!("trace: {}", absence::cause(connection.directory(), None));
     }
-    let mut text = String::from("Trace providers:\n");
+    let mut text = String::from("Programs:\n");
     for (provider, own) in &providers {
         let recording = match (own, &provider.recording) {
             (Some(pid), _) => format!(", only in the recording of pid {pid}"),
@@ -93,7 +93,7 @@ pub fn categories(options: &Machinery) -> Result<(), Failure> {
         return Ok(());
     }
     if categories.is_empty() {
-        say!("trace: no program with a provider is running");
+        say!("trace: no program that can be recorded is running");
         return Ok(());
     }
     let mut text = String::from("Known categories\n");

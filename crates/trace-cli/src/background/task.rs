@@ -466,14 +466,14 @@ fn text(status: &TaskStatus) -> String {
             text.push_str(&format!("- {} : Terminate\n", Shown(&trigger.alert)));
         }
     }
-    text.push_str("Providers:\n");
+    text.push_str("Programs:\n");
     if status.progress.is_empty() && status.ended.is_empty() {
         text.push_str("- none\n");
     }
     for provider in &status.progress {
         let damage = if provider.is_damaged { "; the buffer's counters are damaged" } else { "" };
         text.push_str(&format!(
-            "- {} (pid {}): {}, buffer {:.0} %, {} dropped{damage}\n",
+            "- {} (pid {}): {}, buffer {:.0} %, {} lost{damage}\n",
             Shown(&provider.name),
             provider.pid,
             Counted(provider.records, "records"),
@@ -487,7 +487,7 @@ fn text(status: &TaskStatus) -> String {
             problem => format!("; {}", Shown(problem)),
         };
         text.push_str(&format!(
-            "- {} (pid {}): {}, {}, {} dropped{problem}\n",
+            "- {} (pid {}): {}, {}, {} lost{problem}\n",
             Shown(&provider.name),
             provider.pid,
             Shown(&provider.disposition),
@@ -623,9 +623,9 @@ mod tests {
         Categories: #default,app
         Triggers:
         - stall : Terminate
-        Providers:
-        - demo (pid 4343): 1000 records, buffer 62 %, 2 dropped
-        - early (pid 4444): ended, 7 events, 0 dropped
+        Programs:
+        - demo (pid 4343): 1000 records, buffer 62 %, 2 lost
+        - early (pid 4444): ended, 7 events, 0 lost
         ");
         let refused = ProviderStats {
             name: "old".to_owned(),
@@ -635,11 +635,11 @@ mod tests {
             ..ProviderStats::default()
         };
         let ended = TaskStatus { ended: vec![refused], ended_left_out: 3, progress: Vec::new(), ..status() };
-        let expected = "Providers:\n- old (pid 9): refused, 0 events, 0 dropped; it uses protocol 7\n\
+        let expected = "Programs:\n- old (pid 9): refused, 0 events, 0 lost; it uses protocol 7\n\
                         - 3 more that ended before these\n";
         assert!(text(&ended).ends_with(expected), "{}", text(&ended));
         let none = TaskStatus { ended: Vec::new(), progress: Vec::new(), ..status() };
-        assert!(text(&none).ends_with("Providers:\n- none\n"), "{}", text(&none));
+        assert!(text(&none).ends_with("Programs:\n- none\n"), "{}", text(&none));
     }
 
     #[test]
@@ -647,7 +647,7 @@ mod tests {
         let mut status = status();
         status.progress[0].is_damaged = true;
         let line =
-            "- demo (pid 4343): 1000 records, buffer 62 %, 2 dropped; the buffer's counters are damaged\n";
+            "- demo (pid 4343): 1000 records, buffer 62 %, 2 lost; the buffer's counters are damaged\n";
         assert!(text(&status).contains(line), "{}", text(&status));
         assert_eq!(machine(&status)["programs"][0]["damaged"], true);
     }

@@ -102,7 +102,7 @@ fn human(name: &str, report: &Report, allowed: &[String], import: &ImportReport)
         let _ = write!(text, " in {} s", seconds(Nanos(last.0 - first.0)));
     }
     text.push('\n');
-    let header = ["provider", "name", "records", "events", "first s", "last s"].map(str::to_owned);
+    let header = ["id", "program", "records", "events", "first s", "last s"].map(str::to_owned);
     let rows: Vec<[String; 6]> = report
         .providers
         .iter()
@@ -144,7 +144,7 @@ fn human(name: &str, report: &Report, allowed: &[String], import: &ImportReport)
     for (provider, clock) in &report.clocks {
         let _ = writeln!(
             text,
-            "clock of provider {provider}: {} of {} events while their thread ran",
+            "clock of program {provider}: {} of {} events while their thread ran",
             clock.judged - clock.outside,
             clock.judged
         );
@@ -186,7 +186,7 @@ fn report_places(text: &mut String, problem: &Problem, is_imported: bool) {
     for Finding { offset, provider, text: found } in &problem.first {
         let found = Shown(found);
         let _ = match has_offsets {
-            true => writeln!(text, "  byte {offset}, provider {provider}: {found}"),
+            true => writeln!(text, "  byte {offset}, program {provider}: {found}"),
             false => writeln!(text, "  {found}"),
         };
     }

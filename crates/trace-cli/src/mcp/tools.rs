@@ -154,7 +154,7 @@ fn record() -> Value {
     tool(
         RECORD,
         "Record a trace",
-        "Record a command, or all running programs that have a provider, into a new file, and answer with its overview. \
+        "Record a command, or all running programs that can be recorded, into a new file, and answer with its overview. \
          Needs command or duration_s.",
         json!({
             "output": text("Path of the new trace, which ends in .fxt"),

@@ -1,6 +1,6 @@
 //! Why no program took part in a recording, and the one thing that helps: found in the command's executable
 //! and in `/proc`.
-//= docs/troubleshooting.md#no-provider-took-part
+//= docs/troubleshooting.md#no-program-took-part
 
 mod executable;
 
@@ -53,16 +53,16 @@ pub fn cause(directory: &Path, command: Option<Command<'_>>) -> String {
         let call = language.call(short(name));
         return match command.status {
             Some(status) if status.signal().is_some() => format!(
-                "{shown} links a trace provider, and was {} before it made one; {call}",
+                "{shown} links the trace library, and was {} before it registered; {call}",
                 end_in_words(status)
             ),
             Some(status) => {
                 format!(
-                    "{shown} links a trace provider, and made none before its end ({}); {call}",
+                    "{shown} links the trace library, and did not register before its end ({}); {call}",
                     end_in_words(status)
                 )
             }
-            None => format!("{shown} links a trace provider, and has made none; {call}"),
+            None => format!("{shown} links the trace library, and has not registered; {call}"),
         };
     }
     let begun = start_time(u64::from(std::process::id()));
@@ -115,18 +115,18 @@ pub fn cause(directory: &Path, command: Option<Command<'_>>) -> String {
             )
         }
         Some(program) if is_script => format!(
-            "{shown} is a script that names {0}, which links a trace provider and has not registered: it was not run, \
-             made none, or looked for a manager elsewhere; record it alone: trace record -- {0}",
+            "{shown} is a script that names {0}, which links the trace library and has not registered: it was not run, \
+             did not register, or looked for a manager elsewhere; record it alone: trace record -- {0}",
             Shown(program)
         ),
         Some(program) => {
-            format!("{} links a trace provider, and made none before its end", Shown(short(program)))
+            format!("{} links the trace library, and did not register before its end", Shown(short(program)))
         }
         None if is_script => format!(
-            "{shown} is a script, and no program that it ran has registered: none that it names has a trace provider; {}",
+            "{shown} is a script, and no program that it ran has registered: none that it names links the trace library; {}",
             Language::default().call("name")
         ),
-        None => format!("{shown} links no trace provider; {}", executable.language.call(short(name))),
+        None => format!("{shown} does not link the trace library; {}", executable.language.call(short(name))),
     }
 }
 
@@ -195,7 +195,7 @@ fn of_running(directory: &Path) -> String {
             "{process} belongs to user {0}; record as that user: sudo -u '#{0}' trace record",
             process.uid
         ),
-        None => "no running program has a trace provider".to_owned(),
+        None => "no running program links the trace library".to_owned(),
     }
 }
 
@@ -282,7 +282,7 @@ impl Process {
                 Shown(&directory.display().to_string())
             );
         }
-        format!("{self} links a trace provider, and has made none; {}", self.call())
+        format!("{self} links the trace library, and has not registered; {}", self.call())
     }
 
     fn call(&self) -> String {

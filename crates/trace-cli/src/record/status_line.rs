@@ -60,13 +60,13 @@ fn line(elapsed: Duration, providers: &[ProviderProgress], rate: f64, archived: 
     let dropped = sum(|provider| provider.dropped);
     let mebibytes = sum(|provider| provider.bytes).max(archived) as f64 / f64::from(1 << 20);
     let fill = providers.iter().map(|provider| provider.fill).fold(0.0, f32::max);
-    let count = Counted(providers.len() as u64, "providers");
+    let count = Counted(providers.len() as u64, "programs");
     let elapsed = if elapsed.as_secs() < 60 {
         format!("{:.1} s", elapsed.as_secs_f64())
     } else {
         HumanDuration(elapsed).to_string()
     };
-    let lost = format!("{} dropped", HumanCount(dropped));
+    let lost = format!("{} lost", HumanCount(dropped));
     let lost = console::style(lost).for_stderr();
     let lost = if dropped > 0 { lost.red().bold() } else { lost };
     let damaged = providers.iter().filter(|provider| provider.is_damaged).count();
@@ -98,15 +98,11 @@ mod tests {
         };
         let providers = [provider(10, 0, 12.0), provider(20, 1234, 99.6)];
         let text = |mode| line(Duration::from_millis(2500), &providers, 12_345.6, 0, mode);
-        let expected =
-            "recording 2.5 s | 2 providers | 12,345 events/s | 6.0 MiB | buffer 100 % | 1,234 dropped";
+        let expected = "recording 2.5 s | 2 programs | 12,345 events/s | 6.0 MiB | buffer 100 % | 1,234 lost";
         assert_eq!(text(Mode::Streaming), expected);
         let full = expected.replace(" | 2 p", " | 1 of 2 FULL, no longer recorded | 2 p");
         assert_eq!(text(Mode::Oneshot), full);
         let text = line(Duration::from_secs(61), &providers[..1], 0.0, 5 << 20, Mode::Oneshot);
-        assert_eq!(
-            text,
-            "recording 61 seconds | 1 provider | 0 events/s | 5.0 MiB | buffer 12 % | 0 dropped"
-        );
+        assert_eq!(text, "recording 61 seconds | 1 program | 0 events/s | 5.0 MiB | buffer 12 % | 0 lost");
     }
 }

@@ -55,7 +55,7 @@ pub fn is_untraced(provider: &ProviderStats) -> bool {
 const MAX_LABELS: usize = 20;
 
 impl Summary<'_> {
-    /// A line for each provider and one for all, with advice where something is missing.
+    /// A line for each program and one for all, with advice where something is missing.
     pub fn text(&self) -> String {
         let mut text = self.table();
         for group in rows::groups(self.providers) {
@@ -80,7 +80,7 @@ impl Summary<'_> {
             let more = with_it.len() - labels.len();
             labels.extend((more > 0).then(|| format!("{more} more")));
             let count =
-                if with_it.len() > 1 { format!("{} providers: ", with_it.len()) } else { String::new() };
+                if with_it.len() > 1 { format!("{} programs: ", with_it.len()) } else { String::new() };
             let labels = labels.join(", ");
             text.push_str(&format!("trace: {warning}: {count}{labels}: {}{advice}\n", Shown(problem)));
         }
@@ -90,15 +90,15 @@ impl Summary<'_> {
         let events = self.providers.iter().filter_map(|provider| provider.events_archived);
         let events = events.fold(0, u64::saturating_add);
         let count = self.providers.len();
-        let (events, providers) = (Counted(events, "events"), Counted(count as u64, "providers"));
+        let (events, programs) = (Counted(events, "events"), Counted(count as u64, "programs"));
         let size = self.file_bytes.map_or_else(String::new, |bytes| format!(" ({bytes} bytes)"));
         let place = Shown(self.place);
         text.push_str(&match self.is_unchanged {
             true if Path::new(self.place).exists() => {
-                format!("trace: {events} of {providers}; {place} stays as it was\n")
+                format!("trace: {events} of {programs}; {place} stays as it was\n")
             }
-            true => format!("trace: {events} of {providers}; {place} is not made\n"),
-            false => format!("trace: {events} of {providers} in {place}{size}\n"),
+            true => format!("trace: {events} of {programs}; {place} is not made\n"),
+            false => format!("trace: {events} of {programs} in {place}{size}\n"),
         });
         text
     }
@@ -122,9 +122,9 @@ impl Summary<'_> {
                 Some(absence) => format!(": {absence}"),
                 None => String::new(),
             };
-            return format!("trace: no provider took part{why}\n");
+            return format!("trace: no program took part{why}\n");
         }
-        let header = ["provider", "pid", "events", "bytes", "fill", "dropped", "end"].map(str::to_owned);
+        let header = ["program", "pid", "events", "bytes", "fill", "lost", "end"].map(str::to_owned);
         let groups = rows::groups(self.providers);
         let rows: Vec<[String; COLUMNS]> = groups.iter().map(|group| rows::row(group)).collect();
         let width = |column: usize| {
@@ -188,7 +188,7 @@ fn lost(group: &[&ProviderStats]) -> Option<String> {
         .collect();
     let reasons = if reasons.is_empty() { String::new() } else { format!(": {}", reasons.join(", ")) };
     let warning = console::style("warning").for_stderr().red();
-    Some(format!("{warning}: {} dropped {}{reasons}", rows::label(group), Counted(dropped, "records")))
+    Some(format!("{warning}: {} lost {}{reasons}", rows::label(group), Counted(dropped, "records")))
 }
 
 fn reason(lost: Lost) -> String {
@@ -236,12 +236,12 @@ mod tests {
     #[test]
     fn a_row_for_each_provider_and_advice_for_a_loss() {
         insta::assert_snapshot!(text(&[provider("app", 0), provider("renderer", 3000)]), @r"
-        provider  pid  events  bytes  fill  dropped  end
-        app        42    1000  16000  62 %        0  ended
-        renderer   42    1000  16000  62 %     3000  ended
-        trace: warning: renderer (pid 42) dropped 3000 records: 3000 (buffer full)
+        program   pid  events  bytes  fill  lost  end
+        app        42    1000  16000  62 %     0  ended
+        renderer   42    1000  16000  62 %  3000  ended
+        trace: warning: renderer (pid 42) lost 3000 records: 3000 (buffer full)
         trace: nothing would have been lost with: --program-buffer-size renderer:18MiB
-        trace: 2000 events of 2 providers in t.fxt (33000 bytes)
+        trace: 2000 events of 2 programs in t.fxt (33000 bytes)
         ");
     }
 
@@ -254,12 +254,12 @@ mod tests {
             |disposition: &str| ProviderStats { disposition: disposition.into(), ..provider("cc", 3) };
         providers.extend(["left", "killed by SIGKILL", "left", "exit status 2"].map(killed));
         insta::assert_snapshot!(text(&providers), @r"
-        provider          pid  events   bytes  fill  dropped  end
-        cc        24 programs   24000  384000  62 %       12  20 ended, 2 left, 1 exit status 2, 1 otherwise
-        make               42    1000   16000  62 %        0  ended
-        trace: warning: cc (24 programs) dropped 12 records: 12 (buffer full)
+        program          pid  events   bytes  fill  lost  end
+        cc       24 programs   24000  384000  62 %    12  20 ended, 2 left, 1 exit status 2, 1 otherwise
+        make              42    1000   16000  62 %     0  ended
+        trace: warning: cc (24 programs) lost 12 records: 12 (buffer full)
         trace: nothing would have been lost with: --program-buffer-size cc:18MiB
-        trace: 25000 events of 25 providers in t.fxt (33000 bytes)
+        trace: 25000 events of 25 programs in t.fxt (33000 bytes)
         ");
     }
 
@@ -268,21 +268,21 @@ mod tests {
         let late = |pid| ProviderStats { pid, problem: "it was late".into(), ..provider("app", 0) };
         let other = ProviderStats { problem: "it is gone".into(), ..provider("other", 0) };
         insta::assert_snapshot!(text(&[late(1), other, late(2)]), @r"
-        provider  pid  events  bytes  fill  dropped  end
-        app         1    1000  16000  62 %        0  ended
-        other      42    1000  16000  62 %        0  ended
-        app         2    1000  16000  62 %        0  ended
-        trace: warning: 2 providers: app (pid 1), app (pid 2): it was late
+        program  pid  events  bytes  fill  lost  end
+        app        1    1000  16000  62 %     0  ended
+        other     42    1000  16000  62 %     0  ended
+        app        2    1000  16000  62 %     0  ended
+        trace: warning: 2 programs: app (pid 1), app (pid 2): it was late
         trace: warning: other (pid 42): it is gone
-        trace: 3000 events of 3 providers in t.fxt (33000 bytes)
+        trace: 3000 events of 3 programs in t.fxt (33000 bytes)
         ");
     }
 
     #[test]
     fn no_provider_took_part() {
         insta::assert_snapshot!(text(&[]), @r"
-        trace: no provider took part: it links none
-        trace: 0 events of 0 providers in t.fxt (33000 bytes)
+        trace: no program took part: it links none
+        trace: 0 events of 0 programs in t.fxt (33000 bytes)
         ");
     }
 

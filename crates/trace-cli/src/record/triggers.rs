@@ -270,7 +270,7 @@ fn resident(pid: u64) -> Option<u64> {
 
 /// Reports alerts that the manager has dropped, once for all of them.
 fn dropped(alerts: u64) -> Option<String> {
-    (alerts > 0).then(|| format!("trace: dropped {} that came too fast", Counted(alerts, "alerts")))
+    (alerts > 0).then(|| format!("trace: lost {} that came too fast", Counted(alerts, "alerts")))
 }
 
 /// Runs the actions, one after the other.
@@ -325,7 +325,7 @@ mod tests {
     fn dropped_alerts_are_reported_in_one_line() {
         let text = |alerts| dropped(alerts).unwrap_or_default();
         assert_eq!(text(0), "");
-        assert_eq!(text(1), "trace: dropped 1 alert that came too fast");
-        assert_eq!(text(20), "trace: dropped 20 alerts that came too fast");
+        assert_eq!(text(1), "trace: lost 1 alert that came too fast");
+        assert_eq!(text(20), "trace: lost 20 alerts that came too fast");
     }
 }

@@ -63,7 +63,7 @@ fn push_or_sum(entries: &mut Vec<ProviderStats>, stats: ProviderStats) {
         return;
     };
     *last = ProviderStats {
-        name: "further providers".to_owned(),
+        name: "further programs".to_owned(),
         records_dropped: sum(last.records_dropped, stats.records_dropped),
         non_durable_bytes_written: sum(last.non_durable_bytes_written, stats.non_durable_bytes_written),
         events_archived: sum(last.events_archived, stats.events_archived),

@@ -57,7 +57,7 @@ function programsOf({programs}) {
   return first(busiest, 0, (rows) =>
     table(
       'Programs',
-      ['program', 'pid', 'records', 'events/s', 'buffer', 'dropped', 'missed'],
+      ['program', 'pid', 'records', 'events/s', 'buffer', 'lost', 'missed'],
       1,
       rows.map((of) => [
         shown(of.name, 80),

@@ -34,8 +34,8 @@ fn a_command_is_recorded_and_its_trace_described() {
     let overview = agent.object("record", &command);
     assert_eq!(overview["trace"], "sub/a.fxt");
     let recorded = overview["recorded"].as_str().unwrap();
-    assert!(recorded.contains("events of 1 provider"), "{recorded}");
-    assert_eq!(overview["losses"]["balance"], "the records of the provider add up");
+    assert!(recorded.contains("events of 1 program"), "{recorded}");
+    assert_eq!(overview["losses"]["balance"], "the records of the program add up");
     let output = sandbox.trace(["query", "--format", "csv", "SELECT count(*) FROM slices", "sub/a.fxt"]);
     let slices: u64 = String::from_utf8(output.stdout).unwrap().lines().last().unwrap().parse().unwrap();
     assert!(slices > 0);

@@ -1,4 +1,4 @@
-//! What an executable says of itself: whether it links a trace provider, and its language.
+//! What an executable says of itself: whether it links the trace library, and its language.
 
 use object::read::{Object, ObjectSection, ReadCache};
 use object::{File, ReadRef};

@@ -20,7 +20,7 @@ const PROGRAMS: [Column; 7] = [
     number("records", 8),
     number("events/s", 7),
     number("fill", 5),
-    number("dropped", 6),
+    number("lost", 6),
     number("missed", 2),
 ];
 const SPANS: [Column; 8] = [
@@ -136,7 +136,7 @@ fn title(picture: &Picture, view: View) -> String {
         Some(State::Recording) | None => machine::state(counts.state),
     };
     let mut title = format!(
-        "trace live: {what}, {} | {} | {} events/s | {} dropped",
+        "trace live: {what}, {} | {} | {} events/s | {} lost",
         machine::mode(counts.mode),
         Counted(counts.providers.len() as u64, "programs"),
         HumanCount(rate(events, picture.snapshot.seconds) as u64),

@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     const COLUMNS: [Column; 4] =
-        [text("program", 9), number("pid", 1), number("events", 8), number("dropped", 5)];
+        [text("program", 9), number("pid", 1), number("events", 8), number("lost", 5)];
 
     fn rows() -> Vec<Vec<String>> {
         [["größerer-server", "4242", "1,000,000", "0"], ["日本", "7", "12", "3"]]
@@ -106,17 +106,17 @@ mod tests {
         assert_eq!(
             at(80),
             [
-                "program           pid     events  dropped",
-                "größerer-server  4242  1,000,000        0",
-                "日本                7         12        3",
+                "program           pid     events  lost",
+                "größerer-server  4242  1,000,000     0",
+                "日本                7         12     3",
             ]
         );
         assert_eq!(
-            at(36),
+            at(33),
             [
-                "program      pid     events  dropped",
-                "größerer-…  4242  1,000,000        0",
-                "日本           7         12        3",
+                "program      pid     events  lost",
+                "größerer-…  4242  1,000,000     0",
+                "日本           7         12     3",
             ]
         );
         assert_eq!(at(20), ["program       events", "größerer…  1,000,000", "日本              12"]);

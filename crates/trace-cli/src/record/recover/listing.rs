@@ -90,7 +90,7 @@ fn pieces(sessions: &[Session]) -> String {
 }
 
 pub(super) fn table(sessions: &[Session]) -> String {
-    let header = ["age", "state", "size", "providers", "directory"].map(str::to_owned);
+    let header = ["age", "state", "size", "programs", "directory"].map(str::to_owned);
     let now = Now::read();
     let rows: Vec<[String; 5]> = sessions
         .iter()

@@ -314,7 +314,7 @@ fn thousands_of_providers_are_answered_for_in_one_message() {
     };
     assert_eq!(result.provider_stats.len(), 2500);
     let last = result.provider_stats.last().unwrap();
-    assert_eq!((last.name.as_str(), last.disposition.as_str()), ("further providers", "summed up"));
+    assert_eq!((last.name.as_str(), last.disposition.as_str()), ("further programs", "summed up"));
     let events: u64 = result.provider_stats.iter().filter_map(|stats| stats.events_archived).sum();
     assert_eq!(events, 4000 + metrics(A).events_archived.unwrap());
     // Of the last one nothing but its events is known.

@@ -71,11 +71,11 @@ fn a_wide_screen_has_everything() {
     assert_eq!(
         at(100, 40),
         [
-            "trace live: started, streaming | 2 programs | 1,001 events/s | 3 dropped | q quits, Tab: next progr…",
+            "trace live: started, streaming | 2 programs | 1,001 events/s | 3 lost | q quits, Tab: next program",
             "",
-            "program      pid    records  events/s  fill  dropped  missed",
-            "server      4001  1,234,567     1,000  12 %        0       7",
-            "a\\u{1b}[2J  4002         12         1  12 %        3       7",
+            "program      pid    records  events/s  fill  lost  missed",
+            "server      4001  1,234,567     1,000  12 %     0       7",
+            "a\\u{1b}[2J  4002         12         1  12 %     3       7",
             "",
             "duration     program     count   /s  total     p50  p99    max",
             "net/request  server      4,000  800  2.5 s  1.5 µs    -  12 ms",
@@ -95,9 +95,9 @@ fn a_small_screen_has_what_matters_most_and_says_what_is_left_out() {
         [
             "trace live: started, streaming | 2 prog…",
             "",
-            "program       records  events/s  dropped",
-            "server      1,234,567     1,000        0",
-            "a\\u{1b}[2J         12         1        3",
+            "program       records  events/s  lost",
+            "server      1,234,567     1,000     0",
+            "a\\u{1b}[2J         12         1     3",
             "",
             "duration     count  total     p50  p99",
             "net/request  4,000  2.5 s  1.5 µs    -",
