@@ -33,6 +33,7 @@ mod scenarios {
     mod exit_codes;
     mod filtering;
     mod first_events;
+    mod folding;
     mod forking;
     mod full;
     mod functions;

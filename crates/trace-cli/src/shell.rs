@@ -8,3 +8,4 @@ pub mod percent;
 pub mod progress;
 pub mod signals;
 pub mod stdio;
+pub mod table;

@@ -1,7 +1,7 @@
 //! Commands around recordings: measurements, the doctor, the clock, what is installed; and the
 //! terminal.
 
-use nix::pty::openpty;
+use nix::pty::{Winsize, openpty};
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::process::{Child, Command, Output, Stdio};
@@ -257,8 +257,8 @@ fn groups_completions_and_pages_come_from_one_place() {
     }
 }
 
-/// A program at a terminal of its own.
-struct Terminal {
+/// A program at a terminal of its own, of 80 columns.
+pub struct Terminal {
     child: Child,
     master: File,
     seen: Arc<Mutex<Vec<u8>>>,
@@ -268,12 +268,13 @@ struct Terminal {
 
 impl Terminal {
     /// `setsid` gives it the terminal, so that a Ctrl-C reaches all of its processes.
-    fn new(sandbox: &Sandbox, arguments: &[&str]) -> Self {
+    pub fn new(sandbox: &Sandbox, arguments: &[&str]) -> Self {
         Self::with(sandbox, arguments, None)
     }
 
     fn with(sandbox: &Sandbox, arguments: &[&str], no_color: Option<&str>) -> Self {
-        let pty = openpty(None, None).expect("a terminal");
+        let size = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
+        let pty = openpty(Some(&size), None).expect("a terminal");
         // Else the manager, which outlives the recording, would have it too.
         for end in [&pty.master, &pty.slave] {
             rustix::io::fcntl_setfd(end, rustix::io::FdFlags::CLOEXEC).expect("a descriptor");
@@ -323,7 +324,7 @@ impl Terminal {
         self.master.write_all(&[3]).expect("the terminal takes it");
     }
 
-    fn finish(mut self) -> (Option<i32>, String) {
+    pub fn finish(mut self) -> (Option<i32>, String) {
         let status =
             wait_for("the end of the program", || self.child.try_wait().expect("it can be waited for"));
         wait_for("the end of what it said", || self.reading.is_finished().then_some(()));

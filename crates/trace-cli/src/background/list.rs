@@ -10,7 +10,7 @@ use crate::record::doctor::self_trace::CATEGORY;
 use crate::settings::Settings;
 use crate::shell::exit::Failure;
 use crate::shell::json::Answer;
-use crate::shell::stdio::{print, say};
+use crate::shell::stdio::{print_folded, say};
 use serde_json::Map;
 use trace_analysis::counted::Counted;
 use trace_client::Providers;
@@ -68,7 +68,7 @@ pub fn providers(options: &Machinery) -> Result<(), Failure> {
         };
         text.push_str(&format!("  {} (pid {}){recording}\n", Shown(&provider.name), provider.pid));
     }
-    print(&text)
+    print_folded(&text)
 }
 
 /// Lists the categories that running programs know.
@@ -105,7 +105,7 @@ pub fn categories(options: &Machinery) -> Result<(), Failure> {
             }
         }
     }
-    print(&text)
+    print_folded(&text)
 }
 
 /// Reports categories that are not in the list.
@@ -137,5 +137,5 @@ pub fn category_groups(options: &Groups) -> Result<(), Failure> {
             text.push_str(&format!("{name:<width$}  {}\n", Shown(&part.join(", "))));
         }
     }
-    print(&text)
+    print_folded(&text)
 }

@@ -23,7 +23,7 @@ use crate::settings::Settings;
 use crate::shell::caller;
 use crate::shell::exit::Failure;
 use crate::shell::json::Answer;
-use crate::shell::stdio::{self, print, say};
+use crate::shell::stdio::{self, print, print_folded, say};
 use serde_json::json;
 use std::fs::File;
 use std::io;
@@ -119,7 +119,7 @@ pub fn start(options: &Start) -> Result<(), Failure> {
             Answer::of(status.as_ref().map(machine).into()).give();
             Ok(())
         }
-        Some(status) => print(&text(&status)),
+        Some(status) => print_folded(&text(&status)),
         None => Ok(()),
     }
 }
@@ -293,7 +293,7 @@ pub fn status(options: &Machinery) -> Result<(), Failure> {
             Answer::of(all.iter().map(machine).collect()).bare_if(options.is_bare()).give();
             Ok(())
         }
-        (all, false) => print(&all.iter().map(text).collect::<Vec<_>>().join("\n")),
+        (all, false) => print_folded(&all.iter().map(text).collect::<Vec<_>>().join("\n")),
     }
 }
 

@@ -70,7 +70,7 @@ fn compare(options: &Ab) -> Result<u8, Failure> {
     if options.json {
         machine::answer(&comparison, options.limit).give();
     } else {
-        stdio::print(&text::report(&comparison, options.limit))?;
+        stdio::print_folded(&text::report(&comparison, options.limit))?;
     }
     Ok(comparison.code())
 }

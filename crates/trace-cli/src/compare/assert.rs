@@ -62,7 +62,7 @@ pub fn run(options: &Assert) -> Result<u8, Failure> {
     if options.json {
         analysis::answer(&options.input, &evaluation.walked, machine(&judged)).give();
     } else {
-        stdio::print(&judged.iter().map(human).collect::<String>())?;
+        stdio::print_folded(&judged.iter().map(human).collect::<String>())?;
     }
     Ok(match verdict(&judged) {
         Verdict::Passed => 0,

@@ -7,6 +7,7 @@ use crate::files::input::{self, ImportReport, Scanned, name, open, problem, scan
 use crate::shell::exit::{Failure, NO};
 use crate::shell::json::{self, Answer};
 use crate::shell::stdio::{self, say};
+use crate::shell::table;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -58,7 +59,7 @@ pub fn run(options: &Check) -> Result<u8, Failure> {
     if options.json {
         machine(&name, &report, &options, is_growing, &import).give();
     } else {
-        stdio::print(&human(&name, &report, &options.allow, &import))?;
+        stdio::print_folded(&human(&name, &report, &options.allow, &import))?;
     }
     match report.error {
         Some(error) => Err(input::failed(&options.input, &error)),
@@ -103,33 +104,19 @@ fn human(name: &str, report: &Report, allowed: &[String], import: &ImportReport)
     }
     text.push('\n');
     let header = ["id", "program", "records", "events", "first s", "last s"].map(str::to_owned);
-    let rows: Vec<[String; 6]> = report
-        .providers
-        .iter()
-        .map(|provider| {
-            let time = |time: Option<Nanos>| time.map_or_else(|| "-".to_owned(), seconds);
-            [
-                provider.id.to_string(),
-                Shown(&provider.name).to_string(),
-                provider.records.to_string(),
-                provider.events.to_string(),
-                time(provider.times.map(|times| times.0)),
-                time(provider.times.map(|times| times.1)),
-            ]
-        })
-        .collect();
-    let all = || std::iter::once(&header).chain(&rows);
-    let widths: Vec<usize> =
-        (0..6).map(|column| all().map(|row| row[column].chars().count()).max().unwrap_or(0)).collect();
-    for row in all() {
-        let cells: Vec<String> = (0..6)
-            .map(|column| match column {
-                1 => format!("{:<width$}", row[column], width = widths[column]),
-                _ => format!("{:>width$}", row[column], width = widths[column]),
-            })
-            .collect();
-        let _ = writeln!(text, "  {}", cells.join("  ").trim_end());
-    }
+    let rows = report.providers.iter().map(|provider| {
+        let time = |time: Option<Nanos>| time.map_or_else(|| "-".to_owned(), seconds);
+        [
+            provider.id.to_string(),
+            Shown(&provider.name).to_string(),
+            provider.records.to_string(),
+            provider.events.to_string(),
+            time(provider.times.map(|times| times.0)),
+            time(provider.times.map(|times| times.1)),
+        ]
+    });
+    let rows: Vec<_> = std::iter::once(header).chain(rows).map(|row| table::cells(row, &[1])).collect();
+    text.push_str(&table::lines(&rows, 2));
     let skipped = report.unknown.skipped().map(|(what, of_what)| ("skipped", what, of_what));
     for (done, what, of_what) in skipped.chain([("kept", "blobs", &report.unknown.blobs)]) {
         for (number, count) in of_what.types() {

@@ -50,7 +50,7 @@ pub fn run(options: &Diff) -> Result<(), Failure> {
         text += &table(&header, &cells, 3);
         text += &more(hidden);
         text += if changes.is_empty() { "" } else { CHANCE };
-        stdio::print(&text)?;
+        stdio::print_folded(&text)?;
     }
     unread(&options.before, &before)?;
     unread(&options.after, &after)

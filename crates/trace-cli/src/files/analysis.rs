@@ -3,6 +3,7 @@
 use crate::files::input::{self, ImportReport, OpenFile, Scanned, name, open, problem, scan_ends};
 use crate::shell::exit::Failure;
 use crate::shell::json::{self, Answer};
+use crate::shell::table;
 use std::fmt::Write as _;
 use std::io::Read;
 use std::path::Path;
@@ -147,21 +148,10 @@ pub fn contents(path: &Path, walked: &Walked) -> String {
 
 /// Columns: the first ones are texts, and the others numbers.
 pub fn table(header: &[&str], rows: &[Vec<String>], texts: usize) -> String {
-    let width = |column: usize| {
-        let cells = rows.iter().map(|row| row[column].chars().count());
-        cells.chain([header[column].len()]).max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..header.len()).map(width).collect();
-    let line = |cells: &[&str]| {
-        let cells = cells.iter().zip(&widths).enumerate().map(|(column, (cell, width))| {
-            if column < texts { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
-        });
-        let line = cells.collect::<Vec<_>>().join("  ");
-        format!("  {}\n", line.trim_end())
-    };
-    let mut text = line(header);
-    text.extend(rows.iter().map(|row| line(&row.iter().map(String::as_str).collect::<Vec<_>>())));
-    text
+    let texts: Vec<usize> = (0..texts).collect();
+    let header = table::cells(header.iter().copied(), &texts);
+    let rows = rows.iter().map(|row| table::cells(row.iter().map(String::as_str), &texts));
+    table::lines(&std::iter::once(header).chain(rows).collect::<Vec<_>>(), 2)
 }
 
 /// A line about rows that are not shown.

@@ -9,8 +9,8 @@ use crate::files::output::{OutputFile, refuse_input, remove_on_signal};
 use crate::shell::exit::Failure;
 use crate::shell::json;
 use crate::shell::near;
-use crate::shell::stdio::{Stdout, closed_is_enough, say};
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use crate::shell::stdio::{self, Stdout, closed_is_enough, say};
+use crate::shell::table;
 use serde_json::Value;
 use std::collections::HashSet;
 use std::fs;
@@ -62,7 +62,7 @@ pub fn run(options: &Query) -> Result<(), Failure> {
     let sql = sql.unwrap_or_default();
     let shown: Vec<Value> = traces.iter().map(|trace| trace_json(&name(trace), None, None)).collect();
     let asked = match form {
-        Form::Table => database.ask(&sql, &mut Tables::new(output)),
+        Form::Table => database.ask(&sql, &mut Tables::new(output, stdio::stdout_width())),
         Form::Csv => database.ask(&sql, &mut Lines { output, texts, line: Vec::new() }),
         Form::Json => {
             let mut objects = Objects { output, traces: &shown, columns: Vec::new(), state: State::Nothing };
@@ -196,48 +196,41 @@ fn statements(file: &Path) -> Result<String, Failure> {
 /// For people.
 struct Tables<'a, W> {
     output: &'a mut W,
-    table: Table,
-    columns: Vec<String>,
-    rows: usize,
+    rows: Vec<Vec<table::Cell>>,
+    width: Option<usize>,
 }
 
 impl<'a, W: Write> Tables<'a, W> {
-    fn new(output: &'a mut W) -> Self {
-        Self { output, table: Table::new(), columns: Vec::new(), rows: 0 }
-    }
-
-    fn restart(&mut self) {
-        self.table = Table::new();
-        self.table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
-        self.table.set_header(&self.columns);
-        self.rows = 0;
+    fn new(output: &'a mut W, width: Option<usize>) -> Self {
+        Self { output, rows: Vec::new(), width }
     }
 
     fn print(&mut self) -> io::Result<()> {
-        writeln!(self.output, "{}", self.table.trim_fmt())
+        let text = table::within(&self.rows, 1, self.width);
+        self.rows.truncate(1);
+        self.output.write_all(text.as_bytes())
     }
 }
 
 impl<W: Write> Answers for Tables<'_, W> {
     fn begin(&mut self, columns: &[String]) -> io::Result<()> {
-        self.columns = columns.iter().map(|column| Shown(column).to_string()).collect();
-        self.restart();
+        let header = columns.iter().map(|column| table::text(Shown(column).to_string()));
+        self.rows = vec![header.collect()];
         Ok(())
     }
 
     fn row(&mut self, cells: &[Cell<'_>]) -> io::Result<()> {
-        if self.rows == TABLE_ROWS {
+        if self.rows.len() > TABLE_ROWS {
             self.print()?;
-            self.restart();
         }
-        self.rows += 1;
-        self.table.add_row(cells.iter().map(|cell| {
-            let text = comfy_table::Cell::new(Shown(&csv_text(cell)));
+        let row = cells.iter().map(|cell| {
+            let text = Shown(&csv_text(cell)).to_string();
             match cell {
-                Cell::Text(_) | Cell::Null => text,
-                _ => text.set_alignment(CellAlignment::Right),
+                Cell::Text(_) | Cell::Null => table::text(text),
+                _ => table::number(text),
             }
-        }));
+        });
+        self.rows.push(row.collect());
         Ok(())
     }
 

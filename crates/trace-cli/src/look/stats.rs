@@ -28,7 +28,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     } else if options.csv {
         stdio::print_document(&lines(&stats, options))?;
     } else {
-        stdio::print(&human(&stats, options))?;
+        stdio::print_folded(&human(&stats, options))?;
     }
     unread(&options.input, &stats)
 }

@@ -201,7 +201,7 @@ fn recover(options: &Recover) -> Result<(), Failure> {
         startups if startups.iter().all(is_startup) => startups,
         several => {
             several.iter().for_each(Session::announce);
-            stdio::report(&listing::table(several));
+            stdio::report(&listing::table(several, stdio::stderr_width()));
             let startup = if several.iter().any(is_startup) { ", or use --startup" } else { "" };
             return Err(Failure::usage(format!(
                 "several recordings can be recovered; name the directory of one{startup}"

@@ -5,7 +5,8 @@ pub mod machine;
 mod rows;
 
 use crate::connection;
-use rows::COLUMNS;
+use crate::shell::stdio;
+use crate::shell::table;
 use std::path::Path;
 use trace_analysis::counted::Counted;
 use trace_format::loss::LossCode;
@@ -126,22 +127,10 @@ impl Summary<'_> {
         }
         let header = ["program", "pid", "events", "bytes", "fill", "lost", "end"].map(str::to_owned);
         let groups = rows::groups(self.providers);
-        let rows: Vec<[String; COLUMNS]> = groups.iter().map(|group| rows::row(group)).collect();
-        let width = |column: usize| {
-            rows.iter().chain([&header]).map(|row| row[column].chars().count()).max().unwrap_or(0)
-        };
-        let mut text = String::new();
-        for row in std::iter::once(&header).chain(&rows) {
-            let cells: Vec<String> = (0..COLUMNS)
-                .map(|column| match column {
-                    0 | 6 => format!("{:<width$}", row[column], width = width(column)),
-                    _ => format!("{:>width$}", row[column], width = width(column)),
-                })
-                .collect();
-            text.push_str(cells.join("  ").trim_end());
-            text.push('\n');
-        }
-        text
+        let rows = groups.iter().map(|group| rows::row(group));
+        let rows: Vec<_> =
+            std::iter::once(header).chain(rows).map(|row| table::cells(row, &[0, 6])).collect();
+        table::within(&rows, 0, stdio::stderr_width())
     }
 
     /// The details that ffx prints of each provider with `--verbose`.

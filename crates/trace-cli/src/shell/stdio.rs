@@ -9,6 +9,7 @@ mod messages;
 mod terminal;
 
 use crate::shell::exit::Failure;
+use crate::shell::table;
 use messages::Messages;
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
@@ -93,6 +94,16 @@ pub fn is_stdout_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
+/// The width of the terminal that stdout is; none elsewhere.
+pub fn stdout_width() -> Option<usize> {
+    is_stdout_terminal().then(|| terminal_size().0)
+}
+
+/// The width of the terminal that stderr is; none elsewhere.
+pub fn stderr_width() -> Option<usize> {
+    has_terminal().then(|| usize::from(console::Term::stderr().size().1))
+}
+
 /// Width and height of the terminal that stdout is.
 pub fn terminal_size() -> (usize, usize) {
     let (height, width) = console::Term::stdout().size();
@@ -129,6 +140,11 @@ impl AsFd for Stdout {
 /// Prints a result for people on stdout.
 pub fn print(text: &str) -> Result<(), Failure> {
     print_document(&for_people(text))
+}
+
+/// The same with lines that are folded at a terminal.
+pub fn print_folded(text: &str) -> Result<(), Failure> {
+    print_document(&table::folded(&for_people(text), stdout_width()))
 }
 
 /// Prints a result for programs on stdout, unchanged: its format escapes what has to be escaped.

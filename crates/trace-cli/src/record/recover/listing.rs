@@ -4,13 +4,11 @@ use super::{age, is_bare, is_json, looked, report_unreadable, sessions};
 use crate::args::Recover;
 use crate::shell::exit::Failure;
 use crate::shell::json::Answer;
-use crate::shell::stdio::{print, say};
+use crate::shell::stdio::{self, print_folded, say};
+use crate::shell::table;
 use indicatif::HumanBytes;
 use trace_archive::recovery::{Now, Piece, Session};
 use trace_format::shown::Shown;
-
-/// Widest column of a table: a recording may have thousands of programs.
-const MAX_WIDTH: usize = 200;
 
 pub(super) fn list(options: &Recover) -> Result<(), Failure> {
     let found = sessions(options);
@@ -25,7 +23,7 @@ pub(super) fn list(options: &Recover) -> Result<(), Failure> {
         return Ok(());
     }
     found.iter().filter(|session| session.is_waiting()).for_each(Session::announce);
-    print(&format!("{}{}", table(&found), pieces(&found)))
+    print_folded(&format!("{}{}", table(&found, stdio::stdout_width()), pieces(&found)))
 }
 
 fn machine(session: &Session) -> serde_json::Value {
@@ -89,31 +87,22 @@ fn pieces(sessions: &[Session]) -> String {
     if lines.is_empty() { lines } else { format!("\n{lines}") }
 }
 
-pub(super) fn table(sessions: &[Session]) -> String {
+pub(super) fn table(sessions: &[Session], width: Option<usize>) -> String {
     let header = ["age", "state", "size", "programs", "directory"].map(str::to_owned);
     let now = Now::read();
-    let rows: Vec<[String; 5]> = sessions
-        .iter()
-        .map(|session| {
-            let buffers = session.manifest.buffers.values();
-            let names: Vec<_> = buffers.map(|buffer| buffer.provider.name.clone()).collect();
-            let bytes = session.pieces().iter().map(|piece| piece.bytes).fold(0, u64::saturating_add);
-            [
-                age(session, &now),
-                state(session).to_owned(),
-                HumanBytes(bytes).to_string(),
-                Shown(&names.join(",")).to_string(),
-                Shown(&session.directory.display().to_string()).to_string(),
-            ]
-        })
-        .collect();
-    let all = || std::iter::once(&header).chain(&rows);
-    let width =
-        |column: usize| all().map(|row| row[column].chars().count()).max().unwrap_or(0).min(MAX_WIDTH);
-    let widths: Vec<usize> = (0..5).map(width).collect();
-    let line = |row: &[String; 5]| {
-        let cells: Vec<_> = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
-        format!("{}\n", cells.join("  ").trim_end())
-    };
-    all().map(line).collect()
+    let rows = sessions.iter().map(|session| {
+        let buffers = session.manifest.buffers.values();
+        let names: Vec<_> = buffers.map(|buffer| buffer.provider.name.clone()).collect();
+        let bytes = session.pieces().iter().map(|piece| piece.bytes).fold(0, u64::saturating_add);
+        [
+            age(session, &now),
+            state(session).to_owned(),
+            HumanBytes(bytes).to_string(),
+            Shown(&names.join(",")).to_string(),
+            Shown(&session.directory.display().to_string()).to_string(),
+        ]
+    });
+    let rows: Vec<_> =
+        std::iter::once(header).chain(rows).map(|row| table::cells(row, &[0, 1, 2, 3, 4])).collect();
+    table::within(&rows, 0, width)
 }

@@ -1,0 +1,96 @@
+//! Tables at a terminal: no line is wider than it, and nothing of a name is missing.
+
+use super::tools::Terminal;
+use std::fmt::Write as _;
+use trace_tests::Sandbox;
+use trace_tests::build::program;
+
+const PROCESS: &str = "a-process-whose-name-says-in-full-which-service-of-which-department-it-is";
+const CATEGORY: &str = "a category that is long because it has the names of all of its parents in it";
+const NAME: &str =
+    "an event whose name is a whole sentence, with the reason why it was recorded at this place";
+
+/// A trace whose names are longer than a terminal is wide; an event is so much longer in the second.
+fn document(length: u64) -> String {
+    let mut text = format!(
+        r#"[{{"ph":"M","name":"process_name","pid":1,"tid":1,"ts":0,"args":{{"name":"{PROCESS}"}}}}"#
+    );
+    for number in 0..40 {
+        let _ = write!(
+            text,
+            r#",{{"ph":"X","cat":"{CATEGORY}","name":"{NAME}","pid":1,"tid":1,"ts":{},"dur":{}}}"#,
+            number * 1000,
+            length + number
+        );
+        let _ = write!(
+            text,
+            r#",{{"ph":"i","cat":"{CATEGORY}","name":"{NAME}","pid":1,"tid":1,"ts":{}}}"#,
+            number * 1000
+        );
+        let _ = write!(
+            text,
+            r#",{{"ph":"C","cat":"{CATEGORY}","name":"{NAME}","pid":1,"ts":{},"args":{{"{CATEGORY}":{}}}}}"#,
+            number * 1000,
+            number * 123_456_789
+        );
+    }
+    text + "]"
+}
+
+/// The letters of a text, in their order.
+fn letters(text: &str) -> String {
+    text.chars().filter(|char| !char.is_whitespace()).collect()
+}
+
+/// What a command prints at a terminal.
+fn at_terminal(sandbox: &Sandbox, arguments: &[&str]) -> String {
+    let (_, seen) = Terminal::new(sandbox, arguments).finish();
+    // Progress is drawn over, and cleared.
+    let seen = seen.replace("\u{1b}[2K", "\n");
+    for line in seen.split(['\r', '\n']).filter(|line| !line.starts_with("trace: ")) {
+        let width = line.chars().count();
+        assert!(width <= 80, "{arguments:?}: {width} columns: {line:?}");
+    }
+    seen
+}
+
+//= docs/command-line.md#tables
+#[test]
+fn tables_fit_into_the_terminal_and_have_all_of_every_name() {
+    let sandbox = Sandbox::new();
+    std::fs::write(sandbox.file("a.json"), document(100)).unwrap();
+    std::fs::write(sandbox.file("b.json"), document(900)).unwrap();
+    let sql = "SELECT process, category, name, ts, dur, pid, tid, depth, id FROM slices LIMIT 2";
+    let commands: [(&[&str], &[&str]); 6] = [
+        (&["stats", "a.json"], &[PROCESS, CATEGORY, NAME]),
+        (&["stats", "--by", "thread", "a.json"], &[PROCESS]),
+        (&["diff", "a.json", "b.json"], &[CATEGORY, NAME]),
+        (&["query", sql, "a.json"], &[PROCESS, CATEGORY, NAME]),
+        (&["query", "SELECT * FROM slices LIMIT 1", "a.json"], &[]),
+        (&["check", "a.json"], &[]),
+    ];
+    for (arguments, names) in &commands {
+        let seen = at_terminal(&sandbox, arguments);
+        // A cell that is alone in its lines is whole, when the blanks are left out.
+        let output = sandbox.trace(arguments.iter().copied());
+        let piped = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+        let mut all = [letters(&seen), letters(&piped)].map(|text| text.chars().collect::<Vec<_>>());
+        all.iter_mut().for_each(|letters| letters.sort_unstable());
+        assert_eq!(all[0], all[1], "{arguments:?}: {seen}");
+        assert!(names.iter().all(|name| piped.contains(name)), "{piped}");
+    }
+}
+
+/// The summary, and the programs that are running, with the longest name that a program can have.
+#[test]
+fn a_summary_fits_into_the_terminal() {
+    let sandbox = Sandbox::new();
+    let name = "a-long-name-".repeat(8);
+    let path = program("memory").to_str().unwrap().to_owned();
+    let seen =
+        at_terminal(&sandbox, &["record", "-o", "t.fxt", "--duration", "300ms", "--", &path, &name, "1"]);
+    let (_, table) = seen.split_once("program   ").expect("a table");
+    let (table, _) = table.split_once("trace: ").expect("a line behind it");
+    let parts = table.lines().skip(1).map(|line| line.split("  ").next().unwrap_or_default().trim());
+    assert_eq!(parts.collect::<String>(), name, "{seen}");
+}
