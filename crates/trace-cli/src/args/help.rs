@@ -161,14 +161,17 @@ pub fn shortened(command: Command) -> Command {
     let all = command.get_after_help().map(ToString::to_string).unwrap_or_default();
     let examples = all.split("\n\n").next().unwrap_or_default();
     let short = format!("{}\n{examples}", others(&command));
+    with_help_all(command).after_help(short).after_long_help(all)
+}
+
+/// A command with an option for its short help and one for all of it.
+pub fn with_help_all(command: Command) -> Command {
     let help = Arg::new("help").short('h').long("help").action(ArgAction::HelpShort);
     let help_all = Arg::new("help-all").long("help-all").action(ArgAction::HelpLong);
     command
         .disable_help_flag(true)
         .arg(help.help("Print this help"))
         .arg(help_all.help("Print all options, and exit codes"))
-        .after_help(short)
-        .after_long_help(all)
 }
 
 /// Names of options that the short help leaves out.

@@ -10,9 +10,17 @@ use std::process::ExitCode;
 
 /// The parser, with a short help where a command has many options.
 pub fn parser() -> Command {
-    ["record", "start", "live"]
-        .iter()
-        .fold(Cli::command(), |cli, name| cli.mut_subcommand(name, help::shortened))
+    with(help::shortened)
+}
+
+/// The parser for manual pages, which have all options.
+pub fn described() -> Command {
+    with(help::with_help_all)
+}
+
+/// The parser with a change to the commands that have many options.
+fn with(change: fn(Command) -> Command) -> Command {
+    ["record", "start", "live"].iter().fold(Cli::command(), |cli, name| cli.mut_subcommand(name, change))
 }
 
 /// Parses the arguments of the process, and returns the name of the command, too.

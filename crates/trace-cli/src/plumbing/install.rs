@@ -4,10 +4,11 @@
 mod manual;
 
 use crate::args::completion;
-use crate::args::{Cli, Completions, Man};
+use crate::args::parsing::described;
+use crate::args::{Completions, Man};
 use crate::shell::exit::Failure;
 use crate::shell::stdio::{print_document, say};
-use clap::{Command, CommandFactory};
+use clap::Command;
 use std::path::Path;
 
 /// Prints a completion script.
@@ -23,7 +24,7 @@ pub fn man(options: &Man) -> Result<(), Failure> {
     let failed =
         |error: std::io::Error| Failure::new(format!("cannot write into {}: {error}", directory.display()));
     std::fs::create_dir_all(directory).map_err(failed)?;
-    let mut command = Cli::command().name(options.name.clone()).bin_name(options.name.clone());
+    let mut command = described().name(options.name.clone()).bin_name(options.name.clone());
     command.build();
     write_page(&command, &options.name, directory).map_err(failed)?;
     for command in

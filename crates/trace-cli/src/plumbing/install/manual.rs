@@ -36,6 +36,9 @@ const FILES: &[(&str, &str)] = &[
     ("/run/user/UID/trace", "the runtime directory, with what trace recover finds"),
 ];
 
+/// Columns of an example, which `man` indents by seven in a terminal of 80.
+const EXAMPLE_WIDTH: usize = 73;
+
 /// The page of a command, or of the tool itself.
 pub fn page(command: &Command, title: &str) -> io::Result<Vec<u8>> {
     // Only the version of the tool: the full one has a line for each protocol.
@@ -60,7 +63,11 @@ pub fn page(command: &Command, title: &str) -> io::Result<Vec<u8>> {
     let mut roff = Roff::new();
     notes.into_iter().for_each(|note| paragraph(&mut roff, note));
     roff.to_writer(&mut text)?;
-    page.render_options_section(&mut text)?;
+    let mut options = Vec::new();
+    page.render_options_section(&mut options)?;
+    // Options of a topic are options, too.
+    let options = String::from_utf8_lossy(&options).replace("\n.SH ", "\n.SS ");
+    text.extend(options.replacen(".SS OPTIONS", ".SH OPTIONS", 1).bytes());
     if command.has_subcommands() {
         page.render_subcommands_section(&mut text)?;
     }
@@ -68,7 +75,8 @@ pub fn page(command: &Command, title: &str) -> io::Result<Vec<u8>> {
     for example in examples {
         let (_, lines) = example.split_once('\n').unwrap_or_default();
         roff.control("SH", ["EXAMPLES"]).control("nf", []);
-        lines.lines().for_each(|line| _ = roff.text([roman(line)]));
+        let lines = lines.lines().flat_map(|line| example_lines(line.trim_end()));
+        lines.for_each(|line| _ = roff.text([roman(line)]));
         roff.control("fi", []);
     }
     roff.control("SH", ["EXIT STATUS"]);
@@ -81,6 +89,41 @@ pub fn page(command: &Command, title: &str) -> io::Result<Vec<u8>> {
     roff.control("SH", ["SEE ALSO"]).text(see_also(title, command.get_name()));
     roff.to_writer(&mut text)?;
     Ok(text)
+}
+
+/// The lines of an example in a page, whose sections are indented: what it is for goes to a line of its own,
+/// and a command continues behind a backslash, or within its quotes.
+fn example_lines(example: &str) -> Vec<String> {
+    let example = example.strip_prefix("  ").unwrap_or(example);
+    if example.chars().count() <= EXAMPLE_WIDTH {
+        return vec![example.to_owned()];
+    }
+    let (command, purpose) = example.trim_start().split_once("  ").unwrap_or((example, ""));
+    let mut lines = Vec::new();
+    let mut line = String::new();
+    let mut quote = None;
+    for word in command.split(' ') {
+        // Room for a blank and a backslash.
+        if line.chars().count() + 1 + word.chars().count() + 2 > EXAMPLE_WIDTH {
+            let end = if quote.is_none() { " \\" } else { "" };
+            lines.push(std::mem::replace(&mut line, "   ".to_owned()) + end);
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+        for char in word.chars().filter(|char| ['\'', '"'].contains(char)) {
+            quote = match quote {
+                None => Some(char),
+                Some(open) if open == char => None,
+                open => open,
+            };
+        }
+    }
+    lines.push(line);
+    let purpose = purpose.trim();
+    lines.extend((!purpose.is_empty()).then(|| format!("    {purpose}")));
+    lines
 }
 
 fn paragraph(roff: &mut Roff, text: &str) {
@@ -144,4 +187,68 @@ fn see_also(title: &str, command: &str) -> Vec<Inline> {
         words.extend([roman(if words.is_empty() { "" } else { ", " }), bold(page), roman("(1)")]);
     }
     words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::parsing::described;
+
+    #[test]
+    fn a_page_has_all_options_of_its_command() {
+        let mut cli = described();
+        cli.build();
+        let mut most = 0;
+        for command in cli.get_subcommands().filter(|command| !command.is_hide_set()) {
+            let name = command.get_name();
+            let text = String::from_utf8(page(command, name).unwrap()).unwrap().replace("\\-", "-");
+            let options = text.split_once(".SH OPTIONS").map_or("", |(_, options)| options);
+            let options = options.split("\n.SH ").next().unwrap();
+            let shown = command.get_arguments().filter(|option| !option.is_hide_set());
+            let shown: Vec<&str> = shown.filter_map(Arg::get_long).collect();
+            for option in &shown {
+                assert!(options.contains(&format!("\\fB--{option}\\fR")), "{name}: --{option}");
+            }
+            most = most.max(shown.len());
+            let has_all = ["record", "start", "live"].contains(&name);
+            assert_eq!(shown.contains(&"help-all"), has_all, "{name}");
+        }
+        // Of `record`, with --help and --help-all.
+        assert_eq!(most, 45);
+    }
+
+    #[test]
+    fn examples_fit_into_a_terminal() {
+        let mut cli = described();
+        cli.build();
+        let mut count = 0;
+        for command in cli.get_subcommands() {
+            let behind = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let examples = behind.split("\n\n").filter(|part| part.starts_with("Example"));
+            for line in examples.flat_map(|part| part.lines().skip(1)) {
+                let lines = example_lines(line);
+                let fits = |line: &String| line.chars().count() <= EXAMPLE_WIDTH;
+                assert!(lines.iter().all(fits), "{}: {lines:#?}", command.get_name());
+                count += 1;
+            }
+        }
+        assert!(count > 50, "{count}");
+        let query = "  trace query --format csv 'SELECT a, b FROM slices GROUP BY a, b ORDER BY a, b' trace.fxt > a.csv";
+        let expected = [
+            "trace query --format csv 'SELECT a, b FROM slices GROUP BY a, b ORDER",
+            "    BY a, b' trace.fxt > a.csv",
+        ];
+        assert_eq!(example_lines(query), expected);
+        let purpose =
+            "  trace report --from 1.2s --to 1250ms trace.fxt -o frame.svg   a picture for a document";
+        let expected =
+            ["trace report --from 1.2s --to 1250ms trace.fxt -o frame.svg", "    a picture for a document"];
+        assert_eq!(example_lines(purpose), expected);
+        let long = format!("  trace record {} -- ./app", "--categories net ".repeat(4).trim_end());
+        let expected = [
+            "trace record --categories net --categories net --categories net \\",
+            "    --categories net -- ./app",
+        ];
+        assert_eq!(example_lines(&long), expected);
+    }
 }
