@@ -112,8 +112,16 @@ fn a_sound_trace_is_clean() {
     assert_eq!((report.bytes, report.records, report.events), (96, 4, 1));
     assert_eq!(report.times, Some((Nanos(1000), Nanos(1000))));
     let times = Some((Nanos(1000), Nanos(1000)));
-    let none = Provider { id: ProviderId(0), name: String::new(), records: 1, events: 0, times: None };
-    let app = Provider { id: ProviderId(1), name: "app".to_owned(), records: 3, events: 1, times };
+    let none =
+        Provider { id: ProviderId(0), name: String::new(), records: 1, events: 0, times: None, rate: None };
+    let app = Provider {
+        id: ProviderId(1),
+        name: "app".to_owned(),
+        records: 3,
+        events: 1,
+        times,
+        rate: Some(TicksPerSecond::NANOSECONDS),
+    };
     assert_eq!(report.providers, [none, app]);
     assert!(report.error.is_none());
 }
