@@ -38,6 +38,7 @@ enum Form {
     /// Only the result, as `ffx --machine json` prints it.
     Bare,
     /// The result and what comes before it are printed already.
+    #[cfg(feature = "query")]
     Rest,
 }
 
@@ -90,6 +91,7 @@ impl Answer {
 }
 
 /// The begin of a document whose result follows in pieces; what comes behind it is printed at the end.
+#[cfg(feature = "query")]
 pub fn begin(command: &str, traces: &[Value]) -> String {
     Answer { form: Form::Rest, ..Answer::default() }.give();
     let traces = Value::from(traces);
@@ -97,6 +99,7 @@ pub fn begin(command: &str, traces: &[Value]) -> String {
 }
 
 /// Adds problems to a document that was begun.
+#[cfg(feature = "query")]
 pub fn add_problems(problems: impl IntoIterator<Item = Value>) {
     if let Some(answer) = ANSWER.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
         answer.problems.extend(problems);
@@ -125,6 +128,7 @@ pub fn finish(command: &str, code: u8) -> Result<(), Failure> {
             let document = Document { version: VERSION, command, traces, result, rest };
             serde_json::to_string_pretty(&document).map_err(failed)?
         }
+        #[cfg(feature = "query")]
         Form::Rest => {
             let rest = serde_json::to_string_pretty(&rest).map_err(failed)?;
             // Behind the result of what was begun.
