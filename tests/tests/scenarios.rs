@@ -84,6 +84,7 @@ mod scenarios {
     mod sandboxes;
     mod selecting;
     mod several;
+    mod several_traces;
     mod sharing;
     mod skew;
     mod snapshots;

@@ -413,9 +413,9 @@ pub struct Measure {
     /// Print the results as JSON
     #[arg(long)]
     pub json: bool,
-    /// The trace, plain or compressed with gzip or zstd; `-` is stdin
-    #[arg(value_name = "FILE", add = traces())]
-    pub input: PathBuf,
+    /// The traces, plain or compressed with gzip or zstd; `-` is stdin
+    #[arg(value_name = "FILE", required = true, add = traces())]
+    pub inputs: Vec<PathBuf>,
 }
 
 /// Options of `doctor`.
@@ -469,9 +469,9 @@ pub struct Dump {
     /// What is printed.
     #[command(flatten)]
     pub selecting: Selecting,
-    /// The trace, plain or compressed with gzip or zstd; `-` is stdin
-    #[arg(value_name = "FILE", add = traces())]
-    pub input: PathBuf,
+    /// The traces, plain or compressed with gzip or zstd; `-` is stdin
+    #[arg(value_name = "FILE", required = true, add = traces())]
+    pub inputs: Vec<PathBuf>,
 }
 
 /// Options of `query`.

@@ -13,6 +13,7 @@ use crate::args::{Container, Convert, Stacks};
 use crate::files::analysis::trace_json;
 use crate::files::input::{self, ImportReport, is_stdin, open};
 use crate::files::output::{OutputFile, refuse_input, remove_on_signal};
+use crate::files::several::{each, in_directory, traces_and_output};
 use crate::shell::exit::{Failure, LOST, NO};
 use crate::shell::json::{Answer, problem, unread};
 use crate::shell::progress;
@@ -33,11 +34,27 @@ use trace_convert::{ConvertError, Filter, Stopped, Summary};
 use trace_model::{Selection, Survey};
 use trace_reader::ReadError;
 
-/// Converts one trace.
-pub fn run(options: &Convert) -> Result<(), Failure> {
-    let missing = || Failure::usage("no trace is named");
-    let input = options.input.as_ref().or(options.input_file.as_ref()).ok_or_else(missing)?;
-    let named = options.out.as_ref().or(options.output.as_ref());
+/// Converts traces.
+pub fn run(options: &Convert) -> Result<u8, Failure> {
+    // trace2json has its input as an option, and its output too.
+    let files: Vec<PathBuf> = options.input_file.iter().chain(&options.files).cloned().collect();
+    let (traces, output) = traces_and_output(&files, options.output.as_ref())?;
+    let of_several = traces.len() > 1 && !options.partitioned;
+    let mut outputs = match output.as_deref().filter(|_| of_several) {
+        Some(directory) => {
+            let (to, profile) = checked(options, None)?;
+            in_directory(directory, &traces, |trace| default_output(trace, to, profile))?.into_iter()
+        }
+        None => Vec::new().into_iter(),
+    };
+    each(&traces, |trace| {
+        let output = if of_several { outputs.next() } else { output.clone() };
+        of_trace(options, trace, output.as_ref()).map(|()| 0)
+    })
+}
+
+/// What is converted to, by the options and by the name of the output; none for tables.
+fn checked(options: &Convert, named: Option<&PathBuf>) -> Result<(Option<Format>, Option<Profile>), Failure> {
     let by_name = named.and_then(|output| of_name(output).0);
     // Only folded stacks are of something.
     let is_folded = by_name.is_none() && (options.by_thread || options.stacks != Stacks::default());
@@ -49,14 +66,22 @@ pub fn run(options: &Convert) -> Result<(), Failure> {
             "--format is needed where the name of the result does not tell the format, such as --format catapult",
         ));
     }
-    check(options, to)?;
+    check(options, to, named)?;
+    Ok((to, profile))
+}
+
+/// The name of a trace with the ending of what it is converted to.
+fn default_output(trace: &Path, to: Option<Format>, profile: Option<Profile>) -> PathBuf {
+    let suffix = profile.map(Profile::suffix).or(to.map(Format::suffix));
+    plain_name(trace).with_extension(suffix.unwrap_or(tables::SUFFIX))
+}
+
+fn of_trace(options: &Convert, input: &Path, named: Option<&PathBuf>) -> Result<(), Failure> {
+    let (to, profile) = checked(options, named)?;
     let output = match named {
         Some(output) => output.clone(),
         None if is_stdin(input) => PathBuf::from("-"),
-        None => {
-            let suffix = profile.map(Profile::suffix).or(to.map(Format::suffix));
-            plain_name(input).with_extension(suffix.unwrap_or(tables::SUFFIX))
-        }
+        None => default_output(input, to, profile),
     };
     if output == Path::new("-") && to.is_some_and(Format::is_binary) && stdio::is_stdout_terminal() {
         return Err(Failure::usage("stdout is a terminal; redirect it, or name a file"));
@@ -167,7 +192,7 @@ fn container(options: &Convert) -> archive::Container {
 }
 
 /// Checks for options of other formats.
-fn check(options: &Convert, to: Option<Format>) -> Result<(), Failure> {
+fn check(options: &Convert, to: Option<Format>, named: Option<&PathBuf>) -> Result<(), Failure> {
     let refuse = |text: &str| Err(Failure::usage(text.to_owned()));
     if options.container.is_some() && to != Some(Format::Chrome) {
         return refuse("--container is for --format chrome");
@@ -175,7 +200,7 @@ fn check(options: &Convert, to: Option<Format>) -> Result<(), Failure> {
     if options.partitioned && options.format != Some(Target::Parquet) {
         return refuse("--partitioned is for --format parquet");
     }
-    if options.partitioned && options.out.is_none() && options.output.is_none() {
+    if options.partitioned && named.is_none() {
         return refuse("--partitioned needs OUT, the directory of the tables of all traces");
     }
     if options.spreadsheet && options.format != Some(Target::Csv) {

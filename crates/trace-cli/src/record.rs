@@ -412,7 +412,7 @@ fn report(
         return Ok(true);
     };
     if options.stats == Some(true) {
-        stats::report(archive.path().to_owned())?;
+        stats::report(archive.path())?;
     }
     if options.report == Some(true) {
         let recording = finished.path.as_deref().unwrap_or_else(|| archive.path());

@@ -368,7 +368,7 @@ fn assert(sandbox: &Sandbox, file: &str, meaning: &Meaning) -> Result<Answer, St
     arguments.extend(assertions.iter().map(String::as_str));
     let report = run(sandbox, &arguments, &[0, 1, 3])?;
     let report = report.first().ok_or("assert prints nothing")?;
-    let mut values = list(report, "assertions").iter().map(|assertion| {
+    let mut values = list(&report["result"], "assertions").iter().map(|assertion| {
         // A sum of no length is none.
         assertion["comparisons"][0]["value"].as_f64().unwrap_or(0.0) as u64
     });

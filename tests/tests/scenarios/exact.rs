@@ -319,7 +319,7 @@ fn every_door_counts_the_events_of_the_recording() {
         [&output.stdout[..], &output.stderr].map(|text| String::from_utf8_lossy(text).into_owned()).concat()
     };
     let recorded = text(sandbox.record(&["--categories", "emit"], "emit", &["1", "3"]));
-    assert!(recorded.contains("trace: 39 events of 1 provider in trace.fxt"), "{recorded}");
+    assert!(recorded.contains("trace: 39 events of 1 program in trace.fxt"), "{recorded}");
     let ask = |arguments: &[&str]| text(sandbox.trace(arguments));
     assert!(ask(&["stats", "trace.fxt"]).contains("trace.fxt: 39 events in "));
     assert!(ask(&["report", "-o", "page.html", "trace.fxt"]).contains("trace: 39 events in page.html"));

@@ -198,10 +198,10 @@ fn kinds_of_later_versions_come_through() {
         let rows = sandbox.trace(["query", "--format", "json", sql, "t.fxt"]);
         assert_eq!(json::<Value>(&rows), json!(tens), "{mode}");
         for (format, name, events) in [
-            ("catapult", "t.json", 12),
-            ("perfetto", "t.pftrace", 22),
-            ("csv", "tables", 12),
-            ("fxt", "u.fxt", 22),
+            ("catapult", "t.json", 10),
+            ("perfetto", "t.pftrace", 20),
+            ("csv", "tables", 10),
+            ("fxt", "u.fxt", 20),
         ] {
             let output = sandbox.trace(["convert", "--format", format, "t.fxt", "-o", name]);
             let stderr = String::from_utf8_lossy(&output.stderr);

@@ -175,8 +175,7 @@ fn a_window_of_the_demo_is_a_picture() {
     let shortest = "FROM flows b JOIN flows e ON e.flow_id = b.flow_id AND e.phase = 'end' \
          JOIN slices s ON s.tid = e.tid AND s.name = 'raster tile' AND e.ts BETWEEN s.ts AND s.ts + s.dur \
          WHERE b.phase = 'begin' ORDER BY s.ts + s.dur - b.ts, b.ts LIMIT 1";
-    let tables = ["slices", "instants", "counters", "flows"].map(|table| format!("SELECT ts FROM {table}"));
-    let first = number(&sandbox, &format!("SELECT min(ts) AS n FROM ({})", tables.join(" UNION ALL ")));
+    let first = number(&sandbox, "SELECT start_ts AS n FROM traces");
     let begin = number(&sandbox, &format!("SELECT b.ts AS n {shortest}")) - first;
     let end = number(&sandbox, &format!("SELECT s.ts + s.dur AS n {shortest}")) - first;
     let (from, to) = (begin / 1_000_000, end / 1_000_000 + 1);

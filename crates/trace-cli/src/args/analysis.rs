@@ -57,9 +57,9 @@ pub struct Check {
     /// Whose problems count.
     #[command(flatten)]
     pub selecting: Selecting,
-    /// The trace, plain or compressed with gzip or zstd; `-` is stdin
-    #[arg(value_name = "FILE", add = traces())]
-    pub input: PathBuf,
+    /// The traces, plain or compressed with gzip or zstd; `-` is stdin
+    #[arg(value_name = "FILE", required = true, add = traces())]
+    pub inputs: Vec<PathBuf>,
 }
 
 /// Options of `stats`.
@@ -86,14 +86,14 @@ pub struct Stats {
     /// Put an apostrophe before texts that a spreadsheet would take for formulas
     #[arg(long, requires = "csv")]
     pub spreadsheet: bool,
-    /// The trace, plain or compressed with gzip or zstd; `-` is stdin
-    #[arg(value_name = "FILE", add = traces())]
-    pub input: PathBuf,
+    /// The traces, plain or compressed with gzip or zstd; `-` is stdin
+    #[arg(value_name = "FILE", required = true, add = traces())]
+    pub inputs: Vec<PathBuf>,
 }
 
 impl Stats {
     /// The options of a summary behind a recording.
-    pub fn of_recording(input: PathBuf) -> Self {
+    pub fn of_recording() -> Self {
         Self {
             by: By::Name,
             sort: Sort::Total,
@@ -102,7 +102,7 @@ impl Stats {
             json: false,
             csv: false,
             spreadsheet: false,
-            input,
+            inputs: Vec::new(),
         }
     }
 }
@@ -159,11 +159,12 @@ pub struct Assert {
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
-    /// The trace, plain or compressed with gzip or zstd; `-` is stdin
-    #[arg(value_name = "FILE", add = traces())]
-    pub input: PathBuf,
+    /// The traces, plain or compressed with gzip or zstd, `-` being stdin, and the assertions, which may
+    /// stand behind --
+    #[arg(value_name = "FILE|ASSERTION", required = true, add = traces())]
+    pub words: Vec<String>,
     /// The assertions
-    #[arg(value_name = "ASSERTION", required_unless_present = "file")]
+    #[arg(value_name = "ASSERTION", last = true)]
     pub assertions: Vec<String>,
 }
 

@@ -47,17 +47,15 @@ pub struct Convert {
     /// Print a summary as JSON on stdout
     #[arg(long)]
     pub json: bool,
-    /// The trace, plain or compressed with gzip or zstd; `-` is stdin
+    /// The trace, plain or compressed with gzip or zstd, and the output; `-` is stdin or stdout (default: the
+    /// input's name with the format's suffix, or .tables). With -o DIR, all are traces
     #[arg(value_name = "FILE", required_unless_present = "input_file", add = traces())]
-    pub input: Option<PathBuf>,
-    /// The output; `-` is stdout (default: the input's name with the format's suffix, or .tables)
-    #[arg(value_name = "OUT")]
-    pub out: Option<PathBuf>,
+    pub files: Vec<PathBuf>,
     /// Alias of FILE, for compatibility with Fuchsia's trace2json
-    #[arg(long, value_name = "FILE", hide = true, conflicts_with = "input")]
+    #[arg(long, value_name = "FILE", hide = true)]
     pub input_file: Option<PathBuf>,
-    /// Write the result to this file: another way to give OUT
-    #[arg(short = 'o', long, alias = "output-file", value_name = "FILE", conflicts_with = "out")]
+    /// Write the result to this file, or those of several traces to this directory
+    #[arg(short = 'o', long, alias = "output-file", value_name = "FILE")]
     pub output: Option<PathBuf>,
 }
 

@@ -44,13 +44,11 @@ pub struct Filter {
     /// Print a summary as JSON on stdout
     #[arg(long)]
     pub json: bool,
-    /// The trace, plain or compressed with gzip or zstd; `-` is stdin
-    #[arg(value_name = "FILE", add = traces())]
-    pub input: PathBuf,
-    /// The output, in FXT format, compressed if its name ends in .zst or .gz; `-` is stdout
-    #[arg(value_name = "OUT", required_unless_present = "output", add = traces())]
-    pub out: Option<PathBuf>,
-    /// Write the result to this file: another way to give OUT
-    #[arg(short = 'o', long, alias = "output-file", value_name = "FILE", conflicts_with = "out")]
+    /// The trace, plain or compressed with gzip or zstd, and the output, in FXT format, compressed if its
+    /// name ends in .zst or .gz; `-` is stdin or stdout. With -o DIR, all are traces
+    #[arg(value_name = "FILE", required = true, add = traces())]
+    pub files: Vec<PathBuf>,
+    /// Write the result to this file, or those of several traces to this directory
+    #[arg(short = 'o', long, alias = "output-file", value_name = "FILE")]
     pub output: Option<PathBuf>,
 }

@@ -87,7 +87,7 @@ pub struct Report {
     /// Open the page in the browser
     #[arg(long)]
     pub open: bool,
-    /// The trace, in any format that `trace convert` reads; `-` is stdin
-    #[arg(value_name = "FILE", add = traces())]
-    pub input: PathBuf,
+    /// The traces, in any format that `trace convert` reads; `-` is stdin
+    #[arg(value_name = "FILE", required = true, add = traces())]
+    pub inputs: Vec<PathBuf>,
 }

@@ -7,13 +7,14 @@ use crate::args::analysis::Assert;
 use crate::files::analysis;
 use crate::files::input::{is_stdin, name};
 use crate::files::output::{OutputFile, refuse_input};
+use crate::files::several::each;
 use crate::shell::exit::{Failure, NO, UNDECIDED};
 use crate::shell::near;
 use crate::shell::stdio::{self, say};
 use serde_json::{Value as Json, json};
 use std::fs;
 use std::io::{self, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use trace_analysis::assertion::evaluate::{Evaluation, Finding, Outcome, Verdict};
 use trace_analysis::assertion::{Assertion, Dimension, Function, ParseError, Source, Value};
 use trace_format::shown::{Digits, Lasting, Shown};
@@ -30,17 +31,58 @@ struct Judged {
 /// Checks the assertions; the exit code is the result.
 //= docs/stats.md#exit-codes
 pub fn run(options: &Assert) -> Result<u8, Failure> {
-    let assertions = parse(options)?;
+    let (traces, texts) = traces_and_assertions(options);
+    let assertions = parse(options, &traces, &texts)?;
     if let Some(path) = &options.junit {
-        refuse_input(&options.input, path)?;
-        if let Some(file) = &options.file {
-            refuse_input(file, path)?;
-        }
+        traces.iter().chain(&options.file).try_for_each(|input| refuse_input(input, path))?;
     }
     let junit = options.junit.as_deref().map(OutputFile::create).transpose()?;
+    let mut suites = String::new();
+    let code = each(&traces, |input| {
+        let judged = judge(options, input, &assertions, traces.len() > 1)?;
+        suites += &junit::suite(&name(input), &judged);
+        Ok(match verdict(&judged) {
+            Verdict::Passed => 0,
+            Verdict::Incomplete => UNDECIDED,
+            Verdict::Failed => NO,
+        })
+    })?;
+    if let Some(mut file) = junit {
+        let text = junit::document(&suites, traces.len());
+        let written = file.file().write_all(text.as_bytes());
+        written.map_err(|error| Failure::new(format!("cannot write the results: {error}")))?;
+        file.finish()?;
+    }
+    Ok(code)
+}
+
+/// The traces and the assertions among the arguments. The first one is a trace, and so is whatever is a file;
+/// if assertions stand behind `--`, all others are traces.
+fn traces_and_assertions(options: &Assert) -> (Vec<PathBuf>, Vec<&str>) {
+    let is_trace =
+        |word: &str| !options.assertions.is_empty() || is_stdin(Path::new(word)) || Path::new(word).is_file();
+    let (mut traces, mut texts) = (Vec::new(), Vec::new());
+    for (number, word) in options.words.iter().enumerate() {
+        if number == 0 || is_trace(word) {
+            traces.push(PathBuf::from(word));
+        } else {
+            texts.push(word.as_str());
+        }
+    }
+    texts.extend(options.assertions.iter().map(String::as_str));
+    (traces, texts)
+}
+
+/// Judges a trace, and prints the results.
+fn judge(
+    options: &Assert,
+    input: &Path,
+    assertions: &[Assertion],
+    is_one_of_several: bool,
+) -> Result<Vec<Judged>, Failure> {
     let selection = options.selecting.selection()?;
-    let read = analysis::read(&options.input, "reading", &selection, |archive, disorder, chosen| {
-        Evaluation::of(archive, disorder, chosen.as_ref(), &assertions)
+    let read = analysis::read(input, "reading", &selection, |archive, disorder, chosen| {
+        Evaluation::of(archive, disorder, chosen.as_ref(), assertions)
     });
     let (mut evaluation, report) = read?;
     for (kind, count) in report.counts() {
@@ -53,22 +95,14 @@ pub fn run(options: &Assert) -> Result<u8, Failure> {
         Judged { text: assertion.to_string(), outcome }
     });
     let judged: Vec<Judged> = judged.collect();
-    if let Some(mut file) = junit {
-        let text = junit::document(&name(&options.input), &judged);
-        let written = file.file().write_all(text.as_bytes());
-        written.map_err(|error| Failure::new(format!("cannot write the results: {error}")))?;
-        file.finish()?;
-    }
     if options.json {
-        analysis::answer(&options.input, &evaluation.walked, machine(&judged)).give();
+        analysis::answer(input, &evaluation.walked, machine(&judged)).give();
     } else {
-        stdio::print_folded(&judged.iter().map(human).collect::<String>())?;
+        let file = is_one_of_several.then(|| name(input));
+        let lines = judged.iter().map(|judged| human(file.as_deref(), judged));
+        stdio::print_folded(&lines.collect::<String>())?;
     }
-    Ok(match verdict(&judged) {
-        Verdict::Passed => 0,
-        Verdict::Incomplete => UNDECIDED,
-        Verdict::Failed => NO,
-    })
+    Ok(judged)
 }
 
 /// The verdict on all of them.
@@ -77,10 +111,10 @@ fn verdict(judged: &[Judged]) -> Verdict {
 }
 
 /// The assertions of the file, and then those of the command line.
-fn parse(options: &Assert) -> Result<Vec<Assertion>, Failure> {
+fn parse(options: &Assert, traces: &[PathBuf], texts: &[&str]) -> Result<Vec<Assertion>, Failure> {
     let mut assertions = Vec::new();
     if let Some(file) = &options.file {
-        if is_stdin(file) && is_stdin(&options.input) {
+        if is_stdin(file) && traces.iter().any(|trace| is_stdin(trace)) {
             return Err(Failure::usage("stdin cannot be both the assertions and the trace"));
         }
         let text = content(file)?;
@@ -88,7 +122,7 @@ fn parse(options: &Assert) -> Result<Vec<Assertion>, Failure> {
         let lines = lines.map_err(|error| refused(&format!("{}: {error}", name(file)), &error))?;
         assertions.extend(lines.into_iter().map(|(_, assertion)| assertion));
     }
-    for text in &options.assertions {
+    for text in texts {
         let assertion = Assertion::parse(text);
         assertions.push(assertion.map_err(|error| refused(&format!("assertion: {error}"), &error))?);
     }
@@ -167,10 +201,11 @@ fn details(judged: &Judged) -> String {
     }
 }
 
-/// A line for people.
-fn human(judged: &Judged) -> String {
+/// A line for people, with the name of one of several traces.
+fn human(file: Option<&str>, judged: &Judged) -> String {
     let verdict = verdict_text(judged.outcome.verdict);
-    format!("{verdict:<10}  {}: {}\n", Shown(&judged.text), Shown(&details(judged)))
+    let file = file.map_or_else(String::new, |file| format!("{}: ", Shown(file)));
+    format!("{verdict:<10}  {file}{}: {}\n", Shown(&judged.text), Shown(&details(judged)))
 }
 
 /// For programs.

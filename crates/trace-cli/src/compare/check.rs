@@ -4,13 +4,15 @@ use crate::args::analysis::Check;
 use crate::connection;
 use crate::files::analysis::{loss_json, trace_json};
 use crate::files::input::{self, ImportReport, Scanned, name, open, problem, scan};
-use crate::shell::exit::{Failure, NO};
+use crate::files::several::each;
+use crate::shell::exit::{Failure, NO, UNREADABLE};
 use crate::shell::json::{self, Answer};
 use crate::shell::stdio::{self, say};
 use crate::shell::table;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use trace_analysis::check::{
     Finding, Limits, NO_END, Problem, Report, TRUNCATED, UNDECODABLE, Usage, check_chosen,
@@ -29,21 +31,30 @@ const SAME_BEGIN: Duration = Duration::from_secs(2);
 /// Memory for what the events of each category and name take.
 const MAX_USAGE_BYTES: usize = 16 << 20;
 
-/// Checks a trace; the exit code is the result.
+/// Checks traces; the exit code is the result.
 pub fn run(options: &Check) -> Result<u8, Failure> {
+    let mut blank = "";
+    each(&options.inputs, |input| {
+        let code = of_trace(options, input, blank);
+        blank = if code.as_ref().is_err_and(|failure| failure.code == UNREADABLE) { blank } else { "\n" };
+        code
+    })
+}
+
+fn of_trace(options: &Check, input: &Path, blank: &str) -> Result<u8, Failure> {
     let limits = Limits {
         table_bytes: options.table_size.saturating_mul(1 << 20),
         open_spans: options.open_spans,
         clock_times: if options.clocks { MAX_CLOCK_TIMES } else { 0 },
         usage_bytes: if options.json { MAX_USAGE_BYTES } else { 0 },
     };
-    let name = name(&options.input);
+    let name = name(input);
     let selection = options.selecting.selection()?;
-    let scanned = scan(open(&options.input)?, &options.input, "checking", &selection)?;
+    let scanned = scan(open(input)?, input, "checking", &selection)?;
     let (Scanned { archive, disorder, report: import, chosen }, bar) = scanned;
     let report = check_chosen(archive, limits, &disorder, chosen.as_ref());
     bar.finish_and_clear();
-    let mut report = report.map_err(|error| input::failed(&options.input, &error))?;
+    let mut report = report.map_err(|error| input::failed(input, &error))?;
     report.problems.extend(import.problems());
     report.bytes = import.bytes().unwrap_or(report.bytes);
     let is_growing = is_growing(&report);
@@ -59,10 +70,10 @@ pub fn run(options: &Check) -> Result<u8, Failure> {
     if options.json {
         machine(&name, &report, &options, is_growing, &import).give();
     } else {
-        stdio::print_folded(&human(&name, &report, &options.allow, &import))?;
+        stdio::print_folded(&format!("{blank}{}", human(&name, &report, &options.allow, &import)))?;
     }
     match report.error {
-        Some(error) => Err(input::failed(&options.input, &error)),
+        Some(error) => Err(input::failed(input, &error)),
         None => Ok(if has_problems || import.problem().is_some() { NO } else { 0 }),
     }
 }

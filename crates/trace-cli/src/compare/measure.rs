@@ -8,6 +8,7 @@ use crate::args::Measure;
 use crate::files::analysis::trace_json;
 use crate::files::input::{as_archive, failed, name, open, stopped};
 use crate::files::output::{OutputFile, refuse_input};
+use crate::files::several::each;
 use crate::settings::measurement::Measurement;
 use crate::settings::spec_file::SpecFile;
 use crate::shell::exit::{self, Failure};
@@ -41,15 +42,25 @@ pub fn run(options: &Measure) -> Result<u8, Failure> {
         let path = options.spec_file.display();
         return Err(Failure::usage(format!("{path}: it has no measurements")));
     }
+    if options.benchmark_results_file.is_some() && options.inputs.len() > 1 {
+        return Err(Failure::usage(
+            "--benchmark-results-file has the results of one trace, and there are several",
+        ));
+    }
     if let Some(results) = &options.benchmark_results_file {
-        refuse_input(&options.input, results)?;
+        refuse_input(&options.inputs[0], results)?;
         refuse_input(&options.spec_file, results)?;
     }
     let suite = options.test_suite.clone().or(spec.test_suite_name);
     let results = options.benchmark_results_file.as_deref();
     let printed = if options.json { Printed::Json } else { Printed::Text };
-    let is_complete = file(&spec.measure, &options.input, results, suite.as_deref(), printed)?;
-    Ok(if is_complete { 0 } else { exit::NO })
+    each(&options.inputs, |input| {
+        if options.inputs.len() > 1 && !options.json {
+            crate::shell::stdio::print(&format!("{}:\n", Shown(&name(input))))?;
+        }
+        let is_complete = file(&spec.measure, input, results, suite.as_deref(), printed)?;
+        Ok(if is_complete { 0 } else { exit::NO })
+    })
 }
 
 /// Measures a file, prints the results, and writes them into a file for programs, unless a measurement has

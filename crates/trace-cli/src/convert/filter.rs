@@ -7,6 +7,7 @@ use crate::convert;
 use crate::files::analysis::trace_json;
 use crate::files::input::{self, ImportReport, again, is_stdin, open};
 use crate::files::output::{OutputFile, Problem, refuse_input, remove_on_signal};
+use crate::files::several::{each, in_directory, traces_and_output};
 use crate::shell::exit::{Failure, NO};
 use crate::shell::json::Answer;
 use crate::shell::near;
@@ -27,10 +28,20 @@ use trace_format::shown::Shown;
 const MAX_CHANGES: usize = 3;
 
 /// Writes what remains of a trace.
-pub fn run(options: &Filter) -> Result<(), Failure> {
-    let input = &options.input;
-    let output = options.out.as_ref().or(options.output.as_ref());
+pub fn run(options: &Filter) -> Result<u8, Failure> {
+    let (traces, output) = traces_and_output(&options.files, options.output.as_ref())?;
     let output = output.ok_or_else(|| Failure::usage("no output is named"))?;
+    if let [trace] = &traces[..] {
+        return of_trace(options, trace, &output).map(|()| 0);
+    }
+    let named = |trace: &Path| convert::plain_name(trace).with_extension("fxt");
+    let mut outputs = in_directory(&output, &traces, named)?.into_iter();
+    each(&traces, |trace| {
+        outputs.next().map_or(Ok(()), |output| of_trace(options, trace, &output)).map(|()| 0)
+    })
+}
+
+fn of_trace(options: &Filter, input: &Path, output: &Path) -> Result<(), Failure> {
     let wanted = wanted(options)?;
     let is_stdout = is_stdin(output);
     let (format, compression) = of_name(output);

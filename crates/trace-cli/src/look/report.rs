@@ -6,6 +6,7 @@ use crate::args::viewing::Report;
 use crate::convert;
 use crate::files::input::{self, again, chosen, is_stdin, open, survey};
 use crate::files::output::{OutputFile, Problem, refuse_input, remove_on_signal};
+use crate::files::several::each;
 use crate::shell::caller;
 use crate::shell::exit::Failure;
 use crate::shell::stdio::{self, Stdout, say};
@@ -50,9 +51,17 @@ fn form_of(options: &Report) -> Form {
     if options.svg || is_picture { Form::Picture } else { Form::Page }
 }
 
-/// Writes the page or the picture.
-pub fn run(options: &Report) -> Result<(), Failure> {
-    let input = &options.input;
+/// Writes the pages or the pictures.
+pub fn run(options: &Report) -> Result<u8, Failure> {
+    if options.output.is_some() && options.inputs.len() > 1 {
+        return Err(Failure::usage(
+            "-o names one page, and there are several traces: without it, each has its own",
+        ));
+    }
+    each(&options.inputs, |input| of_trace(options, input).map(|()| 0))
+}
+
+fn of_trace(options: &Report, input: &Path) -> Result<(), Failure> {
     let (form, selection) = (form_of(options), options.selecting.selection()?);
     let output = match (&options.output, form) {
         (Some(output), _) => output.clone(),

@@ -3,12 +3,13 @@
 
 use crate::args::analysis::{By as ByOption, Sort, Stats as Options};
 use crate::files::analysis::{self, balance, contents, limited, losses, more, table};
-use crate::files::input::{OpenFile, open, stopped};
+use crate::files::input::{OpenFile, name, open, stopped};
+use crate::files::several::each;
 use crate::shell::exit::Failure;
 use crate::shell::stdio;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use trace_analysis::cost::EventCosts;
 use trace_analysis::counted::Counted;
 use trace_analysis::stats::{By, Counter, Instants, Options as Summing, Row, Spread, Stats};
@@ -20,25 +21,32 @@ use trace_model::Selection;
 /// The percentiles that are shown.
 const PERCENTS: [f64; 3] = [50.0, 95.0, 99.0];
 
-/// Prints the statistics of a trace.
-pub fn run(options: &Options) -> Result<(), Failure> {
-    let stats = read(options)?;
-    if options.json {
-        analysis::answer(&options.input, &stats.walked, machine(&stats, options)).give();
-    } else if options.csv {
-        stdio::print_document(&lines(&stats, options))?;
-    } else {
-        stdio::print_folded(&human(&stats, options))?;
-    }
-    unread(&options.input, &stats)
+/// Prints the statistics of traces.
+pub fn run(options: &Options) -> Result<u8, Failure> {
+    let mut is_first = true;
+    each(&options.inputs, |input| {
+        let stats = read(options, input)?;
+        let is_first = std::mem::take(&mut is_first);
+        if options.json {
+            analysis::answer(input, &stats.walked, machine(&stats, options)).give();
+        } else if options.csv {
+            let text = lines(input, &stats, options);
+            let rows = text.split_once('\n').map_or("", |(_, rows)| rows);
+            stdio::print_document(if is_first { &text } else { rows })?;
+        } else {
+            let blank = if is_first { "" } else { "\n" };
+            stdio::print_folded(&format!("{blank}{}", human(input, &stats, options)))?;
+        }
+        unread(input, &stats).map(|()| 0)
+    })
 }
 
 /// Tells the statistics of a new recording, in its summary's place.
-pub fn report(path: PathBuf) -> Result<(), Failure> {
-    let options = Options::of_recording(path);
-    let stats = read(&options)?;
-    stdio::report(&human(&stats, &options));
-    unread(&options.input, &stats)
+pub fn report(path: &Path) -> Result<(), Failure> {
+    let options = Options::of_recording();
+    let stats = read(&options, path)?;
+    stdio::report(&human(path, &stats, &options));
+    unread(path, &stats)
 }
 
 /// The sums by name of what is selected of a trace.
@@ -60,7 +68,7 @@ pub fn unread(path: &Path, stats: &Stats) -> Result<(), Failure> {
     }
 }
 
-fn read(options: &Options) -> Result<Stats, Failure> {
+fn read(options: &Options, input: &Path) -> Result<Stats, Failure> {
     let by = match options.by {
         ByOption::Name => By::Name,
         ByOption::Category => By::Category,
@@ -68,7 +76,7 @@ fn read(options: &Options) -> Result<Stats, Failure> {
         ByOption::Thread => By::Thread,
     };
     let selection = options.selecting.selection()?;
-    summed_up(open(&options.input)?, &options.input, &selection, by)
+    summed_up(open(input)?, input, &selection, by)
 }
 
 /// The sums of a trace, with what its import could not read among its losses.
@@ -122,9 +130,9 @@ fn group_cells(row: &Row, by: ByOption) -> Vec<String> {
 }
 
 /// For people.
-fn human(stats: &Stats, options: &Options) -> String {
+fn human(input: &Path, stats: &Stats, options: &Options) -> String {
     let walked = &stats.walked;
-    let mut text = losses(&walked.losses) + &contents(&options.input, walked) + &cost(walked);
+    let mut text = losses(&walked.losses) + &contents(input, walked) + &cost(walked);
     for (title, rows, has_own) in [
         ("durations", &stats.durations, true),
         ("asynchronous operations", &stats.operations, false),
@@ -346,9 +354,17 @@ const CSV_COLUMNS: [&str; 10] = [
 ];
 
 /// Durations, operations and polls as comma-separated values.
-fn lines(stats: &Stats, options: &Options) -> String {
-    let header: Vec<&str> =
-        ["kind"].iter().chain(group_columns(options.by)).chain(&CSV_COLUMNS).copied().collect();
+fn lines(input: &Path, stats: &Stats, options: &Options) -> String {
+    // Of several traces, each row says of which it is.
+    let trace = &(options.inputs.len() > 1).then(|| name(input));
+    let column = trace.as_ref().map(|_| "trace");
+    let header: Vec<&str> = column
+        .iter()
+        .chain(&["kind"])
+        .chain(group_columns(options.by))
+        .chain(&CSV_COLUMNS)
+        .copied()
+        .collect();
     let kinds = [
         ("duration", &stats.durations, false),
         ("operation", &stats.operations, true),
@@ -368,7 +384,7 @@ fn lines(stats: &Stats, options: &Options) -> String {
                 "tid" => id(group.tid),
                 _ => text(&group.thread),
             };
-            let mut cells = vec![kind.to_owned()];
+            let mut cells: Vec<String> = trace.iter().cloned().chain([kind.to_owned()]).collect();
             cells.extend(group_columns(options.by).iter().map(cell));
             let spread = spread_json(&row.spread, is_operation);
             cells.extend(CSV_COLUMNS.map(|column| match &spread[column] {

@@ -35,6 +35,8 @@ pub struct Answer {
 enum Form {
     #[default]
     Document,
+    /// A list of the results of several traces.
+    List,
     /// Only the result, as `ffx --machine json` prints it.
     Bare,
     /// The result and what comes before it are printed already.
@@ -84,9 +86,18 @@ impl Answer {
         self
     }
 
-    /// Keeps it until the command ends.
+    /// Keeps it until the command ends. Of several traces, the results are a list.
     pub fn give(self) {
-        *ANSWER.lock().unwrap_or_else(PoisonError::into_inner) = Some(self);
+        let mut answer = ANSWER.lock().unwrap_or_else(PoisonError::into_inner);
+        match answer.as_mut() {
+            Some(Self { form: Form::List, traces, result, losses, problems, .. }) => {
+                traces.extend(self.traces);
+                losses.extend(self.losses);
+                problems.extend(self.problems);
+                result.as_array_mut().expect("a list").push(self.result);
+            }
+            _ => *answer = Some(self),
+        }
     }
 }
 
@@ -96,6 +107,12 @@ pub fn begin(command: &str, traces: &[Value]) -> String {
     Answer { form: Form::Rest, ..Answer::default() }.give();
     let traces = Value::from(traces);
     format!("{{\n\"version\": {VERSION},\n\"command\": \"{command}\",\n\"traces\": {traces},\n\"result\": ")
+}
+
+/// The command takes several traces, and answers for each of them.
+pub fn expect_several() {
+    let answer = Answer { form: Form::List, ..Answer::of(Value::Array(Vec::new())) };
+    *ANSWER.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
 }
 
 /// Adds problems to a document that was begun.
@@ -119,12 +136,15 @@ pub fn finish(command: &str, code: u8) -> Result<(), Failure> {
     let Some(Answer { traces, result, losses, problems, is_commands_code, form }) = answer else {
         return Ok(());
     };
+    if form == Form::List && traces.is_empty() {
+        return Ok(());
+    }
     let of = if is_commands_code { "command" } else { "trace" };
     let rest = Rest { losses, problems, exit: Exit { code, of } };
     let failed = |error: serde_json::Error| Failure::new(error.to_string());
     let text = match form {
         Form::Bare => result.to_string(),
-        Form::Document => {
+        Form::Document | Form::List => {
             let document = Document { version: VERSION, command, traces, result, rest };
             serde_json::to_string_pretty(&document).map_err(failed)?
         }

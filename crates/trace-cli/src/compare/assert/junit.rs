@@ -5,13 +5,12 @@ use super::{Judged, details};
 use trace_analysis::assertion::evaluate::Verdict;
 use trace_report::xml::escaped;
 
-/// The document for the assertions on a trace: what the trace cannot tell is an error there.
-pub(super) fn document(trace: &str, all: &[Judged]) -> String {
+/// The suite of the assertions on a trace: what the trace cannot tell is an error there.
+pub(super) fn suite(trace: &str, all: &[Judged]) -> String {
     let count = |verdict| all.iter().filter(|judged| judged.outcome.verdict == verdict).count();
     let (tests, failures, errors) = (all.len(), count(Verdict::Failed), count(Verdict::Incomplete));
     let mut text = format!(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
-         <testsuite name=\"{}\" tests=\"{tests}\" failures=\"{failures}\" errors=\"{errors}\">\n",
+        "<testsuite name=\"{}\" tests=\"{tests}\" failures=\"{failures}\" errors=\"{errors}\">\n",
         escaped(trace)
     );
     for judged in all {
@@ -24,4 +23,13 @@ pub(super) fn document(trace: &str, all: &[Judged]) -> String {
         text += &format!("  <testcase classname=\"trace\" name=\"{name}\">{result}</testcase>\n");
     }
     text + "</testsuite>\n"
+}
+
+/// The document of one suite, or of several.
+pub(super) fn document(suites: &str, count: usize) -> String {
+    let head = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
+    match count {
+        1 => format!("{head}{suites}"),
+        _ => format!("{head}<testsuites>\n{suites}</testsuites>\n"),
+    }
 }

@@ -8,13 +8,20 @@ use trace_reader::{Arguments, Event, Item, Names, Resolved, Text, Thread, Time, 
 
 /// Serializes as an object with the record's position, its kind, and the fields of that kind.
 //= docs/dump.md#json
-pub struct JsonLine<'a>(pub &'a Resolved<'a>);
+pub struct JsonLine<'a> {
+    pub record: &'a Resolved<'a>,
+    /// The trace's name, of one of several.
+    pub file: Option<&'a str>,
+}
 
 impl Serialize for JsonLine<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let record = self.0;
+        let Self { record, file } = *self;
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("version", &VERSION)?;
+        if let Some(file) = file {
+            map.serialize_entry("file", file)?;
+        }
         map.serialize_entry("at_byte", &record.offset.0)?;
         map.serialize_entry("program", &record.provider.0)?;
         item(&mut map, record)?;
