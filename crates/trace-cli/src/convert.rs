@@ -40,6 +40,7 @@ pub fn run(options: &Convert) -> Result<u8, Failure> {
     let files: Vec<PathBuf> = options.input_file.iter().chain(&options.files).cloned().collect();
     let (traces, output) = traces_and_output(&files, options.output.as_ref())?;
     let of_several = traces.len() > 1 && !options.partitioned;
+    refuse_traces(options, output.as_deref().filter(|_| options.output.is_none()))?;
     let mut outputs = match output.as_deref().filter(|_| of_several) {
         Some(directory) => {
             let (to, profile) = checked(options, None)?;
@@ -51,6 +52,31 @@ pub fn run(options: &Convert) -> Result<u8, Failure> {
         let output = if of_several { outputs.next() } else { output.clone() };
         of_trace(options, trace, output.as_ref()).map(|()| 0)
     })
+}
+
+/// A second name whose ending is that of another format, and that exists, is a trace rather than an output:
+/// the shell may have expanded a pattern.
+fn refuse_traces(options: &Convert, output: Option<&Path>) -> Result<(), Failure> {
+    let (Some(output), Some(to)) = (output, options.format) else { return Ok(()) };
+    match of_name(output).0 {
+        Some(named) if !is_of_name(to, named) && output.exists() => Err(Failure::usage(format!(
+            "{} exists, and its name is that of another format: several traces need a directory for what is written, \
+             -o DIR, and -o {0} replaces it",
+            output.display()
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Whether a name with the ending of a format may be that of what is converted to.
+fn is_of_name(to: Target, named: Format) -> bool {
+    match to {
+        Target::Catapult | Target::Chrome | Target::Speedscope | Target::Firefox => {
+            matches!(named, Format::Catapult | Format::Chrome)
+        }
+        Target::Csv | Target::Parquet => false,
+        Target::Fxt | Target::Perfetto | Target::Folded => to.format() == Some(named),
+    }
 }
 
 /// What is converted to, by the options and by the name of the output; none for tables.

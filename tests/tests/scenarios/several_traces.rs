@@ -97,6 +97,15 @@ fn outputs_of_several_traces_are_files_of_a_directory() {
     // A second name is the output, and further ones need a directory.
     run(&sandbox, 2, &["convert", "--format", "perfetto", "a.json", "b.json", "c.pftrace"]);
     run(&sandbox, 2, &["convert", "-o", "out", "a.json", "b.json"]);
+    // What the shell has made of a pattern with two matches.
+    let before = fs::read(sandbox.file("b.json")).unwrap();
+    for format in ["fxt", "perfetto", "csv", "folded"] {
+        run(&sandbox, 2, &["convert", "--format", format, "a.json", "b.json"]);
+    }
+    assert_eq!(fs::read(sandbox.file("b.json")).unwrap(), before);
+    for _ in 0..2 {
+        run(&sandbox, 0, &["convert", "--format", "speedscope", "a.json", "again.json"]);
+    }
     fs::create_dir(sandbox.file("other")).unwrap();
     fs::copy(sandbox.file("a.json"), sandbox.file("other/a.json")).unwrap();
     run(&sandbox, 2, &["convert", "--format", "csv", "-o", "out", "a.json", "other/a.json"]);

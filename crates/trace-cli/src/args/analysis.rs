@@ -4,6 +4,7 @@ use super::selecting::Selecting;
 use super::traces;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
+use trace_analysis::stats::Statistic;
 
 /// Help of `stats`.
 pub const STATS_HELP: &str = "Examples:
@@ -144,6 +145,23 @@ pub enum Sort {
     Max,
 }
 
+impl Sort {
+    /// The number that it is.
+    pub const fn statistic(self) -> Statistic {
+        match self {
+            Self::Total => Statistic::Total,
+            Self::Own => Statistic::Own,
+            Self::Count => Statistic::Count,
+            Self::Min => Statistic::Min,
+            Self::Mean => Statistic::Mean,
+            Self::P50 => Statistic::Percentile(50.0),
+            Self::P95 => Statistic::Percentile(95.0),
+            Self::P99 => Statistic::Percentile(99.0),
+            Self::Max => Statistic::Max,
+        }
+    }
+}
+
 /// Options of `assert`.
 #[derive(Debug, Args)]
 pub struct Assert {
@@ -173,7 +191,7 @@ pub struct Assert {
 pub struct Diff {
     /// Show the names first for which this has changed most
     #[arg(long, value_name = "NUMBER", default_value = "total")]
-    pub sort: Metric,
+    pub sort: Sort,
     /// Show at most this many names; 0 shows all (default: 20; all with --json and --csv)
     #[arg(long, value_name = "COUNT", value_parser = super::whole_number)]
     pub limit: Option<usize>,
@@ -195,17 +213,4 @@ pub struct Diff {
     /// The later trace
     #[arg(value_name = "AFTER", add = traces())]
     pub after: PathBuf,
-}
-
-/// What names are compared by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Metric {
-    /// The total time
-    Total,
-    /// The mean
-    Mean,
-    /// The 99th percentile
-    P99,
-    /// The number of durations
-    Count,
 }

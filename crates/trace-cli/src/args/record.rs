@@ -20,7 +20,8 @@ use std::path::PathBuf;
 pub struct Recording {
     /// Record only these categories, separated by commas (default: all). An entry is a name, a prefix ending
     /// in `*`, a group `#name`, or any of these for one program only: `program/name`. An entry that begins
-    /// with `-` excludes what it names
+    /// with `-` excludes what it names. Names of events are not chosen here, for a program switches its call
+    /// sites by category; the commands that read a trace have --name
     #[arg(long, value_name = "LIST", allow_hyphen_values = true, add = ArgValueCompleter::new(completion::category_list))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub categories: Option<CategoryList>,

@@ -57,7 +57,7 @@ pub fn run(options: &Ab) -> Result<u8, Failure> {
 
 fn compare(options: &Ab) -> Result<u8, Failure> {
     let junit = options.junit.as_deref().map(OutputFile::create).transpose()?;
-    let judging = Judging { selection: options.within.selection(), statistic: statistic(options.statistic) };
+    let judging = Judging { selection: options.within.selection(), statistic: options.statistic.statistic() };
     let comparison = match &options.judge {
         Some(directory) => kept(options, &judging, &Recordings::open(directory)?)?,
         None => recorded(options, &judging)?,
@@ -93,20 +93,6 @@ impl Comparison {
             (0, true) => UNDECIDED,
             _ => NO,
         }
-    }
-}
-
-const fn statistic(of: Sort) -> Statistic {
-    match of {
-        Sort::Total => Statistic::Total,
-        Sort::Own => Statistic::Own,
-        Sort::Count => Statistic::Count,
-        Sort::Min => Statistic::Min,
-        Sort::Mean => Statistic::Mean,
-        Sort::P50 => Statistic::Percentile(50.0),
-        Sort::P95 => Statistic::Percentile(95.0),
-        Sort::P99 => Statistic::Percentile(99.0),
-        Sort::Max => Statistic::Max,
     }
 }
 

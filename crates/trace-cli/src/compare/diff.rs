@@ -1,7 +1,7 @@
 //! `trace diff`: which durations changed between two traces.
 //= docs/stats.md#differences
 
-use crate::args::analysis::{Diff, Metric};
+use crate::args::analysis::Diff;
 use crate::files::analysis::{self, balance, contents, limited, losses, more, table};
 use crate::files::input::is_stdin;
 use crate::look::stats::{by_name, spread_json, unread};
@@ -23,13 +23,7 @@ pub fn run(options: &Diff) -> Result<(), Failure> {
     }
     let selection = options.selecting.selection()?;
     let (before, after) = (by_name(&options.before, &selection)?, by_name(&options.after, &selection)?);
-    let statistic = match options.sort {
-        Metric::Total => Statistic::Total,
-        Metric::Mean => Statistic::Mean,
-        Metric::P99 => Statistic::Percentile(99.0),
-        Metric::Count => Statistic::Count,
-    };
-    let changes = changes(&before, &after, statistic);
+    let changes = changes(&before, &after, options.sort.statistic());
     let (shown, hidden) = limited(options.limit, !options.json && !options.csv, changes.len());
     let shown = &changes[..shown];
     if options.json {

@@ -1,7 +1,7 @@
 //! `trace stats`: where the time of a trace went, and what is missing in it.
 //= docs/stats.md#statistics
 
-use crate::args::analysis::{By as ByOption, Sort, Stats as Options};
+use crate::args::analysis::{By as ByOption, Stats as Options};
 use crate::files::analysis::{self, balance, contents, limited, losses, more, table};
 use crate::files::input::{OpenFile, name, open, stopped};
 use crate::files::several::each;
@@ -90,18 +90,9 @@ fn summed_up(file: OpenFile, path: &Path, selection: &Selection, by: By) -> Resu
 
 /// The rows in the order of a column, as many as are shown, and how many are not.
 fn sorted<'a>(rows: &'a [Row], options: &Options, is_for_people: bool) -> (Vec<&'a Row>, usize) {
-    let of = |spread: &Spread| match options.sort {
-        Sort::Total => spread.total as f64,
-        Sort::Own => spread.own as f64,
-        Sort::Count => spread.count as f64,
-        Sort::Min => spread.min as f64,
-        Sort::Mean => spread.mean().unwrap_or(0.0),
-        Sort::P50 => spread.percentile(50.0).unwrap_or(0.0),
-        Sort::P95 => spread.percentile(95.0).unwrap_or(0.0),
-        Sort::P99 => spread.percentile(99.0).unwrap_or(0.0),
-        Sort::Max => spread.max as f64,
-    };
-    let mut sorted: Vec<(f64, &Row)> = rows.iter().map(|row| (of(&row.spread), row)).collect();
+    let statistic = options.sort.statistic();
+    let mut sorted: Vec<(f64, &Row)> =
+        rows.iter().map(|row| (statistic.or_zero(Some(&row.spread)), row)).collect();
     sorted.sort_by(|a, b| b.0.total_cmp(&a.0));
     let (shown, hidden) = limited(options.limit, is_for_people, sorted.len());
     (sorted.into_iter().take(shown).map(|(_, row)| row).collect(), hidden)
