@@ -30,7 +30,7 @@ use crate::look::report;
 use crate::look::stats;
 use crate::record::command::RecordedCommand;
 use crate::record::verify::Expected;
-use crate::settings::Settings;
+use crate::settings::{Settings, checks};
 use crate::shell::caller;
 use crate::shell::exit::{self, Failure};
 use crate::shell::json;
@@ -79,19 +79,8 @@ pub fn run(options: args::Record) -> Result<u8, Failure> {
     let is_stdout = options.output.as_deref().is_some_and(destination::is_stdout);
     // The kernel forgets this where files are made as another user.
     parent.map(end_with).transpose()?;
-    if is_stdout && options.trigger.iter().any(|trigger| trigger.is_snapshot()) {
-        return Err(Failure::usage(
-            "--trigger: snapshots are named after the trace's file, and stdout has no name",
-        ));
-    }
-    if is_stdout && options.stats == Some(true) {
-        return Err(Failure::usage("--stats: the trace goes to stdout; give it to trace stats -"));
-    }
-    if is_stdout && options.report == Some(true) {
-        return Err(Failure::usage("--report: the trace goes to stdout; give it to trace report -"));
-    }
-    if is_stdout && is_json {
-        return Err(Failure::usage("--json: the trace goes to stdout already"));
+    if is_stdout {
+        checks::of_stdout(options, is_json)?;
     }
     (config.confirms, config.wants_untraced, config.file) = (true, true, destination.archive_file());
     let is_of_root = !options.command.is_empty() || kernel::is_wanted(&config);

@@ -1,6 +1,7 @@
 //! The settings of a recording, from the command line, configuration files and a test specification: earlier
 //! ones in this list override later ones.
 
+pub mod checks;
 mod forms;
 pub mod measurement;
 mod position;
@@ -64,7 +65,7 @@ impl Settings {
         }
         let mut recording = recording.over(standard).over(Recording::defaults());
         recording.buffering_mode = Some(recording.meant_buffering_mode());
-        check(&recording, spec.as_ref(), report)?;
+        checks::of_all(&recording, spec.as_ref(), report)?;
         Ok(Self { recording, groups, spec })
     }
 
@@ -179,43 +180,6 @@ fn place_of_group(text: &str, group: &str) -> Option<usize> {
 fn is_option(name: &str) -> bool {
     let options = Recording::augment_args(clap::Command::new("record"));
     options.get_arguments().any(|argument| argument.get_long() == Some(name))
-}
-
-/// Checks for options that exclude each other.
-fn check(
-    recording: &Recording,
-    spec: Option<&SpecFile>,
-    report: &mut dyn FnMut(&str),
-) -> Result<(), Failure> {
-    let refuse = |text: &str| Err(Failure::usage(text));
-    let is = |option: Option<bool>| option == Some(true);
-    if recording.command.is_empty() {
-        let options = [
-            ("--detach", recording.detach),
-            ("--decouple", recording.decouple),
-            ("--manager-fd", recording.manager_fd),
-        ];
-        if let Some((option, _)) = options.into_iter().find(|(_, value)| is(*value)) {
-            return refuse(&format!("{option} needs a command"));
-        }
-        if !recording.append_args.is_empty() {
-            return refuse("--append-args needs a command to append to");
-        }
-    }
-    if let Some(name) = &recording.environment_name {
-        report(&format!("--environment-name {name} is ignored: a command runs in the caller's environment"));
-    }
-    let conditions = recording.trigger.iter().map(|trigger| trigger.condition.to_string());
-    let mut conditions: Vec<String> = conditions.collect();
-    conditions.sort_unstable();
-    if let Some(twice) = conditions.windows(2).find(|pair| pair[0] == pair[1]) {
-        return refuse(&format!("--trigger: multiple trigger options for {:?}", twice[0]));
-    }
-    let has_measurements = spec.is_some_and(|spec| !spec.measure.is_empty());
-    if recording.benchmark_results_file.is_some() && !has_measurements {
-        return refuse("--benchmark-results-file needs a --spec-file with measurements");
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -31,6 +31,7 @@ fn those_of_fuchsias_trace_record() {
         &["--output-file=a.fxt", "--duration=9", "--spawn", "--environment-name=nested"],
         &["--output-file=a.fxt", "--duration=8", "--duration=9"],
         &["--output-file=a.fxt", "--categories=*", "--return-child-result=true"],
+        &["--output-file=a.fxt", "--category=*"],
         &["--output-file=a.fxt", "--buffer-size=8", "--provider-buffer-size=emit:16"],
         &["--output-file=a.fxt", "--buffering-mode=oneshot", "--trigger=stall:stop"],
         &["--output-file=a.fxt", "--spec-file=spec.json"],

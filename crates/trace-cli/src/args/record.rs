@@ -22,7 +22,7 @@ pub struct Recording {
     /// in `*`, a group `#name`, or any of these for one program only: `program/name`. An entry that begins
     /// with `-` excludes what it names. Names of events are not chosen here, for a program switches its call
     /// sites by category; the commands that read a trace have --name
-    #[arg(long, value_name = "LIST", allow_hyphen_values = true, add = ArgValueCompleter::new(completion::category_list))]
+    #[arg(long, visible_alias = "category", value_name = "LIST", allow_hyphen_values = true, add = ArgValueCompleter::new(completion::category_list))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub categories: Option<CategoryList>,
     /// Record only programs with this name (default: all). May be repeated. Recordings of different programs

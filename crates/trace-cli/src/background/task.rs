@@ -6,8 +6,7 @@ mod written_file;
 use crate::args::format::{Compression, Format, of_name};
 use crate::args::record::Recording;
 use crate::args::running::{Flush, Stop};
-use crate::args::trigger::{Action, Condition};
-use crate::args::values::Compress;
+use crate::args::trigger::Condition;
 use crate::args::{Machinery, Start};
 use crate::connection::{self, Connection, NOTHING_RECORDED};
 use crate::convert;
@@ -19,7 +18,7 @@ use crate::record::destination::{self, MAX_DEFAULT_NAMES, Worth, default_name, h
 use crate::record::kernel;
 use crate::record::summary;
 use crate::record::verify::{self, Expected};
-use crate::settings::Settings;
+use crate::settings::{Settings, checks};
 use crate::shell::caller;
 use crate::shell::exit::Failure;
 use crate::shell::json::Answer;
@@ -47,44 +46,9 @@ const ONLY: u64 = 0;
 pub fn start(options: &Start) -> Result<(), Failure> {
     let settings = Settings::resolve(options.record.recording.clone(), options.record.config_file())?;
     let asked = &settings.recording;
-    let refuse = |text: &str| Err(Failure::usage(text.to_owned()));
-    if !asked.command.is_empty() {
-        return refuse(
-            "trace start runs no command: start the program yourself before or after it, or use trace record -- COMMAND",
-        );
-    }
     let is_json = options.record.json;
-    if asked.stats == Some(true) {
-        return refuse("--stats is for trace record; trace stats reads the file of a recording");
-    }
-    if asked.report == Some(true) {
-        return refuse("--report is for trace record; trace report reads the file of a recording");
-    }
-    if asked.max_size.is_some() {
-        return refuse(
-            "--max-size is for trace record; give start a --duration, or a --trigger that stops it",
-        );
-    }
-    let mut triggers = Vec::new();
-    for trigger in &asked.trigger {
-        if trigger.action != Action::Stop {
-            return refuse(
-                "--trigger: only stop is possible here; trace record --trigger can take snapshots and memory dumps",
-            );
-        }
-        let Condition::Alert(alert) = trigger.condition.clone() else {
-            return refuse(
-                "--trigger: only alerts are possible here; trace record --trigger also takes signals, rss() and durations",
-            );
-        };
-        triggers.push(Trigger { alert, action: TriggerAction::Terminate });
-    }
-    if settings.spec.as_ref().is_some_and(|spec| !spec.measure.is_empty()) {
-        return refuse("--spec-file: measurements are for trace record, or for trace measure afterwards");
-    }
-    if options.record.recording.compress.is_some_and(|compress| compress != Compress::No) {
-        return refuse("--compress is for trace record; trace stop -o trace.fxt.zst compresses at the end");
-    }
+    checks::of_background(&settings, options.record.recording.compress)?;
+    let triggers = triggers(&asked.trigger);
     let config = trace_config(&settings)?;
     caller::begin(asked.user.as_deref())?;
     // A file name on start's command line takes precedence.
@@ -122,6 +86,15 @@ pub fn start(options: &Start) -> Result<(), Failure> {
         Some(status) => print_folded(&text(&status)),
         None => Ok(()),
     }
+}
+
+/// What ends a recording in the background: alerts, as [`checks::of_background`] has seen.
+fn triggers(options: &[crate::args::trigger::Trigger]) -> Vec<Trigger> {
+    let alerts = options.iter().filter_map(|trigger| match &trigger.condition {
+        Condition::Alert(alert) => Some(alert.clone()),
+        _ => None,
+    });
+    alerts.map(|alert| Trigger { alert, action: TriggerAction::Terminate }).collect()
 }
 
 fn begin(

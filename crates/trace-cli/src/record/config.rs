@@ -24,11 +24,6 @@ pub fn trace_config(settings: &Settings) -> Result<TraceConfig, Failure> {
     let time =
         |span: Option<args::values::Span>, default: u64| span.map_or(default, |span| milliseconds(span.0));
     let privacy = options.privacy == Some(true);
-    if privacy && options.profile.is_some() {
-        return Err(Failure::usage(
-            "--profile records the names of files and functions, which --privacy leaves out: give one of them",
-        ));
-    }
     let has_metadata = options.no_metadata != Some(true) && !privacy;
     let mut config = TraceConfig {
         provider_specs: plan.provider_specs(&options.program_buffer_size),
