@@ -43,7 +43,9 @@ fn run(command: &mut Command) -> Vec<u8> {
 
 /// Names and counts of the rows. Sums and times differ by what each reader cuts off when it converts ticks.
 fn counts(json: &[u8]) -> Vec<(Option<String>, u64)> {
-    let rows: Vec<serde_json::Value> = serde_json::from_slice(json).expect("a list of rows");
+    let document: serde_json::Value = serde_json::from_slice(json).expect("JSON");
+    // Ours are in a document.
+    let rows = document["result"][0]["rows"].as_array().or_else(|| document.as_array()).expect("rows");
     let name = |row: &serde_json::Value| row["name"].as_str().map(str::to_owned);
     let number = |row: &serde_json::Value| row["n"].to_string().trim_matches('"').parse().expect("a number");
     rows.iter().map(|row| (name(row), number(row))).collect()

@@ -52,9 +52,9 @@ impl Bench {
         let report: serde_json::Value = serde_json::from_slice(&report).expect("a report");
         let losses = report["losses"].as_array().expect("a list");
         let lost = losses.iter().filter_map(|loss| loss["count"].as_u64()).sum();
-        let providers = report["providers"].as_array().expect("a list");
-        let of_program = providers.iter().find(|provider| provider["name"] == "stream");
-        let archived = of_program.and_then(|provider| provider["events"].as_u64()).expect("its events");
+        let programs = report["result"]["programs"].as_array().expect("a list");
+        let of_program = programs.iter().find(|program| program["name"] == "stream");
+        let archived = of_program.and_then(|program| program["events"].as_u64()).expect("its events");
         Outcome { lost, archived }
     }
 

@@ -179,7 +179,7 @@ fn the_tool_prints_what_the_corpus_says() {
             let mut words = line.split(' ');
             let offset = format!("{:#010x}", object["at_byte"].as_u64().expect("a number"));
             assert_eq!(words.next(), Some(&*offset), "{}: {line}", file.name);
-            assert_eq!(words.next(), Some(&*object["program"].to_string()), "{}: {line}", file.name);
+            assert_eq!(words.next(), Some(&*object["program_id"].to_string()), "{}: {line}", file.name);
             assert_eq!(words.nth(1), object["kind"].as_str(), "{}: {line}", file.name);
         }
         assert_eq!(json.lines().count(), lines.len(), "{}", file.name);

@@ -166,7 +166,7 @@ tables! {
         depth: Integer,
         self_dur: Integer,
         thread_id: Integer,
-        provider: Integer,
+        program_id: Integer,
         ts_utc: Integer,
         kind: Text,
         operation_id: Unsigned,
@@ -263,12 +263,12 @@ tables! {
     Losses = "losses" {
         first_ts: Integer,
         last_ts: Integer,
-        provider: Integer,
+        program_id: Integer,
         reason: Text,
         count: Integer,
     }
-    /// Providers and how their records add up.
-    Providers = "providers" {
+    /// Programs and how their records add up.
+    Programs = "programs" {
         id: Integer,
         name: Text,
         generated: Integer,
@@ -341,7 +341,7 @@ tables! {
         tid: Unsigned,
         process: Text,
         thread: Text,
-        provider: Integer,
+        program_id: Integer,
         category: Text,
         name: Text,
         type: Text,

@@ -35,7 +35,7 @@ pub type SessionInfo = Vec<(&'static str, String)>;
 
 /// Columns that are used of the tables with many rows. Names of threads are in the table of threads.
 const COLUMNS: [(Table, &[&str]); 6] = [
-    (Table::Slices, &["ts", "dur", "pid", "tid", "category", "name", "async_id", "args", "provider"]),
+    (Table::Slices, &["ts", "dur", "pid", "tid", "category", "name", "async_id", "args", "program_id"]),
     (Table::Instants, &["ts", "pid", "tid", "category", "name", "args"]),
     (Table::Counters, &["ts", "pid", "tid", "category", "name", "counter_id", "series", "value"]),
     (Table::Flows, &["ts", "pid", "tid", "category", "name", "flow_id", "phase"]),
@@ -43,7 +43,7 @@ const COLUMNS: [(Table, &[&str]); 6] = [
     (Table::Wakeups, &["ts", "tid"]),
 ];
 /// Tables of which all is used.
-const WHOLE: [Table; 5] = [Table::Threads, Table::Logs, Table::Losses, Table::Providers, Table::Traces];
+const WHOLE: [Table; 5] = [Table::Threads, Table::Logs, Table::Losses, Table::Programs, Table::Traces];
 
 /// All that a page has of a trace.
 #[derive(Default)]
@@ -364,7 +364,7 @@ impl Rows for Collector {
                     self.losses.push(Loss { first, last, provider, reason: reason.text().to_owned(), count });
                 }
             }
-            Table::Providers => {
+            Table::Programs => {
                 let [id, name, ..] = Cell::first::<5>(cells)?;
                 self.providers.insert(id.or_zero(), name.text().to_owned());
             }

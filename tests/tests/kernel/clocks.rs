@@ -63,7 +63,7 @@ fn events_lie_where_their_threads_ran_and_a_skew_of_50_microseconds_shows() {
     };
     let clock = |report: &serde_json::Value| {
         let id = provider(report);
-        report["clocks"].as_array().unwrap().iter().find(|clock| clock["program"] == id).unwrap().clone()
+        report["clocks"].as_array().unwrap().iter().find(|clock| clock["program_id"] == id).unwrap().clone()
     };
     let truth = clock(&report);
     let number = |clock: &serde_json::Value, name: &str| clock[name].as_i64().unwrap();

@@ -64,7 +64,7 @@ fn threads_of_two_containers_are_those_of_the_kernel() {
     assert!(check.status.success(), "{report:#}");
     let clocks = report["clocks"].as_array().unwrap();
     let judged = providers.iter().map(|id| {
-        let clock = clocks.iter().find(|clock| clock["program"] == id.0).unwrap();
+        let clock = clocks.iter().find(|clock| clock["program_id"] == id.0).unwrap();
         clock["judged"].as_u64().unwrap()
     });
     // The end of each duration is a moment of its own.

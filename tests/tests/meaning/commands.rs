@@ -406,7 +406,7 @@ fn measure(sandbox: &Sandbox, file: &str, meaning: &Meaning) -> Result<Answer, S
     let report = run(sandbox, &arguments, &[0, 1])?;
     let report = report.first().ok_or("measure prints nothing")?;
     let mut rows = Rows::default();
-    for (name, result) in names.into_iter().zip(list(report, "results")) {
+    for (name, result) in names.into_iter().zip(list(&report["result"], "results")) {
         let mut lengths = Lengths::default();
         for milliseconds in list(result, "values") {
             let length = (milliseconds.as_f64().unwrap_or(f64::NAN) * 1e6).round() as u64;

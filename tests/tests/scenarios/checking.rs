@@ -113,13 +113,13 @@ fn programs_get_one_object() {
     let trace = serde_json::json!({"file": "trace.fxt", "bytes": 184, "start_ns": null, "end_ns": null});
     assert_eq!((&*answer.command, &answer.traces), ("check", &vec![trace]));
     let text = "program 1 lost 1000 records: durable region full";
-    let place = serde_json::json!({"at_byte": 128, "program": 1, "text": text});
+    let place = serde_json::json!({"at_byte": 128, "program_id": 1, "text": text});
     let problem = serde_json::json!({
         "kind": "loss", "count": 1, "text": text, "at_byte": 128, "places": [place], "is_allowed": false,
     });
     assert_eq!(answer.problems, [problem]);
     let loss = serde_json::json!({
-        "file": "trace.fxt", "program": "corpus", "id": 1, "code": 4, "reason": "durable region full", "count": 1000,
+        "file": "trace.fxt", "program": "corpus", "program_id": 1, "code": 4, "reason": "durable region full", "count": 1000,
         "first_ns": 0x1111_2222_3333_u64, "last_ns": 0x4444_5555_6666_u64,
     });
     assert_eq!(answer.losses, [loss]);
@@ -197,7 +197,7 @@ fn a_dump_for_programs_is_exact() {
             "event-complete",
             "complete",
             serde_json::json!({
-                "version": 1, "at_byte": 128, "program": 1, "kind": "complete", "ns": 2048, "ticks": 2048, "process": 345,
+                "version": 1, "at_byte": 128, "program_id": 1, "kind": "complete", "ns": 2048, "ticks": 2048, "process": 345,
                 "thread": 678, "category": "event_category", "name": "event_name", "end_ns": 4096,
                 "end_ticks": 4096,
                 "args": [
@@ -210,7 +210,7 @@ fn a_dump_for_programs_is_exact() {
             "kernel-object-not-utf8",
             "kernel-object",
             serde_json::json!({
-                "version": 1, "at_byte": 128, "program": 1, "kind": "kernel-object", "object_type": 1, "koid": 1234,
+                "version": 1, "at_byte": 128, "program_id": 1, "kind": "kernel-object", "object_type": 1, "koid": 1234,
                 "name": {"bytes": "6865ff6c6f"}, "args": [],
             }),
         ),
@@ -218,7 +218,7 @@ fn a_dump_for_programs_is_exact() {
             "scheduling-context-switch-idle",
             "context-switch",
             serde_json::json!({
-                "version": 1, "at_byte": 128, "program": 1, "kind": "context-switch", "ns": 1000, "ticks": 1000, "cpu": 1,
+                "version": 1, "at_byte": 128, "program_id": 1, "kind": "context-switch", "ns": 1000, "ticks": 1000, "cpu": 1,
                 "outgoing_state": 3, "outgoing_state_text": "blocked", "outgoing_thread": 5678,
                 "incoming_thread": 9012,
                 "args": [
@@ -231,7 +231,7 @@ fn a_dump_for_programs_is_exact() {
             "argument-doubles",
             "instant",
             serde_json::json!({
-                "version": 1, "at_byte": 128, "program": 1, "kind": "instant", "ns": 1, "ticks": 1, "process": 1234,
+                "version": 1, "at_byte": 128, "program_id": 1, "kind": "instant", "ns": 1, "ticks": 1, "process": 1234,
                 "thread": 5678, "category": "cat", "name": "name", "scope": "thread",
                 "args": [
                     {"name": "arg", "type": "double", "value": 0.0},

@@ -198,7 +198,7 @@ fn is_event(object: &Value) -> bool {
 }
 
 fn is_of_manager(object: &Value) -> bool {
-    object["program"] == 0
+    object["program_id"] == 0
 }
 
 /// Events without what depends on their place in the file.
@@ -257,7 +257,7 @@ fn a_process_is_kept_without_a_trace_of_the_others() {
         );
         assert!(!contains(&bytes, name), "{name}");
     }
-    let providers: BTreeSet<String> = after.iter().map(|object| object["program"].to_string()).collect();
+    let providers: BTreeSet<String> = after.iter().map(|object| object["program_id"].to_string()).collect();
     assert_eq!(providers.len(), 2, "{providers:?}");
 
     // By its number, or by both names: flows between them are whole.

@@ -13,11 +13,11 @@ fn records(sandbox: &Sandbox) -> Vec<Value> {
     let objects = text.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
     let definitions = ["magic", "provider-info", "initialization", "string", "thread", "kernel-object"];
     objects
-        .filter(|object| object["program"] != 0)
+        .filter(|object| object["program_id"] != 0)
         .filter(|object| !definitions.contains(&object["kind"].as_str().expect("text")))
         .map(|mut object| {
             let fields = object.as_object_mut().expect("an object");
-            for field in ["version", "at_byte", "program", "ns", "ticks"] {
+            for field in ["version", "at_byte", "program_id", "ns", "ticks"] {
                 fields.remove(field);
             }
             object

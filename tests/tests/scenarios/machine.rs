@@ -164,7 +164,7 @@ fn a_trace_says_what_its_programs_were_and_how_they_ended() {
         &sandbox,
         "SELECT pid, parent_pid, command_line, end_reason, end_ts IS NULL AS is_there, \
          start_ts BETWEEN 1 AND (SELECT end_ts FROM traces) AS has_start, \
-         end_ts BETWEEN start_ts AND (SELECT end_ts FROM traces) AS has_end FROM providers WHERE id > 0 ORDER BY id",
+         end_ts BETWEEN start_ts AND (SELECT end_ts FROM traces) AS has_end FROM programs WHERE id > 0 ORDER BY id",
         "a.fxt",
     );
     let reason = found[1]["end_reason"].clone();
@@ -205,7 +205,7 @@ fn a_trace_says_what_its_programs_were_and_how_they_ended() {
     let found = rows(
         &sandbox,
         "SELECT pid, command_line, start_ts, (SELECT instant_cost_ns FROM traces) AS cost, \
-         (SELECT max(ts_utc) FROM instants) AS utc FROM providers",
+         (SELECT max(ts_utc) FROM instants) AS utc FROM programs",
         "b.fxt",
     );
     assert_eq!(

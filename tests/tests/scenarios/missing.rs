@@ -16,8 +16,8 @@ use zx_sim::{Channel, Error};
 /// and counts of its losses.
 fn programs(sandbox: &Sandbox, trace: &str) -> Vec<serde_json::Value> {
     let sql = "SELECT p.name, p.lost, p.end_reason AS ended, \
-               (SELECT group_concat(reason || ' ' || coalesce(count, '?'), ', ') FROM losses WHERE provider = id) AS losses \
-               FROM providers p WHERE id > 0 ORDER BY p.name, losses";
+               (SELECT group_concat(reason || ' ' || coalesce(count, '?'), ', ') FROM losses WHERE program_id = id) AS losses \
+               FROM programs p WHERE id > 0 ORDER BY p.name, losses";
     let rows: Vec<serde_json::Value> = json(&sandbox.trace(["query", "--format", "json", sql, trace]));
     rows.iter().map(|row| json!([row["name"], row["lost"], row["ended"], row["losses"]])).collect()
 }

@@ -265,7 +265,7 @@ fn what_was_lost_is_said_for_programs_too() {
     let answer = trace_tests::Answer::of(&output);
     assert_eq!(answer.code_is_of(), "trace");
     let loss = serde_json::json!({
-        "file": "trace.fxt", "program": "burst", "id": 1, "code": 0, "reason": "buffer full", "count": lost,
+        "file": "trace.fxt", "program": "burst", "program_id": 1, "code": 0, "reason": "buffer full", "count": lost,
         "first_ns": null, "last_ns": null, "is_intended": false,
     });
     assert_eq!(answer.losses, [loss]);

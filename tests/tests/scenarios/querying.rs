@@ -236,14 +236,14 @@ fn tables_are_files_of_a_directory() {
     let read = |name: &str| fs::read_to_string(sandbox.file("trace.tables").join(name)).unwrap();
     assert_eq!(
         read("slices.csv"),
-        "ts,dur,pid,tid,process,thread,category,name,async_id,args,id,parent_id,depth,self_dur,thread_id,provider,ts_utc,kind,operation_id,parent_operation_id,end_reason\n\
+        "ts,dur,pid,tid,process,thread,category,name,async_id,args,id,parent_id,depth,self_dur,thread_id,program_id,ts_utc,kind,operation_id,parent_operation_id,end_reason\n\
          1500,2000,1,2,,,io,read,,\"{\"\"size\"\":10}\",1,,0,2000,1,1,,slice,,,\n\
          4000,500,1,2,,,io,read,,\"{\"\"size\"\":30}\",2,,0,500,1,1,,slice,,,\n\
          5000,1000,1,2,,,io,\"say \"\"hi, you\"\"\",,,3,,0,1000,1,1,,slice,,,\n"
     );
     assert_eq!(read("threads.csv"), "pid,tid,process,thread,id\n1,2,,,1\n");
     assert_eq!(
-        read("providers.csv"),
+        read("programs.csv"),
         "id,name,generated,archived,lost,pid,parent_pid,command_line,start_ts,end_ts,end_reason\n1,json,,,0,,,,,,\n"
     );
     assert_eq!(fs::read_dir(sandbox.file("trace.tables")).unwrap().count(), 15);

@@ -27,7 +27,7 @@ fn world() -> World {
 fn users(world: &mut World, file: &str) -> Vec<u32> {
     world.run(&format!("stat -c %u:%g:%a {file}"));
     assert_eq!(world.said(), format!("{ALICE}:{ALICE}:600\n"));
-    let rows = "SELECT pid FROM providers WHERE id > 0";
+    let rows = "SELECT pid FROM programs WHERE id > 0";
     world.run(&format!("./trace query --format csv {file} '{rows}'"));
     let pids: Vec<String> = world.said().lines().skip(1).map(str::to_owned).collect();
     let mut users: Vec<u32> = pids

@@ -216,7 +216,7 @@ fn machine(file: &str, report: &Report, options: &Check, is_growing: bool, impor
         let has_offsets = has_offsets(problem, is_imported);
         let place = |found: &Finding| {
             let at_byte = has_offsets.then_some(found.offset.0);
-            json!({"at_byte": at_byte, "program": found.provider.0, "text": found.text})
+            json!({"at_byte": at_byte, "program_id": found.provider.0, "text": found.text})
         };
         problem.first.iter().map(place).collect()
     };
@@ -245,7 +245,7 @@ fn machine(file: &str, report: &Report, options: &Check, is_growing: bool, impor
         .iter()
         .map(|(provider, clock)| {
             json!({
-                "program": provider.0,
+                "program_id": provider.0,
                 "judged": clock.judged,
                 "outside": clock.outside,
                 "shift_ns": clock.shift,

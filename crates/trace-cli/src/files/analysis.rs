@@ -83,7 +83,7 @@ pub fn loss_json(
     serde_json::json!({
         "file": file,
         "program": program,
-        "id": id,
+        "program_id": id,
         "code": reason.0,
         "reason": reason.text(),
         "count": reason.has_count().then_some(count),

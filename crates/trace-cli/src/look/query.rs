@@ -178,6 +178,9 @@ fn tables_hint(error: &str) -> String {
     let Some((_, table)) = error.split_once("no such table: ") else { return String::new() };
     let table = table.split_whitespace().next().unwrap_or_default();
     let names = TABLES.iter().map(|table| table.name).chain(VIEWS.iter().map(|view| view.name));
+    if table == "providers" {
+        return "; it is called programs".to_owned();
+    }
     let near = near::nearest(table, names, 3, str::to_owned);
     let meant = near.map_or_else(String::new, |near| format!("did you mean {near}? "));
     format!("; {meant}See trace query --schema")

@@ -33,7 +33,7 @@ const SQL_BYTES: usize = 2000;
 const CHUNK_BYTES: usize = 1 << 16;
 
 const LOSSES: &str = "SELECT first_ts, last_ts, p.name, l.reason, l.count FROM losses l \
-                      LEFT JOIN providers p ON p.id = l.provider ORDER BY l.count DESC, 3, 4, 1";
+                      LEFT JOIN programs p ON p.id = l.program_id ORDER BY l.count DESC, 3, 4, 1";
 
 /// A trace.
 pub struct Archive {

@@ -103,7 +103,7 @@ fn every_kind_of_event_has_its_row() {
     threads: 1 3 "app" - 2
     threads: 9 9 - - 3
     traces: - - - - - - - - - - - - - - - - 0 - - - -
-    providers: 1 "json" - - 0 - - - - - -
+    programs: 1 "json" - - 0 - - - - - -
     "#);
     assert_eq!(summary.events, 13);
     assert_eq!(
@@ -146,7 +146,7 @@ fn begins_and_ends_are_paired_in_the_order_of_time() {
     threads: 1 3 "app" - 2
     threads: 7 7 - - 3
     traces: - - - - - - - - - - - - - - - - 0 - - - -
-    providers: 1 "json" - - 0 - - - - - -
+    programs: 1 "json" - - 0 - - - - - -
     "#);
     assert_eq!(summary.skipped, []);
     let crossing = "asynchronous operations with their end in another process";
@@ -213,7 +213,7 @@ fn csv_quotes_what_needs_it() {
     let mut bytes = csv_of(TRACE);
     let slices = String::from_utf8(bytes.remove(0)).unwrap();
     insta::assert_snapshot!(slices, @r#"
-    ts,dur,pid,tid,process,thread,category,name,async_id,args,id,parent_id,depth,self_dur,thread_id,provider,ts_utc,kind,operation_id,parent_operation_id,end_reason
+    ts,dur,pid,tid,process,thread,category,name,async_id,args,id,parent_id,depth,self_dur,thread_id,program_id,ts_utc,kind,operation_id,parent_operation_id,end_reason
     2000,500,1,2,app,main,c,inner,,"{""t"":""\""é\"""",""d"":0.5}",1,3,1,500,1,1,,slice,,,
     3000,3000,1,2,app,main,c,job,18446744073709551615,,2,,,,1,1,,operation,18446744073709551615,,
     1000,6000,1,2,app,main,c,outer,,"{""a"":1,""b"":2}",3,,0,5500,1,1,,slice,,,

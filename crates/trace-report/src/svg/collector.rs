@@ -305,7 +305,7 @@ impl Rows for Collector {
         wanted.add_named(Table::Flows, &["flow_id", "phase"]);
         wanted.add_named(Table::Counters, &["counter_id", "series", "value"]);
         wanted.add_named(Table::Logs, &["ts", "pid", "tid", "message"]);
-        for table in [Table::Threads, Table::Losses, Table::Providers] {
+        for table in [Table::Threads, Table::Losses, Table::Programs] {
             wanted.add_all(table);
         }
         for table in [Table::Sched, Table::Samples, Table::Blobs] {
@@ -351,7 +351,7 @@ impl Rows for Collector {
                 }
             }
             Table::Losses => self.loss(Cell::first(cells)?),
-            Table::Providers => {
+            Table::Programs => {
                 let [id, pid] = ["id", "pid"].map(|name| table.cell(cells, name).number());
                 self.provider_pids.extend(id.zip(pid));
             }

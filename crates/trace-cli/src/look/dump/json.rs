@@ -23,7 +23,7 @@ impl Serialize for JsonLine<'_> {
             map.serialize_entry("file", file)?;
         }
         map.serialize_entry("at_byte", &record.offset.0)?;
-        map.serialize_entry("program", &record.provider.0)?;
+        map.serialize_entry("program_id", &record.provider.0)?;
         item(&mut map, record)?;
         map.end()
     }

@@ -44,7 +44,7 @@ fn machine(session: &Session) -> serde_json::Value {
         .iter()
         .map(|piece| {
             let path = piece.path.display().to_string();
-            serde_json::json!({ "path": path, "bytes": piece.bytes, "program": piece.provider })
+            serde_json::json!({ "path": path, "bytes": piece.bytes, "program_id": piece.provider })
         })
         .collect();
     serde_json::json!({

@@ -39,7 +39,7 @@ pub fn add_losses(answer: &mut Answer, file: &str, programs: &[ProviderStats]) {
         }));
         answer.problems.extend((!program.problem.is_empty()).then(|| {
             let mut problem = json::problem("program", None, Some(&program.problem), None);
-            (problem["file"], problem["id"]) = (file.into(), program.id.into());
+            (problem["file"], problem["program_id"]) = (file.into(), program.id.into());
             problem
         }));
     }

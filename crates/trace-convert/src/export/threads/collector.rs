@@ -251,8 +251,8 @@ impl Rows for Collector {
         let mut wanted = ColumnSet::NONE;
         let whose = ["ts", "pid", "tid", "category", "name"];
         wanted.add_named(Table::Slices, &whose);
-        wanted.add_named(Table::Slices, &["dur", "async_id", "args", "provider"]);
-        for table in [Table::Threads, Table::Losses, Table::Providers, Table::Traces] {
+        wanted.add_named(Table::Slices, &["dur", "async_id", "args", "program_id"]);
+        for table in [Table::Threads, Table::Losses, Table::Programs, Table::Traces] {
             wanted.add_all(table);
         }
         let of_points = [
@@ -332,7 +332,7 @@ impl Rows for Collector {
             Table::Sched => self.skip_at("context switches", cells),
             Table::Wakeups => self.skip_at("wakeups", cells),
             Table::Blobs => self.skip("blobs"),
-            Table::Providers => {
+            Table::Programs => {
                 let [id, pid] = ["id", "pid"].map(|name| table.cell(cells, name).number());
                 if let Some((id, pid)) = id.zip(pid) {
                     self.provider_pids.entry(id).or_insert(pid);

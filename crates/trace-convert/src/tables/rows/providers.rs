@@ -182,7 +182,7 @@ impl Providers {
                 at(program.end),
                 program.how.as_deref().into(),
             ];
-            rows.row(Kind::Providers, &cells)?;
+            rows.row(Kind::Programs, &cells)?;
         }
         Ok(())
     }
