@@ -40,7 +40,7 @@ pub fn run(options: &Convert) -> Result<u8, Failure> {
     let files: Vec<PathBuf> = options.input_file.iter().chain(&options.files).cloned().collect();
     let (traces, output) = traces_and_output(&files, options.output.as_ref())?;
     let of_several = traces.len() > 1 && !options.partitioned;
-    refuse_traces(options, output.as_deref().filter(|_| options.output.is_none()))?;
+    refuse_traces(options, &traces, output.as_deref().filter(|_| options.output.is_none()))?;
     let mut outputs = match output.as_deref().filter(|_| of_several) {
         Some(directory) => {
             let (to, profile) = checked(options, None)?;
@@ -56,8 +56,9 @@ pub fn run(options: &Convert) -> Result<u8, Failure> {
 
 /// A second name whose ending is that of another format, and that exists, is a trace rather than an output:
 /// the shell may have expanded a pattern.
-fn refuse_traces(options: &Convert, output: Option<&Path>) -> Result<(), Failure> {
+fn refuse_traces(options: &Convert, traces: &[PathBuf], output: Option<&Path>) -> Result<(), Failure> {
     let (Some(output), Some(to)) = (output, options.format) else { return Ok(()) };
+    traces.iter().try_for_each(|trace| refuse_input(trace, output))?;
     match of_name(output).0 {
         Some(named) if !is_of_name(to, named) && output.exists() => Err(Failure::usage(format!(
             "{} exists, and its name is that of another format: several traces need a directory for what is written, \

@@ -422,7 +422,8 @@ fn a_program_writes_what_it_has_recorded_when_it_ends() {
     );
     assert_eq!(all.len(), 8);
     // Nothing is left of these; what could not be written is.
-    let list = || String::from_utf8(sandbox.trace(["recover", "--list", "--json"]).stdout).expect("text");
+    let list =
+        || String::from_utf8(sandbox.trace(["recover", "--list", "--machine", "json"]).stdout).expect("text");
     assert_eq!(list().trim(), "[]");
     let (_, said) = run(&statics, "-x", "no/such/directory.fxt");
     let missing = sandbox.file("no/such/directory.fxt").display().to_string();
