@@ -95,11 +95,8 @@ pub fn run() -> ExitCode {
         Command::Manager(options) => manager::run(&options).map(|()| 0),
         Command::Ktrace(options) => kernel::run(&options).map(|()| 0),
     };
-    let code = match &result {
-        Ok(code) => *code,
-        Err(failure) => failure.code,
-    };
-    match (result, json::finish(&name, code)) {
+    let printed = json::finish(&name, &result);
+    match (result, printed) {
         (Err(failure), _) | (Ok(_), Err(failure)) => failure.report(),
         (Ok(code), Ok(())) => ExitCode::from(code),
     }

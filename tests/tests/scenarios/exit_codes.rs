@@ -123,7 +123,15 @@ impl Runs<'_> {
             self.wrong.push(format!("expected {code} of {arguments:?} with --json: {output:?}"));
         }
         if !output.stdout.is_empty() {
-            assert_eq!(Answer::of(&output).command, arguments[0]);
+            let answer = Answer::of(&output);
+            assert_eq!(answer.command, arguments[0]);
+            // What stderr says is in the document, too.
+            let is_told = |problem: &serde_json::Value| {
+                ["unread", "failed"].iter().any(|kind| problem["kind"] == *kind)
+            };
+            if code == 6 && !answer.problems.iter().any(is_told) {
+                self.wrong.push(format!("no problem of {arguments:?} says why: {answer:?}"));
+            }
             self.answered.insert((arguments[0].to_owned(), code));
         }
     }

@@ -1,7 +1,7 @@
 //! Questions to a trace, and its tables as files.
 
 use std::fs;
-use trace_tests::Sandbox;
+use trace_tests::{Answer, Sandbox};
 
 const TRACE: &str = r#"[
     {"ph": "X", "pid": 1, "tid": 2, "ts": 1.5, "dur": 2, "name": "read", "cat": "io", "args": {"size": 10}},
@@ -81,6 +81,14 @@ fn answers_come_as_a_table_csv_or_json() {
 }
 "#
     );
+    // A statement that fails behind others.
+    let output = sandbox.trace(["query", "--json", "SELECT 1 AS a; SELECT b FROM none", "trace.json"]);
+    let answer = Answer::of(&output);
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(answer.result, serde_json::json!([{"columns": ["a"], "rows": [{"a": 1}]}]));
+    let text = "SQL: no such table: none; See trace query --schema";
+    let problem = serde_json::json!({"kind": "failed", "count": null, "text": text, "at_byte": null});
+    assert_eq!(answer.problems, [problem]);
     // Also with the trace first.
     assert_eq!(printed(&sandbox, &["query", "trace.json", SQL]), table);
     // Of several traces.

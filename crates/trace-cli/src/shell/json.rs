@@ -13,6 +13,9 @@ use std::sync::{Mutex, PoisonError};
 /// The version of the documents: members may be added to it.
 pub const VERSION: u32 = 1;
 
+/// The kind of problem of a trace that could not be read to its end.
+const UNREAD: &str = "unread";
+
 static ANSWER: Mutex<Option<Answer>> = Mutex::new(None);
 
 /// What a command has to say to programs.
@@ -130,11 +133,20 @@ pub fn code_is_the_commands() {
     }
 }
 
-/// The command has ended: prints its answer, if it has one.
-pub fn finish(command: &str, code: u8) -> Result<(), Failure> {
+/// The command has ended: prints its answer, if it has one. A failure behind the answer is a problem, unless
+/// one of these says already that a trace could not be read.
+pub fn finish(command: &str, result: &Result<u8, Failure>) -> Result<(), Failure> {
     let answer = ANSWER.lock().unwrap_or_else(PoisonError::into_inner).take();
-    let Some(Answer { traces, result, losses, problems, is_commands_code, form }) = answer else {
+    let Some(Answer { traces, result: found, losses, mut problems, is_commands_code, form }) = answer else {
         return Ok(());
+    };
+    let code = match result {
+        Ok(code) => *code,
+        Err(failure) => {
+            let is_known = problems.iter().any(|problem| problem["kind"] == UNREAD);
+            problems.extend((!is_known).then(|| problem("failed", None, Some(&failure.text), None)));
+            failure.code
+        }
     };
     if form == Form::List && traces.is_empty() {
         return Ok(());
@@ -143,9 +155,9 @@ pub fn finish(command: &str, code: u8) -> Result<(), Failure> {
     let rest = Rest { losses, problems, exit: Exit { code, of } };
     let failed = |error: serde_json::Error| Failure::new(error.to_string());
     let text = match form {
-        Form::Bare => result.to_string(),
+        Form::Bare => found.to_string(),
         Form::Document | Form::List => {
-            let document = Document { version: VERSION, command, traces, result, rest };
+            let document = Document { version: VERSION, command, traces, result: found, rest };
             serde_json::to_string_pretty(&document).map_err(failed)?
         }
         #[cfg(feature = "query")]
@@ -165,7 +177,7 @@ pub fn problem(kind: &str, count: Option<u64>, text: Option<&str>, at_byte: Opti
 
 /// The problem of a trace of which a part could not be read.
 pub fn unread(why: &str) -> Value {
-    problem("unread", None, Some(why), None)
+    problem(UNREAD, None, Some(why), None)
 }
 
 /// Prints one value in a line, of commands that print many.
