@@ -26,4 +26,4 @@ WITH gaps AS (
 )
 SELECT name, count(gap) AS n, min(gap) AS shortest, max(gap) AS longest FROM gaps GROUP BY name ORDER BY name
 
-SELECT p.name, p.generated, p.archived, p.lost, t.balanced FROM providers p CROSS JOIN traces t ORDER BY p.id
+SELECT p.name, p.generated, p.archived, p.lost, t.balanced FROM programs p CROSS JOIN traces t ORDER BY p.id

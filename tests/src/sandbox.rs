@@ -95,17 +95,37 @@ impl Answer {
     }
 }
 
+/// The rows of a query, in the order of its columns.
+#[derive(serde::Deserialize)]
+struct Rows<T> {
+    rows: T,
+}
+
+#[derive(serde::Deserialize)]
+struct Queried<T> {
+    result: [Rows<T>; 1],
+}
+
 /// The result that a command has printed because of `--json`; of a query, the rows of its only statement.
+/// What other programs print is taken as it is.
 ///
 /// # Panics
 /// If it is something else; with all that the command has written.
 #[must_use]
 pub fn json<T: serde::de::DeserializeOwned>(output: &Output) -> T {
-    if output.stdout.starts_with(b"[") {
-        // What `--machine json` prints.
-        return serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"));
+    fn parsed<T: serde::de::DeserializeOwned>(output: &Output) -> T {
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
     }
-    Answer::of(output).into_result()
+    let value: serde_json::Value = parsed(output);
+    if value.get("exit").is_none() {
+        return parsed(output);
+    }
+    let answer = Answer::of(output);
+    if answer.command == "query" {
+        let Queried { result: [Rows { rows }] } = parsed(output);
+        return rows;
+    }
+    answer.into_result()
 }
 
 /// Waits for a condition.

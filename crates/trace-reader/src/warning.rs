@@ -54,13 +54,13 @@ pub enum WarningKind {
     #[error("thread {0} is defined again, with another meaning")]
     RedefinedThread(u8),
     /// A section of a provider that was not introduced.
-    #[error("provider {0} was not introduced")]
+    #[error("program {0} was not introduced")]
     UnknownProvider(ProviderId),
     /// There was no room to remember a definition.
     #[error("a definition was not remembered: the tables have reached their limit")]
     TablesFull,
     /// A time before the rate of the clock was set.
-    #[error("a time before the provider's initialization record; ticks are taken as nanoseconds")]
+    #[error("a time before the program's initialization record; ticks are taken as nanoseconds")]
     NoRate,
     /// A rate that differs from the one before, in this provider or another.
     #[error("a clock of {found}, others have {expected}: their times do not agree")]

@@ -2,15 +2,15 @@
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{Ipv4Addr, TcpStream};
 use std::time::Duration;
-use trace_tests::build::program;
+use trace_tests::build::{program, workspace};
 use trace_tests::report::drive_live;
 use trace_tests::sandbox::Process;
-use trace_tests::{Archive, Sandbox, wait_for};
+use trace_tests::{Archive, Sandbox, pages, wait_for};
 
 /// A running `trace view --live`, and its address: port and token.
 struct View {
@@ -409,4 +409,30 @@ fn a_command_is_shown_while_something_else_is_recorded() {
     assert_eq!(Archive::read(&sandbox.file("a.fxt")).events.len(), 503);
     assert!(sandbox.trace(["stop"]).status.success());
     assert_eq!(Archive::read(&sandbox.file("b.fxt")).events.len(), 0);
+}
+
+/// The page shows the lines that `trace live --json` prints; a member that it reads and that is not there
+/// would be shown as nothing.
+//= docs/json.md#live
+#[test]
+fn the_page_reads_members_that_lines_have() {
+    let script = fs::read_to_string(workspace().join("crates/trace-report/ui/live/tables.js")).unwrap();
+    let is_letter = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_';
+    let behind = |mark: &str| -> Vec<String> {
+        let found = script.split(mark).skip(1).map(|rest| rest.split(|letter| !is_letter(letter)).next());
+        found.flatten().map(str::to_owned).collect()
+    };
+    let (_, taken) = script.split_once("function lossesOf(app, {").unwrap();
+    let (taken, _) = taken.split_once('}').unwrap();
+    let taken = taken.split(", ").map(|name| name.split(':').next().unwrap_or_default().to_owned());
+    let mut read: BTreeSet<String> =
+        ["now.", "of.", "sum('"].iter().flat_map(|mark| behind(mark)).chain(taken).collect();
+    // `now` and the values of tiles are the model's own, and `p50_ns` and others are made of a number.
+    read.retain(|name| !name.is_empty() && name != "p");
+    let page = pages::read("docs/json.md");
+    let (_, section) = page.split_once("\n## `live`\n").unwrap();
+    let (section, _) = section.split_once("\n## ").unwrap();
+    let words: BTreeSet<&str> = section.split(|letter| !is_letter(letter)).collect();
+    let unknown: Vec<&String> = read.iter().filter(|name| !words.contains(name.as_str())).collect();
+    assert!(unknown.is_empty() && read.len() > 15, "{unknown:?} of {read:?}");
 }

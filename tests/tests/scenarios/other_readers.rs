@@ -78,7 +78,8 @@ fn perfetto_counts_what_was_emitted() {
 /// Everything in one table, since each question costs a start of the processor. Koids are text with `#` in
 /// JSON, and nulls are not there; of blobs, pointers and large unsigned numbers the reader of archives sees
 /// something else.
-const EVERYTHING: &str = "SELECT 'slice' AS kind, name AS a, '' AS b, count(*) AS n, sum(dur) AS total FROM slice GROUP BY name \
+const EVERYTHING: &str = "SELECT 'slice' AS kind, name AS a, '' AS b, count(*) AS n, sum(dur) AS total FROM slice \
+     WHERE category IS NOT 'trace' GROUP BY name \
      UNION ALL SELECT 'flow', a.name, b.name, count(*), 0 FROM flow f JOIN slice a ON f.slice_out = a.id \
      JOIN slice b ON f.slice_in = b.id GROUP BY 2, 3 \
      UNION ALL SELECT 'counter', '', '', count(*), sum(value) FROM counter \
@@ -87,12 +88,13 @@ const EVERYTHING: &str = "SELECT 'slice' AS kind, name AS a, '' AS b, count(*) A
      AND NOT is_main_thread GROUP BY name \
      UNION ALL SELECT 'argument', iif(key LIKE 'debug.%' OR key LIKE 'args.%', substr(key, instr(key, '.') + 1), key) AS own, \
      ltrim(coalesce(string_value, int_value, real_value), '#'), count(*), 0 FROM slice JOIN args USING (arg_set_id) \
-     WHERE key NOT LIKE 'legacy_event.%' AND string_value IS NOT 'null' \
+     WHERE category IS NOT 'trace' AND key NOT LIKE 'legacy_event.%' AND string_value IS NOT 'null' \
      AND own NOT IN ('blob', 'pointer', 'u64') GROUP BY 2, 3 \
      UNION ALL SELECT 'error', name, '', value, 0 FROM stats WHERE severity IN ('error', 'data_loss') AND value > 0 \
      ORDER BY 1, 2, 3";
 
-/// What the converters make is seen as the archive is, but for rounding in the reader.
+/// What the converters make is seen as the archive is, but for rounding in the reader, and for the manager's
+/// marks, which only the archive has.
 //= docs/catapult.md#chromes-dialect
 //= docs/perfetto.md#clock
 //= docs/perfetto.md#scheduling

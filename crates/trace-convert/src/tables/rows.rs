@@ -301,7 +301,7 @@ impl<'a, R: Rows> Filler<'a, R> {
                 if record.provider == MANAGER =>
             {
                 if !self.providers.describe(arguments) {
-                    self.skip("descriptions of providers beyond those that there is room for");
+                    self.skip("descriptions of programs beyond those that there is room for");
                 }
             }
             Item::KernelObject { .. } => self.skip("kernel objects that are no process or thread"),

@@ -35,12 +35,12 @@ const link = (app, name) =>
   h('button', {class: 'link', 'data-name': name, onclick: () => app.find(name)}, shown(name, 100) || '(no name)');
 
 /** @param {any} app @param {any} now */
-function lossesOf(app, {programs, programs_left_out: leftOut, dropped_updates: skipped}) {
+function lossesOf(app, {programs, programs_left_out: leftOut, skipped_updates: skipped}) {
   const sum = (/** @type {string} */ of) =>
     programs.reduce((/** @type {number} */ sum, /** @type {any} */ program) => sum + program[of], 0);
   const {totals, missed} = app.model;
   const texts = [
-    sum('dropped') > 0 && `${count(sum('dropped'))} records found no room in their buffers and are lost.`,
+    sum('lost') > 0 && `${count(sum('lost'))} records found no room in their buffers and are lost.`,
     sum('missed') > 0 && `${count(sum('missed'))} records were not seen here in time. The archive has them.`,
     skipped > 0 && `${count(skipped)} updates were skipped because this command was too slow.`,
     missed > 0 && `This page was too slow for ${count(missed)} updates. Its timeline is hatched there.`,
@@ -65,7 +65,7 @@ function programsOf({programs}) {
         count(of.records),
         rate(of.events_per_second),
         of.ended ? 'ended' : of.damaged ? 'damaged' : `${Math.round(of.fill_percent)} %`,
-        count(of.dropped),
+        count(of.lost),
         count(of.missed),
       ]),
     ),
@@ -145,7 +145,7 @@ export function tablesOf(app) {
     (/** @type {number} */ sum, /** @type {any} */ of) => sum + of.events_per_second,
     0,
   );
-  const seconds = Math.max(now.window_seconds, 0);
+  const seconds = Math.max(now.window_ns, 0) / 1e9;
   const name = (/** @type {string} */ of) => `${count(totals[of] ?? 0)} ${of}`;
   return [
     lossesOf(app, now),

@@ -71,7 +71,7 @@ pub fn line(picture: &Picture) -> Value {
         "skipped_updates": counts.dropped_updates,
         "state": state(counts.state),
         "buffering_mode": mode(counts.mode),
-        "window_seconds": snapshot.seconds,
+        "window_ns": (snapshot.seconds * 1e9) as u64,
         "programs": programs.collect::<Vec<_>>(),
         "programs_left_out": counts.left_out,
         "durations": durations.collect::<Vec<_>>(),
