@@ -121,7 +121,7 @@ command was run and no program was recorded (--allow-empty); 1 if a measurement 
     Stop(Stop),
     /// Show the recording in the background
     #[command(after_help = "Example:
-  trace status --json | jq .remaining_ns")]
+  trace status --json | jq '.result[0].remaining_ns'")]
     Status(Machinery),
     /// Write out what programs have recorded so far, in a streaming recording in the background
     #[command(after_help = "Example:
@@ -181,7 +181,7 @@ Exit codes: 1 if the trace has no sample of a measurement. docs/measure.md has t
     Ab(Box<ab::Ab>),
     /// Check whether this machine can record, and suggest what to do if it cannot
     #[command(after_help = "Example:
-  trace doctor --json | jq '.[] | select(.works == false)'")]
+  trace doctor --json | jq '.result[] | select(.works == false)'")]
     Doctor(Doctor),
     /// Show a trace in the Perfetto UI, or a running recording in the browser
     #[command(after_help = "Examples:

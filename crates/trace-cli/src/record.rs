@@ -157,7 +157,8 @@ pub fn run(options: args::Record) -> Result<u8, Failure> {
     if code == 0 && has_lost && options.fail_on_loss == Some(true) {
         return Ok(exit::LOST);
     }
-    if !options.command.is_empty() && options.return_child_result != Some(false) {
+    let is_commands = status.is_some_and(|status| exit::of_command(status) == code);
+    if is_commands && options.return_child_result != Some(false) {
         json::code_is_the_commands();
     }
     Ok(code)

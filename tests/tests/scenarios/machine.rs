@@ -121,6 +121,8 @@ fn what_programs_get_has_the_members_of_its_page() {
         &["measure", "--json", "--spec-file", "spec.json", "missing.fxt"],
         &["check", "--json", "missing.fxt"],
         &["snapshot", "--json"],
+        &["snapshot", "--json", "-o", "-"],
+        &["stop", "--json", "-o", "-"],
         &["flush", "--json"],
         &["stop", "--json"],
     ] {

@@ -241,6 +241,11 @@ fn a_file_is_streamed_if_nothing_else_is_asked_for() {
     assert_eq!(all["programs"][0]["buffering_mode"], "streaming");
     assert_eq!(all["events"], 28);
 
+    // A command that the recording has ended has another code than the recording.
+    let command = ["record", "--json", "-o", "c.fxt", "--duration", "300ms", "--", "sleep", "60"];
+    let answer =
+        trace_tests::Answer::of(&sandbox.trace([&command[..4], &["--allow-empty"], &command[4..]].concat()));
+    assert_eq!(answer.code_is_of(), "trace");
     let output = sandbox.trace(["record", "--json", "-o", "-", "--", emit, "1", "2"]);
     assert_eq!(output.status.code(), Some(2));
     assert_eq!(String::from_utf8_lossy(&output.stderr), "trace: --json: the trace goes to stdout already\n");

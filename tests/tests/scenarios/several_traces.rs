@@ -79,6 +79,9 @@ fn programs_get_a_list_of_results() {
         let files: Vec<&str> = answer.traces.iter().map(|trace| trace["file"].as_str().unwrap()).collect();
         assert_eq!(files, ["a.json", "b.json"], "{arguments:?}");
         assert_eq!(answer.result.as_array().map(Vec::len), Some(2), "{arguments:?}");
+        let unread = answer.problems.iter().filter(|problem| problem["kind"] == "unread");
+        let unread: Vec<&str> = unread.map(|problem| problem["file"].as_str().unwrap()).collect();
+        assert_eq!(unread, if code == 6 { &["bad"][..] } else { &[] }, "{arguments:?}");
     }
     assert_eq!(run(&sandbox, 6, &["check", "--json", "bad", "bad"]), "");
 }
@@ -97,6 +100,8 @@ fn outputs_of_several_traces_are_files_of_a_directory() {
     // A second name is the output, and further ones need a directory.
     run(&sandbox, 2, &["convert", "--format", "perfetto", "a.json", "b.json", "c.pftrace"]);
     run(&sandbox, 2, &["convert", "-o", "out", "a.json", "b.json"]);
+    run(&sandbox, 2, &["convert", "--format", "csv", "-o", "-", "a.json", "b.json"]);
+    run(&sandbox, 2, &["filter", "--strip-args", "-o", "-", "a.json", "b.json"]);
     // What the shell has made of a pattern with two matches.
     let before = fs::read(sandbox.file("b.json")).unwrap();
     for format in ["fxt", "perfetto", "csv", "folded"] {

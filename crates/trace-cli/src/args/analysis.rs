@@ -12,7 +12,7 @@ pub const STATS_HELP: &str = "Examples:
   trace stats --by thread --sort self trace.fxt
   trace stats --category 'net*' --limit 5 trace.fxt
   trace stats --process server --from 2s --to 3s trace.fxt
-  trace stats --json trace.fxt | jq '.durations.rows[0]'
+  trace stats --json trace.fxt | jq '.result.durations.rows[0]'
 
 Percentiles of up to 256 durations are exact, those of more durations off by at most 0.1 %. docs/stats.md \
 describes the output.";
@@ -34,7 +34,7 @@ the rules.";
 pub const DIFF_HELP: &str = "Examples:
   trace diff before.fxt after.fxt
   trace diff --sort p99 --limit 5 before.fxt after.fxt
-  trace diff --json before.fxt after.fxt | jq '.changes[0]'";
+  trace diff --json before.fxt after.fxt | jq '.result.changes[0]'";
 
 /// Options of `check`.
 #[derive(Clone, Debug, Args)]

@@ -5,6 +5,7 @@ use crate::connection::{self, NOTHING_RECORDED};
 use crate::files::analysis::trace_json;
 use crate::record::destination::{self, Worth};
 use crate::record::summary;
+use crate::settings::checks;
 use crate::shell::caller;
 use crate::shell::exit::Failure;
 use crate::shell::json::Answer;
@@ -18,6 +19,7 @@ use trace_reader::tail::Coverage;
 
 /// Saves a snapshot, perhaps only its end, and reports the time that it covers.
 pub fn run(options: &Options) -> Result<(), Failure> {
+    checks::of_json(options.json, options.output.as_deref())?;
     caller::begin(None)?;
     let mut destination = destination::create(options.output.clone(), "snapshot")?;
     let mut connection = connection::find()?.ok_or_else(|| Failure::nothing_recorded(NOTHING_RECORDED))?;

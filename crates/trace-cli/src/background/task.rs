@@ -155,6 +155,7 @@ fn stem(path: &Path) -> String {
 
 /// Ends the recording, and moves it to the requested path.
 pub fn stop(options: &Stop) -> Result<(), Failure> {
+    checks::of_json(options.json, options.output.as_deref())?;
     let none = || Failure::nothing_recorded(nothing_in_background());
     caller::begin(None)?;
     let mut connection = connection::find()?.ok_or_else(none)?;

@@ -24,6 +24,7 @@ pub fn each(traces: &[PathBuf], mut run: impl FnMut(&Path) -> Result<u8, Failure
             Ok(code) => codes.push(code),
             Err(failure) if failure.code == UNREADABLE => {
                 failure.report();
+                json::add_unread(&name(trace), &failure.text);
                 codes.push(UNREADABLE);
             }
             Err(failure) => return Err(failure),
@@ -51,6 +52,9 @@ pub fn in_directory(
     traces: &[PathBuf],
     named: impl Fn(&Path) -> PathBuf,
 ) -> Result<Vec<PathBuf>, Failure> {
+    if is_stdin(directory) {
+        return Err(Failure::usage("-o -: several traces need a directory for what is written: -o DIR"));
+    }
     let mut names = BTreeSet::new();
     let mut outputs = Vec::new();
     for trace in traces {

@@ -6,6 +6,7 @@ use crate::args::record::Recording;
 use crate::args::trigger::{Action, Condition};
 use crate::args::values::Compress;
 use crate::shell::exit::Failure;
+use std::path::Path;
 
 /// Of every recording: options that exclude each other.
 pub fn of_all(
@@ -47,6 +48,14 @@ pub fn of_all(
         );
     }
     Ok(())
+}
+
+/// Of a command whose trace and whose document both go to stdout.
+pub fn of_json(is_json: bool, output: Option<&Path>) -> Result<(), Failure> {
+    match is_json && output == Some(Path::new("-")) {
+        true => Err(Failure::usage("--json: the trace goes to stdout already")),
+        false => Ok(()),
+    }
 }
 
 /// Of a recording that is written to stdout.

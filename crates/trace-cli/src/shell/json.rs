@@ -118,6 +118,18 @@ pub fn expect_several() {
     *ANSWER.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
 }
 
+/// One of several traces could not be read to its end, if its answer does not say so.
+pub fn add_unread(file: &str, why: &str) {
+    if let Some(answer) = ANSWER.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+        let is_it = |problem: &Value| problem["kind"] == UNREAD && problem["file"] == file;
+        if !answer.problems.iter().any(is_it) {
+            let mut problem = unread(why);
+            problem["file"] = file.into();
+            answer.problems.push(problem);
+        }
+    }
+}
+
 /// Adds problems to a document that was begun.
 #[cfg(feature = "query")]
 pub fn add_problems(problems: impl IntoIterator<Item = Value>) {
