@@ -224,7 +224,7 @@ pub fn system(error: &zx_sim::Error) -> Failure {
     Failure::new(error.to_string())
 }
 
-/// All sessions in a runtime directory; those of programs that have ended without an event are deleted.
+/// All sessions in a runtime directory. Sessions of programs that have ended without an event are deleted.
 pub fn sessions_of(runtime: &Path) -> Vec<Session> {
     let mut sessions = recovery::sessions(runtime);
     sessions.retain(|session| !delete_blank(session));

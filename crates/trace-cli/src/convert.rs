@@ -54,14 +54,14 @@ pub fn run(options: &Convert) -> Result<u8, Failure> {
     })
 }
 
-/// A second name whose ending is that of another format, and that exists, is a trace rather than an output:
-/// the shell may have expanded a pattern.
+/// Refuses a second name that exists and has the ending of another format: the shell may have expanded a
+/// pattern, and it is a trace.
 fn refuse_traces(options: &Convert, traces: &[PathBuf], output: Option<&Path>) -> Result<(), Failure> {
     let (Some(output), Some(to)) = (output, options.format) else { return Ok(()) };
     traces.iter().try_for_each(|trace| refuse_input(trace, output))?;
     match of_name(output).0 {
         Some(named) if !is_of_name(to, named) && output.exists() => Err(Failure::usage(format!(
-            "{} exists, and its name is that of another format: several traces need a directory for what is written, \
+            "{} exists, and its name has the ending of another format: several traces need a directory for what is written, \
              -o DIR, and -o {0} replaces it",
             output.display()
         ))),
@@ -69,7 +69,7 @@ fn refuse_traces(options: &Convert, traces: &[PathBuf], output: Option<&Path>) -
     }
 }
 
-/// Whether a name with the ending of a format may be that of what is converted to.
+/// Whether an output may have the ending of the format `named`.
 fn is_of_name(to: Target, named: Format) -> bool {
     match to {
         Target::Catapult | Target::Chrome | Target::Speedscope | Target::Firefox => {

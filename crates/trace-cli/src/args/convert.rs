@@ -54,7 +54,7 @@ pub struct Convert {
     /// Alias of FILE, for compatibility with Fuchsia's trace2json
     #[arg(long, value_name = "FILE", hide = true)]
     pub input_file: Option<PathBuf>,
-    /// Write the result to this file, or those of several traces to this directory
+    /// Write the result to this file, or one result for each of several traces to this directory
     #[arg(short = 'o', long, alias = "output-file", value_name = "FILE")]
     pub output: Option<PathBuf>,
 }

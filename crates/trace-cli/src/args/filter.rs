@@ -48,7 +48,7 @@ pub struct Filter {
     /// name ends in .zst or .gz; `-` is stdin or stdout. With -o DIR, all are traces
     #[arg(value_name = "FILE", required = true, add = traces())]
     pub files: Vec<PathBuf>,
-    /// Write the result to this file, or those of several traces to this directory
+    /// Write the result to this file, or one result for each of several traces to this directory
     #[arg(short = 'o', long, alias = "output-file", value_name = "FILE")]
     pub output: Option<PathBuf>,
 }
