@@ -3,6 +3,7 @@
 
 mod scenarios {
     mod absence;
+    mod accounts;
     mod activation;
     mod agents;
     mod alerts;

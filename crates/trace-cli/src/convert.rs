@@ -10,12 +10,12 @@ mod tables;
 use crate::args::format::{Compression, Format, Target, of_name};
 use crate::args::selecting::Selecting;
 use crate::args::{Container, Convert, Stacks};
-use crate::files::analysis::trace_json;
+use crate::files::account::{self, Accounting};
 use crate::files::input::{self, ImportReport, is_stdin, open};
-use crate::files::output::{OutputFile, refuse_input, remove_on_signal};
+use crate::files::output::{OutputFile, Place, refuse_input, remove_on_signal};
 use crate::files::several::{each, in_directory, traces_and_output};
 use crate::shell::exit::{Failure, LOST, NO};
-use crate::shell::json::{Answer, problem, unread};
+use crate::shell::json::Answer;
 use crate::shell::progress;
 use crate::shell::stdio::{self, Stdout, say};
 use indicatif::ProgressBar;
@@ -44,7 +44,8 @@ pub fn run(options: &Convert) -> Result<u8, Failure> {
     let mut outputs = match output.as_deref().filter(|_| of_several) {
         Some(directory) => {
             let (to, profile) = checked(options, None)?;
-            in_directory(directory, &traces, |trace| default_output(trace, to, profile))?.into_iter()
+            in_directory(directory, &traces, |trace| plain_name(trace).with_extension(suffix(to, profile)))?
+                .into_iter()
         }
         None => Vec::new().into_iter(),
     };
@@ -97,40 +98,41 @@ fn checked(options: &Convert, named: Option<&PathBuf>) -> Result<(Option<Format>
     Ok((to, profile))
 }
 
-/// The name of a trace with the ending of what it is converted to.
-fn default_output(trace: &Path, to: Option<Format>, profile: Option<Profile>) -> PathBuf {
-    let suffix = profile.map(Profile::suffix).or(to.map(Format::suffix));
-    plain_name(trace).with_extension(suffix.unwrap_or(tables::SUFFIX))
+/// The ending of the name of what is converted to.
+fn suffix(to: Option<Format>, profile: Option<Profile>) -> &'static str {
+    profile.map(Profile::suffix).or(to.map(Format::suffix)).unwrap_or(tables::SUFFIX)
 }
 
 fn of_trace(options: &Convert, input: &Path, named: Option<&PathBuf>) -> Result<(), Failure> {
     let (to, profile) = checked(options, named)?;
-    let output = match named {
-        Some(output) => output.clone(),
-        None if is_stdin(input) => PathBuf::from("-"),
-        None => default_output(input, to, profile),
+    let place = match named {
+        Some(output) => Place::named(output),
+        None if is_stdin(input) => Place::named("-"),
+        None => Place::unused(&stem(input), suffix(to, profile))?,
     };
-    if output == Path::new("-") && to.is_some_and(Format::is_binary) && stdio::is_stdout_terminal() {
+    let (is_stdout, output) = (place.is_stdout(), &place.path);
+    if is_stdout && to.is_some_and(Format::is_binary) && stdio::is_stdout_terminal() {
         return Err(Failure::usage("stdout is a terminal; redirect it, or name a file"));
     }
-    refuse_input(input, &output)?;
+    refuse_input(input, output)?;
     let _removing = remove_on_signal()?;
     // The input first: without it, no output is created.
     if !is_stdin(input) {
         drop(open(input)?);
     }
-    let (filter, opened) = selected(&options.pattern, &options.selecting.selection()?, input)?;
+    let selection = options.selecting.selection()?;
+    let accounting = account::begin(options.json && !is_stdout, input, &selection)?;
+    let (filter, opened) = selected(&options.pattern, &selection, input)?;
     let (name, shown) = match (profile, to) {
         (Some(profile), _) => (profile.name(), profile.shown()),
         (None, Some(to)) => (name_of(to), shown(to)),
-        (None, None) => return tables::run(input, opened, &output, options, filter),
+        (None, None) => return tables::run(input, opened, output, options, filter, accounting),
     };
     let mut system = options.system_event_output_file.as_deref().map(OutputFile::create).transpose()?;
-    let is_stdout = output == Path::new("-");
     if is_stdout && options.json {
         return Err(Failure::usage("--json: the trace goes to stdout already"));
     }
-    let compression = if is_stdout { Compression::None } else { of_name(&output).1 };
+    let compression = if is_stdout { Compression::None } else { of_name(output).1 };
     let system_output = system.as_mut().map(|file| file.file() as &mut dyn Write);
     let write = |mut output: Written<'_>| match profile {
         Some(profile) => profiles::convert(input, opened, profile, compression, filter, output.writer()),
@@ -151,10 +153,10 @@ fn of_trace(options: &Convert, input: &Path, named: Option<&PathBuf>) -> Result<
             Err(problem) => return Err(problem.into_failure(Path::new("stdout"))),
         }
     } else {
-        let mut file = OutputFile::create(&output)?;
+        let mut file = place.create()?;
         match write(Written::File(file.file())) {
             Ok(converted) => (converted, Some(file)),
-            Err(problem) => return Err(problem.into_failure(&output)),
+            Err(problem) => return Err(problem.into_failure(output)),
         }
     };
     let summary = &converted.summary;
@@ -185,8 +187,8 @@ fn of_trace(options: &Convert, input: &Path, named: Option<&PathBuf>) -> Result<
             Some(summary) => say!("trace: {} in {}", Counted(summary.events, "events"), path.display()),
             None => say!("trace: {} in {}", Counted(converted.copied, "events"), path.display()),
         }
-        if options.json {
-            converted.answer(input, &path, name).give();
+        if let Some(accounting) = accounting {
+            converted.answer(accounting, &path, name).give();
         }
     }
     summary.iter().for_each(advise);
@@ -249,6 +251,11 @@ fn check(options: &Convert, to: Option<Format>, named: Option<&PathBuf>) -> Resu
         return refuse("an archive is copied as a whole: trace filter writes a part of it");
     }
     Ok(())
+}
+
+/// A name without its endings.
+pub fn stem(path: &Path) -> PathBuf {
+    plain_name(path).with_extension("")
 }
 
 /// A name without the suffix of its compression.
@@ -372,18 +379,6 @@ pub fn counts(list: &[(String, u64)]) -> Vec<serde_json::Value> {
     list.iter().map(|(kind, count)| json!({"kind": kind, "count": count})).collect()
 }
 
-/// What is wrong with a trace that was converted.
-pub fn problems(
-    summary: &Summary,
-    stopped: Option<&ReadError>,
-    import: &ImportReport,
-) -> Vec<serde_json::Value> {
-    let warnings = (summary.warnings > 0).then(|| problem("invalid", Some(summary.warnings), None, None));
-    let why = summary.stopped.as_ref().map(|stopped| stopped.error().to_string());
-    let why = why.or_else(|| stopped.map(ToString::to_string)).or_else(|| import.problem());
-    warnings.into_iter().chain(why.map(|why| unread(&why))).collect()
-}
-
 impl Converted {
     /// An error if something was skipped although that is not allowed.
     fn check(&self, is_strict: bool) -> Result<(), Failure> {
@@ -399,7 +394,7 @@ impl Converted {
     }
 
     /// What was written where, and what was left out.
-    fn answer(&self, input: &Path, path: &Path, format: &str) -> Answer {
+    fn answer(&self, accounting: Accounting, path: &Path, format: &str) -> Answer {
         let summary = self.summary.clone().unwrap_or_default();
         let result = json!({
             "file": path.display().to_string(),
@@ -409,9 +404,7 @@ impl Converted {
             "not_imported": self.import.left_out(),
             "remarks": counts(&summary.remarks),
         });
-        let mut answer = Answer::of(result).with_trace(trace_json(&input::name(input), None, None));
-        answer.problems = problems(&summary, self.stopped.as_ref(), &self.import);
-        answer
+        accounting.finish().answer(result)
     }
 
     /// An error if the input could not be read to its end or is not entirely well-formed, although there is a

@@ -142,7 +142,12 @@ fn programs_get_versioned_objects() {
     let whole = Answer::of(&sandbox.trace(["stats", "--json", "trace.fxt"]));
     let trace = json!({"file": "trace.fxt", "bytes": bytes, "start_ns": 1000, "end_ns": 20000});
     assert_eq!((&*whole.command, whole.traces), ("stats", vec![trace]));
-    assert_eq!((whole.losses, whole.problems), (vec![], vec![]));
+    let text = "a begin on thread 1/3 that has no end";
+    let place = json!({"at_byte": 448, "program_id": 1, "text": text});
+    let problem = json!({
+        "file": "trace.fxt", "kind": "unmatched-begin", "count": 1, "text": text, "at_byte": 448, "places": [place],
+    });
+    assert_eq!((whole.losses, whole.problems), (vec![], vec![problem]));
     let (code, stdout, _) =
         outcome(&sandbox, &["assert", "--json", "trace.fxt", "max(frame) < 5us or lost == 0", "max(x) > 0s"]);
     assert_eq!(code, Some(3));

@@ -115,7 +115,8 @@ fn programs_get_one_object() {
     let text = "program 1 lost 1000 records: durable region full";
     let place = serde_json::json!({"at_byte": 128, "program_id": 1, "text": text});
     let problem = serde_json::json!({
-        "kind": "loss", "count": 1, "text": text, "at_byte": 128, "places": [place], "is_allowed": false,
+        "file": "trace.fxt", "kind": "loss", "count": 1, "text": text, "at_byte": 128, "places": [place],
+        "is_allowed": false,
     });
     assert_eq!(answer.problems, [problem]);
     let loss = serde_json::json!({

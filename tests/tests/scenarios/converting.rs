@@ -50,6 +50,39 @@ fn json_is_a_trace() {
     assert_eq!(String::from_utf8(again.stdout).unwrap(), DUMP);
 }
 
+/// A name that the command makes is that of no file; one that is named is replaced.
+//= docs/command-line.md#names
+#[test]
+fn a_name_made_of_the_traces_name_replaces_nothing() {
+    let sandbox = Sandbox::new();
+    fs::write(sandbox.file("a.b.json"), format!("{EVENTS}]}}")).unwrap();
+    for name in ["a.b.html", "a.b.svg", "a.b.pftrace", "a.b-1.pftrace", "a.b.tables"] {
+        fs::write(sandbox.file(name), "mine").unwrap();
+    }
+    for (arguments, made) in [
+        (&["report", "a.b.json"][..], "a.b-1.html"),
+        (&["report", "--svg", "a.b.json"], "a.b-1.svg"),
+        (&["convert", "--format", "perfetto", "a.b.json"], "a.b-2.pftrace"),
+        (&["convert", "--format", "catapult", "a.b.json"], "a.b-1.json"),
+        (&["convert", "--format", "firefox", "a.b.json"], "a.b.firefox.json"),
+        (&["convert", "--format", "firefox", "a.b.json"], "a.b-1.firefox.json"),
+        (&["convert", "--format", "csv", "a.b.json"], "a.b-1.tables"),
+    ] {
+        let before = sandbox.files();
+        let output = sandbox.trace(arguments);
+        assert!(output.status.success(), "{output:?}");
+        let new: Vec<String> = sandbox.files().into_iter().filter(|name| !before.contains(name)).collect();
+        assert_eq!(new, [made], "{arguments:?}");
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.contains(made), "{said}");
+    }
+    for name in ["a.b.html", "a.b.svg", "a.b.pftrace", "a.b-1.pftrace", "a.b.tables"] {
+        assert_eq!(fs::read_to_string(sandbox.file(name)).unwrap(), "mine", "{name}");
+    }
+    assert!(sandbox.trace(["report", "-o", "a.b.html", "a.b.json"]).status.success());
+    assert!(fs::read_to_string(sandbox.file("a.b.html")).unwrap().starts_with("<!doctype html>"));
+}
+
 //= docs/import.md#json
 #[test]
 fn what_is_no_json_is_reported_with_its_place() {

@@ -1,7 +1,10 @@
 //! Questions to a trace, and its tables as files.
 
+use rustix::process::Signal;
 use std::fs;
-use trace_tests::{Answer, Sandbox};
+use std::io::Read;
+use std::process::{Output, Stdio};
+use trace_tests::{Answer, Sandbox, sandbox::kill};
 
 const TRACE: &str = r#"[
     {"ph": "X", "pid": 1, "tid": 2, "ts": 1.5, "dur": 2, "name": "read", "cat": "io", "args": {"size": 10}},
@@ -108,6 +111,44 @@ fn answers_come_as_a_table_csv_or_json() {
     assert!(schema.contains("\n-- the view steps (id, name, step_id, step, ts, dur)\n"), "{schema}");
     let threads = "CREATE TABLE threads (pid INTEGER, tid INTEGER, process TEXT, thread TEXT, id INTEGER);";
     assert!(schema.contains(threads));
+}
+
+/// A document is whole whatever ends the statements.
+//= docs/json.md#rules
+#[test]
+fn a_signal_closes_the_document() {
+    let sandbox = sandbox();
+    let endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x FROM n";
+    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+        let mut command = sandbox.command("trace");
+        let mut child =
+            command.args(["query", "--json", endless, "trace.json"]).stdout(Stdio::piped()).spawn().unwrap();
+        let mut text = vec![0; 1000];
+        let mut stdout = child.stdout.take().unwrap();
+        stdout.read_exact(&mut text).unwrap();
+        kill(child.id(), signal);
+        stdout.read_to_end(&mut text).unwrap();
+        let status = child.wait().unwrap();
+        let answer = Answer::of(&Output { status, stdout: text, stderr: Vec::new() });
+        assert_eq!(status.code(), Some(code));
+        let rows = answer.result[0]["rows"].as_array().unwrap();
+        let last = rows.last().unwrap()["x"].as_u64().unwrap();
+        assert_eq!(last, rows.len() as u64);
+    }
+}
+
+/// Statements without rows, and none at all.
+//= docs/json.md#query
+#[test]
+fn statements_without_rows_have_a_document() {
+    let sandbox = sandbox();
+    for arguments in [
+        &["query", "--json", "CREATE TEMP TABLE t AS SELECT 1", "trace.json"][..],
+        &["query", "--json", "--save", "tables.db", "trace.json"],
+    ] {
+        let answer = Answer::of(&sandbox.trace(arguments));
+        assert_eq!((answer.result, answer.traces.len()), (serde_json::json!([]), 1));
+    }
 }
 
 //= docs/tables.md#questions

@@ -120,3 +120,37 @@ fn outputs_of_several_traces_are_files_of_a_directory() {
     run(&sandbox, 0, &["convert", "--format", "parquet", "--partitioned", "-o", "lake", "a.json", "b.json"]);
     assert!(sandbox.file("lake/slices").is_dir());
 }
+
+/// A failure about one trace is no reason to leave out the others.
+//= docs/command-line.md#several-traces
+#[test]
+fn a_failure_of_one_trace_leaves_the_others_their_turn() {
+    let sandbox = sandbox();
+    let other = r#"[{"ph":"X","pid":9,"tid":9,"ts":1,"dur":1,"name":"x","cat":"c"}]"#;
+    fs::write(sandbox.file("other.json"), other).unwrap();
+    let filter = ["filter", "--json", "--process", "1", "-o", "out", "other.json", "a.json"];
+    let answer = Answer::parse(&run(&sandbox, 1, &filter));
+    assert_eq!((&answer.traces[0]["file"], answer.traces.len()), (&json!("a.json"), 1));
+    let [failed] = &answer.problems[..] else { panic!("{answer:?}") };
+    assert_eq!((&failed["kind"], &failed["file"]), (&json!("failed"), &json!("other.json")));
+    assert!(sandbox.file("out/a.fxt").is_file() && !sandbox.file("out/other.fxt").exists());
+    // What cannot be expressed in the format.
+    let counter = r#"[{"ph":"X","pid":1,"tid":2,"ts":1,"dur":5,"name":"x"},{"ph":"C","pid":1,"ts":1,"name":"n","args":{"v":1}}]"#;
+    fs::write(sandbox.file("counter.json"), counter).unwrap();
+    let strict = ["convert", "--strict", "--stacks", "slices", "--format", "folded", "-o", "out"];
+    run(&sandbox, 4, &[&strict[..], &["counter.json", "b.json"]].concat());
+    assert_eq!(fs::read_to_string(sandbox.file("out/b.folded")).unwrap().lines().count(), 1);
+    // The results for a system of continuous integration have each trace.
+    run(&sandbox, 6, &["assert", "--junit", "x.xml", "a.json", "bad", "--", "max(x) < 6us"]);
+    let junit = fs::read_to_string(sandbox.file("x.xml")).unwrap();
+    let suites: Vec<&str> = junit.lines().filter(|line| line.starts_with("<testsuite ")).collect();
+    let expected = [
+        "<testsuite name=\"a.json\" tests=\"1\" failures=\"0\" errors=\"0\">",
+        "<testsuite name=\"bad\" tests=\"1\" failures=\"0\" errors=\"1\">",
+    ];
+    assert_eq!(suites, expected);
+    // Of one trace, too: old results would be taken for those of now.
+    run(&sandbox, 6, &["assert", "--junit", "x.xml", "bad", "max(x) < 6us"]);
+    let junit = fs::read_to_string(sandbox.file("x.xml")).unwrap();
+    assert!(junit.contains(expected[1]) && !junit.contains("a.json"), "{junit}");
+}

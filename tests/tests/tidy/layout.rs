@@ -16,9 +16,8 @@ const MAX_LINES: usize = 700;
 const MAX_CODE_LINES: usize = 600;
 
 /// Source files that may be longer, and why they are not split.
-const LONG: [(&str, &str); 4] = [
+const LONG: [(&str, &str); 3] = [
     ("crates/trace-cli/src/args.rs", "the options of one command line, whose commands are read together"),
-    ("crates/trace-cli/src/files/input.rs", "to be split by kind of input"),
     ("crates/trace-cli/src/record.rs", "to be split by the states of a recording"),
     ("crates/trace-engine/src/api/macros.rs", "the forms of macros, which share their inner ones"),
 ];

@@ -2,7 +2,7 @@
 
 use crate::args::running::Snapshot as Options;
 use crate::connection::{self, NOTHING_RECORDED};
-use crate::files::analysis::trace_json;
+use crate::files::account::trace_json;
 use crate::record::destination::{self, Worth};
 use crate::record::summary;
 use crate::settings::checks;

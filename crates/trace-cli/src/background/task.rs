@@ -14,7 +14,7 @@ use crate::files::output::create_new;
 use crate::record::absence;
 use crate::record::add_kept;
 use crate::record::config::trace_config;
-use crate::record::destination::{self, MAX_DEFAULT_NAMES, Worth, default_name, has_events};
+use crate::record::destination::{self, Worth, has_events};
 use crate::record::kernel;
 use crate::record::summary;
 use crate::record::verify::{self, Expected};
@@ -129,9 +129,7 @@ fn create(named: Option<&Path>) -> Result<(File, PathBuf), Failure> {
             }
             vec![path.to_owned()]
         }
-        None => (0..MAX_DEFAULT_NAMES)
-            .map(|number| default_name("trace", number, Format::Fxt, Compression::None))
-            .collect(),
+        None => destination::unused_name("trace", Format::Fxt, Compression::None)?.names().collect(),
     };
     for name in &names {
         let path = directory.join(name);
@@ -145,7 +143,7 @@ fn create(named: Option<&Path>) -> Result<(File, PathBuf), Failure> {
             }
         }
     }
-    Err(Failure::new(format!("there are {MAX_DEFAULT_NAMES} traces here already; name one with -o")))
+    Err(Failure::new("others have taken all names for traces meanwhile; name one with -o"))
 }
 
 fn stem(path: &Path) -> String {

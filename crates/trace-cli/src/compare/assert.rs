@@ -4,6 +4,7 @@
 pub mod junit;
 
 use crate::args::analysis::Assert;
+use crate::files::account;
 use crate::files::analysis;
 use crate::files::input::{is_stdin, name};
 use crate::files::output::{OutputFile, refuse_input};
@@ -39,21 +40,23 @@ pub fn run(options: &Assert) -> Result<u8, Failure> {
     let junit = options.junit.as_deref().map(OutputFile::create).transpose()?;
     let mut suites = String::new();
     let code = each(&traces, |input| {
-        let judged = judge(options, input, &assertions, traces.len() > 1)?;
+        let judged = judge(options, input, &assertions, traces.len() > 1).inspect_err(|failure| {
+            suites += &junit::unread(&name(input), &failure.text);
+        })?;
         suites += &junit::suite(&name(input), &judged);
         Ok(match verdict(&judged) {
             Verdict::Passed => 0,
             Verdict::Incomplete => UNDECIDED,
             Verdict::Failed => NO,
         })
-    })?;
+    });
     if let Some(mut file) = junit {
         let text = junit::document(&suites, traces.len());
         let written = file.file().write_all(text.as_bytes());
         written.map_err(|error| Failure::new(format!("cannot write the results: {error}")))?;
         file.finish()?;
     }
-    Ok(code)
+    code
 }
 
 /// The traces and the assertions among the arguments. The first one is a trace, and so is whatever is a file;
@@ -81,6 +84,7 @@ fn judge(
     is_one_of_several: bool,
 ) -> Result<Vec<Judged>, Failure> {
     let selection = options.selecting.selection()?;
+    let accounting = account::begin(options.json, input, &selection)?;
     let read = analysis::read(input, "reading", &selection, |archive, disorder, chosen| {
         Evaluation::of(archive, disorder, chosen.as_ref(), assertions)
     });
@@ -95,8 +99,8 @@ fn judge(
         Judged { text: assertion.to_string(), outcome }
     });
     let judged: Vec<Judged> = judged.collect();
-    if options.json {
-        analysis::answer(input, &evaluation.walked, machine(&judged)).give();
+    if let Some(accounting) = accounting {
+        accounting.finish().answer(machine(&judged)).give();
     } else {
         let file = is_one_of_several.then(|| name(input));
         let lines = judged.iter().map(|judged| human(file.as_deref(), judged));

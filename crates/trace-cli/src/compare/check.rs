@@ -2,11 +2,11 @@
 
 use crate::args::analysis::Check;
 use crate::connection;
-use crate::files::analysis::{loss_json, trace_json};
-use crate::files::input::{self, ImportReport, Scanned, name, open, problem, scan};
+use crate::files::account::{Account, has_offsets, problem_json};
+use crate::files::input::{self, ImportReport, Scanned, name, open, scan};
 use crate::files::several::each;
 use crate::shell::exit::{Failure, NO, UNREADABLE};
-use crate::shell::json::{self, Answer};
+use crate::shell::json::Answer;
 use crate::shell::stdio::{self, say};
 use crate::shell::table;
 use serde_json::json;
@@ -14,13 +14,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use trace_analysis::check::{
-    Finding, Limits, NO_END, Problem, Report, TRUNCATED, UNDECODABLE, Usage, check_chosen,
-};
+use trace_analysis::check::{Finding, Limits, NO_END, Problem, Report, TRUNCATED, Usage, check_chosen};
 use trace_analysis::counted::Counted;
 use trace_archive::recovery::Session;
 use trace_format::shown::Shown;
-use trace_format::units::ProviderId;
 use trace_reader::item::Nanos;
 
 /// How many events and context switches have their times compared; further ones are ignored.
@@ -68,7 +65,7 @@ fn of_trace(options: &Check, input: &Path, blank: &str) -> Result<u8, Failure> {
         say!("trace: {}: still growing: its recording has not ended", Shown(&name));
     }
     if options.json {
-        machine(&name, &report, &options, is_growing, &import).give();
+        machine(input, &report, &options, is_growing, &import).give();
     } else {
         stdio::print_folded(&format!("{blank}{}", human(&name, &report, &options.allow, &import)))?;
     }
@@ -102,7 +99,7 @@ fn is_growing(report: &Report) -> bool {
 /// A report for people.
 //= docs/check.md#report
 fn human(name: &str, report: &Report, allowed: &[String], import: &ImportReport) -> String {
-    let (is_imported, unread) = (import.bytes().is_some(), import.problem());
+    let unread = import.problem();
     let mut text = format!(
         "{}: {}, {}, {}",
         Shown(name),
@@ -137,7 +134,7 @@ fn human(name: &str, report: &Report, allowed: &[String], import: &ImportReport)
     }
     for remark in &report.remarks {
         let _ = writeln!(text, "{}: {} (a remark)", remark.kind, remark.count);
-        report_places(&mut text, remark, is_imported);
+        report_places(&mut text, remark, import);
     }
     for (provider, clock) in &report.clocks {
         let _ = writeln!(
@@ -150,7 +147,7 @@ fn human(name: &str, report: &Report, allowed: &[String], import: &ImportReport)
     for problem in &report.problems {
         let allowed = if allowed.iter().any(|kind| kind == problem.kind) { " (allowed)" } else { "" };
         let _ = writeln!(text, "{}: {}{allowed}", problem.kind, problem.count);
-        report_places(&mut text, problem, is_imported);
+        report_places(&mut text, problem, import);
     }
     let kinds = report.problems.len();
     let is_allowed = |problem: &Problem| allowed.iter().any(|kind| kind == problem.kind);
@@ -172,15 +169,9 @@ fn human(name: &str, report: &Report, allowed: &[String], import: &ImportReport)
     text
 }
 
-/// Whether the places of a problem are those in the file: what an import has made is elsewhere.
-//= docs/check.md#report
-fn has_offsets(problem: &Problem, is_imported: bool) -> bool {
-    !is_imported || [TRUNCATED, UNDECODABLE].contains(&problem.kind)
-}
-
 /// The first places of a problem or a remark.
-fn report_places(text: &mut String, problem: &Problem, is_imported: bool) {
-    let has_offsets = has_offsets(problem, is_imported);
+fn report_places(text: &mut String, problem: &Problem, import: &ImportReport) {
+    let has_offsets = has_offsets(problem, import);
     for Finding { offset, provider, text: found } in &problem.first {
         let found = Shown(found);
         let _ = match has_offsets {
@@ -196,8 +187,7 @@ fn report_places(text: &mut String, problem: &Problem, is_imported: bool) {
 
 /// A report for programs.
 //= docs/check.md#json
-fn machine(file: &str, report: &Report, options: &Check, is_growing: bool, import: &ImportReport) -> Answer {
-    let is_imported = import.bytes().is_some();
+fn machine(file: &Path, report: &Report, options: &Check, is_growing: bool, import: &ImportReport) -> Answer {
     let programs: Vec<_> = report
         .providers
         .iter()
@@ -212,34 +202,6 @@ fn machine(file: &str, report: &Report, options: &Check, is_growing: bool, impor
             })
         })
         .collect();
-    let places = |problem: &Problem| -> Vec<_> {
-        let has_offsets = has_offsets(problem, is_imported);
-        let place = |found: &Finding| {
-            let at_byte = has_offsets.then_some(found.offset.0);
-            json!({"at_byte": at_byte, "program_id": found.provider.0, "text": found.text})
-        };
-        problem.first.iter().map(place).collect()
-    };
-    let found = |problem: &Problem| {
-        let places: Vec<serde_json::Value> = places(problem);
-        let first = places.first();
-        let mut found = json::problem(problem.kind, Some(problem.count), None, None);
-        found["text"] = first.map(|first| first["text"].clone()).into();
-        found["at_byte"] = first.map(|first| first["at_byte"].clone()).into();
-        found["places"] = places.into();
-        found
-    };
-    let rate = |id: ProviderId| {
-        let rate = |id| report.providers.iter().find(|program| program.id == id).and_then(|found| found.rate);
-        rate(id).or_else(|| rate(ProviderId(0)))
-    };
-    let losses = report.losses.iter().map(|loss| {
-        let program = report.providers.iter().find(|program| program.id == loss.provider);
-        let times = rate(loss.provider).map(|rate| [loss.first, loss.last].map(|ticks| ticks.to_nanos(rate)));
-        let name = program.map_or("", |program| &program.name);
-        loss_json(file, name, loss.provider.0, loss.reason, loss.count, times)
-    });
-    let unread = report.error.as_ref().map(|error| problem(error)).or_else(|| import.problem());
     let clocks: Vec<_> = report
         .clocks
         .iter()
@@ -278,22 +240,13 @@ fn machine(file: &str, report: &Report, options: &Check, is_growing: bool, impor
         },
         "categories": categories(&report.usage),
         "names": names.collect::<Vec<_>>(),
-        "remarks": report.remarks.iter().map(found).collect::<Vec<_>>(),
+        "remarks": report.remarks.iter().map(|remark| problem_json(remark, import)).collect::<Vec<_>>(),
         "is_growing": is_growing,
     });
     if options.clocks {
         result["clocks"] = clocks.into();
     }
-    let problems = report.problems.iter().map(|problem| {
-        let mut found = found(problem);
-        found["is_allowed"] = options.allow.iter().any(|kind| kind == problem.kind).into();
-        found
-    });
-    let times = report.times.map(|(first, last)| [first.0, last.0]);
-    let mut answer = Answer::of(result).with_trace(trace_json(file, Some(report.bytes), times));
-    answer.losses.extend(losses);
-    answer.problems.extend(problems.chain(unread.map(|why| json::unread(&why))));
-    answer
+    Account::of(file, report, import).allowing(&options.allow).answer(result)
 }
 
 /// What the events of each category take, the largest first.

@@ -2,10 +2,12 @@
 //= docs/stats.md#differences
 
 use crate::args::analysis::Diff;
+use crate::files::account;
 use crate::files::analysis::{self, balance, contents, limited, losses, more, table};
 use crate::files::input::is_stdin;
 use crate::look::stats::{by_name, spread_json, unread};
 use crate::shell::exit::Failure;
+use crate::shell::json::Answer;
 use crate::shell::stdio;
 use serde_json::{Value, json};
 use trace_analysis::diff::{Change, STATISTICS, changes};
@@ -22,13 +24,17 @@ pub fn run(options: &Diff) -> Result<(), Failure> {
         return Err(Failure::usage("stdin cannot be both traces"));
     }
     let selection = options.selecting.selection()?;
+    let accounts = [&options.before, &options.after]
+        .map(|trace| account::begin(options.json, trace, &selection).transpose());
     let (before, after) = (by_name(&options.before, &selection)?, by_name(&options.after, &selection)?);
     let changes = changes(&before, &after, options.sort.statistic());
     let (shown, hidden) = limited(options.limit, !options.json && !options.csv, changes.len());
     let shown = &changes[..shown];
     if options.json {
-        let mut answer = analysis::answer(&options.before, &before.walked, machine(&before, &after, shown));
-        analysis::add_trace(&mut answer, &options.after, &after.walked);
+        let mut answer = Answer::of(machine(&before, &after, shown));
+        for accounting in accounts.into_iter().flatten() {
+            accounting?.finish().add_to(&mut answer);
+        }
         answer.give();
     } else if options.csv {
         stdio::print_document(&lines(shown, options.spreadsheet))?;

@@ -5,14 +5,13 @@
 mod tests;
 
 use crate::args::Measure;
-use crate::files::analysis::trace_json;
+use crate::files::account::{self, Accounting};
 use crate::files::input::{as_archive, failed, name, open, stopped};
 use crate::files::output::{OutputFile, refuse_input};
 use crate::files::several::each;
 use crate::settings::measurement::Measurement;
 use crate::settings::spec_file::SpecFile;
 use crate::shell::exit::{self, Failure};
-use crate::shell::json::{self, Answer};
 use crate::shell::progress;
 use crate::shell::stdio::say;
 use serde_json::json;
@@ -22,6 +21,7 @@ use trace_analysis::counted::Counted;
 use trace_analysis::population::Population;
 use trace_analysis::samples::{Measured, Quantity};
 use trace_format::shown::Shown;
+use trace_model::Selection;
 use trace_reader::ReadError;
 
 /// How results are printed.
@@ -73,6 +73,7 @@ pub fn file(
     printed: Printed,
 ) -> Result<bool, Failure> {
     let output = results_file.map(OutputFile::create).transpose()?;
+    let accounting = account::begin(printed == Printed::Json, input, &Selection::default())?;
     let file = open(input)?;
     let bytes = file.metadata().map_or(0, |metadata| metadata.len());
     let bar = progress::bar("measuring", bytes);
@@ -88,7 +89,6 @@ pub fn file(
         return Err(Failure::usage(format!("measurement {}: {mixed}: {choice}", measurements[*place])));
     }
     // The remaining messages apply to the part that was read.
-    let unread = why.as_ref().map(|error| json::unread(&error.to_string()));
     let rest =
         why.map_or(Ok(()), |error| Err(stopped(input, &error, "the measurements are of what comes before")));
     let mut text = String::new();
@@ -109,15 +109,13 @@ pub fn file(
     }
     let results: Vec<_> =
         measurements.iter().zip(&samples).map(|(of, values)| machine(of, values, suite)).collect();
+    if let Some(account) = accounting.map(Accounting::finish) {
+        let is_complete = !is_any_empty && rest.is_ok() && !account.is_cut_off();
+        account.answer(json!({"complete": is_complete, "results": results})).give();
+    }
     match printed {
         Printed::Text => crate::shell::stdio::print(&text)?,
-        Printed::Json => {
-            let is_complete = !is_any_empty && rest.is_ok();
-            let mut answer = Answer::of(json!({"complete": is_complete, "results": results}))
-                .with_trace(trace_json(&name(input), Some(bytes), None));
-            answer.problems.extend(unread);
-            answer.give();
-        }
+        Printed::Json => {}
         Printed::OnStderr => crate::shell::stdio::report(&text),
     }
     if is_any_empty {

@@ -4,12 +4,11 @@
 use crate::args::filter::Filter;
 use crate::args::format::{Compression, Format, of_name};
 use crate::convert;
-use crate::files::analysis::trace_json;
+use crate::files::account;
 use crate::files::input::{self, ImportReport, again, is_stdin, open};
 use crate::files::output::{OutputFile, Problem, refuse_input, remove_on_signal};
 use crate::files::several::{each, in_directory, traces_and_output};
 use crate::shell::exit::{Failure, NO};
-use crate::shell::json::Answer;
 use crate::shell::near;
 use crate::shell::progress;
 use crate::shell::stdio::{self, Stdout, say};
@@ -23,6 +22,7 @@ use trace_client::convert::Encoder;
 use trace_convert::filtered::{self, Filtered, Options};
 use trace_convert::{ConvertError, seekable};
 use trace_format::shown::Shown;
+use trace_model::Selection;
 
 /// Maximum number of changed characters between a category and one that may have been meant.
 const MAX_CHANGES: usize = 3;
@@ -59,6 +59,7 @@ fn of_trace(options: &Filter, input: &Path, output: &Path) -> Result<(), Failure
     }
     refuse_input(input, output)?;
     let _removing = remove_on_signal()?;
+    let accounting = account::begin(options.json, input, &Selection::default())?;
     // The input first: without it, no output is created.
     if !is_stdin(input) {
         drop(open(input)?);
@@ -78,11 +79,8 @@ fn of_trace(options: &Filter, input: &Path, output: &Path) -> Result<(), Failure
     let (kept, removed) = (filtered.summary.events, filtered.removed_events);
     let shown = path.display().to_string();
     say!("trace: {} in {}, {removed} removed", Counted(kept, "events"), Shown(&shown));
-    if options.json {
-        let trace = trace_json(&input::name(input), None, None);
-        let mut answer = Answer::of(machine(&shown, &filtered, &import)).with_trace(trace);
-        answer.problems = convert::problems(&filtered.summary, None, &import);
-        answer.give();
+    if let Some(accounting) = accounting {
+        accounting.finish().answer(machine(&shown, &filtered, &import)).give();
     }
     report(input, &filtered, &import)
 }

@@ -6,6 +6,7 @@ use super::partition::Partition;
 use super::{Converted, Opened, Problem, report_summary};
 use crate::args::Convert;
 use crate::args::format::Target;
+use crate::files::account::Accounting;
 use crate::files::input;
 use crate::files::output::Folder;
 use crate::shell::exit::Failure;
@@ -27,6 +28,7 @@ pub(super) fn run(
     output: &Path,
     options: &Convert,
     filter: Filter,
+    accounting: Option<Accounting>,
 ) -> Result<(), Failure> {
     if input::is_stdin(output) {
         return Err(Failure::usage("tables are several files: name a directory for them"));
@@ -40,7 +42,7 @@ pub(super) fn run(
     }
     #[cfg(feature = "parquet")]
     if options.partitioned {
-        return partitioned(input, opened, output, options, &filter);
+        return partitioned(input, opened, output, options, &filter, accounting);
     }
     // Unless it is finished, it is removed.
     let folder = Folder::create(output).map_err(|error| failed(output, &error))?;
@@ -49,7 +51,7 @@ pub(super) fn run(
     converted.summary.iter().for_each(|summary| report_summary(summary, "a table"));
     converted.check(options.strict)?;
     folder.finish().map_err(|error| failed(output, &error))?;
-    report(&converted, input, output, options, is_parquet)?;
+    report(&converted, accounting, output, is_parquet);
     converted.check_input(input)
 }
 
@@ -57,20 +59,13 @@ fn failed(output: &Path, error: &io::Error) -> Failure {
     Failure::new(format!("cannot write {}: {error}", output.display()))
 }
 
-fn report(
-    converted: &Converted,
-    input: &Path,
-    output: &Path,
-    options: &Convert,
-    is_parquet: bool,
-) -> Result<(), Failure> {
+fn report(converted: &Converted, accounting: Option<Accounting>, output: &Path, is_parquet: bool) {
     let events = converted.summary.as_ref().map_or(0, |summary| summary.events);
     say!("trace: {} in {} tables in {}", Counted(events, "events"), TABLES.len(), output.display());
-    if options.json {
+    if let Some(accounting) = accounting {
         let format = if is_parquet { "parquet" } else { "csv" };
-        converted.answer(input, output, format).give();
+        converted.answer(accounting, output, format).give();
     }
-    Ok(())
 }
 
 /// Converts a trace into tables of many.
@@ -81,6 +76,7 @@ fn partitioned(
     output: &Path,
     options: &Convert,
     filter: &Filter,
+    accounting: Option<Accounting>,
 ) -> Result<(), Failure> {
     let mut partition = None;
     let converted = convert(input, opened, |mut trace, input| {
@@ -91,7 +87,7 @@ fn partitioned(
     converted.summary.iter().for_each(|summary| report_summary(summary, "a table"));
     converted.check(options.strict)?;
     partition.map_or(Ok(()), Partition::finish).map_err(|error| failed(output, &error))?;
-    report(&converted, input, output, options, true)?;
+    report(&converted, accounting, output, true);
     converted.check_input(input)
 }
 

@@ -1,20 +1,17 @@
 //! What `stats`, `assert` and `diff` share: reading, and texts for people.
 
-use crate::files::input::{self, ImportReport, OpenFile, Scanned, name, open, problem, scan_ends};
+use crate::files::input::{self, ImportReport, OpenFile, Scanned, name, open, scan_ends};
 use crate::shell::exit::Failure;
-use crate::shell::json::{self, Answer};
 use crate::shell::table;
 use std::fmt::Write as _;
 use std::io::Read;
 use std::path::Path;
 use trace_analysis::counted::Counted;
-use trace_analysis::losses::{Loss, Losses};
+use trace_analysis::losses::Losses;
 use trace_analysis::walk::Walked;
 use trace_convert::tables::CsvTexts;
-use trace_format::loss::LossCode;
 use trace_format::shown::{Lasting, Shown};
 use trace_model::{Chosen, Selection};
-use trace_reader::item::Nanos;
 use trace_reader::{Disorder, ReadError};
 
 /// How many rows people see unless they ask for more.
@@ -68,63 +65,6 @@ pub fn losses(losses: &Losses) -> String {
         };
     }
     text
-}
-
-/// What one program lost for one reason, for programs.
-//= docs/json.md#rules
-pub fn loss_json(
-    file: &str,
-    program: &str,
-    id: u32,
-    reason: LossCode,
-    count: u64,
-    times: Option<[Nanos; 2]>,
-) -> serde_json::Value {
-    serde_json::json!({
-        "file": file,
-        "program": program,
-        "program_id": id,
-        "code": reason.0,
-        "reason": reason.text(),
-        "count": reason.has_count().then_some(count),
-        "first_ns": times.map(|[first, _]| first.0),
-        "last_ns": times.map(|[_, last]| last.0),
-    })
-}
-
-/// An answer of one trace, with its losses and problems.
-pub fn answer(path: &Path, walked: &Walked, result: serde_json::Value) -> Answer {
-    let mut answer = Answer::of(result);
-    add_trace(&mut answer, path, walked);
-    answer
-}
-
-/// Adds a trace with its losses and problems.
-pub fn add_trace(answer: &mut Answer, path: &Path, walked: &Walked) {
-    let (file, losses) = (name(path), &walked.losses);
-    answer.traces.push(trace_json(
-        &file,
-        Some(walked.bytes),
-        walked.times.map(|(first, last)| [first, last]),
-    ));
-    let of = |loss: &Loss| loss_json(&file, &loss.name, loss.provider.0, loss.reason, loss.count, None);
-    answer.losses.extend(losses.reported.iter().map(of));
-    let kinds = losses.problems.iter().map(|(kind, count)| json::problem(kind, Some(*count), None, None));
-    let unbalanced =
-        losses.unbalanced.iter().map(|text| json::problem("unbalanced", Some(1), Some(text), None));
-    let unended = (losses.unended > 0).then(|| json::problem("no-end", Some(losses.unended), None, None));
-    let unread = losses.stopped.as_ref().map(|error| json::unread(&problem(error)));
-    let problems = kinds.chain(unbalanced).chain(unended).chain(unread).map(|mut problem| {
-        problem["file"] = file.as_str().into();
-        problem
-    });
-    answer.problems.extend(problems);
-}
-
-/// A trace: its name, its size and its times, as far as they are known.
-pub fn trace_json(file: &str, bytes: Option<u64>, times: Option<[u64; 2]>) -> serde_json::Value {
-    let [first, last] = times.map_or([None; 2], |times| times.map(Some));
-    serde_json::json!({"file": file, "bytes": bytes, "start_ns": first, "end_ns": last})
 }
 
 /// Whether the records of a trace add up with what its programs have counted.

@@ -1,53 +1,35 @@
 //! The input of a command: a trace.
 
 mod copy;
+mod import;
 mod open_file;
 
 pub use copy::unlinked_file;
+pub use import::ImportReport;
 pub use open_file::OpenFile;
 
 use crate::shell::exit::Failure;
 use crate::shell::progress;
 use crate::shell::stdio::say;
 use copy::{AgainError, Copying, Failing, Positioned};
+use import::{decompressing, imported};
 use indicatif::ProgressBar;
 use std::error::Error;
 use std::fs::File;
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::thread::JoinHandle;
-use trace_analysis::check::{Finding, Problem, TRUNCATED, UNDECODABLE};
-use trace_analysis::counted::Counted;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use trace_archive::output::open_same;
+use trace_convert::ConvertError;
 use trace_convert::import::container::{self, ContainerError, SNIFFED_BYTES};
 use trace_convert::import::{Format, ImportError, json, other_format};
 use trace_convert::tables::Trace;
-use trace_convert::{ConvertError, Summary};
 use trace_format::metadata::MAGIC_WORD;
-use trace_format::units::{Offset, ProviderId};
 use trace_model::{Chosen, Selection, Survey};
-use trace_reader::{Disorder, FileKind, Plain, ReadError};
+use trace_reader::{Disorder, Plain, ReadError};
 
-/// The only provider of an archive that an import makes.
-const PROVIDER: ProviderId = ProviderId(1);
-/// The kind of problem of events that an import could not read, or not as they stand there.
-const MALFORMED: &str = "malformed";
-/// The kind of problem of events that an import has left out because they make no sense.
-const NOT_IMPORTED: &str = "not-imported";
-/// What an import calls these. Everything else that it skips is no event that could be in an archive.
-const LOST_EVENTS: [&str; 8] = [
-    "complete durations whose length cannot be expressed",
-    "events of other phases",
-    "events of phase \"\"",
-    "events that are too large",
-    "events without a time that can be expressed",
-    "packets that are too large",
-    "packets that refer to lost strings",
-    "track events without a type",
-];
 /// The first bytes of a file that zstd has compressed.
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 /// The first bytes of an archive.
@@ -66,6 +48,9 @@ pub fn name(path: &Path) -> String {
 /// Files of this process's own, which are read by name again.
 static OWN: Mutex<Vec<(PathBuf, File)>> = Mutex::new(Vec::new());
 
+/// Inputs that can be read once, and what to read instead: a file and a place in it.
+static KEPT: Mutex<Vec<(PathBuf, File, u64)>> = Mutex::new(Vec::new());
+
 /// From now on it is an error to open another file of this name: it would be taken for this one.
 pub fn must_be(path: &Path, file: &File) {
     if let Ok(file) = file.try_clone() {
@@ -73,9 +58,46 @@ pub fn must_be(path: &Path, file: &File) {
     }
 }
 
+/// From now on an input can be opened several times, also by several threads. One that can be read once is
+/// copied; an error is left to its readers, which would have met it in that place.
+pub fn keep(path: &Path) -> Result<(), Failure> {
+    let failed = |error: io::Error| Failure::unreadable(format!("cannot read {}: {error}", name(path)));
+    let is_kept = |(kept, ..): &(PathBuf, File, u64)| kept == path;
+    if KEPT.lock().unwrap_or_else(PoisonError::into_inner).iter().any(is_kept) {
+        return Ok(());
+    }
+    let is_special = |path: &Path| path.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir());
+    if !is_stdin(path) && !is_special(path) {
+        return Ok(());
+    }
+    let OpenFile { mut file, .. } = open(path)?;
+    let is_file = file.metadata().map_err(failed)?.is_file();
+    let (file, begin) = if is_file {
+        let begin = file.stream_position().map_err(failed)?;
+        (file, begin)
+    } else {
+        let mut copying = Copying::of(Box::new(file))?;
+        io::copy(&mut copying, &mut io::sink()).map_err(failed)?;
+        if let Some(error) = copying.end {
+            return Err(self::failed(path, &error));
+        }
+        (copying.copy, 0)
+    };
+    KEPT.lock().unwrap_or_else(PoisonError::into_inner).push((path.to_owned(), file, begin));
+    Ok(())
+}
+
 /// Opens an input.
 pub fn open(path: &Path) -> Result<OpenFile, Failure> {
     let failed = |error: io::Error| Failure::unreadable(format!("cannot read {}: {error}", name(path)));
+    let kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, file, begin)) = kept.iter().find(|(kept, ..)| kept == path) {
+        // A place of its own in the file.
+        let again = File::open(format!("/proc/self/fd/{}", file.as_raw_fd()));
+        let sought = again.and_then(|mut file| file.seek(SeekFrom::Start(*begin)).map(|_| file));
+        return sought.map(OpenFile::from).map_err(failed);
+    }
+    drop(kept);
     if is_stdin(path) {
         return io::stdin().as_fd().try_clone_to_owned().map(|file| File::from(file).into()).map_err(failed);
     }
@@ -163,14 +185,6 @@ fn import_problem(import: &ImportError) -> String {
     }
 }
 
-/// What an import skipped; nothing before it is done, or where there was none.
-#[derive(Clone, Debug, Default)]
-pub struct ImportReport {
-    summary: Arc<OnceLock<Summary>>,
-    /// How far the input was read, in bytes of the decompressed data.
-    end: Arc<AtomicU64>,
-}
-
 /// An input whose rest cannot be read; `result` describes what the output has of it.
 //= docs/import.md#what-is-cut-off
 pub fn stopped(path: &Path, error: &(dyn Error + 'static), result: &str) -> Failure {
@@ -206,78 +220,6 @@ fn is_for_want_of_room(error: &(dyn Error + 'static)) -> bool {
     false
 }
 
-/// What the import calls events that it could not read.
-const UNREADABLE_EVENTS: &str = "events that cannot be read";
-/// The end of that and others of this kind.
-const UNREADABLE: &str = "that cannot be read";
-
-impl ImportReport {
-    /// Reports undecodable records, and a truncated input, as problems of the trace.
-    //= docs/check.md#problems
-    pub fn problems(&self) -> Vec<Problem> {
-        let is_cut_off = self.summary.get().is_some_and(|summary| summary.is_cut_off);
-        let end = Finding {
-            offset: Offset(self.end.load(Ordering::Relaxed)),
-            provider: PROVIDER,
-            text: "the input ends here, before the end of its document".to_owned(),
-        };
-        let truncated = Problem { kind: TRUNCATED, count: 1, first: vec![end] };
-        self.undecodable().into_iter().chain(is_cut_off.then_some(truncated)).collect()
-    }
-
-    fn undecodable(&self) -> Option<Problem> {
-        let summary = self.summary.get().filter(|summary| summary.unread > 0)?;
-        let first = summary.first_unread.iter().map(|unread| Finding {
-            offset: Offset(unread.offset),
-            provider: PROVIDER,
-            text: unread.text.clone(),
-        });
-        Some(Problem { kind: UNDECODABLE, count: summary.unread, first: first.collect() })
-    }
-
-    /// What was not read, or not as it stands there: kinds of problems, with how often they were met.
-    //= docs/check.md#problems
-    pub fn counts(&self) -> Vec<(&'static str, u64)> {
-        let problems = self.problems().into_iter().map(|problem| (problem.kind, problem.count));
-        let malformed = self.summary.get().map_or(0, |summary| summary.malformed);
-        let lost = self.summary.get().map_or(0, |summary| {
-            let kinds = summary.skipped.iter().filter(|(kind, _)| LOST_EVENTS.contains(&kind.as_str()));
-            kinds.map(|(_, count)| count).sum()
-        });
-        let found = [(MALFORMED, malformed), (NOT_IMPORTED, lost)];
-        problems.chain(found.into_iter().filter(|(_, count)| *count > 0)).collect()
-    }
-
-    /// The size of an imported input, decompressed, as far as it was read; none of an archive.
-    pub fn bytes(&self) -> Option<u64> {
-        self.summary.get().map(|_| self.end.load(Ordering::Relaxed))
-    }
-
-    /// How many records were skipped.
-    pub fn left_out(&self) -> u64 {
-        self.summary.get().map_or(0, |summary| summary.skipped.iter().map(|(_, count)| count).sum())
-    }
-
-    /// The error of an input of which only a part was converted.
-    pub fn problem(&self) -> Option<String> {
-        let summary = self.summary.get()?;
-        let of_kind = |(kind, _): &&(String, u64)| kind == UNREADABLE_EVENTS;
-        let skipped = summary.skipped.iter().find(of_kind).map_or(0, |(_, count)| *count);
-        let skipped_text = match skipped {
-            0 => None,
-            1 => Some("1 event could not be read and was skipped".to_owned()),
-            count => Some(format!("{count} events could not be read and were skipped")),
-        };
-        let mended_text = match summary.malformed.saturating_sub(skipped) {
-            0 => None,
-            1 => Some("1 event is not valid and was mended".to_owned()),
-            count => Some(format!("{count} events are not valid and were mended")),
-        };
-        let texts: Vec<String> = skipped_text.into_iter().chain(mended_text).collect();
-        (!texts.is_empty()).then(|| texts.join("; "))
-    }
-}
-
 /// An archive and the result of a first pass over it.
 pub struct Scanned {
     pub archive: Box<dyn Read>,
@@ -298,7 +240,12 @@ pub fn scan(
     what: &'static str,
     selection: &Selection,
 ) -> Result<(Scanned, ProgressBar), Failure> {
-    scan_for(file, path, what, selection, false)
+    scan_for(file, path, Shown::As(what), selection, false)
+}
+
+/// Opens an input as `scan` does, and says nothing of it: another part of the command does.
+pub fn scan_quietly(file: OpenFile, path: &Path, selection: &Selection) -> Result<Scanned, Failure> {
+    scan_for(file, path, Shown::Nothing, selection, false).map(|(scanned, _)| scanned)
 }
 
 /// Opens an input as `scan` does, with its ends in order, too: an importer sorts durations by their begins.
@@ -308,7 +255,7 @@ pub fn scan_ends(
     what: &'static str,
     selection: &Selection,
 ) -> Result<(Scanned, ProgressBar), Failure> {
-    scan_for(file, path, what, selection, true)
+    scan_for(file, path, Shown::As(what), selection, true)
 }
 
 /// The order of a trace, and what of it is selected.
@@ -338,10 +285,26 @@ pub fn chosen(selection: &Selection, survey: Survey, path: &Path) -> Result<Opti
     selection.choose(survey).map_err(|why| Failure::usage(format!("{}: {why}", name(path))))
 }
 
+/// What people see of the reading: a bar that is called so, and what an import has to say.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shown {
+    Nothing,
+    As(&'static str),
+}
+
+impl Shown {
+    fn bar(self, bytes: u64) -> ProgressBar {
+        match self {
+            Self::Nothing => ProgressBar::hidden(),
+            Self::As(what) => progress::bar(what, bytes),
+        }
+    }
+}
+
 fn scan_for(
     file: OpenFile,
     path: &Path,
-    what: &'static str,
+    shown: Shown,
     selection: &Selection,
     needs_ends: bool,
 ) -> Result<(Scanned, ProgressBar), Failure> {
@@ -353,16 +316,17 @@ fn scan_for(
     if kind == Kind::Archive && metadata.is_file() && file.end.is_none() {
         (&*file).seek(begin).map_err(failed)?;
         // Each byte is read twice.
-        let bar = progress::bar(what, 2 * metadata.len());
+        let bar = shown.bar(2 * metadata.len());
         let (disorder, chosen) = surveyed(progress::reading(&*file, &bar), path, selection)?;
         (&*file).seek(begin).map_err(failed)?;
         bar.set_position(metadata.len());
         let archive = Box::new(progress::reading(file, &bar));
         return Ok((Scanned { archive, disorder, report: ImportReport::default(), chosen }, bar));
     }
-    let bar = progress::bar(what, metadata.len());
+    let bar = shown.bar(metadata.len());
     let input = progress::reading(Cursor::new(start).chain(file), &bar);
-    let Opened { archive, report, is_sorted } = archive_of(kind, input).map_err(failed)?;
+    let opened = archive_of(kind, input, shown != Shown::Nothing).map_err(failed)?;
+    let Opened { archive, report, is_sorted } = opened;
     if is_sorted && !needs_ends && selection.is_all() {
         return Ok((Scanned { archive, disorder: Disorder::default(), report, chosen: None }, bar));
     }
@@ -392,7 +356,7 @@ pub fn again(file: OpenFile, path: &Path, what: &'static str) -> Result<(Trace, 
         return Ok((Trace { name: name(path), open, disorder: None, bytes }, ImportReport::default()));
     }
     let input = Bars::default().reading(Cursor::new(start).chain(file), what, metadata.len());
-    let Opened { archive, report, .. } = archive_of(kind, input).map_err(failed)?;
+    let Opened { archive, report, .. } = archive_of(kind, input, true).map_err(failed)?;
     let mut copying = Copying::of(archive)?;
     io::copy(&mut copying, &mut io::sink()).map_err(failed)?;
     let Copying { copy, end, .. } = copying;
@@ -504,7 +468,7 @@ pub fn as_reported_archive(
     mut input: impl Read + Send + 'static,
 ) -> io::Result<(Box<dyn Read>, ImportReport)> {
     let (start, end, kind) = sniff(&mut input)?;
-    let opened = archive_of(kind, Cursor::new(start).chain(end).chain(input))?;
+    let opened = archive_of(kind, Cursor::new(start).chain(end).chain(input), true)?;
     Ok((opened.archive, opened.report))
 }
 
@@ -561,8 +525,8 @@ struct Opened {
     is_sorted: bool,
 }
 
-/// Imports an input of this kind, unless it is an archive.
-fn archive_of(kind: Kind, input: impl Read + Send + 'static) -> io::Result<Opened> {
+/// Imports an input of this kind, unless it is an archive. People may be shown what is left out.
+fn archive_of(kind: Kind, input: impl Read + Send + 'static, is_shown: bool) -> io::Result<Opened> {
     let (format, input) = match kind {
         //= docs/import.md#what-is-no-trace
         Kind::Other(found) => {
@@ -574,37 +538,15 @@ fn archive_of(kind: Kind, input: impl Read + Send + 'static) -> io::Result<Opene
         //= docs/import.md#containers
         Kind::Container => {
             let opened = container::open(input, None).map_err(advised)?;
-            opened.remarks.iter().for_each(|remark| say!("trace: {remark}"));
+            opened.remarks.iter().filter(|_| is_shown).for_each(|remark| say!("trace: {remark}"));
             (opened.format, opened.input)
         }
     };
     let (archive, report) = match format {
-        Some(format) => imported(format, input)?,
+        Some(format) => imported(format, input, is_shown)?,
         None => (input as Box<dyn Read>, ImportReport::default()),
     };
     Ok(Opened { archive, report, is_sorted: format.is_some_and(Format::is_sorted) })
-}
-
-fn imported(format: Format, input: impl Read + Send + 'static) -> io::Result<(Box<dyn Read>, ImportReport)> {
-    let (reader, writer) = io::pipe()?;
-    let report = ImportReport::default();
-    let end = report.end.clone();
-    let thread = std::thread::Builder::new().name("trace-import".to_owned());
-    let importing = thread.spawn(move || {
-        let mut input = decompressing(input)?;
-        let imported = format.import(&mut input, writer);
-        end.store(input.offset.0, Ordering::Relaxed);
-        let summary = imported?;
-        match input.finish() {
-            Ok(()) => Ok(summary),
-            Err(error) => {
-                let error = Box::new(ImportError::Read(error));
-                Err(ImportError::Stopped { error, summary: Box::new(summary) })
-            }
-        }
-    })?;
-    let archive = Imported { reader, importing: Some(importing), report: report.clone() };
-    Ok((Box::new(archive), report))
 }
 
 /// The first bytes after decompression; uncompressed ones are returned as they are.
@@ -614,82 +556,4 @@ fn decompressed_start(start: &[u8]) -> Vec<u8> {
     let _ = decompressing(Cursor::new(start.to_vec()))
         .map(|plain| plain.take(SNIFFED_BYTES as u64).read_to_end(&mut first));
     first
-}
-
-/// Compressed inputs have the same limits as compressed archives.
-fn decompressing<R: Read>(input: R) -> Result<Placed<R>, ImportError> {
-    let (plain, kind) = Plain::open(input).map_err(ImportError::Read)?;
-    let is_compressed = matches!(kind, FileKind::Gzip | FileKind::Zstd);
-    Ok(Placed { plain, is_compressed, offset: Offset(0) })
-}
-
-/// An input whose errors have a position, in bytes of the decompressed data.
-struct Placed<R> {
-    plain: Plain<R>,
-    is_compressed: bool,
-    offset: Offset,
-}
-
-impl<R: Read> Placed<R> {
-    /// Reads the input to its end: a document may end before the checksum of its compressed file.
-    fn finish(mut self) -> io::Result<()> {
-        if self.is_compressed {
-            io::copy(&mut self, &mut io::sink())?;
-        }
-        Ok(())
-    }
-}
-
-impl<R: Read> Read for Placed<R> {
-    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        let offset = self.offset;
-        let read = self.plain.read(bytes).map_err(|source| match source.kind() {
-            io::ErrorKind::Interrupted => source,
-            kind => io::Error::new(kind, ReadError::Io { offset, source }),
-        })?;
-        self.offset.0 += read as u64;
-        Ok(read)
-    }
-}
-
-/// An archive that an importing thread produces.
-struct Imported {
-    reader: io::PipeReader,
-    importing: Option<JoinHandle<Result<Summary, ImportError>>>,
-    report: ImportReport,
-}
-
-impl Read for Imported {
-    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        let length = self.reader.read(bytes)?;
-        if length > 0 || bytes.is_empty() {
-            return Ok(length);
-        }
-        // All of it has arrived, or all that could be imported.
-        let Some(importing) = self.importing.take() else {
-            return Ok(0);
-        };
-        let failed = || io::Error::other("the importing thread has failed");
-        let (summary, stopped) = match importing.join().map_err(|_| failed())? {
-            Ok(summary) => (summary, None),
-            Err(ImportError::Stopped { error, summary }) => (*summary, Some(*error)),
-            Err(error) => return Err(io::Error::other(error)),
-        };
-        for (kind, count) in &summary.skipped {
-            let them = if *count == 1 { "it" } else { "them" };
-            let why = if kind.ends_with(UNREADABLE) {
-                String::new()
-            } else {
-                format!(": an archive cannot express {them}")
-            };
-            say!("trace: {} skipped{why}", Counted(*count, kind));
-        }
-        summary.first_warnings.iter().for_each(|warning| say!("trace: {warning}"));
-        let more = summary.warnings - summary.first_warnings.len() as u64;
-        if more > 0 {
-            say!("trace: and {more} more of these");
-        }
-        let _ = self.report.summary.set(summary);
-        stopped.map_or(Ok(0), |error| Err(io::Error::other(error)))
-    }
 }

@@ -5,7 +5,7 @@ use crate::shell::signals;
 use crate::shell::stdio::{self, say};
 use signal_hook::iterator::{Handle, Signals};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 use trace_archive::output;
 pub use trace_archive::output::{Folder, OutputError, OutputFile, create_new};
@@ -14,6 +14,62 @@ use trace_archive::problem;
 impl From<OutputError> for Failure {
     fn from(error: OutputError) -> Self {
         Self::new(problem(&error))
+    }
+}
+
+/// How many names are tried if none is given.
+const MAX_DEFAULT_NAMES: u32 = 1000;
+
+/// Where a command writes a file.
+//= docs/command-line.md#names
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// Its name, or `-`.
+    pub path: PathBuf,
+    /// Names in the same directory to take if another process takes this one meanwhile; none if the file
+    /// replaces another one.
+    pub others: Option<Vec<PathBuf>>,
+}
+
+impl Place {
+    /// A file that is named: it replaces another one.
+    pub fn named(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), others: None }
+    }
+
+    /// A name that the command makes, of which there is nothing: `STEM.SUFFIX`, `STEM-1.SUFFIX` and so on.
+    pub fn unused(stem: &Path, suffix: &str) -> Result<Self, Failure> {
+        let named = |number: u32| {
+            let mut name = stem.file_name().unwrap_or_default().to_owned();
+            name.push(if number == 0 { format!(".{suffix}") } else { format!("-{number}.{suffix}") });
+            PathBuf::from(name)
+        };
+        let place = |name: PathBuf| stem.with_file_name(name);
+        let mut names = (0..MAX_DEFAULT_NAMES).map(named);
+        let first = names.find(|name| place(name.clone()).symlink_metadata().is_err()).ok_or_else(|| {
+            let last = place(named(MAX_DEFAULT_NAMES - 1));
+            Failure::new(format!("there is everything up to {} already; name it with -o", last.display()))
+        })?;
+        Ok(Self { path: place(first), others: Some(names.collect()) })
+    }
+
+    /// Its name, and the others.
+    pub fn names(self) -> impl Iterator<Item = PathBuf> {
+        std::iter::once(self.path).chain(self.others.into_iter().flatten())
+    }
+
+    /// Whether it is stdout.
+    pub fn is_stdout(&self) -> bool {
+        self.path == Path::new("-")
+    }
+
+    /// Makes the file.
+    pub fn create(&self) -> Result<OutputFile, Failure> {
+        let mut file = OutputFile::create(&self.path)?;
+        if let Some(others) = &self.others {
+            file.replace_nothing(others.clone());
+        }
+        Ok(file)
     }
 }
 

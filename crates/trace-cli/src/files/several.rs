@@ -2,14 +2,18 @@
 //= docs/command-line.md#several-traces
 
 use super::input::{is_stdin, name};
-use crate::shell::exit::{Failure, NO, UNDECIDED, UNREADABLE};
+use crate::shell::exit::{Failure, LOST, NO, UNDECIDED, UNREADABLE};
 use crate::shell::json;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// Runs a command for each trace. One that cannot be read is reported, and the others are still asked; any
-/// other failure ends the command.
+/// The codes of one of several traces, the one first that the command has if any trace has it.
+//= docs/command-line.md#several-traces
+const OF_ONE: [u8; 4] = [UNREADABLE, LOST, NO, UNDECIDED];
+
+/// Runs a command for each trace. A failure that is about the trace is reported, and the others are still
+/// asked; any other failure ends the command.
 pub fn each(traces: &[PathBuf], mut run: impl FnMut(&Path) -> Result<u8, Failure>) -> Result<u8, Failure> {
     if let [trace] = traces {
         return run(trace);
@@ -22,15 +26,15 @@ pub fn each(traces: &[PathBuf], mut run: impl FnMut(&Path) -> Result<u8, Failure
     for trace in traces {
         match run(trace) {
             Ok(code) => codes.push(code),
-            Err(failure) if failure.code == UNREADABLE => {
+            Err(failure) if OF_ONE.contains(&failure.code) => {
                 failure.report();
-                json::add_unread(&name(trace), &failure.text);
-                codes.push(UNREADABLE);
+                json::add_failure(&name(trace), &failure);
+                codes.push(failure.code);
             }
             Err(failure) => return Err(failure),
         }
     }
-    Ok([UNREADABLE, NO, UNDECIDED].into_iter().find(|code| codes.contains(code)).unwrap_or(0))
+    Ok(OF_ONE.into_iter().find(|code| codes.contains(code)).unwrap_or(0))
 }
 
 /// The traces among FILE… and OUT, and the output: a second name is OUT, unless the output is an option.

@@ -3,19 +3,23 @@
 
 use crate::args::{Answers as Form, Query};
 use crate::convert;
-use crate::files::analysis::trace_json;
-use crate::files::input::{ImportReport, again, chosen, is_stdin, name, open, problem, stopped, survey};
+use crate::files::account::{self, Accounting, trace_json};
+use crate::files::input::{again, chosen, is_stdin, name, open, problem, stopped, survey};
 use crate::files::output::{OutputFile, refuse_input, remove_on_signal};
-use crate::shell::exit::Failure;
+use crate::shell::exit::{self, Failure};
 use crate::shell::json;
 use crate::shell::near;
+use crate::shell::signals;
 use crate::shell::stdio::{self, Stdout, closed_is_enough, say};
 use crate::shell::table;
 use serde_json::Value;
+use signal_hook::iterator::Signals;
 use std::collections::HashSet;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::path::Path;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 use trace_convert::tables::sqlite::{Answers, AskError, Database, QueryError, VIEWS, schema};
 use trace_convert::tables::{Cell, CsvTexts, TABLES, csv_text};
 use trace_convert::{Filter, Summary};
@@ -45,8 +49,9 @@ pub fn run(options: &Query) -> Result<(), Failure> {
         return Err(Failure::usage("stdin can be the statements or one trace"));
     }
     let selection = options.selecting.selection()?;
-    let (mut opened, mut filters) = (Vec::new(), Vec::new());
+    let (mut opened, mut filters, mut accounts) = (Vec::new(), Vec::new(), Vec::new());
     for path in &traces {
+        accounts.extend(account::begin(form == Form::Json, path, &selection)?);
         let (mut trace, _) = again(open(path)?, path, "reading")?;
         let survey = if selection.needs_survey() { survey(&mut trace, path)?.1 } else { Survey::default() };
         filters.push(Filter::of(chosen(&selection, survey, path)?));
@@ -65,10 +70,18 @@ pub fn run(options: &Query) -> Result<(), Failure> {
         Form::Table => database.ask(&sql, &mut Tables::new(output, stdio::stdout_width())),
         Form::Csv => database.ask(&sql, &mut Lines { output, texts, line: Vec::new() }),
         Form::Json => {
+            let signal = end_on_signal(&database)?;
             let mut objects = Objects { output, traces: &shown, columns: Vec::new(), state: State::Nothing };
             let asked = database.ask(&sql, &mut objects);
-            let closed = objects.close().map_err(AskError::Write);
-            asked.and(closed)
+            let closed = objects.close(asked.is_ok()).map_err(AskError::Write);
+            match signal.get() {
+                Some(signal) => {
+                    closed.or_else(failure)?;
+                    output.flush().or_else(|error| closed_is_enough(Err(error)))?;
+                    return Err(Failure::with_code(exit::of_signal(*signal), "ended by a signal"));
+                }
+                None => asked.and(closed),
+            }
         }
     };
     let written = output.flush();
@@ -79,7 +92,9 @@ pub fn run(options: &Query) -> Result<(), Failure> {
             say!("trace: {}:", name(trace));
         }
         convert::report_summary(summary, "a table");
-        json::add_problems(convert::problems(summary, None, &ImportReport::default()));
+    }
+    for account in accounts.into_iter().map(Accounting::finish) {
+        json::add(account.losses, account.problems);
     }
     asked.and_then(|()| written.map_err(AskError::Write)).or_else(failure)?;
     for (trace, summary) in traces.iter().zip(&summaries) {
@@ -88,6 +103,30 @@ pub fn run(options: &Query) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// How often a statement is ended after a signal: another one may begin meanwhile.
+const INTERRUPT_EVERY: Duration = Duration::from_millis(10);
+
+/// Ends the statements when a signal comes, so that the document is closed. A second signal ends the process.
+fn end_on_signal(database: &Database) -> Result<Arc<OnceLock<i32>>, Failure> {
+    let failed = |error: io::Error| Failure::new(format!("cannot wait for signals: {error}"));
+    let mut signals = Signals::new(signals::ending()).map_err(failed)?;
+    let (interrupt, found) = (database.interrupter(), Arc::new(OnceLock::new()));
+    let of_thread = found.clone();
+    let thread = std::thread::Builder::new().name("trace-signals".to_owned());
+    let waiting = thread.spawn(move || {
+        let Some(signal) = signals.forever().next() else { return };
+        let _ = of_thread.set(signal);
+        loop {
+            interrupt();
+            std::thread::sleep(INTERRUPT_EVERY);
+            if let Some(signal) = signals.pending().next() {
+                let _ = signal_hook::low_level::emulate_default_handler(signal);
+            }
+        }
+    });
+    waiting.map(|_| found).map_err(failed)
 }
 
 /// Writes the tables to a file.
@@ -333,12 +372,15 @@ impl<W: Write> Objects<'_, W> {
         write!(self.output, "\n{{\"columns\": {columns}, \"rows\": [")
     }
 
-    /// Closes what is open, whatever became of the statements.
-    fn close(&mut self) -> io::Result<()> {
-        if self.state == State::Rows {
-            self.end()?;
+    /// Closes what is open. Statements that have no rows, and have not failed, have an empty list.
+    fn close(&mut self, is_complete: bool) -> io::Result<()> {
+        match self.state {
+            State::Nothing if !is_complete => return Ok(()),
+            State::Nothing => write!(self.output, "{}[", json::begin("query", self.traces))?,
+            State::Rows => self.end()?,
+            State::Statements => {}
         }
-        if self.state == State::Nothing { Ok(()) } else { write!(self.output, "\n]") }
+        write!(self.output, "\n]")
     }
 }
 
@@ -391,7 +433,7 @@ mod tests {
         let values = [f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 0.5];
         objects.row(&values.map(Cell::Double)).unwrap();
         objects.end().unwrap();
-        objects.close().unwrap();
+        objects.close(true).unwrap();
         let text = String::from_utf8(bytes).unwrap();
         let rows = "\n{\"a\":\"Infinity\",\"b\":\"-Infinity\",\"c\":\"NaN\",\"d\":0.5}\n]}\n]";
         assert!(text.ends_with(rows), "{text}");

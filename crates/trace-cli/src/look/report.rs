@@ -5,7 +5,7 @@
 use crate::args::viewing::Report;
 use crate::convert;
 use crate::files::input::{self, again, chosen, is_stdin, open, survey};
-use crate::files::output::{OutputFile, Problem, refuse_input, remove_on_signal};
+use crate::files::output::{Place, Problem, refuse_input, remove_on_signal};
 use crate::files::several::each;
 use crate::shell::caller;
 use crate::shell::exit::Failure;
@@ -64,19 +64,19 @@ pub fn run(options: &Report) -> Result<u8, Failure> {
 fn of_trace(options: &Report, input: &Path) -> Result<(), Failure> {
     let (form, selection) = (form_of(options), options.selecting.selection()?);
     let output = match (&options.output, form) {
-        (Some(output), _) => output.clone(),
-        (None, _) if is_stdin(input) => PathBuf::from("-"),
-        (None, Form::Page) => default_output(input),
-        (None, Form::Picture) => convert::plain_name(input).with_extension(PICTURE),
+        (Some(output), _) => Place::named(output),
+        (None, _) if is_stdin(input) => Place::named("-"),
+        (None, Form::Page) => Place::unused(&convert::stem(input), SUFFIX)?,
+        (None, Form::Picture) => Place::unused(&convert::stem(input), PICTURE)?,
     };
-    let is_stdout = is_stdin(&output);
+    let is_stdout = output.is_stdout();
     if is_stdout && stdio::is_stdout_terminal() {
         return Err(Failure::usage("stdout is a terminal; redirect it, or name a file with -o"));
     }
     if is_stdout && options.open {
         return Err(Failure::usage("--open: the page goes to stdout; name a file with -o"));
     }
-    refuse_input(input, &output)?;
+    refuse_input(input, &output.path)?;
     let _removing = remove_on_signal()?;
     if is_stdout {
         return match written(input, form, &selection, &mut Stdout) {
@@ -96,7 +96,7 @@ fn of_trace(options: &Report, input: &Path) -> Result<(), Failure> {
 
 /// Writes the page of a new recording beside it, and opens it.
 pub fn of_recording(archive: &Path, recording: &Path) -> Result<(), Failure> {
-    let (_, path) = to_file(archive, Form::Page, &Selection::default(), &default_output(recording))?;
+    let (_, path) = to_file(archive, Form::Page, &Selection::default(), &beside(recording)?)?;
     announce(&path, true);
     Ok(())
 }
@@ -104,9 +104,15 @@ pub fn of_recording(archive: &Path, recording: &Path) -> Result<(), Failure> {
 /// Writes the page of a trace beside it.
 pub fn instead_of_viewer(input: &Path, is_opened: bool) -> Result<(), Failure> {
     let _removing = remove_on_signal()?;
-    let (written, path) = to_file(input, Form::Page, &Selection::default(), &default_output(input))?;
+    let (written, path) = to_file(input, Form::Page, &Selection::default(), &beside(input)?)?;
     announce(&path, is_opened);
     report_problems(input, Form::Page, &written)
+}
+
+/// The place of a page beside its trace. A page of ours that is there is of an earlier trace of this name.
+fn beside(trace: &Path) -> Result<Place, Failure> {
+    let page = default_output(trace);
+    if is_report(&page) { Ok(Place::named(page)) } else { Place::unused(&convert::stem(trace), SUFFIX) }
 }
 
 /// The page of a whole trace that was written beside it and is of what it has now.
@@ -141,15 +147,15 @@ fn to_file(
     input: &Path,
     form: Form,
     selection: &Selection,
-    output: &Path,
+    output: &Place,
 ) -> Result<(Summary, PathBuf), Failure> {
     // The input first: without it, no output is created.
     if !is_stdin(input) {
         drop(open(input)?);
     }
-    let mut file = OutputFile::create(output)?;
+    let mut file = output.create()?;
     let written =
-        written(input, form, selection, file.file()).map_err(|problem| problem.into_failure(output))?;
+        written(input, form, selection, file.file()).map_err(|problem| problem.into_failure(&output.path))?;
     Ok((written, file.finish()?))
 }
 

@@ -2,6 +2,7 @@
 //= docs/stats.md#statistics
 
 use crate::args::analysis::{By as ByOption, Stats as Options};
+use crate::files::account;
 use crate::files::analysis::{self, balance, contents, limited, losses, more, table};
 use crate::files::input::{OpenFile, name, open, stopped};
 use crate::files::several::each;
@@ -25,10 +26,11 @@ const PERCENTS: [f64; 3] = [50.0, 95.0, 99.0];
 pub fn run(options: &Options) -> Result<u8, Failure> {
     let mut is_first = true;
     each(&options.inputs, |input| {
+        let accounting = account::begin(options.json, input, &options.selecting.selection()?)?;
         let stats = read(options, input)?;
         let is_first = std::mem::take(&mut is_first);
-        if options.json {
-            analysis::answer(input, &stats.walked, machine(&stats, options)).give();
+        if let Some(accounting) = accounting {
+            accounting.finish().answer(machine(&stats, options)).give();
         } else if options.csv {
             let text = lines(input, &stats, options);
             let rows = text.split_once('\n').map_or("", |(_, rows)| rows);

@@ -5,6 +5,7 @@ use crate::args::record::Recording;
 use crate::args::values::Compress;
 use crate::convert::{self, Job};
 use crate::files::input;
+use crate::files::output::Place;
 use crate::shell::exit::Failure;
 use crate::shell::stdio::{self, Stdout};
 use std::net::TcpStream;
@@ -15,9 +16,6 @@ pub use trace_client::destination::{Destination, Worth, has_events};
 use trace_client::format::unknown_ending;
 use trace_client::pipe::Pipe;
 use trace_convert::Summary;
-
-/// How many names are tried if none is given.
-pub const MAX_DEFAULT_NAMES: u32 = 1000;
 
 /// The result, and what its conversion skipped.
 pub type Finished = trace_client::destination::Finished<Summary>;
@@ -45,8 +43,8 @@ fn create_with(recording: &Recording, stem: &str, content: Content) -> Result<De
     };
     let manner = Manner { format, compression, level };
     let Some(named) = named else {
-        let (first, later) = unused_names(stem, format, compression)?;
-        return Ok(Destination::file(&first, Some(later), manner, content)?);
+        let Place { path, others } = unused_name(stem, format, compression)?;
+        return Ok(Destination::file(&path, others, manner, content)?);
     };
     if is_stdout(named) {
         if stdio::is_stdout_terminal() {
@@ -140,26 +138,10 @@ fn wanted(recording: &Recording, path: &Path, has_format: bool) -> Result<(Forma
     Ok((format, compression))
 }
 
-/// Names for an output without a given one, of which no file has one: the first, and those to take where
-/// another process takes that meanwhile.
-pub fn unused_names(
-    stem: &str,
-    format: Format,
-    compression: Compression,
-) -> Result<(PathBuf, Vec<PathBuf>), Failure> {
-    let names = (0..MAX_DEFAULT_NAMES).map(|number| default_name(stem, number, format, compression));
-    let mut names = names.skip_while(|name| name.symlink_metadata().is_ok());
-    let first = names.next().ok_or_else(|| {
-        Failure::new(format!("there are {MAX_DEFAULT_NAMES} traces here already; name one with -o"))
-    })?;
-    Ok((first, names.collect()))
-}
-
-/// The Nth default name of a recording's file.
+/// The name of an output without a given one, in the current directory.
 //= docs/recording.md#where-the-trace-goes
-pub fn default_name(stem: &str, number: u32, format: Format, compression: Compression) -> PathBuf {
-    let number = if number == 0 { String::new() } else { format!("-{number}") };
-    PathBuf::from(format!("{stem}{number}.{}{}", format.suffix(), compression.suffix()))
+pub fn unused_name(stem: &str, format: Format, compression: Compression) -> Result<Place, Failure> {
+    Place::unused(Path::new(stem), &format!("{}{}", format.suffix(), compression.suffix()))
 }
 
 /// The name for the Nth snapshot beside a trace: `trace-snapshot-1.fxt`.

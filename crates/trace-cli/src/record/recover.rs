@@ -5,9 +5,9 @@ mod listing;
 use crate::args::Recover;
 use crate::args::format::{Compression, Format, of_name};
 use crate::connection::{self, sessions_of};
-use crate::files::input::is_stdin;
+use crate::files::output::Place;
 use crate::files::output::{OutputFile, remove_on_signal};
-use crate::record::destination::unused_names;
+use crate::record::destination::unused_name;
 use crate::record::summary;
 use crate::shell::caller;
 use crate::shell::exit::Failure;
@@ -159,21 +159,18 @@ fn looked(options: &Recover) -> String {
 
 fn recover(options: &Recover) -> Result<(), Failure> {
     caller::begin(None)?;
-    let (output_file, others) = match &options.output {
-        Some(path) => (path.clone(), None),
+    let place = match &options.output {
+        Some(path) => Place::named(path),
         // An archive that was recovered before is not replaced: its buffers were deleted.
-        None => {
-            let (first, later) = unused_names("recovered", Format::Fxt, Compression::None)?;
-            (first, Some(later))
-        }
+        None => unused_name("recovered", Format::Fxt, Compression::None)?,
     };
-    if is_stdin(&output_file) {
+    if place.is_stdout() {
         return Err(Failure::usage(
             "-o -: trace recover deletes what it has written to a file: name one, and read that",
         ));
     }
-    if !matches!(of_name(&output_file), (None | Some(Format::Fxt), Compression::None)) {
-        let path = output_file.display();
+    if !matches!(of_name(&place.path), (None | Some(Format::Fxt), Compression::None)) {
+        let path = place.path.display();
         return Err(Failure::usage(format!(
             "-o {path}: trace recover writes FXT: name the file .fxt, and convert it with: trace convert ARCHIVE {path}"
         )));
@@ -210,10 +207,7 @@ fn recover(options: &Recover) -> Result<(), Failure> {
     };
     let (leftovers, left) = open_with_one_clock(sessions)?;
     let _removing = remove_on_signal()?;
-    let mut output = OutputFile::create(&output_file)?;
-    if let Some(others) = others {
-        output.replace_nothing(others);
-    }
+    let mut output = place.create()?;
     let mut all = Vec::new();
     let mut writer = BufWriter::new(output.file());
     let add = |recovered: &Recovered| all.push(recovered.clone());

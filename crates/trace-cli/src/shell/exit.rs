@@ -104,8 +104,13 @@ impl Failure {
 
 /// The exit code for the end of a command.
 pub fn of_command(status: ExitStatus) -> u8 {
-    let code = status.code().unwrap_or_else(|| SIGNAL_BASE + status.signal().unwrap_or(0));
-    u8::try_from(code).unwrap_or(u8::MAX)
+    let of_exit = |code| u8::try_from(code).unwrap_or(u8::MAX);
+    status.code().map_or_else(|| of_signal(status.signal().unwrap_or(0)), of_exit)
+}
+
+/// The exit code for a signal.
+pub fn of_signal(signal: i32) -> u8 {
+    u8::try_from(SIGNAL_BASE + signal).unwrap_or(u8::MAX)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! code is known.
 //= docs/json.md#rules
 
-use crate::shell::exit::Failure;
+use crate::shell::exit::{Failure, UNREADABLE};
 use crate::shell::stdio::print_document;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -15,6 +15,8 @@ pub const VERSION: u32 = 1;
 
 /// The kind of problem of a trace that could not be read to its end.
 const UNREAD: &str = "unread";
+/// The kind of problem of a command that could not do everything.
+const FAILED: &str = "failed";
 
 static ANSWER: Mutex<Option<Answer>> = Mutex::new(None);
 
@@ -82,13 +84,6 @@ impl Answer {
         Self { form: if is_bare { Form::Bare } else { self.form }, ..self }
     }
 
-    /// Adds a trace that the command has read or written.
-    #[must_use]
-    pub fn with_trace(mut self, trace: Value) -> Self {
-        self.traces.push(trace);
-        self
-    }
-
     /// Keeps it until the command ends. Of several traces, the results are a list.
     pub fn give(self) {
         let mut answer = ANSWER.lock().unwrap_or_else(PoisonError::into_inner);
@@ -118,22 +113,25 @@ pub fn expect_several() {
     *ANSWER.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
 }
 
-/// One of several traces could not be read to its end, if its answer does not say so.
-pub fn add_unread(file: &str, why: &str) {
+/// The command has failed for one of several traces. If it could not be read to its end, its answer may say
+/// so.
+pub fn add_failure(file: &str, failure: &Failure) {
     if let Some(answer) = ANSWER.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
-        let is_it = |problem: &Value| problem["kind"] == UNREAD && problem["file"] == file;
+        let kind = if failure.code == UNREADABLE { UNREAD } else { FAILED };
+        let is_it = |problem: &Value| problem["kind"] == kind && problem["file"] == file;
         if !answer.problems.iter().any(is_it) {
-            let mut problem = unread(why);
+            let mut problem = problem(kind, None, Some(&failure.text), None);
             problem["file"] = file.into();
             answer.problems.push(problem);
         }
     }
 }
 
-/// Adds problems to a document that was begun.
+/// Adds to a document that was begun what its traces have lost, and what is wrong with them.
 #[cfg(feature = "query")]
-pub fn add_problems(problems: impl IntoIterator<Item = Value>) {
+pub fn add(losses: Vec<Value>, problems: Vec<Value>) {
     if let Some(answer) = ANSWER.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+        answer.losses.extend(losses);
         answer.problems.extend(problems);
     }
 }
@@ -156,7 +154,7 @@ pub fn finish(command: &str, result: &Result<u8, Failure>) -> Result<(), Failure
         Ok(code) => *code,
         Err(failure) => {
             let is_known = problems.iter().any(|problem| problem["kind"] == UNREAD);
-            problems.extend((!is_known).then(|| problem("failed", None, Some(&failure.text), None)));
+            problems.extend((!is_known).then(|| problem(FAILED, None, Some(&failure.text), None)));
             failure.code
         }
     };

@@ -200,6 +200,12 @@ impl Database {
         self.shared.store().probe().map_err(|(trace, error)| AskError::Read { trace, error })
     }
 
+    /// Ends with an error what is asked at that moment, from any thread.
+    pub fn interrupter(&self) -> impl Fn() + Send + 'static {
+        let handle = self.connection.get_interrupt_handle();
+        move || handle.interrupt()
+    }
+
     /// What was found when the traces were read; nothing if no statement has needed that.
     #[must_use]
     pub fn summaries(&self) -> Vec<Summary> {

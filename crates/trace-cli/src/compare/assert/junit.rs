@@ -25,6 +25,15 @@ pub(super) fn suite(trace: &str, all: &[Judged]) -> String {
     text + "</testsuite>\n"
 }
 
+/// The suite of a trace that cannot be read.
+pub(super) fn unread(trace: &str, why: &str) -> String {
+    let (trace, why) = (escaped(trace), escaped(why));
+    format!(
+        "<testsuite name=\"{trace}\" tests=\"1\" failures=\"0\" errors=\"1\">\n  \
+         <testcase classname=\"trace\" name=\"read\"><error message=\"{why}\"/></testcase>\n</testsuite>\n"
+    )
+}
+
 /// The document of one suite, or of several.
 pub(super) fn document(suites: &str, count: usize) -> String {
     let head = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";

@@ -1,7 +1,7 @@
 //! The summary after a recording, for programs.
 
 use super::{Summary, advice};
-use crate::files::analysis::{loss_json, trace_json};
+use crate::files::account::{loss_json, trace_json};
 use crate::shell::json::{self, Answer};
 use serde_json::json;
 use trace_format::loss::LossCode;
