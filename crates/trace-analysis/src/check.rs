@@ -228,6 +228,8 @@ fn merge(problems: &mut Vec<Problem>) {
 #[derive(Debug)]
 pub struct Checker<'a> {
     report: Report,
+    /// The first time that was met, for which others may be outliers.
+    origin: Option<Nanos>,
     providers: BTreeMap<ProviderId, Provider>,
     problems: Problems,
     selected: Selected<'a>,
@@ -270,6 +272,7 @@ impl<'a> Checker<'a> {
     pub fn new(limits: Limits, disorder: &'a Disorder, chosen: Option<&'a Chosen>) -> Self {
         Self {
             report: Report::default(),
+            origin: None,
             providers: BTreeMap::new(),
             problems: Problems::default(),
             selected: Selected::new(chosen),
@@ -301,21 +304,31 @@ impl<'a> Checker<'a> {
             Item::LargeBlob { event: Some((time, ..)), .. } => Some(*time),
             _ => None,
         };
-        let nanos = time.map(|time| time.nanos()).filter(|nanos| nanos.0 < 1 << 63);
+        let in_range = |nanos: &Nanos| nanos.0 < 1 << 63;
+        let nanos = time.map(|time| time.nanos()).filter(in_range);
+        let end = match &record.item {
+            Item::Event(Event { kind: EventKind::DurationComplete { end }, time, .. }) => {
+                Some(end.to_nanos(time.rate)).filter(in_range)
+            }
+            _ => None,
+        };
+        let mut times = None;
         if let Some(nanos) = nanos {
-            let (first, last) = *self.report.times.get_or_insert((nanos, nanos));
-            if nanos.0.abs_diff(first.0) > MAX_DISTANCE_NANOS {
+            let origin = *self.origin.get_or_insert(nanos);
+            if nanos.0.abs_diff(origin.0) > MAX_DISTANCE_NANOS {
                 if is_chosen {
                     self.problems.add("time-outlier", place, || {
-                        format!("{nanos} are more than 30 days away from the first time, {first}")
+                        format!("{nanos} are more than 30 days away from the first time, {origin}")
                     });
                 }
             } else {
-                self.report.times = Some((first, last.max(nanos)));
+                let (first, last) = *times.insert((nanos, end.map_or(nanos, |end| end.max(nanos))));
+                let (begin, end) = self.report.times.unwrap_or((first, last));
+                self.report.times = Some((begin.min(first), end.max(last)));
             }
         }
         let is_event = matches!(record.item, Item::Event(_));
-        self.count(record, is_event, nanos);
+        self.count(record, is_event, times);
         for text in self.balance.record(record) {
             self.problems.add("unbalanced", place, || text);
         }
@@ -351,7 +364,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn count(&mut self, record: &Resolved<'_>, is_event: bool, nanos: Option<Nanos>) {
+    fn count(&mut self, record: &Resolved<'_>, is_event: bool, times: Option<(Nanos, Nanos)>) {
         self.report.events += u64::from(is_event);
         if !self.providers.contains_key(&record.provider) && self.providers.len() == MAX_PROVIDERS {
             return;
@@ -366,9 +379,9 @@ impl<'a> Checker<'a> {
         }
         provider.records += 1;
         provider.events += u64::from(is_event);
-        if let Some(nanos) = nanos {
-            let (first, last) = provider.times.unwrap_or((nanos, nanos));
-            provider.times = Some((first.min(nanos), last.max(nanos)));
+        if let Some((first, last)) = times {
+            let (begin, end) = provider.times.unwrap_or((first, last));
+            provider.times = Some((begin.min(first), end.max(last)));
         }
     }
 

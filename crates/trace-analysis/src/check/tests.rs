@@ -110,8 +110,8 @@ fn a_sound_trace_is_clean() {
     let report = archive.report();
     assert_eq!(report.problems, []);
     assert_eq!((report.bytes, report.records, report.events), (96, 4, 1));
-    assert_eq!(report.times, Some((Nanos(1000), Nanos(1000))));
-    let times = Some((Nanos(1000), Nanos(1000)));
+    let times = Some((Nanos(1000), Nanos(5000)));
+    assert_eq!(report.times, times);
     let none =
         Provider { id: ProviderId(0), name: String::new(), records: 1, events: 0, times: None, rate: None };
     let app = Provider {
