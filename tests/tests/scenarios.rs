@@ -83,6 +83,7 @@ mod scenarios {
     mod reloading;
     mod reporting;
     mod sandboxes;
+    mod scratch;
     mod selecting;
     mod several;
     mod several_traces;

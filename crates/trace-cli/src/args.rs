@@ -586,6 +586,9 @@ pub struct Manager {
     /// Exit after being idle for this long, without clients and recordings (default with --on-demand: 30s)
     #[arg(long, value_name = "TIME")]
     pub idle_timeout: Option<Span>,
+    /// End when the process with this number, the parent, is gone
+    #[arg(long, hide = true, value_name = "PID")]
+    pub parent: Option<i32>,
 }
 
 /// A configuration for a recording beside the command, which has no stdin.

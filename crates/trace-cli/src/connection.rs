@@ -2,6 +2,7 @@
 
 pub mod cgroup;
 pub mod own_manager;
+pub mod scratch;
 pub mod state;
 
 use crate::shell::caller;

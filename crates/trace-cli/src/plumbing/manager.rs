@@ -4,6 +4,7 @@ use crate::args::Manager;
 use crate::connection;
 use crate::connection::own_manager;
 use crate::shell::exit::Failure;
+use crate::shell::signals;
 use rustix::fs::Mode;
 use std::path::Path;
 use std::time::Duration;
@@ -15,6 +16,7 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Runs the manager in the first runtime directory; root's, in the system's.
 pub fn run(options: &Manager) -> Result<(), Failure> {
+    options.parent.map(signals::end_with).transpose()?;
     let directories = connection::directories();
     let (Some(first), Some(last)) = (directories.first(), directories.last()) else {
         return Err(Failure::new("no directory is suitable as runtime directory"));

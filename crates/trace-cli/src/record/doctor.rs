@@ -47,7 +47,7 @@ pub fn run(options: &Doctor) -> Result<(), Failure> {
     let mut findings = checks::all();
     if !options.no_self_trace {
         say!("trace: recording for two seconds to see that it works");
-        findings.push(self_trace::run());
+        findings.push(self_trace::run()?);
     }
     if options.machinery.is_json() {
         let list: Vec<_> = findings.iter().map(machine).collect();

@@ -6,19 +6,17 @@
 
 use super::recordings::Side;
 use crate::args::ab::Ab;
+use crate::connection::scratch::{Manager, Scratch, terminate};
 use crate::shell::exit::Failure;
 use crate::shell::signals;
 use crate::shell::stdio::say;
-use rustix::process::{Pid, Signal, kill_process};
-use std::fs::{self, File, Permissions};
-use std::os::unix::fs::PermissionsExt;
+use std::fs::{self, File};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
-use tempfile::TempDir;
 use trace_format::shown::Shown;
 use trace_protocol::names::RUNTIME_VARIABLE;
 use zx_sim::process::end_in_words;
@@ -42,42 +40,21 @@ pub enum Ended {
 #[derive(Debug)]
 pub struct Recorder {
     tool: PathBuf,
-    /// The manager's runtime directory, and what a run prints.
-    directory: TempDir,
     options: Vec<String>,
     commands: [Vec<String>; 2],
     /// How many signals have asked for the end.
     signals: Arc<AtomicUsize>,
-    /// The manager; none if the first run has to start one.
-    manager: Option<Child>,
-}
-
-impl Drop for Recorder {
-    fn drop(&mut self) {
-        if let Some(manager) = &mut self.manager {
-            terminate(manager);
-            let _ = manager.wait();
-        }
-    }
-}
-
-/// Asks a child to end, which has not been waited for.
-fn terminate(child: &Child) {
-    if let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
-        let _ = kill_process(pid, Signal::TERM);
-    }
+    /// None if it did not start. It ends before its directory is removed.
+    _manager: Option<Manager>,
+    /// The manager's runtime directory, and what a run prints.
+    directory: Scratch,
 }
 
 impl Recorder {
     /// Makes the recordings of two commands.
     pub fn new(options: &Ab, commands: &[Vec<String>; 2]) -> Result<Self, Failure> {
         let cannot = |what: &str, error: &dyn std::fmt::Display| Failure::new(format!("{what}: {error}"));
-        let base =
-            if Path::new("/dev/shm").is_dir() { PathBuf::from("/dev/shm") } else { std::env::temp_dir() };
-        let directory = tempfile::Builder::new()
-            .prefix("trace-ab-")
-            .permissions(Permissions::from_mode(0o700))
-            .tempdir_in(base)
+        let directory = Scratch::in_memory("trace-ab-")
             .map_err(|error| cannot("cannot make a temporary directory", &error))?;
         let tool = std::env::current_exe().map_err(|error| cannot("cannot find this program", &error))?;
         let signals = Arc::new(AtomicUsize::new(0));
@@ -103,16 +80,9 @@ impl Recorder {
             more.extend(["--user", "root"].map(str::to_owned));
         }
         // It would start on demand, too, and stay for a while after the last run.
-        let manager = Command::new(&tool)
-            .args(["manager", "--on-demand"])
-            .env(RUNTIME_VARIABLE, directory.path())
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .process_group(0)
-            .spawn();
-        let (commands, manager) = (commands.clone(), manager.ok());
-        Ok(Self { tool, directory, options: more, commands, signals, manager })
+        let manager = directory.start_manager(&tool);
+        let commands = commands.clone();
+        Ok(Self { tool, options: more, commands, signals, _manager: manager, directory })
     }
 
     /// Whether the user wants no further runs.

@@ -2,6 +2,7 @@
 //= docs/ab.md#recordings
 
 use super::Judging;
+use crate::connection::scratch::Scratch;
 use crate::files::analysis;
 use crate::shell::caller;
 use crate::shell::exit::Failure;
@@ -10,7 +11,6 @@ use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use tempfile::TempDir;
 use trace_analysis::ab::run::Run;
 use trace_model::Chosen;
 
@@ -57,7 +57,7 @@ pub struct About {
 pub struct Recordings {
     directory: PathBuf,
     /// Removes it at the end.
-    temporary: Option<TempDir>,
+    temporary: Option<Scratch>,
 }
 
 impl Recordings {
@@ -84,7 +84,7 @@ impl Recordings {
 
     /// A directory for as long as this lives.
     pub fn temporary() -> Result<Self, Failure> {
-        let made = tempfile::Builder::new().prefix("trace-ab-").tempdir();
+        let made = Scratch::in_directory(&std::env::temp_dir(), "trace-ab-");
         let temporary =
             made.map_err(|error| Failure::new(format!("cannot make a temporary directory: {error}")))?;
         Ok(Self { directory: temporary.path().to_owned(), temporary: Some(temporary) })

@@ -2,10 +2,13 @@
 
 use super::Finding;
 use crate::connection::announces_recording;
-use std::fs::{File, Permissions};
-use std::os::unix::fs::PermissionsExt;
+use crate::connection::scratch::Scratch;
+use crate::shell::exit::{Failure, INTERRUPTED};
+use crate::shell::signals::note_signals;
+use std::fs::File;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use trace_protocol::names::RUNTIME_VARIABLE;
 use trace_provider::{Scope, TraceProvider, category_enabled, instant};
@@ -23,10 +26,15 @@ const KILLED_AFTER: Duration = Duration::from_secs(1);
 const DEADLINE: Duration = Duration::from_secs(20);
 
 /// Records, and examines the trace.
-pub(super) fn run() -> Finding {
-    match record() {
-        Ok(text) => Finding::works(NAME, text),
-        Err(problem) => Finding::fails(NAME, problem.to_string(), None),
+///
+/// # Errors
+/// The user wants to stop.
+pub(super) fn run() -> Result<Finding, Failure> {
+    let was_interrupted = note_signals()?;
+    match record(&was_interrupted) {
+        Ok(text) => Ok(Finding::works(NAME, text)),
+        Err(Problem::Interrupted) => Err(Failure::with_code(INTERRUPTED, Problem::Interrupted.to_string())),
+        Err(problem) => Ok(Finding::fails(NAME, problem.to_string(), None)),
     }
 }
 
@@ -47,55 +55,62 @@ enum Problem {
     Few { program: &'static str, events: u64 },
     #[error("{program} lacks events")]
     Gaps { program: &'static str },
+    #[error("interrupted before the recording was complete")]
+    Interrupted,
 }
 
-fn record() -> Result<String, Problem> {
-    let base = if Path::new("/dev/shm").is_dir() { Path::new("/dev/shm") } else { Path::new("/tmp") };
-    let directory = tempfile::Builder::new()
-        .prefix("trace-doctor-")
-        .permissions(Permissions::from_mode(0o700))
-        .tempdir_in(base)?;
+/// A process that is killed when this is dropped, if it has not ended.
+struct Process(Child);
+
+impl Process {
+    fn has_ended(&mut self) -> bool {
+        !matches!(self.0.try_wait(), Ok(None))
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn record(was_interrupted: &AtomicBool) -> Result<String, Problem> {
+    let scratch = Scratch::in_memory("trace-doctor-")?;
+    let directory = scratch.path();
     let tool = std::env::current_exe()?;
     let command = |arguments: &[&str]| {
         let mut command = Command::new(&tool);
-        command.args(arguments).env(RUNTIME_VARIABLE, directory.path()).current_dir(directory.path());
+        command.args(arguments).env(RUNTIME_VARIABLE, directory).current_dir(directory);
         // What the user has configured for recordings is for others.
-        command.env("XDG_CONFIG_HOME", directory.path());
+        command.env("XDG_CONFIG_HOME", directory);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         command
     };
-    let printed = directory.path().join("stderr");
+    let wait = |limit, condition: &mut dyn FnMut() -> bool| wait(limit, was_interrupted, condition);
+    // It ends before the directory is removed, and after the processes that are declared later.
+    let _manager = scratch.start_manager(&tool);
+    let printed = directory.join("stderr");
     let this = std::process::id().to_string();
     let mut recorder =
         command(&["record", "--parent", &this, "--user", "root", "--duration", "2s", "-o", "self.fxt"]);
-    let mut recorder = recorder.stderr(File::create(&printed)?).spawn()?;
+    let mut recorder = Process(recorder.stderr(File::create(&printed)?).spawn()?);
     // As under a recorder: each waits until it is recorded.
-    let provider = || command(&["doctor-provider"]).env("TRACE_RECORD", "1").spawn();
-    let has_begun = || announces_recording(directory.path());
-    let began = Instant::now();
-    while !has_begun() && began.elapsed() < DEADLINE {
-        std::thread::sleep(PAUSE);
-    }
+    let provider = || command(&["doctor-provider"]).env("TRACE_RECORD", "1").spawn().map(Process);
+    wait(DEADLINE, &mut || announces_recording(directory) || recorder.has_ended())?;
     let mut providers = [provider()?, provider()?];
-    std::thread::sleep(KILLED_AFTER);
-    let killed = providers[0].kill();
-    let status = wait(&mut recorder, DEADLINE + DURATION);
-    for provider in &mut providers {
-        let _ = provider.kill();
-        let _ = provider.wait();
+    wait(KILLED_AFTER, &mut || false)?;
+    providers[0].0.kill()?;
+    if !wait(DEADLINE + DURATION, &mut || recorder.has_ended())? {
+        return Err(Problem::Endless);
     }
-    killed?;
-    match status {
-        Some(true) => {}
-        Some(false) => {
-            let printed = std::fs::read_to_string(&printed).unwrap_or_default();
-            let last = printed.lines().last().unwrap_or("the recorder has failed");
-            return Err(Problem::Recorder(last.to_owned()));
-        }
-        None => return Err(Problem::Endless),
+    if !recorder.0.wait()?.success() {
+        let printed = std::fs::read_to_string(&printed).unwrap_or_default();
+        let last = printed.lines().last().unwrap_or("the recorder has failed");
+        return Err(Problem::Recorder(last.to_owned()));
     }
-    let [killed, other] = providers.map(|provider| u64::from(provider.id()));
-    let found = read(&directory.path().join("self.fxt"))?;
+    let [killed, other] = providers.each_ref().map(|provider| u64::from(provider.0.id()));
+    let found = read(&directory.join("self.fxt"))?;
     let of = |pid: u64| found.iter().filter(move |(process, _)| *process == pid).map(|(_, number)| *number);
     for (pid, program) in [(killed, "the killed program"), (other, "the other program")] {
         let events = of(pid).count() as u64;
@@ -113,18 +128,25 @@ fn record() -> Result<String, Problem> {
     ))
 }
 
-/// Whether it has succeeded; none if it has not ended in time.
-fn wait(child: &mut Child, limit: Duration) -> Option<bool> {
+/// Waits for a condition, and returns whether it has come true in time.
+fn wait(
+    limit: Duration,
+    was_interrupted: &AtomicBool,
+    condition: &mut dyn FnMut() -> bool,
+) -> Result<bool, Problem> {
     let deadline = Instant::now() + limit;
-    while Instant::now() < deadline {
-        if let Ok(Some(status)) = child.try_wait() {
-            return Some(status.success());
+    loop {
+        if was_interrupted.load(Ordering::Relaxed) {
+            return Err(Problem::Interrupted);
+        }
+        if condition() {
+            return Ok(true);
+        }
+        if Instant::now() >= deadline {
+            return Ok(false);
         }
         std::thread::sleep(PAUSE);
     }
-    let _ = child.kill();
-    let _ = child.wait();
-    None
 }
 
 /// Process and number of each test event.
