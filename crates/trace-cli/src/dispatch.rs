@@ -26,6 +26,7 @@ pub fn run() -> ExitCode {
         doctor::self_trace::provide();
         return ExitCode::SUCCESS;
     }
+    stdio::choose_colours();
     trace_archive::output::watch();
     // Exceeding the file size limit is an error like any other.
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());

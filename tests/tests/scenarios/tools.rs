@@ -352,6 +352,16 @@ fn a_line_shows_how_the_recording_goes() {
     assert!(!text(&output.stderr).contains("events/s"), "{output:?}");
 }
 
+//= docs/command-line.md#environment
+#[test]
+fn an_empty_no_color_leaves_colours() {
+    let sandbox = Sandbox::new();
+    for (value, has_colours) in [(None, true), (Some(""), true), (Some("0"), false)] {
+        let (_, seen) = Terminal::with(&sandbox, &["stats", "--help"], value).finish();
+        assert_eq!(seen.contains("\u{1b}["), has_colours, "{value:?}: {seen:?}");
+    }
+}
+
 #[test]
 fn ctrl_c_once_keeps_the_recording_and_waits_for_the_command() {
     let sandbox = Sandbox::new();
