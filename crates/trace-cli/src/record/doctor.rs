@@ -6,7 +6,8 @@ pub mod self_trace;
 use crate::args::Doctor;
 use crate::shell::exit::{Failure, NO};
 use crate::shell::json::Answer;
-use crate::shell::stdio::{print, say};
+use crate::shell::stdio::{print, say, stdout_width};
+use crate::shell::table;
 use serde_json::json;
 use trace_format::shown::Shown;
 
@@ -53,7 +54,7 @@ pub fn run(options: &Doctor) -> Result<(), Failure> {
         let list: Vec<_> = findings.iter().map(machine).collect();
         Answer::of(list.into()).bare_if(options.machinery.is_bare()).give();
     } else {
-        print(&text(&findings))?;
+        print(&text(&findings, stdout_width()))?;
     }
     match findings.iter().filter(|finding| !finding.works && !finding.is_optional).count() {
         0 => Ok(()),
@@ -62,18 +63,26 @@ pub fn run(options: &Doctor) -> Result<(), Failure> {
     }
 }
 
-fn text(findings: &[Finding]) -> String {
-    let width = findings.iter().map(|finding| finding.capability.len()).max().unwrap_or(0);
-    let mut text = String::new();
-    for finding in findings {
+/// A table whose texts are folded in a width. A command that helps stays in one line, so that it can be
+/// copied.
+//= docs/command-line.md#tables
+fn text(findings: &[Finding], width: Option<usize>) -> String {
+    let row = |finding: &Finding| {
         let mark = match (finding.works, finding.is_optional) {
             (true, _) => console::style("OK  ").green(),
             (false, true) => console::style("WARN").yellow(),
             (false, false) => console::style("FAIL").red().bold(),
         };
-        text.push_str(&format!("{mark}  {:<width$}  {}\n", finding.capability, Shown(&finding.detail)));
+        let [name, detail] = [finding.capability, &Shown(&finding.detail).to_string()].map(table::text);
+        vec![table::number(mark.to_string()), name, detail]
+    };
+    let rows: Vec<_> = findings.iter().map(row).collect();
+    let column = findings.iter().map(|finding| finding.capability.len()).max().unwrap_or(0);
+    let mut text = String::new();
+    for (finding, lines) in findings.iter().zip(table::rows_within(&rows, 0, width)) {
+        text.push_str(&lines);
         if let Some(fix) = &finding.fix {
-            text.push_str(&format!("      {:<width$}  fix: {}\n", "", Shown(fix)));
+            text.push_str(&format!("      {:<column$}  fix: {}\n", "", Shown(fix)));
         }
     }
     text
@@ -98,13 +107,24 @@ mod tests {
         console::set_colors_enabled(false);
         let findings = [
             Finding::works("clock", "tsc"),
-            Finding::fails("kernel events", "may not be used", Some("sudo trace ktrace".to_owned()))
-                .optional(),
+            Finding::fails(
+                "kernel events",
+                "may not be used by this user",
+                Some("sudo trace ktrace".to_owned()),
+            )
+            .optional(),
             Finding::fails("process descriptors", "not there", None),
         ];
-        insta::assert_snapshot!(text(&findings), @r"
+        insta::assert_snapshot!(text(&findings, None), @r"
         OK    clock                tsc
-        WARN  kernel events        may not be used
+        WARN  kernel events        may not be used by this user
+                                   fix: sudo trace ktrace
+        FAIL  process descriptors  not there
+        ");
+        insta::assert_snapshot!(text(&findings, Some(47)), @r"
+        OK    clock                tsc
+        WARN  kernel events        may not be used by
+                                   this user
                                    fix: sudo trace ktrace
         FAIL  process descriptors  not there
         ");

@@ -56,6 +56,11 @@ pub fn folded(text: &str, width: Option<usize>) -> String {
 
 /// The lines of a table, in a width, the header first. Without a width each row is one line.
 pub fn within(rows: &[Vec<Cell>], indent: usize, width: Option<usize>) -> String {
+    rows_within(rows, indent, width).concat()
+}
+
+/// The lines of each row of a table, in a width.
+pub fn rows_within(rows: &[Vec<Cell>], indent: usize, width: Option<usize>) -> Vec<String> {
     let columns = rows.first().map_or(0, Vec::len);
     let column = |column: usize| rows.iter().filter_map(move |row| row.get(column));
     let natural: Vec<usize> = (0..columns)
@@ -63,8 +68,8 @@ pub fn within(rows: &[Vec<Cell>], indent: usize, width: Option<usize>) -> String
         .collect();
     let is_text: Vec<bool> = (0..columns).map(|at| column(at).skip(1).any(|cell| cell.is_text)).collect();
     let bands = bands(&natural, &is_text, indent, width);
-    let mut text = String::new();
-    for row in rows {
+    let lines_of = |row: &Vec<Cell>| {
+        let mut text = String::new();
         for (columns, indent, widths) in &bands {
             let folded: Vec<Vec<&str>> = row[columns.clone()]
                 .iter()
@@ -85,8 +90,9 @@ pub fn within(rows: &[Vec<Cell>], indent: usize, width: Option<usize>) -> String
                 text.push('\n');
             }
         }
-    }
-    text
+        text
+    };
+    rows.iter().map(lines_of).collect()
 }
 
 /// Columns that stand side by side, what their lines begin with, and the widths.
@@ -123,6 +129,10 @@ fn bands(natural: &[usize], is_text: &[bool], indent: usize, width: Option<usize
 
 /// The lines of a text in a width, broken at blanks, or within a word that has no room in a line.
 fn fold(text: &str, width: usize) -> Vec<&str> {
+    // It may have colours then.
+    if measure_text_width(text) <= width {
+        return vec![text];
+    }
     let mut lines = Vec::new();
     let mut rest = text;
     loop {
