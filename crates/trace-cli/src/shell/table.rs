@@ -9,6 +9,8 @@ use std::ops::Range;
 const GAP: usize = 2;
 /// A text is not folded below this width while columns can go to another line.
 const MIN_TEXT: usize = 16;
+/// What a terminal shows as one letter has fewer bytes than this.
+const MAX_CLUSTER: usize = 128;
 /// By how much further lines of a row are indented.
 const FURTHER: usize = 4;
 /// The widest padding where rows are not folded: a recording may have thousands of programs.
@@ -137,8 +139,8 @@ fn fold(text: &str, width: usize) -> Vec<&str> {
     let mut rest = text;
     loop {
         let mut used = 0;
-        let past = rest.char_indices().find(|(at, char)| {
-            used += measure_text_width(char.encode_utf8(&mut [0; 4]));
+        let past = clusters(rest).find(|(at, columns)| {
+            used += columns;
             used > width && *at > 0
         });
         let Some((end, _)) = past else {
@@ -152,9 +154,44 @@ fn fold(text: &str, width: usize) -> Vec<&str> {
     }
 }
 
+/// The places of letters, each with its columns. What a terminal shows as one letter stays together, such as
+/// emoji with joiners between them: it has fewer columns than its parts.
+fn clusters(text: &str) -> impl Iterator<Item = (usize, usize)> {
+    let mut rest = 0;
+    std::iter::from_fn(move || {
+        let begin = rest;
+        let mut chars = text[begin..].chars();
+        rest += chars.next()?.len_utf8();
+        let mut columns = measure_text_width(&text[begin..rest]);
+        for char in chars {
+            let end = rest + char.len_utf8();
+            let (alone, joined) =
+                (measure_text_width(&text[rest..end]), measure_text_width(&text[begin..end]));
+            if alone > 0 && joined >= columns + alone || end - begin > MAX_CLUSTER {
+                break;
+            }
+            (rest, columns) = (end, joined);
+        }
+        Some((begin, columns))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn emoji_that_are_joined_have_the_columns_of_one() {
+        let family = "\u{1f469}\u{200d}\u{1f469}\u{200d}\u{1f467}";
+        let text = format!("{family}a\u{308}\u{2764}\u{fe0f}日{family}");
+        let places: Vec<_> = clusters(&text).collect();
+        assert_eq!(places, [(0, 2), (18, 1), (21, 2), (27, 2), (30, 2)]);
+        let rows = [[""; 1], [&text], [family]].map(|row| cells(row, &[0]));
+        let lines: Vec<_> = [9, 4].map(|width| within(&rows, 0, Some(width))).into();
+        assert_eq!(lines[0], format!("\n{text}\n{family}\n"));
+        let folded = format!("\n{family}a\u{308}\n\u{2764}\u{fe0f}日\n{family}\n{family}\n");
+        assert_eq!(lines[1], folded);
+    }
 
     fn table(width: Option<usize>) -> Vec<String> {
         let rows = [
