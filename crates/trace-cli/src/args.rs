@@ -33,6 +33,8 @@ pub use convert::{Container, Convert, Stacks};
 use record::Recording;
 use running::{Flush, Snapshot, Stop};
 use selecting::Selecting;
+#[cfg(feature = "query")]
+use std::ffi::OsString;
 use std::path::PathBuf;
 use values::Span;
 use viewing::{Report, View};
@@ -502,7 +504,7 @@ pub struct Query {
     /// The SQL statements, unless --file or --save is given, and traces, plain or compressed with gzip or
     /// zstd; `-` is stdin
     #[arg(value_name = "SQL|TRACE", required_unless_present = "schema", add = traces())]
-    pub arguments: Vec<String>,
+    pub arguments: Vec<OsString>,
 }
 
 /// How the results of a query are printed.

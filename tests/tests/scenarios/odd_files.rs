@@ -2,6 +2,8 @@
 //! what is
 //! right about each are listed in `tests/data/cases/README.md`.
 
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use trace_tests::Sandbox;
 use trace_tests::build::workspace;
 
@@ -65,5 +67,44 @@ fn odd_files_have_their_right_values() {
         let found: Vec<&str> = text.lines().skip(1).collect();
         assert_eq!(found, rows, "{file}: {error}");
         assert!(error.contains(remark), "{file}: {error}");
+    }
+}
+
+/// A name of a file may be any bytes.
+#[test]
+fn names_that_are_no_text_are_read() {
+    const BEGIN: &str = r#"[{"ph":"X","name":"a","cat":"c","pid":1,"tid":1,"ts":0,"dur":5}]"#;
+    let sandbox = Sandbox::new();
+    let names: [&OsStr; 2] = [&b"\xff.json"[..], b"a \xfe.json"].map(OsStr::from_bytes);
+    for name in names {
+        std::fs::write(sandbox.work_dir().join(name), BEGIN).unwrap();
+    }
+    let [first, second] = names;
+    let limit = OsStr::new("count(a) == 1");
+    let commands: [&[&OsStr]; 12] = [
+        &["query".as_ref(), first, "SELECT count(*) FROM slices".as_ref(), second],
+        &["query".as_ref(), "--save".as_ref(), "a.db".as_ref(), first],
+        &["assert".as_ref(), first, limit],
+        &["assert".as_ref(), second, first, limit],
+        &["assert".as_ref(), first, second, "--".as_ref(), limit],
+        &["stats".as_ref(), first, second],
+        &["dump".as_ref(), first],
+        &["check".as_ref(), first],
+        &["diff".as_ref(), first, second],
+        &["report".as_ref(), first, "-o".as_ref(), "a.html".as_ref()],
+        &["convert".as_ref(), first, "a.pftrace".as_ref()],
+        &["filter".as_ref(), "--strip-args".as_ref(), first, "a.fxt".as_ref()],
+    ];
+    for arguments in commands {
+        let output = sandbox.trace(arguments);
+        assert!(output.status.success(), "{arguments:?}: {output:?}");
+    }
+    // One that is missing is no statement and no limit.
+    let missing: OsString = OsStr::from_bytes(b"\xfd.json").to_owned();
+    let commands: [&[&OsStr]; 2] =
+        [&["query".as_ref(), "SELECT 1".as_ref(), &missing], &["assert".as_ref(), first, &missing, limit]];
+    for arguments in commands {
+        let output = sandbox.trace(arguments);
+        assert_eq!(output.status.code(), Some(6), "{arguments:?}: {output:?}");
     }
 }

@@ -3,6 +3,7 @@
 use super::selecting::Selecting;
 use super::traces;
 use clap::{Args, ValueEnum};
+use std::ffi::OsString;
 use std::path::PathBuf;
 use trace_analysis::stats::Statistic;
 
@@ -180,7 +181,7 @@ pub struct Assert {
     /// The traces, plain or compressed with gzip or zstd, `-` being stdin, and the assertions, which may
     /// stand behind --
     #[arg(value_name = "FILE|ASSERTION", required = true, add = traces())]
-    pub words: Vec<String>,
+    pub words: Vec<OsString>,
     /// The assertions
     #[arg(value_name = "ASSERTION", last = true)]
     pub assertions: Vec<String>,

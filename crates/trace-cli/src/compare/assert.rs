@@ -62,14 +62,13 @@ pub fn run(options: &Assert) -> Result<u8, Failure> {
 /// The traces and the assertions among the arguments. The first one is a trace, and so is whatever is a file;
 /// if assertions stand behind `--`, all others are traces.
 fn traces_and_assertions(options: &Assert) -> (Vec<PathBuf>, Vec<&str>) {
-    let is_trace =
-        |word: &str| !options.assertions.is_empty() || is_stdin(Path::new(word)) || Path::new(word).is_file();
+    let is_trace = |word: &Path| !options.assertions.is_empty() || is_stdin(word) || word.is_file();
     let (mut traces, mut texts) = (Vec::new(), Vec::new());
     for (number, word) in options.words.iter().enumerate() {
-        if number == 0 || is_trace(word) {
-            traces.push(PathBuf::from(word));
-        } else {
-            texts.push(word.as_str());
+        match word.to_str() {
+            Some(text) if number > 0 && !is_trace(Path::new(word)) => texts.push(text),
+            // What is no text can only be the name of a trace.
+            _ => traces.push(PathBuf::from(word)),
         }
     }
     texts.extend(options.assertions.iter().map(String::as_str));

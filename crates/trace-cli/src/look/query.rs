@@ -15,6 +15,7 @@ use crate::shell::table;
 use serde_json::Value;
 use signal_hook::iterator::Signals;
 use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -168,22 +169,24 @@ fn sql_and_traces(options: &Query) -> Result<(Option<String>, Vec<&Path>), Failu
     if let Some(file) = &options.file {
         return Ok((Some(statements(file)?), all()));
     }
-    let others = || arguments.iter().filter(|argument| !is_readable(argument));
+    // What is no text can only be the name of a trace.
+    let texts = || arguments.iter().enumerate().filter_map(|(at, argument)| Some((at, argument.to_str()?)));
+    let others = || texts().filter(|(at, _)| !is_readable(&arguments[*at]));
     // A trace that is missing has no spaces in its name, as a rule.
     let sql = others()
-        .find(|other| begins_as_sql(other))
-        .or_else(|| others().find(|other| other.contains(char::is_whitespace)))
+        .find(|(_, other)| begins_as_sql(other))
+        .or_else(|| others().find(|(_, other)| other.contains(char::is_whitespace)))
         .or_else(|| others().next());
-    if let Some(sql) = sql.filter(|sql| !begins_as_sql(sql) && !sql.contains(char::is_whitespace)) {
-        return Err(Failure::usage(match sql.as_str() {
+    if let Some((_, sql)) = sql.filter(|(_, sql)| !begins_as_sql(sql) && !sql.contains(char::is_whitespace)) {
+        return Err(Failure::usage(match sql {
             "" => "the SQL is empty".to_owned(),
             word => format!("{} is no file, and no SQL either", Shown(word)),
         }));
     }
     match sql {
-        Some(sql) if options.save.is_none() || sql.contains(char::is_whitespace) => {
-            let traces = arguments.iter().filter(|argument| !std::ptr::eq(*argument, sql));
-            Ok((Some(sql.clone()), traces.map(Path::new).collect()))
+        Some((place, sql)) if options.save.is_none() || sql.contains(char::is_whitespace) => {
+            let traces = arguments.iter().enumerate().filter(|(at, _)| *at != place);
+            Ok((Some(sql.to_owned()), traces.map(|(_, trace)| Path::new(trace)).collect()))
         }
         _ if options.save.is_some() => Ok((None, all())),
         _ => Ok((None, Vec::new())),
@@ -204,7 +207,7 @@ fn begins_as_sql(argument: &str) -> bool {
 }
 
 /// Whether an argument is a trace, rather than SQL.
-fn is_readable(argument: &str) -> bool {
+fn is_readable(argument: &OsStr) -> bool {
     is_stdin(Path::new(argument)) || Path::new(argument).exists()
 }
 
