@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 use trace_tests::client::Client;
 use trace_tests::sandbox::Process;
-use trace_tests::{Archive, Requirement, Sandbox, build, wait_for};
+use trace_tests::{Answer, Archive, Requirement, Sandbox, build, wait_for};
 
 const NOTHING_RECORDED: &str = "nothing is being recorded: begin with trace record or trace start";
 
@@ -193,6 +193,11 @@ fn what_is_thrown_away_is_gone() {
     succeeds(&sandbox, &["start"]);
     let _program = streaming(&sandbox);
     assert_eq!(text(&succeeds(&sandbox, &["stop", "--abort"]).stdout), "Trace aborted.\n");
+    assert!(sandbox.files().is_empty(), "{:?}", sandbox.files());
+    // A program gets the recording that was discarded, in a document.
+    succeeds(&sandbox, &["start", "--label", "gone"]);
+    let answer = Answer::of(&succeeds(&sandbox, &["stop", "--abort", "--json"]));
+    assert_eq!((answer.command.as_str(), &answer.result["label"]), ("stop", &"gone".into()));
     assert!(sandbox.files().is_empty(), "{:?}", sandbox.files());
     assert!(text(&succeeds(&sandbox, &["recover", "--list"]).stderr).contains("there is nothing to recover"));
 }

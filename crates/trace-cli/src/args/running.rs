@@ -18,8 +18,8 @@ pub struct Stop {
     /// Print more about each program
     #[arg(long, short, conflicts_with = "abort")]
     pub verbose: bool,
-    /// Print the summary as JSON on stdout
-    #[arg(long, conflicts_with = "abort")]
+    /// Print the summary as JSON on stdout; of a recording that is discarded, what `trace status` shows
+    #[arg(long)]
     pub json: bool,
     /// Do not report requested categories without events
     #[arg(long, conflicts_with = "abort")]

@@ -172,6 +172,10 @@ pub fn stop(options: &Stop) -> Result<(), Failure> {
                 if let Err(why) = file.and_then(WrittenFile::delete) {
                     say!("trace: warning: {} is not deleted: {why}", Shown(&status.options.file));
                 }
+                if options.json {
+                    Answer::of(machine(&status)).give();
+                    return Ok(());
+                }
                 print("Trace aborted.\n")
             }
             TaskResponse::Abort(Err(failure)) => Err(failed("cannot abort", &failure)),
