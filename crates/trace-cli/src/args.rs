@@ -407,7 +407,7 @@ pub struct Measure {
     #[arg(long, value_name = "SPEC")]
     pub spec_file: PathBuf,
     /// Write the results to this file
-    #[arg(long, value_name = "RESULTS")]
+    #[arg(long, value_name = "RESULTS", value_parser = not_stdout())]
     pub benchmark_results_file: Option<PathBuf>,
     /// Use this name for the test suite in the results
     #[arg(long, value_name = "NAME")]
@@ -448,7 +448,7 @@ pub struct Man {
     #[arg(long, value_name = "NAME", default_value = "trace")]
     pub name: String,
     /// Write the pages into this directory
-    #[arg(value_name = "DIR")]
+    #[arg(value_name = "DIR", value_parser = not_stdout())]
     pub directory: PathBuf,
 }
 
@@ -499,7 +499,7 @@ pub struct Query {
     #[command(flatten)]
     pub selecting: Selecting,
     /// Write all tables to this file, a SQLite database. SQL statements are then optional
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = not_stdout())]
     pub save: Option<PathBuf>,
     /// The SQL statements, unless --file or --save is given, and traces, plain or compressed with gzip or
     /// zstd; `-` is stdin
@@ -597,6 +597,15 @@ pub struct Manager {
 fn config_path() -> impl TypedValueParser<Value = PathBuf> {
     PathBufValueParser::new().try_map(|path| match path.as_os_str() == "-" {
         true => Err("stdin cannot be read here: expected a file"),
+        false => Ok(path),
+    })
+}
+
+/// What is written, and cannot be stdout.
+//= docs/command-line.md#names
+fn not_stdout() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(|path| match path.as_os_str() == "-" {
+        true => Err("this cannot be written to stdout: expected a name, such as ./-"),
         false => Ok(path),
     })
 }

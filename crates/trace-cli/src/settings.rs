@@ -260,5 +260,7 @@ mod tests {
         assert_eq!(refused(twice), "--trigger: multiple trigger options for \"a\"");
         let results = Recording { benchmark_results_file: Some("x".into()), ..Recording::default() };
         assert!(refused(results).contains("needs a --spec-file with measurements"));
+        let results = Recording { benchmark_results_file: Some("-".into()), ..Recording::default() };
+        assert!(refused(results).contains("cannot be written to stdout"));
     }
 }

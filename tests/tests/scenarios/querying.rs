@@ -267,7 +267,7 @@ fn tables_are_saved_to_a_database() {
     // Nor does it replace what it reads.
     for (output, expected) in [
         ("trace.json", "trace.json is both input and output"),
-        ("-", "--save needs a file"),
+        ("-", "this cannot be written to stdout: expected a name, such as ./-"),
         ("missing/saved.db", "cannot write missing/saved.db"),
     ] {
         let (_, said) = refused(&sandbox, &["query", "--save", output, "trace.json"]);

@@ -52,7 +52,7 @@ pub struct Ab {
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64))]
     pub seed: Option<u64>,
     /// Keep the recordings in this new directory
-    #[arg(long, value_name = "DIR", conflicts_with = "judge")]
+    #[arg(long, value_name = "DIR", conflicts_with = "judge", value_parser = super::not_stdout())]
     pub save_runs: Option<PathBuf>,
     /// Judge the recordings that --save-runs has stored in this directory, without running commands
     #[arg(long, value_name = "DIR", conflicts_with = "commands")]
@@ -61,7 +61,7 @@ pub struct Ab {
     #[arg(long, value_name = "COUNT", value_parser = super::whole_number)]
     pub limit: Option<usize>,
     /// Write the results into this file, as JUnit's XML
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = super::not_stdout())]
     pub junit: Option<PathBuf>,
     /// Print one JSON object
     #[arg(long)]

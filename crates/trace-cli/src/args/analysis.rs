@@ -170,7 +170,7 @@ pub struct Assert {
     #[arg(long, short = 'f', value_name = "FILE")]
     pub file: Option<PathBuf>,
     /// Write the results into this file, as JUnit's XML
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = super::not_stdout())]
     pub junit: Option<PathBuf>,
     /// What the assertions are about.
     #[command(flatten)]

@@ -29,7 +29,7 @@ pub struct Convert {
     #[arg(long)]
     pub by_thread: bool,
     /// Write Catapult's system events into a separate file, one per line
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = super::not_stdout())]
     pub system_event_output_file: Option<PathBuf>,
     /// Add the trace to those in OUT: write the table T to OUT/T/date=/host=/trace=/0.parquet, which
     /// databases read as one table of many traces (--format parquet)

@@ -201,7 +201,7 @@ pub struct Recording {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spec_file: Option<PathBuf>,
     /// Write the results of the specification's measurements to this file
-    #[arg(long, value_name = "FILE", help_heading = "Tests")]
+    #[arg(long, value_name = "FILE", value_parser = super::not_stdout(), help_heading = "Tests")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub benchmark_results_file: Option<PathBuf>,
     /// Use this name for the test suite in the results

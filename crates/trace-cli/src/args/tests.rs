@@ -29,6 +29,28 @@ fn every_command_has_examples() {
     }
 }
 
+//= docs/command-line.md#names
+#[test]
+fn what_cannot_be_stdout_is_refused() {
+    let commands: [&[&str]; 9] = [
+        &["assert", "--junit", "-", "a.fxt", "lost == 0"],
+        &["ab", "--junit", "-", "--judge", "runs"],
+        &["ab", "--save-runs", "-", "--", "true", "--", "true"],
+        &["convert", "--system-event-output-file", "-", "a.fxt"],
+        &["man", "-"],
+        &["measure", "--spec-file", "s", "--benchmark-results-file", "-", "a.fxt"],
+        &["query", "--save", "-", "a.fxt"],
+        &["record", "--spec-file", "s", "--benchmark-results-file", "-"],
+        &["start", "--spec-file", "s", "--benchmark-results-file=-"],
+    ];
+    for arguments in commands {
+        let parsed = Cli::try_parse_from([&["trace"], arguments].concat());
+        let why = parsed.map(|_| ()).unwrap_err().to_string();
+        assert!(why.contains("this cannot be written to stdout: expected a name"), "{arguments:?}: {why}");
+    }
+    assert!(Cli::try_parse_from(["trace", "man", "./-"]).is_ok());
+}
+
 /// An option, a wrong value, and what the error says besides naming both.
 #[test]
 fn a_wrong_value_is_named_with_its_option_and_what_would_be_right() {

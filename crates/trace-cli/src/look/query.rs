@@ -132,9 +132,6 @@ fn end_on_signal(database: &Database) -> Result<Arc<OnceLock<i32>>, Failure> {
 
 /// Writes the tables to a file.
 fn save(database: &Database, path: &Path) -> Result<(), Failure> {
-    if is_stdin(path) {
-        return Err(Failure::usage("--save needs a file, not stdout"));
-    }
     let _removing = remove_on_signal()?;
     let mut file = OutputFile::create(path)?;
     database.save(file.unfinished().path()).or_else(|error| match error {

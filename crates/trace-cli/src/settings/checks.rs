@@ -38,6 +38,10 @@ pub fn of_all(
     if let Some(twice) = conditions.windows(2).find(|pair| pair[0] == pair[1]) {
         return refuse(&format!("--trigger: multiple trigger options for {:?}", twice[0]));
     }
+    // A file of options may have it, too.
+    if recording.benchmark_results_file.as_deref() == Some(Path::new("-")) {
+        return refuse("--benchmark-results-file: the results cannot be written to stdout");
+    }
     let has_measurements = spec.is_some_and(|spec| !spec.measure.is_empty());
     if recording.benchmark_results_file.is_some() && !has_measurements {
         return refuse("--benchmark-results-file needs a --spec-file with measurements");
