@@ -34,12 +34,26 @@ const MAX_NAMED: usize = 10;
 
 /// Recovers an archive, lists recordings, or deletes them.
 pub fn run(options: &Recover) -> Result<(), Failure> {
+    options.directory.as_deref().map_or(Ok(()), is_there)?;
     if options.list {
         listing::list(options)
     } else if options.delete {
         delete(options)
     } else {
         recover(options)
+    }
+}
+
+/// Whether a directory that the user names can be looked into.
+fn is_there(directory: &Path) -> Result<(), Failure> {
+    let wrong = |why: &dyn std::fmt::Display| format!("{}: {why}", Shown(&directory.display().to_string()));
+    match std::fs::metadata(directory) {
+        Ok(found) if found.is_dir() => Ok(()),
+        Ok(_) => Err(Failure::usage(wrong(&"it is no directory"))),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            Err(Failure::nothing_recorded(wrong(&"there is no such directory")))
+        }
+        Err(error) => Err(Failure::new(wrong(&error))),
     }
 }
 
