@@ -115,10 +115,25 @@ pub fn recover_command() -> &'static str {
     if USED.get().is_some_and(is_of_root) { "sudo trace recover" } else { "trace recover" }
 }
 
+/// Refuses a named runtime directory that is something else: no manager can be there, and none can be made.
+//= docs/command-line.md#environment
+pub fn check_named() -> Result<(), Failure> {
+    let named = std::env::var_os(RUNTIME_VARIABLE).map(PathBuf::from);
+    match named.filter(|named| std::fs::metadata(named).is_ok_and(|found| !found.is_dir())) {
+        Some(named) => {
+            let named = named.display().to_string();
+            let why = format!("{RUNTIME_VARIABLE}: {} is not a directory; {}", Shown(&named), advice());
+            Err(Failure::usage(why))
+        }
+        None => Ok(()),
+    }
+}
+
 /// Connects to a running manager, if there is one. For root as a user's caller: that user's, and else root's;
 /// of two the one that records.
 //= docs/recording.md#as-root
 pub fn find() -> Result<Option<Connection>, Failure> {
+    check_named()?;
     if let Some(directory) = USED.get() {
         return Ok(Connection::find_of(directory, caller::of_command().map(|caller| caller.uid))?);
     }
@@ -157,6 +172,7 @@ pub fn open() -> Result<Connection, Failure> {
 /// command that `sudo` runs. Those register with root's manager alone.
 //= docs/recording.md#as-root
 pub fn open_for(is_of_root: bool) -> Result<Connection, Failure> {
+    check_named()?;
     let is_of_caller = caller::of_command().is_some() && !is_named();
     // Root's own manager has no program of the caller's.
     let found = match is_of_caller && USED.get().is_none() {

@@ -12,13 +12,15 @@ enum Without {
     Nothing,
     /// Its stdout is full.
     Room,
-    /// Its runtime directory is a file.
+    /// Its runtime directory cannot be made.
     Runtime,
+    /// Its runtime directory is a file.
+    Directory,
     /// There is no directory for temporary files.
     Temporary,
 }
 
-use Without::{Nothing, Room, Runtime, Temporary};
+use Without::{Directory, Nothing, Room, Runtime, Temporary};
 
 const LIMIT_THAT_HOLDS: &str = "count(a) == 2";
 const SPEC: &str = r#"{"measure": [{"type": "duration", "event_name": "NAME", "event_category": "c"}]}"#;
@@ -96,7 +98,8 @@ impl Runs<'_> {
         match without {
             Nothing => {}
             Room => _ = command.stdout(File::options().write(true).open("/dev/full").unwrap()),
-            Runtime => _ = command.env("TRACE_RUNTIME_DIR", self.sandbox.file("a.json")),
+            Runtime => _ = command.env("TRACE_RUNTIME_DIR", self.sandbox.file("missing/run")),
+            Directory => _ = command.env("TRACE_RUNTIME_DIR", self.sandbox.file("a.json")),
             Temporary => _ = command.env("TMPDIR", "/missing"),
         }
         let output = command.output().unwrap();
@@ -235,6 +238,7 @@ fn record(runs: &mut Runs) {
         run(126, Nothing, &[], &["./a.json"]);
         run(127, Nothing, &[], &["./missing"]);
         run(125, Runtime, &[], &[&emit, "1", "3"]);
+        run(2, Directory, &[], &[&emit, "1", "3"]);
         run(143, Nothing, &["--allow-empty"], &["sh", "-c", "kill -TERM $$"]);
         run(7, Nothing, &["--allow-empty"], &["sh", "-c", "exit 7"]);
     }
@@ -268,6 +272,22 @@ fn background(runs: &mut Runs) {
         (125, Nothing, &["stop", "-o", "/missing/s.fxt"]),
         (0, Nothing, &["stop"]),
     ]);
+    let of_managers = [
+        "status",
+        "stop",
+        "snapshot",
+        "flush",
+        "dump-memory",
+        "recover",
+        "list-programs",
+        "list-categories",
+        "manager",
+        "start",
+    ];
+    for command in of_managers {
+        runs.run(2, Directory, &[command]);
+    }
+    runs.run(2, Directory, &["recover", "--list"]);
     for command in ["status", "list-programs", "list-categories", "list-category-groups"] {
         runs.run(2, Nothing, &[command, "--frobnicate"]);
         runs.run(125, Room, &[command, "--json"]);
@@ -279,6 +299,7 @@ fn others(runs: &mut Runs) {
     runs.runs(&[
         (0, Nothing, &["doctor", "--no-self-trace"]),
         (1, Runtime, &["doctor", "--no-self-trace"]),
+        (1, Directory, &["doctor", "--no-self-trace"]),
         (2, Nothing, &["doctor", "--frobnicate"]),
         (125, Room, &["doctor", "--no-self-trace"]),
         (2, Nothing, &["recover", "--frobnicate"]),

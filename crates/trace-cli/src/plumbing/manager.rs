@@ -17,6 +17,7 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Runs the manager in the first runtime directory; root's, in the system's.
 pub fn run(options: &Manager) -> Result<(), Failure> {
     options.parent.map(signals::end_with).transpose()?;
+    connection::check_named()?;
     let directories = connection::directories();
     let (Some(first), Some(last)) = (directories.first(), directories.last()) else {
         return Err(Failure::new("no directory is suitable as runtime directory"));

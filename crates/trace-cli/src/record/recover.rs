@@ -34,7 +34,10 @@ const MAX_NAMED: usize = 10;
 
 /// Recovers an archive, lists recordings, or deletes them.
 pub fn run(options: &Recover) -> Result<(), Failure> {
-    options.directory.as_deref().map_or(Ok(()), is_there)?;
+    match &options.directory {
+        Some(directory) => is_there(directory)?,
+        None => connection::check_named()?,
+    }
     if options.list {
         listing::list(options)
     } else if options.delete {

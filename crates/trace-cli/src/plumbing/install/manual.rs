@@ -10,7 +10,10 @@ use std::io;
 /// Variables of the environment, and what they do.
 //= docs/command-line.md#environment
 const ENVIRONMENT: &[(&str, &str)] = &[
-    ("TRACE_RUNTIME_DIR", "the directory in which programs and commands find the manager"),
+    (
+        "TRACE_RUNTIME_DIR",
+        "the directory in which programs and commands find the manager; a file is an error",
+    ),
     ("TRACE_UI", "the directory of a copy of the Perfetto UI, for trace view"),
     ("TRACE_DEBUG_FILES", "directories of debug files, separated by colons, before /usr/lib/debug"),
     (
