@@ -33,9 +33,11 @@ pub struct Options {
     pub kept_arguments: Vec<String>,
     /// Replaces texts by placeholders.
     pub redacts_texts: bool,
-    /// Keeps only events of these categories; of all, if there are none.
+    /// Keeps only events of these categories, the entries of a [`trace_model::Choice`]; of all, if there are
+    /// none.
     pub categories: Vec<String>,
-    /// Keeps only what belongs to these processes, by name or number; to all, if there are none.
+    /// Keeps only what belongs to these processes, by name, in which `*` stands for any text, or number; to
+    /// all, if there are none.
     pub processes: Vec<String>,
 }
 
@@ -64,7 +66,8 @@ pub struct Filtered {
     pub replaced_texts: u64,
     /// Whether a process was found for each of those that were named; the names of the others.
     pub missing_processes: Vec<String>,
-    /// Of the categories that were named, those of which the trace has no event.
+    /// Of the categories that were named, without `*` and not to exclude them, those of which the trace has
+    /// no event.
     pub missing_categories: Vec<String>,
     /// The categories of the trace, if some are missing.
     pub categories: Vec<String>,

@@ -47,6 +47,13 @@ impl Choice {
         !self.excluded.iter().any(&matches) && (self.wanted.is_empty() || self.wanted.iter().any(matches))
     }
 
+    /// Whether a category is chosen, or one of several that an event lists separated by commas. One of these
+    /// that is excluded excludes the event.
+    #[must_use]
+    pub fn has_category(&self, category: &str) -> bool {
+        self.has(|pattern| pattern.matches_category(category))
+    }
+
     /// Whether an object with a number and perhaps a name is chosen, by either.
     fn has_object(&self, number: u64, name: Option<&str>) -> bool {
         self.is_all() || {
@@ -251,11 +258,10 @@ pub struct Chosen {
 }
 
 impl Chosen {
-    /// Whether a category is chosen, or one of several that an event lists separated by commas. One of these
-    /// that is excluded excludes the event.
+    /// Whether a category is chosen, as [`Choice::has_category`] says.
     #[must_use]
     pub fn has_category(&self, category: &str) -> bool {
-        self.selection.categories.has(|pattern| pattern.matches_category(category))
+        self.selection.categories.has_category(category)
     }
 
     /// Whether a category makes no difference.

@@ -351,6 +351,43 @@ fn a_category_without_events_is_reported() {
     );
 }
 
+/// As in other commands.
+//= docs/filter.md#the-command
+#[test]
+fn categories_are_selected_by_patterns_groups_and_exclusions() {
+    let sandbox = Sandbox::new();
+    let event = |at: usize, category: &str| {
+        format!(r#"{{"ph":"X","name":"a","cat":"{category}","pid":1,"tid":1,"ts":{at},"dur":1}}"#)
+    };
+    let categories = ["app", "net", "net:tcp", "net:noise", "my"];
+    let events: Vec<String> =
+        categories.iter().enumerate().map(|(at, category)| event(at * 10, category)).collect();
+    fs::write(sandbox.file("a.json"), format!("[{}]", events.join(","))).unwrap();
+    for (list, expected) in [
+        ("net*,-net:noise", &["net", "net:tcp"][..]),
+        ("-net*", &["app", "my"]),
+        ("#default", &["app", "net"]),
+        ("#default,-net", &["app"]),
+        ("*", &categories),
+    ] {
+        let output = sandbox.trace(["filter", "--json", "--category", list, "a.json", "o.fxt"]);
+        let summary: Value = trace_tests::json(&output);
+        assert_eq!(summary["missing_categories"], json!([]), "{list}");
+        let question = "SELECT DISTINCT category FROM slices ORDER BY ts";
+        let rows = |trace: &str, more: &[&str]| {
+            let arguments = [&["query", "--format", "csv"][..], more, &[question, trace]].concat();
+            let output = sandbox.trace(arguments);
+            text(&output.stdout).lines().skip(1).map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(rows("o.fxt", &[]), expected, "{list}");
+        // The commands that read select the same.
+        assert_eq!(rows("a.json", &["--category", list]), expected, "{list}");
+    }
+    let output = sandbox.trace(["filter", "--category", "#none", "a.json", "o.fxt"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("no category group found for #none"), "{output:?}");
+}
+
 //= docs/filter.md#the-command
 #[test]
 fn what_cannot_be_filtered_is_an_error_and_leaves_no_file() {

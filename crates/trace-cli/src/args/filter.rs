@@ -9,7 +9,7 @@ pub const HELP: &str = "Examples:
   trace filter --redact-strings trace.fxt public.fxt.zst
   trace filter --strip-args trace.fxt public.fxt
   trace filter --keep-args bytes,status trace.fxt public.fxt
-  trace filter --category net,disk trace.fxt net.fxt
+  trace filter --category 'net*,-net:noise' trace.fxt net.fxt
   trace filter --process server --process 4711 trace.fxt server.fxt
   trace filter --category net --redact-strings capture.json.gz - | trace dump -
 
@@ -35,10 +35,13 @@ pub struct Filter {
     /// placeholders, the same for the same text, and remove the contents of blobs
     #[arg(long)]
     pub redact_strings: bool,
-    /// Keep only events of these categories, separated by commas. May be repeated
-    #[arg(long, value_name = "CATEGORIES", value_delimiter = ',')]
+    /// Keep only events of these categories, separated by commas; * stands for any text, -NAME excludes, and
+    /// #NAME is a group. May be repeated
+    #[arg(long, visible_alias = "categories", value_name = "LIST", value_delimiter = ',')]
+    #[arg(allow_hyphen_values = true)]
     pub category: Vec<String>,
-    /// Keep only what belongs to these processes, by name or number, separated by commas. May be repeated
+    /// Keep only what belongs to these processes, by name, in which * stands for any text, or number,
+    /// separated by commas. May be repeated
     #[arg(long, value_name = "PROCESSES", value_delimiter = ',')]
     pub process: Vec<String>,
     /// Print a summary as JSON on stdout

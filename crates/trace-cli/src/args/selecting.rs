@@ -52,11 +52,16 @@ impl Selecting {
     /// What is selected.
     pub fn selection(&self) -> Result<Selection, Failure> {
         let mut selection = self.within.selection();
-        let entries = Groups::built_in().expanded(&self.category);
-        let entries = entries.map_err(|why| Failure::usage(format!("--category: {why}")))?;
-        selection.categories = Choice::of(entries);
+        selection.categories = Choice::of(categories(&self.category)?);
         Ok(selection)
     }
+}
+
+/// The entries of a list of categories, with the members of groups in place of groups.
+//= docs/selecting.md#selecting
+pub fn categories(entries: &[String]) -> Result<Vec<String>, Failure> {
+    let expanded = Groups::built_in().expanded(entries);
+    expanded.map_err(|why| Failure::usage(format!("--category: {why}")))
 }
 
 impl Within {

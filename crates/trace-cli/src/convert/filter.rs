@@ -3,6 +3,7 @@
 
 use crate::args::filter::Filter;
 use crate::args::format::{Compression, Format, of_name};
+use crate::args::selecting::categories;
 use crate::convert;
 use crate::files::account;
 use crate::files::input::{self, ImportReport, again, is_stdin, open};
@@ -65,7 +66,7 @@ fn of_trace(options: &Filter, input: &Path, output: &Path) -> Result<(), Failure
         drop(open(input)?);
     }
     if is_stdout {
-        return match write(input, Compression::None, &wanted, &mut Stdout) {
+        return match write(input, Compression::None, &options.category, &wanted, &mut Stdout) {
             Ok((filtered, import)) => report(input, &filtered, &import),
             // A reader that closes its end early is no failure.
             Err(Problem::Write(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -73,7 +74,7 @@ fn of_trace(options: &Filter, input: &Path, output: &Path) -> Result<(), Failure
         };
     }
     let mut file = OutputFile::create(output)?;
-    let written = write(input, compression, &wanted, file.file());
+    let written = write(input, compression, &options.category, &wanted, file.file());
     let (filtered, import) = written.map_err(|problem| problem.into_failure(output))?;
     let path = file.finish()?;
     let (kept, removed) = (filtered.summary.events, filtered.removed_events);
@@ -92,7 +93,7 @@ fn wanted(options: &Filter) -> Result<Options, Failure> {
         strips_arguments: *strip_args || !keep_args.is_empty(),
         kept_arguments: keep_args.clone(),
         redacts_texts: *redact_strings,
-        categories: category.clone(),
+        categories: categories(category)?,
         processes: process.clone(),
     };
     for (list, option) in [(keep_args, "--keep-args"), (category, "--category"), (process, "--process")] {
@@ -111,6 +112,7 @@ fn wanted(options: &Filter) -> Result<Options, Failure> {
 fn write(
     input: &Path,
     compression: Compression,
+    named: &[String],
     options: &Options,
     output: &mut dyn Write,
 ) -> Result<(Filtered, ImportReport), Problem> {
@@ -133,10 +135,12 @@ fn write(
         bar.finish_and_clear();
         (result, import)
     };
-    let filtered = result.map_err(|error| match error {
+    let mut filtered = result.map_err(|error| match error {
         ConvertError::Write(error) => Problem::Write(error),
         error => Problem::Failure(input::failed(input, &error)),
     })?;
+    // A trace need not have each category of a group.
+    filtered.missing_categories.retain(|missing| named.contains(missing));
     if let Some(name) = filtered.missing_processes.first() {
         return Err(Problem::Failure(Failure::with_code(
             NO,

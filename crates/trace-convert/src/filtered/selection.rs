@@ -1,12 +1,14 @@
 //! Which records belong to the wanted categories and processes.
 
 use super::Options;
-use super::survey::Processes;
+use super::survey::{MAX_CATEGORIES, Processes};
 use crate::filter::KeptBegins;
+use foldhash::HashMap;
 use trace_format::function::KERNEL;
 use trace_format::units::{Koid, ProviderId};
+use trace_model::Choice;
 use trace_reader::item::Scheduling;
-use trace_reader::{Event, Item, Mark, Resolved};
+use trace_reader::{Event, Item, Mark, Resolved, Text};
 
 /// The category with which context switches and wakeups are recorded; they have none of their own.
 pub(super) const SCHEDULING: &str = "kernel:sched";
@@ -15,12 +17,16 @@ pub(super) const SCHEDULING: &str = "kernel:sched";
 pub(super) struct Selection<'a> {
     options: &'a Options,
     processes: &'a Processes,
+    categories: Choice,
+    /// Whether the categories are wanted that were asked for: a trace has few.
+    known: HashMap<Box<[u8]>, bool>,
     begins: KeptBegins,
 }
 
 impl<'a> Selection<'a> {
     pub fn new(options: &'a Options, processes: &'a Processes) -> Self {
-        Self { options, processes, begins: KeptBegins::default() }
+        let categories = Choice::of(&options.categories);
+        Self { options, processes, categories, known: HashMap::default(), begins: KeptBegins::default() }
     }
 
     /// Whether a record is kept, as far as itself and its thread are concerned. Objects, definitions and
@@ -33,7 +39,9 @@ impl<'a> Selection<'a> {
         let has_all_categories = self.options.categories.is_empty();
         match &record.item {
             Item::Event(event) => self.keeps_event(record.provider, event),
-            Item::Scheduling { kind, .. } => self.is_wanted(SCHEDULING.as_bytes()) && self.keeps_switch(kind),
+            Item::Scheduling { kind, .. } => {
+                self.is_wanted(Text(SCHEDULING.as_bytes())) && self.keeps_switch(kind)
+            }
             Item::Log { thread, .. } | Item::Profiler { thread, .. } => {
                 has_all_categories && self.is_of(thread.process)
             }
@@ -45,7 +53,7 @@ impl<'a> Selection<'a> {
                     Some((_, thread, _)) => self.is_of(thread.process),
                     None => self.is_at_home(record.provider),
                 };
-                is_of && self.is_wanted(category.as_bytes())
+                is_of && self.is_wanted(*category)
             }
             Item::Blob { .. } => has_all_categories && self.is_at_home(record.provider),
             _ => true,
@@ -55,7 +63,7 @@ impl<'a> Selection<'a> {
     fn keeps_event(&mut self, provider: ProviderId, event: &Event<'_>) -> bool {
         let is_of = self.is_of(event.thread.process);
         let is_mark = Mark::of(provider, event).is_some();
-        let is_kept = is_mark || is_of && self.is_wanted(event.category.as_bytes());
+        let is_kept = is_mark || is_of && self.is_wanted(event.category);
         // Some writers leave the category out where a duration ends, or have another one.
         if is_of && !self.options.categories.is_empty() { self.begins.keeps(event, is_kept) } else { is_kept }
     }
@@ -74,10 +82,18 @@ impl<'a> Selection<'a> {
             }
     }
 
-    fn is_wanted(&self, category: &[u8]) -> bool {
-        let wanted = &self.options.categories;
-        let is_one = |category: &[u8]| wanted.iter().any(|wanted| wanted.as_bytes() == category);
-        wanted.is_empty() || is_one(category) || category.split(|byte| *byte == b',').any(is_one)
+    fn is_wanted(&mut self, category: Text<'_>) -> bool {
+        if self.categories.is_all() {
+            return true;
+        }
+        if let Some(is_wanted) = self.known.get(category.as_bytes()) {
+            return *is_wanted;
+        }
+        let is_wanted = self.categories.has_category(&category.to_str());
+        if self.known.len() < MAX_CATEGORIES {
+            self.known.insert(category.as_bytes().into(), is_wanted);
+        }
+        is_wanted
     }
 
     fn is_of(&self, process: Koid) -> bool {

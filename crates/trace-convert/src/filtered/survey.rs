@@ -16,13 +16,14 @@ use trace_format::event::EventKind;
 use trace_format::kernel_object::{PROCESS_ARGUMENT, TYPE_CHANNEL, TYPE_PROCESS, TYPE_THREAD};
 use trace_format::program_info::PROVIDER_ARGUMENT;
 use trace_format::units::{Koid, ProviderId};
+use trace_model::Pattern;
 use trace_reader::item::Scheduling;
 use trace_reader::{Arguments, Event, Item, MANAGER, Resolved, Thread, Value};
 
 /// Largest number of entries of each table.
 const MAX_ENTRIES: usize = 1 << 20;
 /// How many categories are distinguished.
-const MAX_CATEGORIES: usize = 10_000;
+pub(super) const MAX_CATEGORIES: usize = 10_000;
 
 /// The processes of a trace.
 #[derive(Default)]
@@ -58,7 +59,7 @@ impl Processes {
             }
             Item::KernelObject { object_type: TYPE_PROCESS, koid, name, .. } => {
                 self.number(*koid, options);
-                self.find(*koid, options, |wanted| name == wanted);
+                self.find(*koid, options, |wanted| Pattern::of(wanted).matches(&name.to_str()));
             }
             Item::KernelObject { object_type: TYPE_THREAD, koid, arguments, .. } => {
                 if let Some(process) = process_of(arguments) {
@@ -134,7 +135,8 @@ impl Categories {
         let is_missing =
             |wanted: &&String| !self.seen.contains(wanted.as_bytes()) && !is_in_list(wanted.as_bytes());
         // Beyond the limit that is not known.
-        let missing = options.categories.iter().filter(|_| self.seen.len() < MAX_CATEGORIES);
+        let is_name = |entry: &&String| !entry.starts_with('-') && !entry.contains('*');
+        let missing = options.categories.iter().filter(is_name).filter(|_| self.seen.len() < MAX_CATEGORIES);
         missing.filter(is_missing).cloned().collect()
     }
 

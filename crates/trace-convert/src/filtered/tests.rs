@@ -424,6 +424,34 @@ fn categories_that_the_trace_does_not_have_are_named() {
     assert_eq!(wanted(&["dis", "k,g"]).missing_categories, ["dis", "k,g"]);
 }
 
+//= docs/filter.md#the-command
+#[test]
+fn categories_and_processes_may_be_patterns() {
+    let mut archive = generated::Writer::new();
+    archive.introduce(1, "server");
+    archive.write(&Record::KernelObject(KernelObject {
+        object_type: TYPE_PROCESS,
+        koid: Koid(10),
+        name: StringRef::inline("server"),
+        arguments: Arguments::default(),
+    }));
+    for category in ["net", "net:tcp", "net:noise", "app,net:noise", "app", ""] {
+        archive.instant(1, 10, category, "a", &[]);
+    }
+    let bytes = archive.finish().bytes;
+    let wanted = |categories: &[&str], processes: &[&str]| {
+        let [categories, processes] =
+            [categories, processes].map(|list| list.iter().map(|name| (*name).to_owned()).collect());
+        let (_, found) = filtered(&bytes, &Options { categories, processes, ..Options::default() });
+        (found.summary.events, found.missing_categories.len(), found.missing_processes.len())
+    };
+    assert_eq!(wanted(&["net*"], &[]), (4, 0, 0));
+    assert_eq!(wanted(&["net*", "-net:noise"], &[]), (2, 0, 0));
+    assert_eq!(wanted(&["-net*", "-x"], &[]), (2, 0, 0));
+    assert_eq!(wanted(&["*", "none"], &["ser*"]), (6, 1, 0));
+    assert_eq!(wanted(&["app*"], &["*x"]), (0, 0, 1));
+}
+
 /// Two processes use the same number for a thread, as they do for virtual ones.
 //= docs/filter.md#selection
 #[test]
