@@ -4,10 +4,11 @@
 use super::format::Target;
 use super::values::Moment;
 use crate::args::bad_value::BadValue;
-use crate::args::categories::Groups;
+use crate::args::categories::{Groups, scope};
 use crate::shell::exit::Failure;
 use clap::{Args, ValueEnum};
 use std::str::FromStr;
+use trace_format::shown::Shown;
 use trace_model::{Choice, Selection, selection};
 
 /// By category, and by what [`Within`] has.
@@ -60,6 +61,17 @@ impl Selecting {
 /// The entries of a list of categories, with the members of groups in place of groups.
 //= docs/selecting.md#selecting
 pub fn categories(entries: &[String]) -> Result<Vec<String>, Failure> {
+    for entry in entries {
+        let (program, _) = scope(entry.strip_prefix('-').unwrap_or(entry));
+        // Behind an asterisk, a slash is one of the name.
+        if program.is_some_and(|program| !program.contains('*')) {
+            return Err(Failure::usage(format!(
+                "--category: {}: PROGRAM/CATEGORY is for recordings; name the process with --process, and write * before \
+                 a category that has a slash",
+                Shown(entry)
+            )));
+        }
+    }
     let expanded = Groups::built_in().expanded(entries);
     expanded.map_err(|why| Failure::usage(format!("--category: {why}")))
 }
@@ -245,6 +257,16 @@ mod tests {
             parsed(&["--category", "-#all"]),
             Err("--category: no category group found for #all; there are #default".to_owned())
         );
+        for entry in ["app/net", "-app/net", "app/#default"] {
+            let why = parsed(&["--category", entry]).unwrap_err();
+            assert!(
+                why.starts_with(&format!("--category: {entry}: PROGRAM/CATEGORY is for recordings")),
+                "{why}"
+            );
+        }
+        for entry in ["*app/net", "-*app/net", "kernel:uprobe:/bin/app:0x10"] {
+            assert_eq!(parsed(&["--category", entry]).unwrap().categories, Choice::of([entry]));
+        }
         assert!(parsed(&["--last", "1s", "--from", "2s"]).unwrap_err().contains("cannot be used with"));
     }
 }
