@@ -69,7 +69,7 @@ mod tests {
         let expected = [
             ("events", "event"),
             ("loss records", "loss record"),
-            ("provider events", "provider event"),
+            ("program events", "program event"),
             ("log entries that cannot be expressed", "log entry that cannot be expressed"),
             ("fiber switches", "fiber switch"),
             ("further pieces of large blobs", "further piece of large blobs"),

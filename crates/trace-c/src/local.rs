@@ -36,7 +36,7 @@ impl From<Summary> for CSummary {
 /// Says on stderr why something is not possible.
 fn reported<T>(what: &str, result: io::Result<T>) -> Option<T> {
     let say = |reason: &io::Error| {
-        debuglog::write_for_process(&format!("trace provider: {what}: {reason}"));
+        debuglog::write_for_process(&format!("trace: {what}: {reason}"));
     };
     result.inspect_err(say).ok()
 }

@@ -166,7 +166,7 @@ fn begin_startup(categories: &str) -> bool {
     layout::set_up();
     let begun = startup::begin(&startup::Options::of(categories));
     let say = |reason: &std::io::Error| {
-        debuglog::write_for_process(&format!("trace provider: not recorded from the start: {reason}"));
+        debuglog::write_for_process(&format!("trace: not recorded from the start: {reason}"));
     };
     begun.inspect_err(say).is_ok()
 }

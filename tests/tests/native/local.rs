@@ -44,7 +44,7 @@ fn a_c_program_records_itself() {
         let reasons = String::from_utf8_lossy(&output.stderr).into_owned();
         let reasons: Vec<&str> = reasons.lines().collect();
         assert_eq!(reasons.len(), 3, "{reasons:?}");
-        assert!(reasons[0].contains("trace provider: no local recording: "), "{reasons:?}");
+        assert!(reasons[0].contains("trace: no local recording: "), "{reasons:?}");
         assert!(reasons[2].ends_with("saved: there is no local recording"), "{reasons:?}");
         for (file, events) in [("snapshot", 5000), ("requested", 5000), ("flushed", 10_000), ("file", 2)] {
             assert_eq!(names(&sandbox, &format!("{file}.fxt")), vec!["event"; events], "{file}");

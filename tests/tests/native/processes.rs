@@ -180,7 +180,7 @@ fn programs_decide_to_record_themselves() {
         let lines = names.iter().map(|name| format!("instant {{ scope: thread }} {name}"));
         lines.collect::<Vec<_>>().join("\n")
     };
-    let again = "trace provider: not recorded from the start: this process is recorded already";
+    let again = "trace: not recorded from the start: this process is recorded already";
     let found = recover(&program, &["--trace-startup=start,-other"], None);
     assert_eq!(found, ["10", again, &events(&["start/first", "start/last"])]);
     // Also without a provider.
@@ -427,7 +427,7 @@ fn a_program_writes_what_it_has_recorded_when_it_ends() {
     assert_eq!(list().trim(), "[]");
     let (_, said) = run(&statics, "-x", "no/such/directory.fxt");
     let missing = sandbox.file("no/such/directory.fxt").display().to_string();
-    assert!(said.contains(&format!("trace provider: nothing is written to {missing}: ")), "{said}");
+    assert!(said.contains(&format!("trace: nothing is written to {missing}: ")), "{said}");
     let output = sandbox.trace(["recover", "-o", "recovered.fxt"]);
     assert!(output.status.success(), "{output:?}");
     assert_eq!(names("recovered.fxt"), all);

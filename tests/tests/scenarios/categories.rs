@@ -99,8 +99,8 @@ fn categories_that_a_list_has_no_room_for_are_counted_and_named() {
     );
     assert_eq!(stderr, format!("{beyond}{long}"));
     for line in [
-        "provider 1: 2 categories beyond the limit of a list, among them: c5000, c5001",
-        &format!("provider 1: 1 categories with names of more than 100 bytes, among them: {cut}"),
+        "program 1: 2 categories beyond the limit of a list, among them: c5000, c5001",
+        &format!("program 1: 1 categories with names of more than 100 bytes, among them: {cut}"),
     ] {
         wait_for("a line in the log", || manager.stderr_so_far().contains(line).then_some(()));
     }

@@ -49,6 +49,6 @@ fn a_program_that_may_have_no_second_table_says_so_and_runs_on() {
     let (events, stderr) = record("1", &[libc::SYS_close_range, libc::SYS_unshare]);
     assert_eq!(events, []);
     let expected =
-        "trace provider \"descriptors\": not traced: cannot give a thread descriptors of its own: ";
+        "trace: program \"descriptors\": not traced: cannot give a thread descriptors of its own: ";
     assert!(stderr.contains(expected), "{stderr}");
 }

@@ -82,7 +82,7 @@ fn times_beside_a_frozen_manager(sandbox: &Sandbox) -> (u64, u64, String) {
     (made.parse().unwrap(), dropped.parse().unwrap(), stderr(&output))
 }
 
-const LATE: &str = "trace provider \"first\": the trace manager has not answered in time; \
+const LATE: &str = "trace: program \"first\": the trace manager has not answered in time; \
                     events are not recorded until it does\n";
 
 /// A wait would take 1 s at least; on a busy machine anything may take a while.

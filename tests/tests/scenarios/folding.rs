@@ -65,6 +65,23 @@ fn at_terminal(sandbox: &Sandbox, arguments: &[&str]) -> String {
     seen
 }
 
+/// A terminal that cannot move its cursor gets lines that stay as they are.
+//= docs/command-line.md#environment
+#[test]
+fn a_dumb_terminal_gets_no_line_that_changes() {
+    let sandbox = Sandbox::new();
+    let emit = program("emit").to_str().unwrap();
+    let record = ["record", "-o", "a.fxt", "--", emit, "1", "3"];
+    for term in ["dumb", ""] {
+        let (code, seen) = Terminal::with(&sandbox, &record, &[("TERM", term)]).finish();
+        assert_eq!(code, Some(0), "{seen}");
+        assert!(!seen.contains('\u{1b}') && seen.contains("42 events of 1 program in a.fxt"), "{seen}");
+        let (code, seen) = Terminal::with(&sandbox, &["live"], &[("TERM", term)]).finish();
+        let expected = "trace: the terminal is dumb (TERM): --json prints a line for each update\r\n";
+        assert_eq!((code, &*seen), (Some(2), expected));
+    }
+}
+
 //= docs/command-line.md#tables
 #[test]
 fn tables_fit_into_the_terminal_and_have_all_of_every_name() {

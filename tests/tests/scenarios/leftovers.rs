@@ -236,7 +236,7 @@ fn what_was_offered_is_not_deleted_for_the_next_recording() {
         );
     };
     assert_eq!(next, 12);
-    let refused = "trace provider: not recorded from the start: no room in ";
+    let refused = "trace: not recorded from the start: no room in ";
     assert!(said.starts_with(refused) && said.lines().count() == 1, "{said}");
     let output = sandbox.trace(["record", "-o", "no.fxt", "--buffer-size", "16", "--", "true"]);
     assert!(
@@ -309,7 +309,7 @@ fn programs_that_record_themselves_do_not_fill_the_memory() {
     assert_eq!(small.leave(0..4), "");
     let directory = small.sandbox.runtime_dir();
     let expected = format!(
-        "trace provider: recordings of programs take too much room in {}: deleted 1 of the oldest\n",
+        "trace: recordings of programs take too much room in {}: deleted 1 of the oldest\n",
         directory.display()
     );
     assert_eq!(small.leave(4..6), expected.repeat(2));

@@ -90,7 +90,9 @@ fn answers_come_as_a_table_csv_or_json() {
     assert_eq!(output.status.code(), Some(2));
     assert_eq!(answer.result, serde_json::json!([{"columns": ["a"], "rows": [{"a": 1}]}]));
     let text = "SQL: no such table: none; See trace query --schema";
-    let problem = serde_json::json!({"kind": "failed", "count": null, "text": text, "at_byte": null});
+    let problem = serde_json::json!({
+        "file": null, "kind": "failed", "count": null, "text": text, "at_byte": null, "places": [],
+    });
     assert_eq!(answer.problems, [problem]);
     // Also with the trace first.
     assert_eq!(printed(&sandbox, &["query", "trace.json", SQL]), table);

@@ -37,7 +37,7 @@ fn a_provider_of_an_unknown_version_is_refused_and_logged() {
         let request: ProviderRequest<Handle> = receive(&ours).unwrap();
         let ProviderRequest::Refused { reason } = request else { panic!("{request:?}") };
         assert_eq!(reason, sentence);
-        let line = format!("provider \"later\" refused: {sentence}");
+        let line = format!("program \"later\" refused: {sentence}");
         wait_for("a line in the log", || manager.stderr_so_far().contains(&line).then_some(()));
     }
 }

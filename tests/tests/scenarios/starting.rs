@@ -391,7 +391,7 @@ fn a_program_that_cannot_record_itself_says_why_and_runs() {
         assert!(output.status.success(), "{output:?}");
         stderr(&output)
     };
-    let reason = "trace provider: not recorded from the start: ";
+    let reason = "trace: not recorded from the start: ";
     let said = run("TRACE_STARTUP_MODE", "streaming");
     assert_eq!(said, format!("{reason}TRACE_STARTUP_MODE is \"streaming\", expected oneshot or circular\n"));
     let said = run("TRACE_STARTUP_BUFFER_SIZE", "65");

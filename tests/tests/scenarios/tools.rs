@@ -264,10 +264,10 @@ pub struct Terminal {
 impl Terminal {
     /// `setsid` gives it the terminal, so that a Ctrl-C reaches all of its processes.
     pub fn new(sandbox: &Sandbox, arguments: &[&str]) -> Self {
-        Self::with(sandbox, arguments, None)
+        Self::with(sandbox, arguments, &[])
     }
 
-    fn with(sandbox: &Sandbox, arguments: &[&str], no_color: Option<&str>) -> Self {
+    pub fn with(sandbox: &Sandbox, arguments: &[&str], variables: &[(&str, &str)]) -> Self {
         let size = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
         let pty = openpty(Some(&size), None).expect("a terminal");
         // Else the manager, which outlives the recording, would have it too.
@@ -279,9 +279,7 @@ impl Terminal {
         let mut command = Command::new("setsid");
         command.args(["--ctty", "--wait"]).arg(template.get_program()).args(arguments);
         command.current_dir(sandbox.work_dir()).env("TERM", "xterm").env_remove("NO_COLOR");
-        if let Some(value) = no_color {
-            command.env("NO_COLOR", value);
-        }
+        command.envs(variables.iter().copied());
         for (name, value) in template.get_envs() {
             match value {
                 Some(value) => command.env(name, value),
@@ -343,7 +341,7 @@ fn a_line_shows_how_the_recording_goes() {
     // In red, and without a needless place.
     assert!(seen.contains("\u{1b}[31m") && seen.contains(" lost\u{1b}[0m"), "{seen:?}");
     // Not for those who do not want it.
-    let terminal = Terminal::with(&sandbox, &options, Some("1"));
+    let terminal = Terminal::with(&sandbox, &options, &[("NO_COLOR", "1")]);
     terminal.wait_for("buffer 100 % |");
     let (_, seen) = terminal.finish();
     assert!(seen.contains(" lost") && !seen.contains("\u{1b}[31m"), "{seen:?}");
@@ -357,7 +355,8 @@ fn a_line_shows_how_the_recording_goes() {
 fn an_empty_no_color_leaves_colours() {
     let sandbox = Sandbox::new();
     for (value, has_colours) in [(None, true), (Some(""), true), (Some("0"), false)] {
-        let (_, seen) = Terminal::with(&sandbox, &["stats", "--help"], value).finish();
+        let variable: Vec<(&str, &str)> = value.iter().map(|value| ("NO_COLOR", *value)).collect();
+        let (_, seen) = Terminal::with(&sandbox, &["stats", "--help"], &variable).finish();
         assert_eq!(seen.contains("\u{1b}["), has_colours, "{value:?}: {seen:?}");
     }
 }

@@ -251,6 +251,19 @@ mod tests {
         }
     }
 
+    /// A line that is folded is not the command that is pasted from it.
+    #[test]
+    fn examples_are_not_folded() {
+        let mut parser = crate::args::parsing::parser();
+        parser.build();
+        for command in parser.get_subcommands() {
+            let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            for line in text.lines().filter(|line| line.starts_with("  trace ")) {
+                assert!(line.chars().count() <= 80, "{}: {line}", command.get_name());
+            }
+        }
+    }
+
     #[test]
     fn the_commands_are_those_of_the_parser() {
         let cli = Cli::command();

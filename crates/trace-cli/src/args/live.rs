@@ -8,8 +8,8 @@ use std::path::PathBuf;
 
 /// Help of `live`.
 pub const HELP: &str = "Examples:
-  trace live                        the running recording, or one of all running programs
-  trace live -- ./app               record a program into trace.fxt, and watch it
+  trace live                     the running recording, or one of all programs
+  trace live -- ./app               record a program into trace.fxt, and watch
   trace live --categories gfx -o app.fxt -- ./app
   trace live --json --interval 1s | jq .programs
 

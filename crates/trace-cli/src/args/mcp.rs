@@ -8,7 +8,7 @@ use std::path::PathBuf;
 pub const HELP: &str = "Examples:
   trace mcp                         traces beneath the working directory
   trace mcp ~/traces /var/tmp/ci    traces beneath two directories
-  trace mcp --allow-record .        the agent may also record, and so run any command
+  trace mcp --allow-record .        the agent may record, and so run commands
 
 The agent starts the server: add the command `trace` with the arguments `mcp` and DIR to its configuration. \
 docs/mcp.md describes the tools and the limits.

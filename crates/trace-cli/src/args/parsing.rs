@@ -53,6 +53,8 @@ pub fn line(error: &Error, arguments: impl IntoIterator<Item = OsString>) -> Str
     let joined = lines.iter().filter(|line| !line.is_empty()).copied().collect::<Vec<_>>().join("; ");
     // clap puts a list that follows a colon on lines of its own.
     let joined = joined.replace(":; ", ": ");
+    // Names that others know are taken, and not suggested.
+    let joined = joined.replace("'list-providers', ", "").replace("'list-providers'", "'list-programs'");
     let line = joined.strip_prefix("error: ").unwrap_or(&joined);
     let line = line.strip_suffix("; For more information, try '--help'.").unwrap_or(line);
     // A value that begins with a hyphen is no command.

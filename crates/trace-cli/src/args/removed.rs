@@ -10,10 +10,15 @@ const OPTIONS: &[(&str, &str, &str)] = &[
     ("query", "--output", "a format is --format FORMAT, and a file is where the shell redirects stdout"),
     ("query", "--sql-file", "it is --file FILE"),
     ("record", "--name", NAMES),
+    ("live", "--provider", PROGRAM),
+    ("record", "--provider", PROGRAM),
+    ("start", "--provider", PROGRAM),
     ("start", "--name", "the name of a recording is --label NAME"),
 ];
 const NAMES: &str = "names cannot be chosen while recording, because programs switch events by category: give \
-                     --category LIST, or choose names with trace filter afterwards";
+                     --category LIST, and choose names when you look at the trace, as with trace stats --name";
+
+const PROGRAM: &str = "what takes part in a recording is a program: --program NAME";
 
 /// Commands, and what to give instead.
 const COMMANDS: &[(&str, &str)] = &[("config", "trace record --print-config")];

@@ -62,6 +62,9 @@ impl Selecting {
 //= docs/selecting.md#selecting
 pub fn categories(entries: &[String]) -> Result<Vec<String>, Failure> {
     for entry in entries {
+        if entry.is_empty() {
+            return Err(Failure::usage("--category: a name is empty"));
+        }
         let (program, _) = scope(entry.strip_prefix('-').unwrap_or(entry));
         // Behind an asterisk, a slash is one of the name.
         if program.is_some_and(|program| !program.contains('*')) {

@@ -127,6 +127,13 @@ impl FromStr for Condition {
         if DurationLimit::is_meant(text) {
             return text.parse().map(Self::Durations);
         }
+        // `p-1(frame)>1s` would be an alert that is never raised.
+        if text.contains('(') && text.contains(['<', '>']) {
+            return Err(format!(
+                "{text:?} is no condition, such as 'p99(app:frame)>16ms' or 'open(app:frame)>1s'"
+            )
+            .into());
+        }
         if text.len() > MAX_ALERT_NAME_BYTES {
             return Err(
                 format!("the alert's name has {} bytes, at most {MAX_ALERT_NAME_BYTES}", text.len()).into()
@@ -228,6 +235,17 @@ mod tests {
 
     fn wrong(text: &str) -> String {
         text.parse::<Trigger>().unwrap_err().to_string()
+    }
+
+    #[test]
+    fn what_looks_like_a_condition_is_no_name_of_an_alert() {
+        for text in
+            ["p-1(frame)>1s", "pnan(frame)>1s", "p 9(f)>1s", "P99(frame)>16ms", "longest(frame) > 16ms"]
+        {
+            let expected = format!("{text:?} is no condition, such as ");
+            assert!(wrong(&format!("{text}:stop")).starts_with(&expected), "{text}");
+        }
+        assert!("a(b)c:stop".parse::<Trigger>().is_ok());
     }
 
     #[test]

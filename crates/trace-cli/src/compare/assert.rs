@@ -6,7 +6,7 @@ pub mod junit;
 use crate::args::analysis::Assert;
 use crate::files::account;
 use crate::files::analysis;
-use crate::files::input::{is_stdin, name};
+use crate::files::input::{is_stdin, name, stopped};
 use crate::files::output::{OutputFile, refuse_input};
 use crate::files::several::each;
 use crate::shell::exit::{Failure, NO, UNDECIDED};
@@ -40,10 +40,14 @@ pub fn run(options: &Assert) -> Result<u8, Failure> {
     let junit = options.junit.as_deref().map(OutputFile::create).transpose()?;
     let mut suites = String::new();
     let code = each(&traces, |input| {
-        let judged = judge(options, input, &assertions, traces.len() > 1).inspect_err(|failure| {
-            suites += &junit::unread(&name(input), &failure.text);
-        })?;
-        suites += &junit::suite(&name(input), &judged);
+        let (judged, unread) = match judge(options, input, &assertions, traces.len() > 1) {
+            Ok(judged) => judged,
+            Err(failure) => (Vec::new(), Some(failure)),
+        };
+        suites += &junit::suite(&name(input), &judged, unread.as_ref().map(|failure| &*failure.text));
+        if let Some(failure) = unread {
+            return Err(failure);
+        }
         Ok(match verdict(&judged) {
             Verdict::Passed => 0,
             Verdict::Incomplete => UNDECIDED,
@@ -75,13 +79,13 @@ fn traces_and_assertions(options: &Assert) -> (Vec<PathBuf>, Vec<&str>) {
     (traces, texts)
 }
 
-/// Judges a trace, and prints the results.
+/// Judges a trace, and prints the results; returns why it could not be read to its end, too.
 fn judge(
     options: &Assert,
     input: &Path,
     assertions: &[Assertion],
     is_one_of_several: bool,
-) -> Result<Vec<Judged>, Failure> {
+) -> Result<(Vec<Judged>, Option<Failure>), Failure> {
     let selection = options.selecting.selection()?;
     let accounting = account::begin(options.json, input, &selection)?;
     let read = analysis::read(input, "reading", &selection, |archive, disorder, chosen| {
@@ -105,7 +109,8 @@ fn judge(
         let lines = judged.iter().map(|judged| human(file.as_deref(), judged));
         stdio::print_folded(&lines.collect::<String>())?;
     }
-    Ok(judged)
+    let why = evaluation.walked.losses.stopped.as_ref();
+    Ok((judged, why.map(|why| stopped(input, why, "the results are of what comes before"))))
 }
 
 /// The verdict on all of them.

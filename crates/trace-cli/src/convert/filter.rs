@@ -145,7 +145,7 @@ fn write(
         return Err(Problem::Failure(Failure::with_code(
             NO,
             format!(
-                "{}: --process {}: the trace has no process of this name or number; it has the kernel objects of type 1 in trace dump",
+                "{}: --process {}: the trace has no process of this name or number; trace stats --by process lists those with slices",
                 input::name(input),
                 Shown(name)
             ),

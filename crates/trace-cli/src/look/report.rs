@@ -45,6 +45,19 @@ impl Form {
     }
 }
 
+/// Refuses a name whose ending promises something else.
+fn refuse_ending(output: &Path) -> Result<(), Failure> {
+    let is_other =
+        |ending: &str| ["pdf", "png", "jpg", "jpeg", "gif", "fxt", "pftrace", "json"].contains(&ending);
+    match output.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase()) {
+        Some(ending) if is_other(&ending) => Err(Failure::usage(format!(
+            "-o {}: a report is a page or a picture: end the name in .html or .svg",
+            output.display()
+        ))),
+        _ => Ok(()),
+    }
+}
+
 fn form_of(options: &Report) -> Form {
     let ending = options.output.as_ref().and_then(|output| output.extension());
     let is_picture = ending.is_some_and(|ending| ending.eq_ignore_ascii_case(PICTURE));
@@ -58,6 +71,7 @@ pub fn run(options: &Report) -> Result<u8, Failure> {
             "-o names one page, and there are several traces: without it, each has its own",
         ));
     }
+    options.output.iter().try_for_each(|output| refuse_ending(output))?;
     each(&options.inputs, |input| of_trace(options, input).map(|()| 0))
 }
 
@@ -223,6 +237,9 @@ fn written(
             let chosen = times.and_then(|(.., chosen)| chosen);
             svg::write(trace, window, chosen, output).map_err(|error| match error {
                 SvgError::Report(error) => of_report(error),
+                error @ SvgError::Outside { .. } => {
+                    Problem::Failure(Failure::usage(format!("{}: {error}", input::name(input))))
+                }
                 error => failed(error.to_string()),
             })
         }

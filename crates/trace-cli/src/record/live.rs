@@ -35,6 +35,9 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
     if !options.json && !stdio::is_stdout_terminal() {
         return Err(Failure::usage("stdout is not a terminal: --json prints a line for each update"));
     }
+    if !options.json && stdio::is_dumb() {
+        return Err(Failure::usage("the terminal is dumb (TERM): --json prints a line for each update"));
+    }
     source::begin_beside(!options.recording.command.is_empty(), options.interval.0)?;
     let keys = Keys::open()?;
     let arguments = own::arguments(std::env::args_os(), options.recording.command.len());

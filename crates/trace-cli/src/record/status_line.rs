@@ -20,9 +20,9 @@ pub struct StatusLine {
 }
 
 impl StatusLine {
-    /// None without a terminal on standard error.
+    /// None without a terminal on standard error whose lines can change.
     pub fn new(mode: Mode) -> Option<Self> {
-        if !stdio::has_terminal() {
+        if !stdio::has_terminal() || stdio::is_dumb() {
             return None;
         }
         let bar = ProgressBar::with_draw_target(None, stdio::progress_target());

@@ -2,6 +2,7 @@
 
 use super::Settings;
 use super::spec_file::SpecFile;
+use crate::args::format::Format;
 use crate::args::record::Recording;
 use crate::args::trigger::{Action, Condition};
 use crate::args::values::Compress;
@@ -112,6 +113,9 @@ pub fn of_background(settings: &Settings, compress: Option<Compress>) -> Result<
     }
     if settings.spec.as_ref().is_some_and(|spec| !spec.measure.is_empty()) {
         return refuse("--spec-file: measurements are for trace record, or for trace measure afterwards");
+    }
+    if asked.format.is_some_and(|format| format != Format::Fxt) {
+        return refuse("--format is for trace record; trace stop -o converts at the end");
     }
     if compress.is_some_and(|compress| compress != Compress::No) {
         return refuse("--compress is for trace record; trace stop -o trace.fxt.zst compresses at the end");

@@ -180,9 +180,11 @@ pub fn finish(command: &str, result: &Result<u8, Failure>) -> Result<(), Failure
     print_document(&(text + "\n"))
 }
 
-/// One problem. `count` is null where it is not known, `at_byte` where it has no place.
+/// One problem of no trace, or of one that the caller names. `count` is null where it is not known, `at_byte`
+/// where it has no place.
+//= docs/json.md#the-document
 pub fn problem(kind: &str, count: Option<u64>, text: Option<&str>, at_byte: Option<u64>) -> Value {
-    json!({"kind": kind, "count": count, "text": text, "at_byte": at_byte})
+    json!({"file": null, "kind": kind, "count": count, "text": text, "at_byte": at_byte, "places": []})
 }
 
 /// The problem of a trace of which a part could not be read.

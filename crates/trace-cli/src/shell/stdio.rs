@@ -94,12 +94,18 @@ pub fn is_stdout_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
+/// Whether terminals are to get lines that stay as they are: they cannot move their cursor.
+//= docs/command-line.md#environment
+pub fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_some_and(|term| term == "dumb" || term.is_empty())
+}
+
 /// Sets whether text has colours where `NO_COLOR` is set, which counts unless it is empty. The package that
 /// writes colours takes an empty one for one that counts.
 //= docs/command-line.md#environment
 pub fn choose_colours() {
     if let Some(value) = std::env::var_os("NO_COLOR") {
-        let is_wanted = value.is_empty() && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
+        let is_wanted = value.is_empty() && !is_dumb();
         console::set_colors_enabled(is_wanted && is_stdout_terminal());
         console::set_colors_enabled_stderr(is_wanted && has_terminal());
     }

@@ -300,7 +300,7 @@ impl<W: Write> Exporter<W> {
             },
             // Only of use to `trace check`, or to the next event.
             Item::Ledger(_) | Item::Function(_) | Item::FurtherArguments(_) => {}
-            Item::ProviderEvent { .. } => self.skip("provider events"),
+            Item::ProviderEvent { .. } => self.skip("program events"),
             Item::UserspaceObject { .. } => self.skip("userspace objects"),
             Item::Scheduling { time, kind, arguments } if self.dialect == Dialect::Fuchsia => {
                 self.tally.rate(time.rate);

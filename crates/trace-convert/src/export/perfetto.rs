@@ -324,7 +324,7 @@ impl<W: Write> Exporter<W> {
             Item::KernelObject { object_type: TYPE_CHANNEL, koid: Koid(0), .. } if record.provider == MANAGER => {}
             Item::KernelObject { .. } => self.skip("kernel objects that are no process or thread"),
             Item::Loss(_) => lost.iter().for_each(|lost| self.lost(lost)),
-            Item::ProviderEvent { .. } => self.skip("provider events"),
+            Item::ProviderEvent { .. } => self.skip("program events"),
             Item::Profiler { time, thread, kind } => {
                 self.release(time.nanos().0);
                 if let Some(packet) = self.samples.record(time.nanos().0, *thread, kind, names) {

@@ -305,7 +305,7 @@ impl<'a, R: Rows> Filler<'a, R> {
                 }
             }
             Item::KernelObject { .. } => self.skip("kernel objects that are no process or thread"),
-            Item::ProviderEvent { .. } => self.skip("provider events"),
+            Item::ProviderEvent { .. } => self.skip("program events"),
             Item::Profiler { time, thread, kind } => return self.profiler(*time, *thread, kind, names),
             Item::Unknown { .. } => self.skip("records of unknown type"),
             Item::Function(_)

@@ -184,7 +184,7 @@ impl Session {
             }
         }
         if categories.len() > MAX_CATEGORIES {
-            let text = format!("provider {} \"{}\": {} categories, ", id.0, provider.name, categories.len());
+            let text = format!("program {} \"{}\": {} categories, ", id.0, provider.name, categories.len());
             actions.push_back(Action::Log(text + "those beyond the limit are ignored"));
             categories.truncate(MAX_CATEGORIES);
         }

@@ -233,7 +233,7 @@ impl Tracee {
 
     /// A name for messages.
     pub fn label(&self) -> String {
-        format!("provider {} \"{}\" (pid {})", self.id.0, self.name, self.pid)
+        format!("program {} \"{}\" (pid {})", self.id.0, self.name, self.pid)
     }
 }
 

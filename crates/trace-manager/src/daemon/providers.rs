@@ -240,7 +240,7 @@ impl Providers {
             Err(Error::ShouldWait) => return None,
             // An answer that is missing, or a buffer that is not taken over and stays where it is.
             Err(error @ Error::HandlesLost) => {
-                log(&format!("provider {}: {error}", id.0));
+                log(&format!("program {}: {error}", id.0));
                 return None;
             }
             Err(_) => {

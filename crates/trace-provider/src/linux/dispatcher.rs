@@ -495,7 +495,7 @@ impl Dispatcher {
 
     /// Prints a message about this provider on standard error.
     fn print(&self, text: &str) {
-        let text = format!("trace provider \"{}\": {text}", self.name);
+        let text = format!("trace: program \"{}\": {text}", self.name);
         debuglog::write_for_process(&Shown(&text).to_string());
     }
 

@@ -50,7 +50,7 @@ pub(crate) fn begin_by_environment(name: &str) {
     let options =
         Options { mode: BufferMode::Circular, buffer_mebibytes: MEBIBYTES, ..Options::of(categories) };
     if let Err(reason) = startup::begin_as(Some(name), &options, Purpose::Print) {
-        debuglog::write_for_process(&format!("trace provider: events are not printed: {reason}"));
+        debuglog::write_for_process(&format!("trace: events are not printed: {reason}"));
     }
 }
 

@@ -100,7 +100,7 @@ pub fn stop() -> bool {
 /// A manager takes over a local recording: its buffer stays for this program.
 pub(crate) fn keep(directory: &Directory, is_quiet: bool) {
     if let Err(error) = directory.keep() {
-        let text = format!("trace provider: the local recording cannot be kept: {error}");
+        let text = format!("trace: the local recording cannot be kept: {error}");
         debuglog::write_for_process(&text);
         return;
     }
@@ -250,7 +250,7 @@ pub(crate) fn serve_request() {
     if let Some((path, last)) = prepared
         && let Err(error) = snapshot_to_file(&path, last)
     {
-        let text = format!("trace provider: no snapshot in {}: {error}", Shown(&path.display().to_string()));
+        let text = format!("trace: no snapshot in {}: {error}", Shown(&path.display().to_string()));
         debuglog::write_for_process(&text);
     }
     // Another provider's thread may have served a later one.

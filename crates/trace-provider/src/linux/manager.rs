@@ -36,7 +36,7 @@ pub(crate) fn inherited() -> Option<Channel> {
         let text = text.to_string_lossy();
         let text =
             format!("{MANAGER_FD_VARIABLE} is \"{text}\", which is no connection with a trace manager");
-        debuglog::write_for_process(&format!("trace provider: {}", Shown(&text)));
+        debuglog::write_for_process(&format!("trace: {}", Shown(&text)));
     }
     channel
 }
@@ -170,7 +170,7 @@ pub(crate) fn register_through(registry: &Channel, name: &str) -> Found {
         Some((Err(Error::ShouldWait), _)) => Found::Busy,
         Some((Err(_), _)) => {
             if !IS_EXPECTED.swap(true, Ordering::Relaxed) {
-                let text = "trace provider: the connection of TRACE_MANAGER_FD has ended: it is not recorded";
+                let text = "trace: the connection of TRACE_MANAGER_FD has ended: it is not recorded";
                 debuglog::write_for_process(text);
             }
             Found::NoManager

@@ -42,7 +42,7 @@ pub(crate) fn report_late(name: &str) {
         return;
     }
     manager::leave_note(name);
-    let text = format!("trace provider \"{name}\": {LATE}");
+    let text = format!("trace: program \"{name}\": {LATE}");
     debuglog::write_for_process(&Shown(&text).to_string());
 }
 
@@ -182,7 +182,7 @@ impl TraceProvider {
         callbacks::prepare();
         let running = Running::start(name.clone(), is_answer_wanted, inherited, sender);
         let running = running.inspect_err(|reason| {
-            debuglog::write_for_process(&format!("trace provider \"{name}\": not traced: {reason}"));
+            debuglog::write_for_process(&format!("trace: program \"{name}\": not traced: {reason}"));
         });
         (Self { running: running.ok(), process: generation() }, progress)
     }

@@ -323,7 +323,7 @@ impl Session {
                 // number of them.
                 self.wrong_saves += 1;
                 if self.wrong_saves.is_power_of_two() {
-                    let text = format!("trace provider: buffer saved: {error} ({} such)", self.wrong_saves);
+                    let text = format!("trace: buffer saved: {error} ({} such)", self.wrong_saves);
                     zx_sim::debuglog::write_for_process(&text);
                 }
             }
@@ -426,7 +426,7 @@ impl Drop for Session {
 fn mirror(is_wanted: bool) -> Option<Mirror> {
     if is_wanted && !atrace::can_mirror() {
         zx_sim::debuglog::write_for_process(
-            "trace provider: events are not mirrored: this program cannot write to trace_marker in \
+            "trace: events are not mirrored: this program cannot write to trace_marker in \
              /sys/kernel/tracing",
         );
     }

@@ -181,7 +181,7 @@ pub(crate) fn begin_by_environment_as(name: Option<&str>) {
         })
     });
     if let Some(Err(reason)) = begun {
-        debuglog::write_for_process(&format!("trace provider: not recorded from the start: {reason}"));
+        debuglog::write_for_process(&format!("trace: not recorded from the start: {reason}"));
     }
 }
 
@@ -520,8 +520,7 @@ fn write_file(_: &Left, path: &Path) {
 
 fn cannot_save(path: &Path, reason: &str) {
     let path = path.display().to_string();
-    let text =
-        format!("trace provider: nothing is written to {}: {reason}; trace recover does", Shown(&path));
+    let text = format!("trace: nothing is written to {}: {reason}; trace recover does", Shown(&path));
     debuglog::write_for_process(&text);
 }
 

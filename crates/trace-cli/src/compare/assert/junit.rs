@@ -5,10 +5,13 @@ use super::{Judged, details};
 use trace_analysis::assertion::evaluate::Verdict;
 use trace_report::xml::escaped;
 
-/// The suite of the assertions on a trace: what the trace cannot tell is an error there.
-pub(super) fn suite(trace: &str, all: &[Judged]) -> String {
+/// The suite of the assertions on a trace: what the trace cannot tell is an error there, and so is why it
+/// could not be read to its end.
+pub(super) fn suite(trace: &str, all: &[Judged], unread: Option<&str>) -> String {
     let count = |verdict| all.iter().filter(|judged| judged.outcome.verdict == verdict).count();
-    let (tests, failures, errors) = (all.len(), count(Verdict::Failed), count(Verdict::Incomplete));
+    let more = usize::from(unread.is_some());
+    let (tests, failures, errors) =
+        (all.len() + more, count(Verdict::Failed), count(Verdict::Incomplete) + more);
     let mut text = format!(
         "<testsuite name=\"{}\" tests=\"{tests}\" failures=\"{failures}\" errors=\"{errors}\">\n",
         escaped(trace)
@@ -22,16 +25,11 @@ pub(super) fn suite(trace: &str, all: &[Judged]) -> String {
         };
         text += &format!("  <testcase classname=\"trace\" name=\"{name}\">{result}</testcase>\n");
     }
+    if let Some(why) = unread.map(escaped) {
+        let result = format!("<error message=\"{why}\"/>");
+        text += &format!("  <testcase classname=\"trace\" name=\"read\">{result}</testcase>\n");
+    }
     text + "</testsuite>\n"
-}
-
-/// The suite of a trace that cannot be read.
-pub(super) fn unread(trace: &str, why: &str) -> String {
-    let (trace, why) = (escaped(trace), escaped(why));
-    format!(
-        "<testsuite name=\"{trace}\" tests=\"1\" failures=\"0\" errors=\"1\">\n  \
-         <testcase classname=\"trace\" name=\"read\"><error message=\"{why}\"/></testcase>\n</testsuite>\n"
-    )
 }
 
 /// The document of one suite, or of several.

@@ -9,9 +9,9 @@ use std::sync::{Mutex, PoisonError};
 /// Frames per second.
 const HERTZ: u8 = 20;
 
-/// A target on stderr, if that is a terminal.
+/// A target on stderr, if that is a terminal that moves its cursor.
 pub(super) fn draw_target() -> ProgressDrawTarget {
-    match super::has_terminal() {
+    match super::has_terminal() && !super::is_dumb() {
         true => ProgressDrawTarget::term_like_with_hz(Box::new(Terminal::default()), HERTZ),
         false => ProgressDrawTarget::hidden(),
     }

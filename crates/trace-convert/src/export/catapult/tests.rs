@@ -287,7 +287,7 @@ fn what_has_no_place_is_counted_by_name() {
         ("fiber switches", 1),
         ("large records", 1),
         ("profiler records", 1),
-        ("provider events", 1),
+        ("program events", 1),
         ("records of unknown type", 2),
         ("userspace objects", 1),
     ];

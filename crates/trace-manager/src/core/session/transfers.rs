@@ -46,7 +46,7 @@ impl Session {
     ) {
         let Some((_, part)) = self.transferring.take_if(|(transferring, _)| *transferring == provider) else {
             actions
-                .push_back(Action::Log(format!("provider {}: transferred without being asked", provider.0)));
+                .push_back(Action::Log(format!("program {}: transferred without being asked", provider.0)));
             return;
         };
         let Some(tracee) = self.tracees.get_mut(&provider) else {
@@ -71,7 +71,7 @@ impl Session {
         let Some(HandedOver { part, stats, .. }) =
             self.handed_over.pop_front_if(|handed_over| handed_over.provider == provider)
         else {
-            actions.push_back(Action::Log(format!("provider {}: written without being read", provider.0)));
+            actions.push_back(Action::Log(format!("program {}: written without being read", provider.0)));
             return;
         };
         let Some(tracee) = self.tracees.get_mut(&provider) else {

@@ -242,7 +242,7 @@ fn a_provider_that_does_not_terminate_is_read_and_left() {
     assert_eq!(bench.pass(Duration::from_millis(4999)), []);
     assert_eq!(bench.pass(Duration::from_millis(1)), [transfer_of(A, false)]);
     assert_eq!(bench.transferred(A), [Action::DropTracee(A), ended()]);
-    assert_eq!(bench.log, ["provider 1 \"provider-1\" (pid 1001): did not terminate in time"]);
+    assert_eq!(bench.log, ["program 1 \"provider-1\" (pid 1001): did not terminate in time"]);
 }
 
 #[test]

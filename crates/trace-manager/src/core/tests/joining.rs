@@ -100,7 +100,7 @@ fn one_that_gets_no_buffer_is_named_and_not_waited_for() {
             entered(SessionState::Started)
         ]
     );
-    assert_eq!(bench.log, [format!("provider 2 \"provider-2\" (pid 1002): not traced: {reason}")]);
+    assert_eq!(bench.log, [format!("program 2 \"provider-2\" (pid 1002): not traced: {reason}")]);
     assert_eq!(bench.stop(true), [Action::StopTracee(A), entered(SessionState::Stopping)]);
     bench.send(A, FifoRequest::Stopped);
     let problem = reason.to_string();

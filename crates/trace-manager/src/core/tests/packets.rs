@@ -62,7 +62,7 @@ fn a_bad_packet_ends_its_senders_part_and_nothing_else() {
     assert_eq!(
         bench.log,
         [
-            "provider 1 \"provider-1\" (pid 1001): bad packet: fifo packet 0x0077: no such request from this side; \
+            "program 1 \"provider-1\" (pid 1001): bad packet: fifo packet 0x0077: no such request from this side; \
              terminating it"
         ]
     );

@@ -232,7 +232,7 @@ fn more_categories_than_a_message_may_hold_are_cut() {
         bench.log
     };
     assert!(log_of(1).is_empty());
-    assert_eq!(log_of(2), ["provider 1 \"provider-1\": 5001 categories, those beyond the limit are ignored"]);
+    assert_eq!(log_of(2), ["program 1 \"provider-1\": 5001 categories, those beyond the limit are ignored"]);
 }
 
 #[test]

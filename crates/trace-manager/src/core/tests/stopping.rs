@@ -22,7 +22,7 @@ fn a_start_waits_for_its_timeout_and_no_longer() {
     assert_eq!(bench.core.next_deadline(), Some(bench.now + 500 * MS));
     assert_eq!(bench.pass(499 * MS), []);
     assert_eq!(bench.pass(MS), [Action::ReplyStart(CLIENT, Ok(())), entered(SessionState::Started)]);
-    assert_eq!(bench.log, ["provider 2 \"provider-2\" (pid 1002): has not started in time"]);
+    assert_eq!(bench.log, ["program 2 \"provider-2\" (pid 1002): has not started in time"]);
     assert_eq!(bench.core.next_deadline(), None);
     // It may still come.
     assert_eq!(bench.send(B, started()), []);
@@ -47,7 +47,7 @@ fn a_provider_that_does_not_stop_is_read_while_it_writes() {
     assert_eq!(bench.core.next_deadline(), Some(bench.now + 1000 * MS));
     assert_eq!(bench.pass(999 * MS), []);
     assert_eq!(bench.pass(MS), [transfer_of(A, false)]);
-    assert_eq!(bench.log, ["provider 1 \"provider-1\" (pid 1001): did not stop in time"]);
+    assert_eq!(bench.log, ["program 1 \"provider-1\" (pid 1001): did not stop in time"]);
     assert_eq!(
         bench.transferred(A),
         [entered(SessionState::Stopped), stop_reply(vec![entry(B, "stopped"), entry(A, "did not stop")])]
@@ -119,7 +119,7 @@ fn the_timeout_does_not_answer_before_the_data_was_handed_over() {
 fn an_unrequested_transfer_is_logged() {
     let mut bench = Bench::started(&[A]);
     assert_eq!(bench.read(A), []);
-    assert_eq!(bench.log, ["provider 1: transferred without being asked"]);
+    assert_eq!(bench.log, ["program 1: transferred without being asked"]);
 }
 
 #[test]
@@ -212,7 +212,7 @@ fn a_provider_that_has_not_stopped_is_not_started_again() {
     );
     assert_eq!(
         bench.log.last().unwrap(),
-        "provider 2 \"provider-2\" (pid 1002): not started, it is still Stopping"
+        "program 2 \"provider-2\" (pid 1002): not started, it is still Stopping"
     );
     assert_eq!(
         bench.send(A, started()),

@@ -55,7 +55,7 @@ fn what_is_read_is_not_given_back_before_it_is_written() {
     assert_eq!(bench.read(A), []);
     // In that order.
     assert_eq!(bench.written(A), []);
-    assert_eq!(bench.log, ["provider 1: written without being read"]);
+    assert_eq!(bench.log, ["program 1: written without being read"]);
     assert_eq!(bench.written(B), [saved(B, 0, 24)]);
     assert_eq!(bench.written(A), [saved(A, 1, 16)]);
 }

@@ -166,7 +166,7 @@ fn log_unlisted(id: ProviderId, known: &KnownCategories) {
     ] {
         if unlisted.count > 0 {
             let names = Shown(&unlisted.names.join(", "));
-            log(&format!("provider {}: {} categories {why}, among them: {names}", id.0, unlisted.count));
+            log(&format!("program {}: {} categories {why}, among them: {names}", id.0, unlisted.count));
         }
     }
 }

@@ -71,7 +71,7 @@ impl Providers {
 
     /// The provider has sent what it may not; its buffer stays until the core drops it.
     pub(super) fn break_off(&mut self, id: ProviderId, problem: &str, io: &mut Io) {
-        log(&format!("provider {} broke the protocol: {problem}", id.0));
+        log(&format!("program {} broke the protocol: {problem}", id.0));
         io.events.push_back(Event::BrokeProtocol { provider: id, problem: problem.to_owned() });
         self.close(id, io);
     }

@@ -216,7 +216,7 @@ impl Providers {
             return;
         };
         if let Some((_, reason)) = refusal {
-            log(&format!("provider \"{}\" refused: {reason}", registration.name));
+            log(&format!("program \"{}\" refused: {reason}", registration.name));
             let (provider, name) = (self.new_id(), plain_name(&registration.name));
             let refused = Event::ProviderRefused { provider, name, pid, uid, reason: reason.clone() };
             io.events.push_back(refused);

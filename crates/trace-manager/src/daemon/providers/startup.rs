@@ -52,7 +52,7 @@ impl Providers {
         let session = client.and_then(|client| self.sessions.get(&client));
         // A program that was held up may answer to a recording that is over.
         if session.is_none_or(|session| session.privacy) {
-            log(&format!("provider {}: no recording takes over what it recorded before", from.0));
+            log(&format!("program {}: no recording takes over what it recorded before", from.0));
             return;
         }
         if mode == BufferingMode::Streaming || std::mem::replace(&mut provider.has_handed_over, true) {
@@ -173,7 +173,7 @@ impl Providers {
             .map_err(std::io::Error::other)
             .and_then(|path| origin.map_or(Ok(()), |origin| recovery::delete_startup_buffer(&path, origin)));
         if let Err(error) = deleted {
-            log(&format!("provider {}: its own buffer cannot be deleted: {error}", from.0));
+            log(&format!("program {}: its own buffer cannot be deleted: {error}", from.0));
         }
         let mut progress = Progress::of(vmo.clone());
         let layout = Layout::new(size, mode.into())?;
@@ -225,7 +225,7 @@ impl Providers {
 }
 
 fn not_taken(from: ProviderId, reason: &Unmade) {
-    log(&format!("provider {}: what it recorded before is not taken over: {reason}", from.0));
+    log(&format!("program {}: what it recorded before is not taken over: {reason}", from.0));
 }
 
 #[cfg(test)]

@@ -53,7 +53,7 @@ pub(crate) fn make(runtime: &RuntimeDir) {
     }
     if deleted > 0 {
         debuglog::write_for_process(&format!(
-            "trace provider: recordings of programs take too much room in {}: deleted {deleted} of the oldest",
+            "trace: recordings of programs take too much room in {}: deleted {deleted} of the oldest",
             runtime.path().display()
         ));
     }
