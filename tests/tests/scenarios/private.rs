@@ -21,6 +21,32 @@ fn has(bytes: &[u8], text: &str) -> bool {
     bytes.windows(text.len()).any(|window| window == text.as_bytes())
 }
 
+/// A configuration of another tool that asks for privacy gets it, or nothing is recorded.
+//= docs/configurations.md#privacy
+#[test]
+fn configurations_that_ask_for_privacy_have_it() {
+    let sandbox = Sandbox::new();
+    let program = build::program("secrets").to_str().unwrap();
+    let chrome = |text: &str| {
+        format!(
+            "data_sources {{ config {{ name: \"org.chromium.trace_event\" chrome_config {{ {text} }} }} }}"
+        )
+    };
+    std::fs::write(sandbox.file("private.cfg"), chrome("privacy_filtering_enabled: true")).unwrap();
+    assert!(!has(&record(&sandbox, &["-c", "private.cfg"], program), SECRET));
+    std::fs::write(sandbox.file("open.cfg"), chrome("privacy_filtering_enabled: false")).unwrap();
+    assert!(has(&record(&sandbox, &["-c", "open.cfg"], program), SECRET));
+    std::fs::write(sandbox.file("chrome.json"), r#"{"enable_argument_filter": true}"#).unwrap();
+    let arguments = ["record", "-o", "trace.fxt", "-c", "chrome.json", "--", program, SECRET];
+    let output = sandbox.trace(arguments);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    let said = String::from_utf8(output.stderr).unwrap();
+    let expected = "trace: chrome.json: line 1, column 2: enable_argument_filter protects what a recording would have: \
+                    --privacy leaves out texts that are no literals, and trace filter --strip-args all arguments\n";
+    assert_eq!(said, expected);
+    assert!(!sandbox.file("trace.fxt").exists());
+}
+
 /// Each way of recording a text of the run has it in an ordinary recording, and not in a private one.
 //= docs/recording.md#private-recordings
 #[test]

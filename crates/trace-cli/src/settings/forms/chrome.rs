@@ -2,7 +2,11 @@
 //! `Tracing.start` in DevTools.
 
 use super::filter::Rules;
-use super::schema::{self, Expected, Known, WHOLE, each, find, idle, is_set, key, lacking, many, number};
+use super::keys::{ARGUMENTS, PROCESSES};
+use super::schema::{
+    self, Expected, Known, WHOLE, each, find, idle, is_set, key, lacking, many, number, protecting,
+    unprotected,
+};
 use super::tree::{Field, Kind, Value, Wrong, unknown};
 use super::{Selection, Translation, json, not_recorded, sizes};
 use crate::args::record::Recording;
@@ -19,6 +23,7 @@ const AS_MUCH_AS_POSSIBLE: &str = "record-as-much-as-possible";
 const TO_CONSOLE: &str = "trace-to-console";
 const MODES: [&str; 4] = [UNTIL_FULL, CONTINUOUSLY, AS_MUCH_AS_POSSIBLE, TO_CONSOLE];
 const SYSTRACE_OPTION: &str = "enable-systrace";
+const ARGUMENT_OPTION: &str = "enable-argument-filter";
 /// Words of the options in one text.
 const OPTIONS: [&str; 8] = [
     UNTIL_FULL,
@@ -26,7 +31,7 @@ const OPTIONS: [&str; 8] = [
     AS_MUCH_AS_POSSIBLE,
     TO_CONSOLE,
     SYSTRACE_OPTION,
-    "enable-argument-filter",
+    ARGUMENT_OPTION,
     "enable-sampling",
     "sampling-frequency",
 ];
@@ -57,12 +62,12 @@ const CONFIG: &[Known] = &[
     key("memory_dump_config", Expected::Message(MEMORY_DUMPS)),
     lacking("systrace_events"),
     lacking("enable_sampling"),
-    lacking("enable_argument_filter"),
-    lacking("enable_package_name_filter"),
-    lacking("enable_event_package_name_filter"),
+    protecting("enable_argument_filter", ARGUMENTS),
+    protecting("enable_package_name_filter", ARGUMENTS),
+    protecting("enable_event_package_name_filter", ARGUMENTS),
     lacking("histogram_names"),
-    lacking("process_filter_config"),
-    lacking("included_process_ids"),
+    protecting("process_filter_config", PROCESSES),
+    protecting("included_process_ids", PROCESSES),
     lacking("event_filters"),
     lacking("synthetic_delays"),
 ];
@@ -166,6 +171,9 @@ impl Chrome {
                 let word = word.split_once('=').map_or(word, |(word, _)| word);
                 if !OPTIONS.contains(&word) {
                     return Err(Wrong::new(value.at, unknown("option", word, &OPTIONS)));
+                }
+                if word == ARGUMENT_OPTION {
+                    return Err(unprotected(value.at, word, ARGUMENTS));
                 }
                 chrome.option(value.at, word);
             }

@@ -1,6 +1,21 @@
 //! The keys of Perfetto's configurations.
 
-use super::schema::{Expected, Known, WHOLE, idle, key, lacking, many};
+use super::schema::{Expected, Known, WHOLE, idle, key, lacking, many, protecting};
+
+/// Instead of keys that leave out arguments.
+pub const ARGUMENTS: &str =
+    "--privacy leaves out texts that are no literals, and trace filter --strip-args all arguments";
+/// Instead of keys that leave out names of packages.
+const PACKAGES: &str = "--privacy leaves out texts that are no literals";
+/// Instead of keys that leave out processes.
+pub const PROCESSES: &str =
+    "choose programs with --program, or remove the others with trace filter --process";
+/// Instead of keys that leave out parts of the trace.
+const PARTS: &str = "trace filter removes categories, processes, arguments and texts afterwards";
+/// Its values, of which the last one keeps programs of others away.
+pub const LOCKDOWN: &[&str] = &["LOCKDOWN_UNCHANGED", "LOCKDOWN_CLEAR", "LOCKDOWN_SET"];
+/// Instead of keeping programs of others away.
+pub const USERS: &str = "--user records programs of one user";
 
 const BUFFER: &[Known] = &[
     key("size_kb", WHOLE),
@@ -19,8 +34,8 @@ const TRACK_EVENT: &[Known] = &[
     idle("disable_incremental_timestamps"),
     idle("timestamp_unit_multiplier"),
     idle("timestamp_unit_multipler"),
-    lacking("filter_debug_annotations"),
-    lacking("filter_dynamic_event_names"),
+    protecting("filter_debug_annotations", ARGUMENTS),
+    key("filter_dynamic_event_names", Expected::Truth),
     lacking("enable_thread_time_sampling"),
 ];
 
@@ -40,10 +55,10 @@ const KPROBE: &[Known] = &[
 const FTRACE: &[Known] = &[
     many("ftrace_events", Expected::Text),
     many("atrace_categories", Expected::Text),
+    many("atrace_apps", Expected::Text),
     key("atrace_userspace_only", Expected::Truth),
     many("kprobe_events", Expected::Message(KPROBE)),
     key("preserve_ftrace_buffer", Expected::Truth),
-    lacking("atrace_apps"),
     lacking("atrace_categories_prefer_sdk"),
     lacking("buffer_size_kb"),
     lacking("drain_buffer_percent"),
@@ -119,8 +134,8 @@ const PERF: &[Known] = &[
     lacking("target_cpu"),
     lacking("target_pid"),
     lacking("target_cmdline"),
-    lacking("exclude_pid"),
-    lacking("exclude_cmdline"),
+    protecting("exclude_pid", PROCESSES),
+    protecting("exclude_cmdline", PROCESSES),
     idle("callstack_sampling"),
     idle("all_cpus"),
     idle("kernel_frames"),
@@ -136,8 +151,8 @@ const PERF: &[Known] = &[
 
 const CHROME: &[Known] = &[
     key("trace_config", Expected::Text),
-    lacking("privacy_filtering_enabled"),
-    lacking("event_package_name_filter_enabled"),
+    key("privacy_filtering_enabled", Expected::Truth),
+    protecting("event_package_name_filter_enabled", PACKAGES),
     idle("convert_to_legacy_json"),
     idle("client_priority"),
     idle("json_agent_label_filter"),
@@ -238,7 +253,7 @@ pub const CONFIG: &[Known] = &[
     lacking("builtin_data_sources"),
     lacking("prefer_suspend_clock_for_duration"),
     lacking("enable_extra_guardrails"),
-    lacking("lockdown_mode"),
+    key("lockdown_mode", Expected::Word(LOCKDOWN)),
     lacking("producers"),
     lacking("statsd_metadata"),
     lacking("guardrail_overrides"),
@@ -251,7 +266,7 @@ pub const CONFIG: &[Known] = &[
     lacking("compression_type"),
     lacking("incident_report_config"),
     lacking("statsd_logging"),
-    lacking("trace_filter"),
+    protecting("trace_filter", PARTS),
     lacking("android_report_config"),
     lacking("cmd_trace_start_delay"),
     lacking("session_semaphores"),

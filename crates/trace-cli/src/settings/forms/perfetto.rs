@@ -2,8 +2,8 @@
 
 use super::chrome::Chrome;
 use super::filter::{self, Filter, Rules};
-use super::keys::CONFIG;
-use super::schema::{self, each, find, is_set, number};
+use super::keys::{CONFIG, LOCKDOWN, USERS};
+use super::schema::{self, each, find, is_set, number, unprotected};
 use super::tree::{Field, Value, Wrong};
 use super::{Selection, Translation, ftrace, not_recorded, sizes, text_proto};
 use crate::args::bad_value::BadValue;
@@ -121,7 +121,11 @@ impl<'a> Perfetto<'a> {
         let of = |name: &str| find(config, name).map_or(Ok(&[][..]), Value::message);
         match name {
             TRACK_EVENT => {
-                let rules = track_events(of("track_event_config")?)?;
+                let events = of("track_event_config")?;
+                if is_set(events, "filter_dynamic_event_names")? {
+                    self.recording.privacy = Some(true);
+                }
+                let rules = track_events(events)?;
                 let filter = rules.filter()?;
                 let ineffective = rules.enabled.iter().find(|(_, entry)| !filter.included.contains(entry));
                 if let Some((at, entry)) = ineffective {
@@ -215,6 +219,9 @@ impl<'a> Perfetto<'a> {
     }
 
     fn chrome(&mut self, config: &[Field]) -> Result<Filter, Wrong> {
+        if is_set(config, "privacy_filtering_enabled")? {
+            self.recording.privacy = Some(true);
+        }
         let Some(value) = find(config, "trace_config") else {
             return Rules::default().filter();
         };
@@ -256,6 +263,14 @@ impl<'a> Perfetto<'a> {
         for value in each(config, "atrace_categories") {
             let of_kernel = ftrace::of_atrace(value.text()?).filter(|_| !is_userspace);
             self.kernel(value, of_kernel.into_iter().chain([ATRACE]).map(str::to_owned).collect())?;
+        }
+        for value in each(config, "atrace_apps") {
+            self.kernel(value, vec![ATRACE.to_owned()])?;
+            let app = value.text()?;
+            if app != "*" {
+                let message = format!("markers of other processes than {app:?} are recorded, too");
+                self.notes.push(Wrong::new(value.at, message));
+            }
         }
         for value in each(config, "kprobe_events") {
             let probe = value.message()?;
@@ -340,6 +355,11 @@ impl<'a> Perfetto<'a> {
 
     fn finish(mut self, fields: &[Field]) -> Result<Translation, Wrong> {
         let is_file = is_set(fields, "write_into_file")?;
+        if let Some(mode) = find(fields, "lockdown_mode")
+            && mode.word(LOCKDOWN)? == "LOCKDOWN_SET"
+        {
+            return Err(unprotected(mode.at, "lockdown_mode", USERS));
+        }
         self.modes_and_sizes(is_file);
         self.intervals();
         self.triggers(fields)?;

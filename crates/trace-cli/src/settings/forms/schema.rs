@@ -38,6 +38,8 @@ enum Fate {
     Lacking,
     /// It changes nothing that is recorded.
     Idle,
+    /// It asks for less than a recording has: the file is refused.
+    Refused(&'static str),
 }
 
 /// A number of 32 bits.
@@ -63,6 +65,17 @@ pub const fn idle(name: &'static str) -> Known {
     Known { name, expected: Expected::Any, is_repeated: true, fate: Fate::Idle }
 }
 
+/// A key that asks for protection which a recording does not give, with what to do instead.
+//= docs/configurations.md#privacy
+pub const fn protecting(name: &'static str, instead: &'static str) -> Known {
+    Known { name, expected: Expected::Any, is_repeated: true, fate: Fate::Refused(instead) }
+}
+
+/// Why such a key is refused.
+pub fn unprotected(at: usize, name: &str, instead: &str) -> Wrong {
+    Wrong::new(at, format!("{name} protects what a recording would have: {instead}"))
+}
+
 /// Checks fields against the known ones of a message, and collects those that nothing is recorded for.
 pub fn check(fields: &[Field], message: &'static [Known], lacks: &mut Vec<Wrong>) -> Result<(), Wrong> {
     for (index, field) in fields.iter().enumerate() {
@@ -79,8 +92,11 @@ pub fn check(fields: &[Field], message: &'static [Known], lacks: &mut Vec<Wrong>
             }
             (_, value) => check_value(value, known.expected, lacks)?,
         }
-        if known.fate == Fate::Lacking && !field.value.is_nothing() {
-            lacks.push(Wrong::new(field.at, field.name.clone()));
+        match known.fate {
+            _ if field.value.is_nothing() => {}
+            Fate::Lacking => lacks.push(Wrong::new(field.at, field.name.clone())),
+            Fate::Refused(instead) => return Err(unprotected(field.at, &field.name, instead)),
+            Fate::Used | Fate::Idle => {}
         }
     }
     Ok(())

@@ -27,6 +27,57 @@ fn options(text: &str, expected: &[&str]) {
     assert_eq!(becomes(text).lines().collect::<Vec<_>>(), expected, "{text}");
 }
 
+/// What a key protects is left out, or nothing is recorded.
+//= docs/configurations.md#privacy
+#[test]
+fn requests_for_privacy_fail_closed() {
+    let source = |text: &str| format!("data_sources {{ config {{ {text} }} }}");
+    for text in [
+        r#"name: "track_event" track_event_config { filter_dynamic_event_names: true }"#,
+        r#"name: "org.chromium.trace_event" chrome_config { privacy_filtering_enabled: true }"#,
+    ] {
+        assert!(becomes(&source(text)).lines().any(|line| line == "privacy = true"), "{text}");
+    }
+    let refused = [
+        (r#"{"enable_argument_filter": true}"#.to_owned(), "enable_argument_filter"),
+        (r#"{"trace_config": {"enableArgumentFilter": true}}"#.to_owned(), "enable_argument_filter"),
+        (
+            r#"{"categories": "*", "options": "record-continuously,enable-argument-filter"}"#.to_owned(),
+            "enable-argument-filter",
+        ),
+        (r#"{"enable_package_name_filter": true}"#.to_owned(), "enable_package_name_filter"),
+        (r#"{"included_process_ids": [7]}"#.to_owned(), "included_process_ids"),
+        (
+            source(r#"name: "track_event" track_event_config { filter_debug_annotations: true }"#),
+            "filter_debug_annotations",
+        ),
+        (source(r#"name: "linux.perf" perf_event_config { exclude_cmdline: "vault" }"#), "exclude_cmdline"),
+        (
+            source(
+                r#"name: "org.chromium.trace_event" chrome_config { trace_config: "{\"enable_argument_filter\":true}" }"#,
+            ),
+            "enable_argument_filter",
+        ),
+        (source(r#"name: "track_event""#) + " trace_filter { bytecode: \"x\" }", "trace_filter"),
+        (source(r#"name: "track_event""#) + " lockdown_mode: LOCKDOWN_SET", "lockdown_mode"),
+    ];
+    for (text, key) in refused {
+        let found = becomes(&text);
+        assert!(found.contains(&format!("{key} protects what a recording would have: ")), "{text}: {found}");
+        assert_eq!(found.lines().count(), 1, "{text}: {found}");
+    }
+    // What asks for nothing is no reason.
+    for text in [
+        r#"{"included_categories": ["a"], "enable_argument_filter": false, "included_process_ids": []}"#
+            .to_owned(),
+        source(r#"name: "track_event" track_event_config { filter_debug_annotations: false }"#)
+            + " lockdown_mode: LOCKDOWN_CLEAR",
+    ] {
+        let found = becomes(&text);
+        assert!(!found.contains("protects") && !found.contains("privacy"), "{text}: {found}");
+    }
+}
+
 //= docs/configurations.md#chrome
 #[test]
 fn chromes_configuration_becomes_options() {
@@ -43,7 +94,7 @@ fn chromes_configuration_becomes_options() {
       { "mode": "light", "type": "peak_memory_usage", "min_time_between_dumps_ms": 50 }
     ],
   },
-  "enable_argument_filter": true, "enable_systrace": false
+  "enable_sampling": true, "enable_systrace": false
 }"#;
     options(
         text,
@@ -56,7 +107,7 @@ fn chromes_configuration_becomes_options() {
             "line 9, column 7: the configuration asks for detailed memory dumps every 2000 ms besides the more \
              frequent ones, which is not recorded",
             "line 11, column 7: the configuration asks for memory dumps at peaks of memory usage, which is not recorded",
-            "line 14, column 3: the configuration asks for enable_argument_filter, which is not recorded",
+            "line 14, column 3: the configuration asks for enable_sampling, which is not recorded",
         ],
     );
     options(
@@ -198,6 +249,29 @@ unique_session_name: "mine"
 builtin_data_sources { disable_system_info: false }
 "#;
 
+/// A configuration for the markers of an application, and of nothing else.
+//= docs/configurations.md#events-of-the-kernel
+#[test]
+fn markers_of_applications_are_markers() {
+    let text = |app: &str| {
+        format!(
+            "buffers {{ size_kb: 65536 fill_policy: RING_BUFFER }}\n\
+             data_sources {{ config {{ name: \"linux.ftrace\" ftrace_config {{ atrace_apps: {app:?} }} }} }}\n\
+             duration_ms: 2000\n"
+        )
+    };
+    let recorded = [
+        "categories = [\"atrace\"]",
+        "duration = \"2s\"",
+        "program-buffer-size = [\"ktrace_provider:64MiB\"]",
+        "buffering-mode = \"circular\"",
+    ];
+    options(&text("*"), &recorded);
+    let note =
+        "line 2, column 75: markers of other processes than \"com.example.settings\" are recorded, too";
+    options(&text("com.example.settings"), &[&recorded[..], &[note]].concat());
+}
+
 //= docs/configurations.md#perfetto
 #[test]
 fn perfettos_configuration_becomes_options() {
@@ -215,7 +289,6 @@ fn perfettos_configuration_becomes_options() {
             "sample-interval = \"250ms\"",
             "line 24, column 52: the configuration asks for event \"rss_stat_throttled\", which is not recorded: its \
              system is missing, as in sched/sched_switch",
-            "line 25, column 7: the configuration asks for atrace_apps, which is not recorded",
             "line 26, column 7: the configuration asks for buffer_size_kb, which is not recorded",
             "line 31, column 80: this is sampled every 250 ms instead of 1000, like everything else",
             "line 34, column 5: the configuration asks for cpufreq_period_ms, which is not recorded",
