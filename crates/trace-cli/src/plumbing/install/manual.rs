@@ -2,7 +2,7 @@
 
 use crate::args::help;
 use crate::shell::exit;
-use clap::{Arg, Command};
+use clap::{Arg, ArgAction, Command};
 use clap_mangen::Man;
 use roff::{Inline, Roff, bold, italic, roman};
 use std::io;
@@ -175,7 +175,8 @@ fn values(argument: &Arg) -> Vec<Inline> {
     let behind = if before == "[=" { "]" } else { "" };
     let names = argument.get_value_names().unwrap_or_default();
     let names = names.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(" ");
-    vec![roman(before), italic(names), roman(behind)]
+    let is_list = argument.is_positional() && matches!(argument.get_action(), ArgAction::Append);
+    vec![roman(before), italic(names), roman(if is_list { " ..." } else { behind })]
 }
 
 /// Links to the page of the tool and to the pages of the other commands of the group.
@@ -218,6 +219,24 @@ mod tests {
         }
         // Of `record`, with --help and --help-all.
         assert_eq!(most, 45);
+    }
+
+    #[test]
+    fn a_synopsis_says_what_may_be_repeated() {
+        let mut cli = described();
+        cli.build();
+        let of = |name: &str| {
+            let command = cli.find_subcommand(name).expect("a command");
+            let text = String::from_utf8(page(command, name).unwrap()).unwrap();
+            let (_, synopsis) = text.split_once(".SH SYNOPSIS").expect("a synopsis");
+            synopsis.split("\n.SH ").next().unwrap().replace('\n', "")
+        };
+        for name in ["stats", "check", "dump", "measure", "report", "convert", "query"] {
+            assert!(of(name).contains("..."), "{name}: {}", of(name));
+        }
+        for name in ["diff", "start", "doctor"] {
+            assert!(!of(name).contains("..."), "{name}: {}", of(name));
+        }
     }
 
     #[test]

@@ -295,7 +295,7 @@ fn what_has_no_place_is_counted_by_name() {
     assert_eq!((summary.events, summary.warnings), (0, 0));
 }
 
-//= docs/catapult.md#deviations
+//= docs/deviations.md#json
 #[test]
 fn a_provider_keeps_its_own_rate() {
     let instant =
@@ -319,7 +319,7 @@ fn a_provider_keeps_its_own_rate() {
     assert_eq!(summary.warnings, 1);
 }
 
-//= docs/catapult.md#deviations
+//= docs/deviations.md#json
 #[test]
 fn a_duration_that_ends_before_it_begins_has_no_length() {
     let hex = [
@@ -332,7 +332,7 @@ fn a_duration_that_ends_before_it_begins_has_no_length() {
     assert_eq!(summary.first_warnings, ["byte 8: ends at 999 ticks, before it begins at 1000 ticks"]);
 }
 
-//= docs/catapult.md#deviations
+//= docs/deviations.md#json
 #[test]
 fn what_is_not_defined_is_shown_as_unknown() {
     let (text, summary) = convert_hex(&["24 00 02 01 01 00 02 00  e8 03 00 00 00 00 00 00"]);
