@@ -24,6 +24,8 @@ pub const PROBE: &str = "kernel:probe";
 pub const RETAIN: &str = "kernel:retain";
 /// Prefix of all of the kernel's categories, as an entry of a list.
 pub const EACH: &str = "kernel:*";
+/// Markers of one application: `kernel:atrace:name`.
+pub const APPLICATION: &str = "kernel:atrace:";
 /// A single tracepoint: `kernel:tp:system:event`.
 pub const POINT: &str = "kernel:tp:";
 
@@ -95,6 +97,8 @@ pub struct EventSelection {
     pub probes: Vec<String>,
     /// Markers that programs write into `trace_marker`.
     pub markers: bool,
+    /// The applications whose markers these are; none for all.
+    pub applications: Vec<String>,
     /// Other texts in it.
     pub texts: bool,
     /// Events that the buffer holds since the previous recording.
@@ -117,8 +121,11 @@ impl EventSelection {
                 wanted.single.push(format!("{system}/{event}"));
             } else if crate::probes::is_probe(entry) {
                 wanted.probes.push(entry.clone());
+            } else if let Some(name) = entry.strip_prefix(APPLICATION) {
+                wanted.applications.push(name.to_owned());
             }
         }
+        wanted.markers |= !wanted.applications.is_empty();
         if !wanted.is_nothing() && !has(META) && !excludes(listed, META) {
             wanted.points.extend(GROUPS[0].points.iter().map(|point| (META, *point)));
         }
@@ -201,6 +208,19 @@ mod tests {
         let markers = wanted(&["atrace"]);
         assert_eq!((markers.markers, markers.texts), (true, false));
         assert_eq!(categories(&["atrace"]), [META]);
+    }
+
+    //= docs/kernel.md#categories
+    #[test]
+    fn markers_are_those_of_applications_if_these_are_named() {
+        let some = wanted(&["kernel:atrace:app", "kernel:atrace:/bin/b"]);
+        assert_eq!(
+            (some.markers, some.texts, &*some.applications),
+            (true, false, &["app", "/bin/b"].map(String::from)[..])
+        );
+        // As programs of one name have them written.
+        assert_eq!(wanted(&["kernel:atrace:app", "atrace"]).applications, ["app"]);
+        assert_eq!(wanted(&["atrace"]).applications, [""; 0]);
     }
 
     //= docs/kernel.md#categories

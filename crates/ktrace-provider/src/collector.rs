@@ -1,5 +1,6 @@
 //! One recording of the kernel: from the instance's first page to its last.
 
+use crate::applications::{self, Applications};
 use crate::categories::{EventSelection, META, PROBE};
 use crate::decoder::{Decoder, Texts};
 use crate::format::Format;
@@ -65,6 +66,7 @@ impl Collector {
         };
         let texts = Texts { markers: wanted.markers, others: wanted.texts };
         let mut decoder = Decoder::new(EngineRecords::new(), texts);
+        decoder.applications = Applications::new(&wanted.applications, applications::names_of);
         enable_wanted(tracefs, &mut instance, &mut decoder, wanted);
         let now = ticks::now();
         // Events that were overwritten between two recordings are missing in neither.
@@ -133,6 +135,10 @@ impl Collector {
         self.count_losses();
         for error in [ended.err(), drained.err()].into_iter().flatten() {
             report(&error.to_string());
+        }
+        if self.decoder.applications.kept() > 0 {
+            let kept = self.decoder.applications.kept();
+            report(&format!("{kept} markers are of processes that had ended, perhaps of other applications"));
         }
         if self.merge.damaged() > 0 {
             report(&format!("{} pages of the kernel could not be read to their end", self.merge.damaged()));

@@ -1,6 +1,7 @@
 //! Turns the kernel's events into records.
 //= docs/kernel.md#records
 
+use crate::applications::Applications;
 use crate::format::{FieldLocation, Format, Kind};
 use crate::processes;
 use crate::semantics::{Head, Interrupt, Semantics, Task};
@@ -67,6 +68,8 @@ pub struct Decoder<R> {
     doing: HashMap<u32, Vec<Doing>>,
     symbols: Symbols,
     texts: Texts,
+    /// Whose markers are wanted.
+    pub applications: Applications,
     /// The last time of each CPU.
     last: Vec<u64>,
 }
@@ -82,6 +85,7 @@ impl<R: Records> Decoder<R> {
             doing: HashMap::new(),
             symbols: Symbols::default(),
             texts,
+            applications: Applications::new(&[], |_| None),
             last: Vec::new(),
         }
     }
@@ -226,7 +230,7 @@ impl<R: Records> Decoder<R> {
             Semantics::Marker { text } => {
                 let text = text.text(payload);
                 let is_wanted = match Kernel::<R>::is_marker(text) {
-                    true => self.texts.markers,
+                    true => self.texts.markers && self.applications.want(at, kernel.process_of(tid)),
                     false => self.texts.others,
                 };
                 if is_wanted {

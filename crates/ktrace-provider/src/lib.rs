@@ -14,6 +14,7 @@
 //! | [`unprivileged`] | recording without privileges |
 #![forbid(unsafe_code)]
 
+mod applications;
 mod calls;
 pub mod categories;
 pub mod collector;

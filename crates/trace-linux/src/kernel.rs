@@ -267,6 +267,12 @@ impl<R: Records> Kernel<R> {
         Marker::parse(trimmed(text)).is_some()
     }
 
+    /// The process of a thread, if it is known.
+    #[must_use]
+    pub fn process_of(&self, tid: u32) -> Option<u32> {
+        self.processes.get(&tid).copied()
+    }
+
     /// The process that a marker comes from and that it has another number for, unless that number is known.
     #[must_use]
     pub fn unknown_caller(&self, tid: u32, text: &[u8]) -> Option<u32> {

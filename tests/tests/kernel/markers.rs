@@ -97,6 +97,54 @@ const TEXTS: [&str; 27] = [
 
 /// What a recording has and what an import of ftrace's text makes of the same texts.
 //= docs/kernel.md#markers
+/// Two applications write markers, and one of them is asked for, in our words and in Perfetto's.
+//= docs/kernel.md#markers
+#[test]
+fn markers_of_one_application_are_those_of_its_processes() {
+    if !Requirement::Markers.is_met("markers_of_one_application_are_those_of_its_processes") {
+        return;
+    }
+    let _alone = alone();
+    let config = "buffers { size_kb: 65536 fill_policy: RING_BUFFER }\n\
+                  data_sources { config { name: \"linux.ftrace\" ftrace_config { atrace_apps: \"mine\" } } }\n\
+                  duration_ms: 60000\n";
+    for (options, expected) in [
+        (&["--categories", "kernel:atrace:mine"][..], &["of mine"][..]),
+        (&["-c", "config.pbtx"], &["of mine"]),
+        (&["--categories", "kernel:atrace:mine,kernel:atrace:other"], &["of mine", "of other"]),
+        (&["--categories", "kernel:atrace:neither"], &[]),
+    ] {
+        let sandbox = Sandbox::new();
+        std::fs::write(sandbox.file("config.pbtx"), config).unwrap();
+        let mut applications = Vec::new();
+        for name in ["mine", "other"] {
+            std::fs::copy("/bin/sh", sandbox.file(name)).unwrap();
+            let fifos = ["go", "done", "end"].map(|what| sandbox.file(&format!("{what}-{name}")));
+            let [go, done, end] = fifos.each_ref().map(|fifo| fifo.display());
+            for fifo in &fifos {
+                rustix::fs::mkfifoat(rustix::fs::CWD, fifo, rustix::fs::Mode::RWXU).unwrap();
+            }
+            // It has not ended when its markers are read.
+            let script = format!(
+                "read _ < {go}; echo \"B|$$|of {name}\" > {ROOT}/trace_marker; echo \"E|$$\" > {ROOT}/trace_marker; \
+                 echo > {done}; read _ < {end}"
+            );
+            applications.push(Command::new(sandbox.file(name)).arg("-c").arg(script).spawn().unwrap());
+        }
+        let script = "for name in mine other; do echo > go-$name; cat done-$name; done";
+        let record = [&["record", "--allow-empty", "-o", "trace.fxt"], options, &["--", "sh", "-c", script]];
+        let output = sandbox.trace(record.concat());
+        for mut application in applications {
+            application.kill().unwrap();
+            application.wait().unwrap();
+        }
+        assert!(output.status.success(), "{output:?}");
+        let found = shown(&Archive::read(&sandbox.file("trace.fxt")), "atrace");
+        let events = |name: &&str| [format!("DurationBegin {name:?}"), format!("DurationEnd {name:?}")];
+        assert_eq!(found, expected.iter().flat_map(events).collect::<Vec<_>>(), "{options:?}: {output:?}");
+    }
+}
+
 //= docs/import.md#markers
 #[test]
 fn markers_are_the_same_in_a_recording_and_in_a_text() {

@@ -122,10 +122,11 @@ fn is_checked(entry: &str) -> bool {
         && !is_single(unscoped(entry))
 }
 
-/// A tracepoint or probe, whose events have another category. The kernel's provider reports whether it can be
-/// recorded.
+/// A tracepoint, a probe or an application, whose events have another category. The kernel's provider reports
+/// whether it can be recorded.
 fn is_single(entry: &str) -> bool {
-    entry.starts_with(categories::POINT) || probes::is_probe(entry)
+    [categories::POINT, categories::APPLICATION].iter().any(|prefix| entry.starts_with(prefix))
+        || probes::is_probe(entry)
 }
 
 fn unscoped(entry: &str) -> &str {

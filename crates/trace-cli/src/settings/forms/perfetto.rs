@@ -12,7 +12,7 @@ use crate::args::trigger::{Action, Condition, Trigger};
 use crate::args::values::{BufferSize, Mode, ProviderBufferSize};
 use crate::settings::position;
 use crate::shell::near;
-use ktrace_provider::categories::{ATRACE, META, RETAIN};
+use ktrace_provider::categories::{APPLICATION, ATRACE, META, RETAIN};
 use ktrace_provider::profiler;
 use trace_protocol::limits::MAX_PROVIDER_NAME_BYTES;
 
@@ -264,12 +264,16 @@ impl<'a> Perfetto<'a> {
             let of_kernel = ftrace::of_atrace(value.text()?).filter(|_| !is_userspace);
             self.kernel(value, of_kernel.into_iter().chain([ATRACE]).map(str::to_owned).collect())?;
         }
-        for value in each(config, "atrace_apps") {
-            self.kernel(value, vec![ATRACE.to_owned()])?;
-            let app = value.text()?;
-            if app != "*" {
-                let message = format!("markers of other processes than {app:?} are recorded, too");
-                self.notes.push(Wrong::new(value.at, message));
+        let apps: Vec<&Value> = each(config, "atrace_apps").collect();
+        match apps.iter().find(|value| value.text() == Ok("*")) {
+            Some(all) => self.kernel(all, vec![ATRACE.to_owned()])?,
+            None => {
+                for value in apps {
+                    self.kernel(value, vec![format!("{APPLICATION}{}", value.text()?)])?;
+                    // So that programs of this name write them.
+                    let of_program = program(value).ok().map(|name| format!("{name}/{ATRACE}"));
+                    self.selection.kernel.extend(of_program);
+                }
             }
         }
         for value in each(config, "kprobe_events") {

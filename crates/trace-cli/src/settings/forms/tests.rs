@@ -267,9 +267,8 @@ fn markers_of_applications_are_markers() {
         "buffering-mode = \"circular\"",
     ];
     options(&text("*"), &recorded);
-    let note =
-        "line 2, column 75: markers of other processes than \"com.example.settings\" are recorded, too";
-    options(&text("com.example.settings"), &[&recorded[..], &[note]].concat());
+    let of_one = "categories = [\"com.example.settings/atrace\", \"kernel:atrace:com.example.settings\"]";
+    options(&text("com.example.settings"), &[&[of_one], &recorded[1..]].concat());
 }
 
 //= docs/configurations.md#perfetto
