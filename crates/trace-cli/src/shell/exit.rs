@@ -8,7 +8,7 @@ use std::process::{ExitCode, ExitStatus};
 use trace_protocol::controller::Refusal;
 
 /// All of them, and what they mean.
-pub const TABLE: &[(&str, &str)] = &[
+const TABLE: &[(&str, &str)] = &[
     ("0", "done; the answer is yes"),
     (
         "1",
@@ -27,6 +27,34 @@ pub const TABLE: &[(&str, &str)] = &[
     ("126, 127", "the command that was to be recorded cannot be executed, or was not found"),
     ("128 + n", "signal n ended the command; 130 after Ctrl-C"),
 ];
+
+/// What commands have beside 0 and 2, and signals.
+const OF_COMMANDS: &[(&[&str], &[u8])] = &[
+    (&["record"], &[1, 4, 5, 125, 126, 127]),
+    (&["live"], &[4, 5, 125, 126, 127]),
+    (&["doctor"], &[1, 125]),
+    (&["recover"], &[5, 6, 125]),
+    (&["start"], &[125]),
+    (&["stop", "snapshot", "flush", "dump-memory"], &[5, 125]),
+    (&["status", "list-programs", "list-categories", "list-category-groups", "time"], &[125]),
+    (&["report", "view", "stats", "query", "dump", "diff"], &[6, 125]),
+    (&["check", "measure", "filter"], &[1, 6, 125]),
+    (&["assert"], &[1, 3, 6, 125]),
+    (&["ab"], &[1, 3, 6, 125]),
+    (&["convert"], &[1, 4, 6, 125]),
+    (&["manager"], &[3, 125]),
+    (&["mcp", "ktrace", "completions", "man"], &[125]),
+];
+
+/// The rows of the table that a command has; of another name, all.
+pub fn rows_of(command: &str) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let own = OF_COMMANDS.iter().find(|(names, _)| names.contains(&command)).map(|(_, codes)| *codes);
+    let has = move |row: &&(&str, &str)| {
+        let code: u8 = row.0.split([' ', ',']).next().and_then(|code| code.parse().ok()).unwrap_or(0);
+        own.is_none_or(|codes| [0, USAGE, SIGNAL_BASE as u8].contains(&code) || codes.contains(&code))
+    };
+    TABLE.iter().filter(has).copied()
+}
 
 /// The answer is no.
 pub const NO: u8 = 1;
@@ -116,6 +144,24 @@ pub fn of_signal(signal: i32) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    //= docs/command-line.md#exit-codes
+    #[test]
+    fn the_codes_of_commands_are_those_of_the_page() {
+        let page = include_str!("../../../../docs/command-line.md");
+        let row = |(names, codes): &(&[&str], &[u8])| {
+            let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+            let codes: Vec<String> = codes.iter().map(ToString::to_string).collect();
+            format!("| {} | {} |\n", names.join(", "), codes.join(", "))
+        };
+        let table =
+            format!("| command | codes |\n|---|---|\n{}\n", OF_COMMANDS.iter().map(row).collect::<String>());
+        assert!(page.contains(&table), "{table}");
+        let codes = |command: &str| rows_of(command).map(|(code, _)| code).collect::<Vec<_>>();
+        assert_eq!(codes("dump"), ["0", "2", "6", "125", "128 + n"]);
+        assert_eq!(codes("live"), ["0", "2", "4", "5", "125", "126, 127", "128 + n"]);
+        assert_eq!(codes("trace").len(), TABLE.len());
+    }
 
     #[test]
     fn a_commands_end_becomes_the_tools() {

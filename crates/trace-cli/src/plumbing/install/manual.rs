@@ -84,11 +84,11 @@ pub fn page(command: &Command, title: &str) -> io::Result<Vec<u8>> {
     }
     roff.control("SH", ["EXIT STATUS"]);
     exit_codes.into_iter().for_each(|codes| paragraph(&mut roff, codes));
-    list(&mut roff, exit::TABLE);
+    list(&mut roff, exit::rows_of(command.get_name()));
     roff.control("SH", ["ENVIRONMENT"]);
-    list(&mut roff, ENVIRONMENT);
+    list(&mut roff, ENVIRONMENT.iter().copied());
     roff.control("SH", ["FILES"]);
-    list(&mut roff, FILES);
+    list(&mut roff, FILES.iter().copied());
     roff.control("SH", ["SEE ALSO"]).text(see_also(title, command.get_name()));
     roff.to_writer(&mut text)?;
     Ok(text)
@@ -133,9 +133,9 @@ fn paragraph(roff: &mut Roff, text: &str) {
     roff.control("PP", []).text([roman(text)]);
 }
 
-fn list(roff: &mut Roff, entries: &[(&str, &str)]) {
+fn list(roff: &mut Roff, entries: impl Iterator<Item = (&'static str, &'static str)>) {
     for (name, meaning) in entries {
-        roff.control("TP", []).text([bold(*name)]).text([roman(*meaning)]);
+        roff.control("TP", []).text([bold(name)]).text([roman(meaning)]);
     }
 }
 
