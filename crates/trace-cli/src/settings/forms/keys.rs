@@ -238,6 +238,9 @@ const TRIGGER_CONFIG: &[Known] = &[
     lacking("trigger_timeout_ms"),
 ];
 
+const PRODUCER: &[Known] =
+    &[key("producer_name", Expected::Text), key("shm_size_kb", WHOLE), idle("page_size_kb")];
+
 /// Those at the top.
 pub const CONFIG: &[Known] = &[
     many("buffers", Expected::Message(BUFFER)),
@@ -254,7 +257,7 @@ pub const CONFIG: &[Known] = &[
     lacking("prefer_suspend_clock_for_duration"),
     lacking("enable_extra_guardrails"),
     key("lockdown_mode", Expected::Word(LOCKDOWN)),
-    lacking("producers"),
+    many("producers", Expected::Message(PRODUCER)),
     lacking("statsd_metadata"),
     lacking("guardrail_overrides"),
     lacking("deferred_start"),

@@ -365,6 +365,9 @@ impl<'a> Perfetto<'a> {
             return Err(unprotected(mode.at, "lockdown_mode", USERS));
         }
         self.modes_and_sizes(is_file);
+        for producer in each(fields, "producers") {
+            self.producer(producer)?;
+        }
         self.intervals();
         self.triggers(fields)?;
         let recording = &mut self.recording;
@@ -413,6 +416,18 @@ impl<'a> Perfetto<'a> {
             self.recording.program_buffer_size.push(ProviderBufferSize { name, size });
         }
         self.recording.buffer_size = size(self.of_programs);
+    }
+
+    /// A program with a buffer of a size of its own.
+    fn producer(&mut self, producer: &Value) -> Result<(), Wrong> {
+        let fields = producer.message()?;
+        let name = find(fields, "producer_name");
+        let name = name.ok_or_else(|| Wrong::new(producer.at, "a producer needs a producer_name"))?;
+        if let Some(kibibytes) = number(fields, "shm_size_kb")? {
+            let size = sizes::buffer(producer.at, kibibytes, &mut self.notes);
+            self.recording.program_buffer_size.push(ProviderBufferSize { name: program(name)?, size });
+        }
+        Ok(())
     }
 
     /// A recording samples everything at one interval.

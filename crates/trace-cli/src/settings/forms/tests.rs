@@ -249,6 +249,28 @@ unique_session_name: "mine"
 builtin_data_sources { disable_system_info: false }
 "#;
 
+//= docs/configurations.md#perfetto
+#[test]
+fn producers_have_buffers_of_their_own() {
+    let sources = r#"data_sources { config { name: "track_event" } }"#;
+    let text = |producers: &str| format!("buffers {{ size_kb: 4096 }} {sources} {producers}");
+    options(
+        &text(
+            r#"producers { producer_name: "renderer" shm_size_kb: 16000 page_size_kb: 32 } producers { producer_name: "b" }"#,
+        ),
+        &[
+            "categories = [\"*\"]",
+            "buffer-size = \"4MiB\"",
+            "program-buffer-size = [\"renderer:16MiB\"]",
+            "buffering-mode = \"circular\"",
+        ],
+    );
+    let found = becomes(&text("producers { shm_size_kb: 16 }"));
+    assert!(found.ends_with("a producer needs a producer_name"), "{found}");
+    let found = becomes(&text(r#"producers { producer_name: "a/b" shm_size_kb: 16 }"#));
+    assert!(found.ends_with("\"a/b\" cannot be the name of a program here"), "{found}");
+}
+
 /// A configuration for the markers of an application, and of nothing else.
 //= docs/configurations.md#events-of-the-kernel
 #[test]
