@@ -46,6 +46,23 @@ fn a_misspelt_category_is_reported_before_running_programs_are_recorded() {
     emit.succeed();
 }
 
+/// Entries for a program that was not there, whatever their categories are.
+//= docs/recording.md#categories
+#[test]
+fn entries_for_a_program_that_took_no_part_are_reported() {
+    let sandbox = Sandbox::new();
+    let output =
+        sandbox.record(&["--categories", "emit,emitt/*,render/x,emit/em*,-gone/*"], "emit", &["1", "1"]);
+    assert!(output.status.success(), "{output:?}");
+    let said = stderr(&output);
+    let warnings: Vec<&str> = said.lines().filter(|line| line.contains("was requested")).collect();
+    let expected = [
+        "trace: warning: emitt/* was requested, but no program emitt took part; did you mean emit?",
+        "trace: warning: render/x was requested, but no program render took part",
+    ];
+    assert_eq!(warnings, expected, "{said}");
+}
+
 /// Its categories are known when it has joined, however short it lives.
 //= docs/protocol.md#categories-of-a-session
 //= docs/recording.md#categories

@@ -95,7 +95,17 @@ pub fn categories(
     archive: Option<&Path>,
     programs: &[ProviderStats],
 ) -> Result<(), Failure> {
-    let wanted: Vec<&str> = requested.iter().map(String::as_str).filter(|entry| is_checked(entry)).collect();
+    let (of_absent, others): (Vec<&str>, Vec<&str>) =
+        requested.iter().map(String::as_str).partition(|entry| is_of_absent(entry, programs));
+    for entry in of_absent {
+        let program = scope(entry).0.unwrap_or_default();
+        let names = programs.iter().map(|program| program.name.as_str());
+        let near = near::nearest(program, names, MAX_CHANGES, str::to_owned);
+        let hint = near.map_or_else(String::new, |near| format!("; did you mean {}?", Shown(near)));
+        let (entry, program) = (Shown(entry), Shown(program));
+        say!("trace: warning: {entry} was requested, but no program {program} took part{hint}");
+    }
+    let wanted: Vec<&str> = others.into_iter().filter(|entry| is_checked(entry)).collect();
     if wanted.is_empty() {
         return Ok(());
     }
@@ -110,6 +120,12 @@ pub fn categories(
         say!("trace: warning: category {entry} was requested, but nothing of it was recorded{hint}");
     }
     Ok(())
+}
+
+/// Whether an entry is for a program that took no part.
+fn is_of_absent(entry: &str, programs: &[ProviderStats]) -> bool {
+    let is_absent = |wanted: &str| programs.iter().all(|program| program.name != wanted);
+    !entry.starts_with('-') && scope(entry).0.is_some_and(is_absent)
 }
 
 /// Not checked: groups, which stand for categories that may exist; the kernel's categories that have events
