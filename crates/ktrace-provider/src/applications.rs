@@ -1,4 +1,4 @@
-//! Whose markers a recording has: those of some applications, by the names of their processes.
+//! The applications whose markers a recording has, by the names of their processes.
 //= docs/kernel.md#markers
 
 use foldhash::{HashMap, HashMapExt};

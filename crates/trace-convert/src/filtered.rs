@@ -66,8 +66,7 @@ pub struct Filtered {
     pub replaced_texts: u64,
     /// Whether a process was found for each of those that were named; the names of the others.
     pub missing_processes: Vec<String>,
-    /// Of the categories that were named, without `*` and not to exclude them, those of which the trace has
-    /// no event.
+    /// Categories without an event in the trace, of those that are selected by their whole names.
     pub missing_categories: Vec<String>,
     /// The categories of the trace, if some are missing.
     pub categories: Vec<String>,

@@ -18,7 +18,7 @@ const OPTIONS: &[(&str, &str, &str)] = &[
 const NAMES: &str = "names cannot be chosen while recording, because programs switch events by category: give \
                      --category LIST, and choose names when you look at the trace, as with trace stats --name";
 
-const PROGRAM: &str = "what takes part in a recording is a program: --program NAME";
+const PROGRAM: &str = "--program NAME chooses the programs of a recording";
 
 /// Commands, and what to give instead.
 const COMMANDS: &[(&str, &str)] = &[("config", "trace record --print-config")];

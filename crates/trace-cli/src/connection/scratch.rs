@@ -46,7 +46,7 @@ impl Scratch {
         Ok(Self { directory, _lock: lock })
     }
 
-    /// The same in memory, if there is such a place.
+    /// Makes one in `/dev/shm`, or among temporary files where that is missing.
     ///
     /// # Errors
     /// It cannot be made.
@@ -56,7 +56,7 @@ impl Scratch {
         Self::in_directory(&base, prefix)
     }
 
-    /// Its path.
+    /// The path of the directory.
     pub fn path(&self) -> &Path {
         self.directory.path()
     }

@@ -24,7 +24,7 @@ const MAX_DEFAULT_NAMES: u32 = 1000;
 //= docs/command-line.md#names
 #[derive(Clone, Debug)]
 pub struct Place {
-    /// Its name, or `-`.
+    /// The name of the file; `-` is stdout.
     pub path: PathBuf,
     /// Names in the same directory to take if another process takes this one meanwhile; none if the file
     /// replaces another one.
@@ -53,7 +53,7 @@ impl Place {
         Ok(Self { path: place(first), others: Some(names.collect()) })
     }
 
-    /// Its name, and the others.
+    /// All names in the order in which they are tried.
     pub fn names(self) -> impl Iterator<Item = PathBuf> {
         std::iter::once(self.path).chain(self.others.into_iter().flatten())
     }

@@ -12,7 +12,7 @@ pub const PROCESSES: &str =
     "choose programs with --program, or remove the others with trace filter --process";
 /// Instead of keys that leave out parts of the trace.
 const PARTS: &str = "trace filter removes categories, processes, arguments and texts afterwards";
-/// Its values, of which the last one keeps programs of others away.
+/// Values of `lockdown_mode`. The last one keeps programs of other users away.
 pub const LOCKDOWN: &[&str] = &["LOCKDOWN_UNCHANGED", "LOCKDOWN_CLEAR", "LOCKDOWN_SET"];
 /// Instead of keeping programs of others away.
 pub const USERS: &str = "--user records programs of one user";
