@@ -33,10 +33,10 @@ BUILD ?= cargo build --release --locked -p trace-cli
 LIBDIR = $(PREFIX)/lib
 INCLUDEDIR = $(PREFIX)/include/libtrace
 CMAKEDIR = $(LIBDIR)/cmake/Trace
-# One records its program, one reads traces, one records other programs.
-LIBRARIES_C = libtrace libtracereader libtraceclient
+# One records its program, one reads traces, one records other programs, one writes the program's own JSON.
+LIBRARIES_C = libtrace libtracereader libtraceclient libtracejson
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
-BUILD_C ?= cargo build --release --locked -p trace-c -p trace-reader-c -p trace-client-c
+BUILD_C ?= cargo build --release --locked -p trace-c -p trace-reader-c -p trace-client-c -p trace-json-c
 OUTPUT_C ?= target/release
 # The way from one directory to another, for files that may be moved together.
 RELATIVE = $(shell realpath -m --relative-to=$(1) $(2))

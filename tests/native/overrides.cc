@@ -66,7 +66,7 @@ void DoWork() {
 
 void Flush(const std::string& path) {
   std::FILE* file = std::fopen(path.c_str(), "w");
-  TraceLog::GetInstance()->Flush([&](const std::shared_ptr<RefCountedString>& piece, bool) {
+  TraceLog::GetInstance()->FlushFxt([&](const std::shared_ptr<RefCountedString>& piece, bool) {
     std::fwrite(piece->data().data(), 1, piece->size(), file);
   });
   std::fclose(file);
@@ -80,10 +80,10 @@ int main(int argc, char** argv) {
   TraceLog* log = TraceLog::GetInstance();
   log->SetAddTraceEventOverrides(Override, OnFlush, UpdateDuration);
   DoWork();
-  log->SetEnabled(TraceConfig("*"));
+  log->SetEnabled(TraceConfig("*", ""));
   DoWork();
   Flush(directory + "/override.fxt");
-  log->SetEnabled(TraceConfig("*"));
+  log->SetEnabled(TraceConfig("*", ""));
   DoWork();
   log->SetAddTraceEventOverrides(Filter, nullptr, UpdateDuration);
   DoWork();

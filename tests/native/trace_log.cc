@@ -29,7 +29,7 @@ void Record(const TraceConfig& config, const std::string& path) {
   DoWork();
   std::FILE* file = std::fopen(path.c_str(), "w");
   int ends = 0;
-  log->Flush([&](const std::shared_ptr<RefCountedString>& piece, bool has_more_events) {
+  log->FlushFxt([&](const std::shared_ptr<RefCountedString>& piece, bool has_more_events) {
     std::fwrite(piece->data().data(), 1, piece->size(), file);
     ends += !has_more_events;
   });
@@ -46,9 +46,9 @@ int main(int argc, char** argv) {
   Record(TraceConfig("app, app.verbose,-app.verbose", "record-continuously,enable-systrace"), directory + "/app.fxt");
   Record(TraceConfig("-net,disabled-by-default-*", TraceRecordMode::RECORD_AS_MUCH_AS_POSSIBLE),
          directory + "/most.fxt");
-  Record(TraceConfig("-*,app"), directory + "/only.fxt");
-  Record(TraceConfig("-*,-net"), directory + "/none.fxt");
-  TraceLog::GetInstance()->SetEnabled(TraceConfig("*"));
+  Record(TraceConfig("-*,app", ""), directory + "/only.fxt");
+  Record(TraceConfig("-*,-net", ""), directory + "/none.fxt");
+  TraceLog::GetInstance()->SetEnabled(TraceConfig("*", ""));
   TraceLog::GetInstance()->CancelTracing([](const std::shared_ptr<RefCountedString>& piece, bool has_more_events) {
     std::printf("cancelled: %zu %d\n", piece->size(), has_more_events);
   });

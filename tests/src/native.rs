@@ -45,6 +45,9 @@ pub fn library_dir() -> &'static Path {
             ("libtracereader.so", "libtracereader.so"),
             ("libtracereader.so.0", "libtracereader.so"),
             ("libtracereader.a", "libtracereader.a"),
+            ("libtracejson.so", "libtracejson.so"),
+            ("libtracejson.so.0", "libtracejson.so"),
+            ("libtracejson.a", "libtracejson.a"),
             ("libtraceclient.so", "libtraceclient.so"),
             ("libtraceclient.so.0", "libtraceclient.so"),
             ("libtraceclient.a", "libtraceclient.a"),
@@ -101,6 +104,15 @@ pub fn reading_program(compiler_name: &str, sources: &[&str], flags: &[&str], ou
 /// If that fails.
 pub fn client_program(compiler_name: &str, sources: &[&str], flags: &[&str], output: &Path) {
     shared_program("traceclient", compiler_name, sources, flags, output);
+}
+
+/// Compiles some sources and links them with the shared libraries that record and that write JSON.
+///
+/// # Panics
+/// If that fails.
+pub fn json_program(compiler_name: &str, sources: &[&str], flags: &[&str], output: &Path) {
+    let flags = [flags, &["-pthread", "-Wl,--no-as-needed,-ltrace"]].concat();
+    shared_program("tracejson", compiler_name, sources, &flags, output);
 }
 
 fn shared_program(library: &str, compiler_name: &str, sources: &[&str], flags: &[&str], output: &Path) {

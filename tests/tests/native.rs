@@ -10,6 +10,7 @@ mod native {
     mod hosting;
     mod hosts;
     mod installed;
+    mod json;
     mod kinds;
     mod known;
     mod local;

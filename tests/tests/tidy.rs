@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use trace_tests::build::{cargo, workspace};
 
 /// Which crate uses which of ours; no other edges.
-const EDGES: [(&str, &[&str]); 28] = [
+const EDGES: [(&str, &[&str]); 30] = [
     ("fxt-corpus", &[]),
     ("trace-macros", &[]),
     ("trace-format", &[]),
@@ -36,6 +36,7 @@ const EDGES: [(&str, &[&str]); 28] = [
     ("trace-engine", &["trace-format", "zx-ticks"]),
     ("trace-event", &["trace-engine"]),
     ("trace-linux", &["trace-format"]),
+    ("trace-config", &["trace-format"]),
     ("trace-convert", &["trace-format", "trace-linux", "trace-model", "trace-reader"]),
     // The page agrees with the tables, the statistics and the checks because it is made of them.
     ("trace-report", &["trace-analysis", "trace-convert", "trace-format", "trace-model", "trace-reader"]),
@@ -59,6 +60,7 @@ const EDGES: [(&str, &[&str]); 28] = [
     ("tracing-fxt", &["trace-engine", "trace-provider"]),
     ("trace-c", &["trace-engine", "trace-format", "trace-provider", "zx-sim"]),
     ("trace-reader-c", &["trace-format", "trace-reader"]),
+    ("trace-json-c", &["trace-config", "trace-convert", "trace-format", "zx-sim"]),
     ("ktrace-provider", &["trace-engine", "trace-format", "trace-linux", "trace-provider", "zx-sim"]),
     ("trace-archive", &["trace-format", "trace-protocol", "trace-reader", "zx-sim"]),
     ("trace-manager", &["trace-archive", "trace-format", "trace-protocol", "trace-reader", "zx-sim"]),
@@ -75,6 +77,7 @@ const EDGES: [(&str, &[&str]); 28] = [
             "trace-analysis",
             "trace-archive",
             "trace-client",
+            "trace-config",
             "trace-convert",
             "trace-format",
             "trace-manager",
@@ -102,7 +105,7 @@ const NOT_SHIPPED: [&str; 9] = [
 ];
 
 /// The only files with unsafe code.
-const UNSAFE: [&str; 57] = [
+const UNSAFE: [&str; 59] = [
     "crates/trace-c/src/abi.rs",
     "crates/trace-c/src/chromium.rs",
     "crates/trace-c/src/context.rs",
@@ -148,6 +151,8 @@ const UNSAFE: [&str; 57] = [
     "crates/trace-provider/examples/tokio_loop.rs",
     "crates/trace-provider/src/linux/buffer.rs",
     "crates/trace-provider/src/linux/fork.rs",
+    "crates/trace-json-c/src/abi.rs",
+    "crates/trace-json-c/src/exports.rs",
     "crates/trace-reader-c/src/exports.rs",
     "crates/zx-sim/src/guest/apart.rs",
     "crates/zx-sim/src/guest/children.rs",
@@ -524,7 +529,7 @@ fn sources_of_errors_are_printed_in_one_place() {
 
 /// Crates in which only one module prints, and where that module is. What the standard library prints with
 /// panics where its output is closed, and waits for ever where it is full.
-const PRINTERS: [(&str, Option<&str>); 11] = [
+const PRINTERS: [(&str, Option<&str>); 13] = [
     ("trace-archive", None),
     ("trace-client", None),
     ("trace-client-c", None),
@@ -534,6 +539,8 @@ const PRINTERS: [(&str, Option<&str>); 11] = [
     ("trace-engine", None),
     ("trace-provider", None),
     ("trace-c", None),
+    ("trace-config", None),
+    ("trace-json-c", None),
     ("trace-reader-c", None),
     ("ktrace-provider", Some("src/service")),
 ];
@@ -648,7 +655,15 @@ fn nothing_is_left_undone() {
 /// A set-uid program does not do what the environment of its caller says.
 #[test]
 fn what_programs_link_reads_the_environment_in_one_place() {
-    let linked = ["zx-sim", "trace-provider", "trace-engine", "trace-c", "trace-reader-c", "trace-client-c"];
+    let linked = [
+        "zx-sim",
+        "trace-provider",
+        "trace-engine",
+        "trace-c",
+        "trace-reader-c",
+        "trace-client-c",
+        "trace-json-c",
+    ];
     let is_linked = |path: &str| {
         linked.iter().any(|name| {
             let root = format!("crates/{name}/");

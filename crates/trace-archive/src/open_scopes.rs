@@ -21,7 +21,7 @@ use trace_format::record::{Record, RecordHeader};
 use trace_format::refs::{StringRef, ThreadRef};
 use trace_format::scopes::{
     DEEPER_ARGUMENT, END_ARGUMENT, Ending, HEADER_BYTES, LASTED_ARGUMENT, SCOPES_MAGIC, SCOPES_VERSION,
-    SLOT_BYTES, SLOTS, Slot, SlotWords, field,
+    SLOT_BYTES, SLOTS, Slot, SlotWords, THREAD_TIME_ARGUMENT, field,
 };
 use trace_format::units::{Koid, ProcessKoid, ProviderId, ThreadKoid, Ticks, TicksPerSecond};
 use trace_reader::buffer::Source;
@@ -48,6 +48,8 @@ pub struct OpenScope {
     pub is_ended: bool,
     /// How many scopes inside of it are only counted.
     pub deeper: u64,
+    /// Processor time of the thread at the begin, in microseconds, if that was recorded.
+    pub thread_micros: Option<u64>,
 }
 
 /// The scopes that a program had open: thread by thread, the outermost first.
@@ -134,6 +136,7 @@ impl OpenScopes {
                 name: text(scope.name),
                 is_ended: slot.is_ended(),
                 deeper: 0,
+                thread_micros: scope.thread_micros,
             }));
             let innermost = found.scopes.last_mut().filter(|_| slot.deeper() > 0 && !slot.is_of_tracks());
             if let Some(innermost) = innermost.filter(|scope| scope.thread == slot.thread()) {
@@ -212,6 +215,9 @@ impl OpenScopes {
             if !scope.is_ended {
                 let lasted = Ticks(at.0.saturating_sub(scope.start.0)).to_nanos(rate).0;
                 arguments.push(argument(LASTED_ARGUMENT, ArgumentValue::Uint64(lasted)));
+            }
+            if let Some(micros) = scope.thread_micros {
+                arguments.push(argument(THREAD_TIME_ARGUMENT, ArgumentValue::Uint64(micros * 1000)));
             }
             if scope.deeper > 0 {
                 arguments.push(argument(DEEPER_ARGUMENT, ArgumentValue::Uint64(scope.deeper)));

@@ -27,10 +27,14 @@ const END: &str = "recording_end";
 /// Longest text of an argument, in bytes.
 const MAX_TEXT_BYTES: usize = 4000;
 
-/// Appends what is known of the recording of a program that recorded itself, and began at this moment.
+/// Appends what is known of the recording of a program that recorded itself, and began at this moment. The
+/// program may write that itself: it keeps the name that its own records give its process.
 pub fn startup(session: &SessionInfo, at: Ticks, out: &mut Vec<u8>) {
-    let rate = NonZeroU64::new(session.ticks_per_second).unwrap_or(NonZeroU64::MIN);
-    begin_own(TicksPerSecond(rate), out);
+    let rate = TicksPerSecond(NonZeroU64::new(session.ticks_per_second).unwrap_or(NonZeroU64::MIN));
+    match session.manager_pid == std::process::id() {
+        true => begin_unnamed(rate, out),
+        false => begin_own(rate, out),
+    }
     let command_line = session.command_line.join(" ");
     let mode = session.mode().map(|mode| BufferingMode::from(mode).to_string()).unwrap_or_default();
     let arguments = [
@@ -41,10 +45,14 @@ pub fn startup(session: &SessionInfo, at: Ticks, out: &mut Vec<u8>) {
     instant_at(at, session.wall_clock_ns, "recording", &arguments, out);
 }
 
-/// Appends who writes this.
-fn begin_own(rate: TicksPerSecond, out: &mut Vec<u8>) {
+fn begin_unnamed(rate: TicksPerSecond, out: &mut Vec<u8>) {
     framing::provider_info(OWN_ID, OWN_NAME, out);
     record(&Record::Initialization(Initialization { ticks_per_second: rate }), out);
+}
+
+/// Appends who writes this.
+fn begin_own(rate: TicksPerSecond, out: &mut Vec<u8>) {
+    begin_unnamed(rate, out);
     let process = Koid(zx_sim::process_koid());
     let thread = Koid(zx_sim::thread_koid());
     object(TYPE_PROCESS, process, OWN_NAME.as_bytes(), &[], out);

@@ -163,6 +163,8 @@ exports! {
     }
     local {
         fn trace_local_start(categories: CStrRef<'_>, mode: u32, mebibytes: u32) -> bool;
+        fn trace_local_start_with(options: Option<&crate::local::COptions<'_>>) -> bool;
+        fn trace_local_get_summary(out: Out<'_, crate::local::CSummary>) -> bool;
         fn trace_local_is_recording() -> bool;
         fn trace_local_stop() -> bool;
         fn trace_local_flush(deliver: Option<crate::local::Deliver>, context: *mut c_void, out: Out<'_, crate::local::CSummary>) -> bool;

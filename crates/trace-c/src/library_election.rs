@@ -37,7 +37,7 @@ static OWN: Candidate =
 static ELECTED: AtomicPtr<Candidate> = AtomicPtr::new(ptr::null_mut());
 
 /// Type of the note: changes with anything that copies expect of each other.
-const NOTE_TYPE: u32 = 7;
+const NOTE_TYPE: u32 = 8;
 const NOTE_NAME: &[u8; 8] = b"tracecp\0";
 
 // Name size, description size, type, name, and the distance from the description to the copy.

@@ -33,6 +33,15 @@ impl From<Summary> for CSummary {
     }
 }
 
+/// `trace_local_options_t`.
+#[repr(C)]
+pub struct COptions<'a> {
+    categories: CStrRef<'a>,
+    mode: u32,
+    mebibytes: u32,
+    thread_time: bool,
+}
+
 /// Says on stderr why something is not possible.
 fn reported<T>(what: &str, result: io::Result<T>) -> Option<T> {
     let say = |reason: &io::Error| {
@@ -55,17 +64,27 @@ fn finish(what: &str, result: io::Result<Summary>, out: Out<'_, CSummary>) -> bo
 }
 
 pub extern "C" fn trace_local_start(categories: CStrRef<'_>, mode: u32, mebibytes: u32) -> bool {
+    trace_local_start_with(Some(&COptions { categories, mode, mebibytes, thread_time: false }))
+}
+
+pub extern "C" fn trace_local_start_with(given: Option<&COptions<'_>>) -> bool {
+    let Some(given) = given else { return false };
     layout::set_up();
-    let mut options = Options::of(&categories.to_string_lossy().unwrap_or_default());
-    options.mode = match mode {
+    let mut options = Options::of(&given.categories.to_string_lossy().unwrap_or_default());
+    options.thread_time = given.thread_time;
+    options.mode = match given.mode {
         0 => BufferMode::Oneshot,
         1 => BufferMode::Circular,
         _ => BufferMode::Streaming,
     };
-    if mebibytes > 0 {
-        options.buffer_mebibytes = mebibytes.into();
+    if given.mebibytes > 0 {
+        options.buffer_mebibytes = given.mebibytes.into();
     }
     reported("no local recording", local::start(&options)).is_some()
+}
+
+pub extern "C" fn trace_local_get_summary(out: Out<'_, CSummary>) -> bool {
+    finish("what the local recording has is not known", local::so_far(), out)
 }
 
 pub extern "C" fn trace_local_is_recording() -> bool {

@@ -4,7 +4,6 @@
 pub mod checks;
 mod forms;
 pub mod measurement;
-mod position;
 pub mod spec_file;
 
 use crate::args::bad_value::BadValue;
@@ -19,6 +18,7 @@ use spec_file::SpecFile;
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use trace_config::position;
 
 /// Longest configuration that is read.
 const MAX_CONFIG_BYTES: u64 = 4 << 20;

@@ -3,7 +3,6 @@
 pub mod caller;
 pub mod exit;
 pub mod json;
-pub mod near;
 pub mod percent;
 pub mod progress;
 pub mod signals;

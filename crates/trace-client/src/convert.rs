@@ -142,7 +142,8 @@ fn convert_once(
         }
         Some(dialect) => {
             let system_output = job.system_output.as_deref_mut().map(|output| output as &mut dyn Write);
-            let options = catapult::Options { dialect, filter, system_output, jobs: job.jobs, odd };
+            let options =
+                catapult::Options { dialect, filter, system_output, jobs: job.jobs, own: None, odd };
             converted.summary = Some(catapult::convert_with(archive, &mut encoder, options)?);
         }
         None => {

@@ -52,6 +52,18 @@ pub const DEEPER_MASK: u64 = 0xffff_0000;
 /// A slot's owner has ended, with scopes that it had not.
 pub const OWNER_ENDED: u64 = 1 << 62;
 
+/// A scope of a thread has its processor time at the begin in the lower half of its references, in
+/// microseconds, beside this bit.
+pub const THREAD_TIME: u64 = 1 << 31;
+
+/// The processor time of a thread as references have it; nothing if it is too long for them, which is from
+/// 35 minutes on.
+#[must_use]
+pub const fn thread_time_bits(nanos: u64) -> u64 {
+    let micros = nanos / 1000;
+    if micros < THREAD_TIME { THREAD_TIME | micros } else { 0 }
+}
+
 /// The owner of a slot with scopes of tracks.
 pub const OWNER_TRACKS: u64 = 1 << 61;
 /// The time of a scope of a track that is just beginning.
@@ -63,6 +75,8 @@ pub const TRACK: u64 = 1 << 63;
 pub const END_ARGUMENT: &str = "end";
 /// The argument with the time so far, in nanoseconds.
 pub const LASTED_ARGUMENT: &str = "lasted_ns";
+/// The argument with the processor time of the thread at the begin, in nanoseconds.
+pub const THREAD_TIME_ARGUMENT: &str = "thread_ts";
 /// The argument with the number of scopes inside that are only counted.
 pub const DEEPER_ARGUMENT: &str = "deeper";
 
@@ -114,7 +128,10 @@ pub fn ending_of(event: &Event<'_>) -> Option<Ending> {
 
 impl OpenScope {
     const fn new(start: u64, references: u64) -> Self {
-        Self { start, category: (references >> 32) as u16, name: (references >> 48) as u16 }
+        let has_time = references & THREAD_TIME != 0;
+        let micros = references & (THREAD_TIME - 1);
+        let (category, name) = ((references >> 32) as u16, (references >> 48) as u16);
+        Self { start, category, name, thread_micros: if has_time { Some(micros) } else { None } }
     }
 }
 
@@ -136,6 +153,8 @@ pub struct OpenScope {
     pub category: u16,
     /// Reference of the name; 0 if that has no index.
     pub name: u16,
+    /// Processor time of the thread at the begin, in microseconds, if it was recorded. Nothing of a track's.
+    pub thread_micros: Option<u64>,
 }
 
 impl<'a> Slot<'a> {
@@ -173,7 +192,8 @@ impl<'a> Slot<'a> {
         let entries = (0..count).map(move |entry| [words[2 + 2 * entry], words[3 + 2 * entry]]);
         let begun = entries.filter(|[start, _]| *start > BEGINNING);
         begun.map(|[start, references]| {
-            (TRACK | references & u64::from(u32::MAX), OpenScope::new(start, references))
+            let id = references & u64::from(u32::MAX);
+            (TRACK | id, OpenScope::new(start, references & !u64::from(u32::MAX)))
         })
     }
 
@@ -235,11 +255,16 @@ mod tests {
 
     #[test]
     fn a_slot_has_the_scopes_of_its_thread_from_the_outermost_on() {
-        let words = slot(9, &[[5, 3 | 7 << 32 | 8 << 48], [6, 3 | 7 << 32]]);
+        let timed = thread_time_bits(4_999_999) | 7 << 32;
+        let words = slot(9, &[[5, 3 | 7 << 32 | 8 << 48], [6, timed]]);
         let slot = Slot::new(&words, 9).unwrap();
         assert_eq!((slot.thread(), slot.is_ended(), slot.deeper()), (77, false, 0));
-        let scope = |start, category, name| OpenScope { start, category, name };
-        assert_eq!(slot.scopes().collect::<Vec<_>>(), [scope(5, 7, 8), scope(6, 7, 0)]);
+        let scope = |start, category, name, thread_micros| OpenScope { start, category, name, thread_micros };
+        let expected = [scope(5, 7, 8, None), scope(6, 7, 0, Some(4999))];
+        assert_eq!(slot.scopes().collect::<Vec<_>>(), expected);
+        let longest = (THREAD_TIME - 1) * 1000;
+        assert_eq!(thread_time_bits(longest), 2 * THREAD_TIME - 1);
+        assert_eq!(thread_time_bits(longest + 1000), 0);
         assert_eq!(SCOPES_BYTES, 135_168);
     }
 

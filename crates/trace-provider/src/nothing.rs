@@ -118,6 +118,14 @@ pub mod local {
         false
     }
 
+    /// None.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn so_far() -> io::Result<Summary> {
+        Err(none())
+    }
+
     /// Nothing is going on.
     pub fn stop() -> bool {
         false

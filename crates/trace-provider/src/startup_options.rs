@@ -16,6 +16,8 @@ pub struct Options {
     pub mode: BufferMode,
     /// Size of the buffer in MiB, from 1 to 64.
     pub buffer_mebibytes: u64,
+    /// Whether events have the processor time of their thread as an argument.
+    pub thread_time: bool,
 }
 
 impl Options {
@@ -27,6 +29,7 @@ impl Options {
             categories: categories.map(str::to_owned).collect(),
             mode: BufferMode::Oneshot,
             buffer_mebibytes: DEFAULT_MEBIBYTES,
+            thread_time: false,
         }
     }
 

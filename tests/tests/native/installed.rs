@@ -52,6 +52,15 @@ fn check_read(program: &Path, what: &str) {
     assert!(String::from_utf8_lossy(&output.stdout).contains(" - loss provider=1 "), "{what}: {output:?}");
 }
 
+/// It writes its own recording with the library that was installed.
+fn check_json(program: &Path) {
+    let output = Command::new(program).output().expect("it runs");
+    native::check("a program that writes JSON", &output);
+    let events: Vec<serde_json::Value> = serde_json::from_slice(&output.stdout).expect("JSON");
+    let names = events.iter().filter(|event| event["ph"] == "X").map(|event| event["name"].as_str());
+    assert_eq!(names.collect::<Vec<_>>(), ["closed", "main", "main"].map(Some));
+}
+
 /// A program without any shared library records, and another one reads.
 fn check_static(sandbox: &Sandbox, prefix: &Path) {
     let link = |name: &str, library: &str, sources: &[PathBuf]| {
@@ -131,6 +140,17 @@ fn an_installed_library_is_found() {
     gcc.arg(native::source("read.c")).arg("-o").arg(&program).args(&flags).arg(&rpath);
     native::check("gcc", &gcc.output().expect("gcc runs"));
     check_read(&program, "pkg-config");
+
+    let program = sandbox.file("json");
+    let flags = pkg_config(&prefix, "libtracejson", &["--cflags", "--libs"]);
+    let mut gcc = Command::new("g++");
+    gcc.arg(native::source("chromium_demo.cc"))
+        .arg("-o")
+        .arg(&program)
+        .args(&flags)
+        .args([&rpath, "-pthread"]);
+    native::check("g++", &gcc.output().expect("g++ runs"));
+    check_json(&program);
 
     check_static(&sandbox, &prefix);
     check_stripped(&prefix);

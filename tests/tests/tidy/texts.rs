@@ -25,7 +25,7 @@ const OTHERS: [(&str, &str); 17] = [
     ("crates/trace-cli/src/args/parsing.rs", "; For more information, try '--help'."),
     ("crates/trace-cli/src/args/parsing.rs", "; tip: to pass '-"),
     ("crates/trace-cli/src/args/parsing.rs", "Usage: trace "),
-    ("crates/trace-cli/src/settings/position.rs", " at line "),
+    ("crates/trace-config/src/position.rs", " at line "),
     // Of the kernel's files.
     ("crates/ktrace-provider/src/tracefs.rs", "error: "),
     ("crates/trace-cli/src/record/triggers.rs", " kB"),

@@ -37,7 +37,15 @@ impl OpenScopes {
                 };
                 let deeper = if depth == innermost { stack.deeper } else { 0 };
                 let (start, category) = (begun.start, Vec::new());
-                self.scopes.push(OpenScope { thread, start, category, name, is_ended: false, deeper });
+                self.scopes.push(OpenScope {
+                    thread,
+                    start,
+                    category,
+                    name,
+                    is_ended: false,
+                    deeper,
+                    thread_micros: None,
+                });
             }
         }
         self.scopes.sort_by_key(OpenScope::key);

@@ -3,10 +3,13 @@
 #define TRACE_TRACE_EVENT_IMPL_H_
 
 #include <lib/trace-engine/hook.h>
+#include <trace-json/c_api.h>
 #include <trace/chromium.h>
+#include <zircon/syscalls.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 
 namespace base {
@@ -28,6 +31,22 @@ struct TraceEventHandle {
   unsigned chunk_index : 26;
   unsigned event_index : 6;
 };
+
+// Whether an argument of this name is written.
+using ArgumentNameFilterPredicate = std::function<bool(const char* arg_name)>;
+// Whether arguments of an event are written; it may fill in a function for each of them. Must not throw.
+using ArgumentFilterPredicate =
+    std::function<bool(const char* category_group_name, const char* event_name, ArgumentNameFilterPredicate*)>;
+using MetadataFilterPredicate = std::function<bool(const std::string& metadata_name)>;
+
+namespace internal {
+// trace_json_predicate_t, with an ArgumentFilterPredicate.
+inline bool KeepsArgument(void* context, const char* category, const char* name, const char* argument) {
+  ArgumentNameFilterPredicate names;
+  if (!(*static_cast<const ArgumentFilterPredicate*>(context))(category, name, &names)) return false;
+  return argument == nullptr || !names || names(argument);
+}
+}  // namespace internal
 
 // An event that a hook sees. It is valid during the call, as are the texts that it returns.
 class TraceEvent {
@@ -121,6 +140,29 @@ class TraceEvent {
         break;
     }
     return result;
+  }
+
+  // Appends the event as TraceLog::Flush() writes it. Link with -ltracejson.
+  void AppendAsJSON(std::string* out, const ArgumentFilterPredicate& argument_filter_predicate = nullptr) const {
+    trace_json_argument_t arguments[TRACE_MAX_ARGS];
+    for (size_t i = 0; i < arg_size(); ++i) {
+      const trace_arg_value_t& value = event_.args[i].value;
+      arguments[i].name = {arg_names_[i].data(), arg_names_[i].size()};
+      arguments[i].type = value.type;
+      arguments[i].value.number = value.type == TRACE_ARG_BOOL ? value.bool_value
+                                  : value.type == TRACE_ARG_INT32 ? static_cast<uint64_t>(value.int32_value)
+                                  : value.type == TRACE_ARG_UINT32 ? value.uint32_value
+                                                                   : value.uint64_value;
+      if (value.type == TRACE_ARG_STRING) arguments[i].value.text = {arg_texts_[i].data(), arg_texts_[i].size()};
+    }
+    const trace_json_event_t event = {
+        event_.type, event_.scope, event_.timestamp, event_.end, zx_ticks_per_second(), event_.id, event_.process_koid,
+        event_.thread_koid, {category_.data(), category_.size()}, {name_.data(), name_.size()}, arguments, arg_size()};
+    auto append = [](void* context, const char* text, size_t length, bool) {
+      static_cast<std::string*>(context)->append(text, length);
+    };
+    trace_json_write_event(&event, argument_filter_predicate ? internal::KeepsArgument : nullptr,
+                           const_cast<ArgumentFilterPredicate*>(&argument_filter_predicate), append, out);
   }
 
  private:

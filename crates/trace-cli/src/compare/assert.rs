@@ -10,7 +10,6 @@ use crate::files::input::{is_stdin, name, stopped};
 use crate::files::output::{OutputFile, refuse_input};
 use crate::files::several::each;
 use crate::shell::exit::{Failure, NO, UNDECIDED};
-use crate::shell::near;
 use crate::shell::stdio::{self, say};
 use serde_json::{Value as Json, json};
 use std::fs;
@@ -18,6 +17,7 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use trace_analysis::assertion::evaluate::{Evaluation, Finding, Outcome, Verdict};
 use trace_analysis::assertion::{Assertion, Dimension, Function, ParseError, Source, Value};
+use trace_config::near;
 use trace_format::shown::{Digits, Lasting, Shown};
 
 /// Maximum number of changes between similar names.

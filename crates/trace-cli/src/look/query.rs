@@ -8,7 +8,6 @@ use crate::files::input::{again, chosen, is_stdin, name, open, problem, stopped,
 use crate::files::output::{OutputFile, refuse_input, remove_on_signal};
 use crate::shell::exit::{self, Failure};
 use crate::shell::json;
-use crate::shell::near;
 use crate::shell::signals;
 use crate::shell::stdio::{self, Stdout, closed_is_enough, say};
 use crate::shell::table;
@@ -21,6 +20,7 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
+use trace_config::near;
 use trace_convert::tables::sqlite::{Answers, AskError, Database, QueryError, VIEWS, schema};
 use trace_convert::tables::{Cell, CsvTexts, TABLES, csv_text};
 use trace_convert::{Filter, Summary};

@@ -11,9 +11,9 @@ use super::answer::{Answer, MAX_COLUMNS};
 use super::archive::{Archive, Open, Window};
 use super::cursor::{ARGUMENT, Call};
 use super::error::CallError;
-use crate::shell::near;
 use serde_json::{Map, Value, json};
 use std::io;
+use trace_config::near;
 use trace_convert::tables::sqlite::{Answers, AskError, VIEWS};
 use trace_convert::tables::{Cell, TABLES};
 

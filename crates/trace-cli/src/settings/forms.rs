@@ -3,25 +3,22 @@
 //= docs/configurations.md#chrome
 
 mod chrome;
-mod filter;
+mod entries;
 mod ftrace;
-mod json;
 mod keys;
 mod perfetto;
-mod schema;
 mod sizes;
 mod text_proto;
-mod tree;
 
 use crate::args::record::Recording;
 use crate::args::values::CategoryList;
-use crate::shell::near;
 use clap::Args;
-use filter::Filter;
 use ktrace_provider::{categories, metrics};
 use std::collections::BTreeSet;
+use trace_config::filter::Filter;
+use trace_config::near;
+pub use trace_config::tree::Wrong;
 use trace_format::shown::Shown;
-pub use tree::Wrong;
 
 /// Maximum number of changes between similar keys.
 const MAX_CHANGES: usize = 4;
@@ -81,7 +78,7 @@ fn neither(word: &str) -> String {
     let command = Recording::augment_args(clap::Command::new("record"));
     let options = command.get_arguments().filter_map(clap::Arg::get_long).map(str::to_owned);
     let keys: Vec<String> =
-        options.chain(perfetto::keys().chain(chrome::keys()).map(str::to_owned)).collect();
+        options.chain(perfetto::keys().chain(trace_config::chrome::keys()).map(str::to_owned)).collect();
     let plain = |text: &str| text.replace(['-', '_'], "");
     match near::nearest(word, keys.iter().map(String::as_str), MAX_CHANGES, plain) {
         Some(near) if near == word => {
@@ -106,11 +103,6 @@ pub fn translate(text: &str, form: Form) -> Result<Translation, Wrong> {
     };
     translation.notes.sort_by_key(|note| note.at);
     Ok(translation)
-}
-
-/// A message about what is asked for, but not recorded.
-fn not_recorded(at: usize, what: &str) -> Wrong {
-    Wrong::new(at, format!("the configuration asks for {what}, which is not recorded"))
 }
 
 impl Selection {

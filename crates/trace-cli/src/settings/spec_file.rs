@@ -56,7 +56,7 @@ impl SpecFile {
         let failed = |why: String| Failure::usage(format!("{}: {why}", path.display()));
         let text = std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-        let plain = position::without_comments(text).map_err(|why| failed(why.to_string()))?;
+        let plain = position::without_comments(text).map_err(|why| failed(why.message))?;
         if plain.trim().is_empty() {
             return Err(failed("it is empty".to_owned()));
         }

@@ -13,10 +13,11 @@ mod names;
 mod odd;
 mod recording;
 mod samples;
+mod sharing;
 mod system;
 
 use crate::export::flows::{Begin, Flows, Part as FlowPart};
-use crate::export::jobs::{Batch, Collector, Crew, Jobs};
+use crate::export::jobs::{Batch, Jobs};
 use crate::export::losses::Losses;
 use crate::export::numbers::{LONG_NUMBERS, TAKEN_NUMBERS, ZERO_NUMBERS, is_long, is_taken};
 use crate::export::odd::OddSlices;
@@ -24,10 +25,12 @@ use crate::filter::{Filter, Selected};
 use crate::json::Json;
 use crate::output::Output;
 use crate::{ConvertError, Summary, source};
+pub use event::{ArgumentPredicate, OwnRecording, STRIPPED};
 use event::{Events, Tally};
 use large::LargeBlob;
 use recording::Recording;
 use samples::Samples;
+use sharing::{Piece, Sharing};
 use std::collections::{HashSet, VecDeque};
 use std::io::{self, Read, Write};
 use system::System;
@@ -68,6 +71,8 @@ pub struct Options<'a> {
     pub system_output: Option<&'a mut dyn Write>,
     /// The threads that convert.
     pub jobs: Jobs,
+    /// The recording is of the program that writes the document, which has a thread for that.
+    pub own: Option<OwnRecording>,
     /// What is odd in the archive, if that is known. Otherwise a conversion to Chrome's dialect finds it, and
     /// fails with [`ConvertError::Odd`] if there is anything.
     pub odd: Option<Odd>,
@@ -98,7 +103,10 @@ pub fn convert_in_memory(
     output: impl Write,
     options: Options<'_>,
 ) -> Result<Summary, ConvertError> {
-    let odd = Some(Odd::find_in(archive, Options::finder())?);
+    let odd = match options.own {
+        Some(_) => None,
+        None => Some(Odd::find_in(archive, Options::finder())?),
+    };
     convert_with(archive, output, Options { odd, ..options })
 }
 
@@ -124,9 +132,15 @@ fn write(
     output: &mut dyn Write,
     options: Options<'_>,
 ) -> Result<Summary, ConvertError> {
-    let Options { dialect, filter, system_output, jobs, odd } = options;
+    let Options { dialect, filter, system_output, jobs, own, odd } = options;
+    // What is open at the end is written as it is found there.
+    let odd = if own.is_some() { Some(Odd::default()) } else { odd };
     let is_chrome = dialect != Dialect::Fuchsia;
     let finder = (is_chrome && odd.is_none()).then(Options::finder);
+    // Other threads would have to ask its function as well.
+    let threads = if own.is_some() { 1 } else { jobs.threads };
+    let mut events = Events::new(dialect);
+    events.own = own;
     let mut exporter = Exporter {
         output,
         begin: Some(match dialect {
@@ -136,11 +150,11 @@ fn write(
             Dialect::Chrome(Container::Array) => "[",
         }),
         has_written: false,
-        events: Events::new(dialect),
+        events,
         selection: Selected::new(filter),
         unusual_threads: HashSet::new(),
         odd: odd.filter(|odd| is_chrome && !odd.is_empty()).map(|odd| Box::new(OddSlices::new(odd))),
-        sharing: (jobs.threads > 1).then(|| Sharing::new(jobs, dialect)),
+        sharing: (threads > 1).then(|| Sharing::new(jobs, dialect)),
         dialect,
         system: System::new(),
         samples: (dialect == Dialect::Chrome(Container::Object)).then(|| Box::new(Samples::new())),
@@ -222,41 +236,6 @@ struct Exporter<W> {
     further_ends: u64,
     /// Of all text that was written.
     tally: Tally,
-}
-
-/// Work for other threads.
-struct Sharing {
-    crew: Crew<Events>,
-    /// Events for the next batch.
-    collector: Collector<VecDeque<FlowPart>>,
-    batch_bytes: usize,
-    /// What comes next in the output.
-    pieces: VecDeque<Piece>,
-    /// Bytes of text in them.
-    text_bytes: usize,
-    /// Buffers that were used before.
-    spare: Vec<Batch<VecDeque<FlowPart>>>,
-}
-
-/// A part of the output.
-enum Piece {
-    /// Text of this thread.
-    Text(Output, Tally),
-    /// That of the oldest batch that is outstanding.
-    Batch,
-}
-
-impl Sharing {
-    fn new(jobs: Jobs, dialect: Dialect) -> Self {
-        Self {
-            crew: Crew::new(jobs.threads - 1, || Events::new(dialect)),
-            collector: Collector::new(),
-            batch_bytes: jobs.batch_bytes,
-            pieces: VecDeque::new(),
-            text_bytes: 0,
-            spare: Vec::new(),
-        }
-    }
 }
 
 impl<W: Write> Exporter<W> {

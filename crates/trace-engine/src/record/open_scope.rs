@@ -10,6 +10,7 @@ use crate::site::{ON, Site, SiteState};
 use crate::thread::block::ThreadBlock;
 use crate::thread::registry::{self, Acquired};
 use crate::thread::scope_pages::{self, ScopePages, TrackPlace};
+use trace_format::scopes::thread_time_bits;
 
 /// A scope that has begun.
 #[derive(Clone, Copy, Debug)]
@@ -131,7 +132,8 @@ fn open_inside(block: &'static ThreadBlock, site: &Site, start: u64) -> u64 {
         };
         block.scopes_place().set(scopes);
     }
-    block.scopes().begin_any(start, references(context, site))
+    let time = block.begins().time(start).map_or(0, thread_time_bits);
+    block.scopes().begin_any(start, references(context, site) | time)
 }
 
 /// The references of a site's category and name, as an event's header has them.

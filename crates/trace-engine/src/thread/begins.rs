@@ -118,6 +118,12 @@ impl Begins {
         self.find(start).is_some_and(|number| self.entry(number)[2].load(Ordering::Relaxed) != 0)
     }
 
+    /// The thread's time at a begin of this trace, if it was taken.
+    pub fn time(&self, start: u64) -> Option<u64> {
+        let found = self.find(start).filter(|_| wants_times())?;
+        Some(self.entry(found)[1].load(Ordering::Relaxed))
+    }
+
     /// The thread's time at a begin. It and what began after it are forgotten.
     pub fn take(&self, start: u64) -> Option<u64> {
         let found = self.find(start)?;

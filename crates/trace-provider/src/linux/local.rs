@@ -80,6 +80,17 @@ pub fn start(options: &Options) -> io::Result<()> {
     Ok(())
 }
 
+/// What a local recording that goes on has so far, read from its buffer.
+///
+/// # Errors
+/// There is no local recording, or its buffer cannot be read.
+pub fn so_far() -> io::Result<Summary> {
+    let directory = startup::with_local(|directory| directory.map(Path::to_owned));
+    let directory = directory.ok_or_else(|| io::Error::other("there is no local recording"))?;
+    let read = move || write(&directory, BUFFER, false, &mut io::sink());
+    errand::run(read).unwrap_or_else(|| Err(of_parent()))
+}
+
 /// Whether a local recording goes on.
 #[must_use]
 pub fn is_recording() -> bool {

@@ -284,6 +284,7 @@ fn begin_without_forks(name: Option<&str>, options: &Options, purpose: Purpose) 
     let ticks_per_second = directory.ticks_per_second();
     let config = trace_engine::Config {
         categories: Categories::Listed(options.categories.clone()),
+        thread_time: options.thread_time,
         ..trace_engine::Config::new(zx_sim::process_koid(), process_name, ticks_per_second)
     };
     let region = buffer::region(&vmo, SCOPES_BYTES).map_err(Unrecorded::from);

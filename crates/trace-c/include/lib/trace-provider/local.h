@@ -38,6 +38,21 @@ typedef void (*trace_local_flush_callback_t)(void* context, const uint8_t* bytes
 // and was not delivered is discarded.
 bool trace_local_start(const char* categories, trace_buffering_mode_t mode, uint32_t buffer_size_mib);
 
+// What a recording is to have. Set all of it to zero first: zero is the default of each field.
+typedef struct trace_local_options {
+  const char* categories;
+  trace_buffering_mode_t mode;
+  uint32_t buffer_size_mib;
+  // Events have the processor time of their thread as an argument.
+  bool thread_time;
+} trace_local_options_t;
+
+// As trace_local_start().
+bool trace_local_start_with(const trace_local_options_t* options);
+
+// What a recording that goes on has so far: reads its buffer.
+bool trace_local_get_summary(trace_local_summary_t* out_summary);
+
 // Whether a local recording goes on.
 bool trace_local_is_recording(void);
 

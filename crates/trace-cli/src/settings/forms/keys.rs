@@ -1,15 +1,10 @@
 //! The keys of Perfetto's configurations.
 
-use super::schema::{Expected, Known, WHOLE, idle, key, lacking, many, protecting};
+use trace_config::chrome::{ARGUMENTS, PROCESSES};
+use trace_config::schema::{Expected, Known, WHOLE, idle, key, lacking, many, protecting};
 
-/// Instead of keys that leave out arguments.
-pub const ARGUMENTS: &str =
-    "--privacy leaves out texts that are no literals, and trace filter --strip-args all arguments";
 /// Instead of keys that leave out names of packages.
 const PACKAGES: &str = "--privacy leaves out texts that are no literals";
-/// Instead of keys that leave out processes.
-pub const PROCESSES: &str =
-    "choose programs with --program, or remove the others with trace filter --process";
 /// Instead of keys that leave out parts of the trace.
 const PARTS: &str = "trace filter removes categories, processes, arguments and texts afterwards";
 /// Values of `lockdown_mode`. The last one keeps programs of other users away.

@@ -1,19 +1,20 @@
 //! Perfetto's configuration, in the text form of protocol buffers.
 
-use super::chrome::Chrome;
-use super::filter::{self, Filter, Rules};
+use super::chrome::{self, SYSTRACE};
 use super::keys::{CONFIG, LOCKDOWN, USERS};
-use super::schema::{self, each, find, is_set, number, unprotected};
-use super::tree::{Field, Value, Wrong};
-use super::{Selection, Translation, ftrace, not_recorded, sizes, text_proto};
+use super::{Selection, Translation, entries, ftrace, sizes, text_proto};
 use crate::args::bad_value::BadValue;
 use crate::args::record::Recording;
 use crate::args::trigger::{Action, Condition, Trigger};
 use crate::args::values::{BufferSize, Mode, ProviderBufferSize};
-use crate::settings::position;
-use crate::shell::near;
 use ktrace_provider::categories::{APPLICATION, ATRACE, META, RETAIN};
 use ktrace_provider::profiler;
+use trace_config::chrome::{Chrome, TO_CONSOLE, not_recorded};
+use trace_config::filter::{Filter, Rules};
+use trace_config::near;
+use trace_config::position;
+use trace_config::schema::{self, each, find, is_set, number, unprotected};
+use trace_config::tree::{Field, Value, Wrong};
 use trace_protocol::limits::MAX_PROVIDER_NAME_BYTES;
 
 const TRACK_EVENT: &str = "track_event";
@@ -126,7 +127,7 @@ impl<'a> Perfetto<'a> {
                     self.recording.privacy = Some(true);
                 }
                 let rules = track_events(events)?;
-                let filter = rules.filter()?;
+                let filter = rules.filter(entries::check)?;
                 let ineffective = rules.enabled.iter().find(|(_, entry)| !filter.included.contains(entry));
                 if let Some((at, entry)) = ineffective {
                     let message = format!(
@@ -223,7 +224,7 @@ impl<'a> Perfetto<'a> {
             self.recording.privacy = Some(true);
         }
         let Some(value) = find(config, "trace_config") else {
-            return Rules::default().filter();
+            return Rules::default().filter(entries::check);
         };
         let text = value.text()?;
         let inside = |wrong: Wrong| {
@@ -231,18 +232,16 @@ impl<'a> Perfetto<'a> {
             Wrong::new(value.at, format!("trace_config: {message}"))
         };
         let chrome = Chrome::read(text).map_err(inside)?;
-        self.notes.extend(chrome.notes.into_iter().map(inside));
+        self.notes.extend(chrome.notes.iter().cloned().map(inside));
         if chrome.has_kernel {
-            self.selection.kernel.insert("kernel:sched".to_owned());
+            self.selection.kernel.insert(SYSTRACE.to_owned());
         }
         // Modes and sizes are those of Perfetto's buffers.
-        let of_dumps = Recording {
-            memory_dump_interval: chrome.recording.memory_dump_interval,
-            detailed_memory_dumps: chrome.recording.detailed_memory_dumps,
-            ..Recording::default()
-        };
-        self.recording = std::mem::take(&mut self.recording).over(of_dumps);
-        chrome.rules.filter().map_err(inside)
+        self.recording = std::mem::take(&mut self.recording).over(chrome::memory_dumps(&chrome));
+        if let Some(at) = chrome.to_console {
+            self.notes.push(inside(not_recorded(at, TO_CONSOLE)));
+        }
+        chrome.rules.filter(entries::check).map_err(inside)
     }
 
     fn ftrace(&mut self, config: &[Field]) -> Result<(), Wrong> {
@@ -281,7 +280,7 @@ impl<'a> Perfetto<'a> {
             let symbol =
                 find(probe, "probe").ok_or_else(|| Wrong::new(value.at, "a kprobe needs a probe"))?;
             let kind = find(probe, "type").map_or("", |kind| match &kind.kind {
-                super::tree::Kind::Word(word) => word.as_str(),
+                trace_config::tree::Kind::Word(word) => word.as_str(),
                 _ => "",
             });
             let text = symbol.text()?;
@@ -301,7 +300,7 @@ impl<'a> Perfetto<'a> {
 
     /// Adds categories that a value stands for.
     fn kernel(&mut self, value: &Value, found: Vec<String>) -> Result<(), Wrong> {
-        found.iter().try_for_each(|entry| filter::check(value.at, entry))?;
+        found.iter().try_for_each(|entry| entries::check(value.at, entry))?;
         self.selection.kernel.extend(found);
         Ok(())
     }

@@ -1,8 +1,8 @@
 //! Sizes and times of other tools in the units of options.
 
-use super::tree::Wrong;
 use crate::args::values::{BufferSize, FileSize, MAX_BUFFER_MIB, Span};
 use std::time::Duration;
+use trace_config::tree::Wrong;
 
 /// A buffer of so many kibibytes, in whole mebibytes; what is larger than possible is reduced, with a
 /// message.

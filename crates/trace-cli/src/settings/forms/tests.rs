@@ -1,7 +1,7 @@
 use super::*;
 use crate::args::categories::Groups;
-use crate::settings::position;
 use proptest::prelude::*;
+use trace_config::position;
 
 /// The options as TOML, then the messages.
 fn becomes(text: &str) -> String {

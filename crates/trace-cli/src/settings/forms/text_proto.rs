@@ -1,6 +1,6 @@
 //! The text form of protocol buffers: a parser of its syntax, which knows no field.
 
-use super::tree::{Field, Kind, Value, Wrong};
+use trace_config::tree::{Field, Kind, Value, Wrong};
 
 /// Messages in messages, at most.
 const MAX_DEPTH: usize = 64;

@@ -10,7 +10,9 @@ use crate::json::Json;
 use crate::{THREAD_DUR, THREAD_TS};
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{Sink, Write, sink};
+use std::sync::Arc;
 use trace_format::event::{EventKind, Scope};
+use trace_format::scopes::{END_ARGUMENT, Ending, LASTED_ARGUMENT};
 use trace_format::units::{Nanos, Ticks, TicksPerSecond};
 use trace_reader::{Arguments, Event, Item, Text, TextKey, Thread, Time, Value};
 
@@ -24,9 +26,33 @@ const THREADS: usize = 256;
 /// The output of a batch is handed on when it has so many bytes.
 const MAX_OUTPUT_BYTES: usize = if cfg!(test) { 10_000 } else { 4 << 20 };
 
+/// Decides which arguments stand in a document. It is asked with the category and the name of an event:
+/// without a third text whether its arguments do, and with one whether the argument of this name does.
+pub type ArgumentPredicate = Arc<dyn Fn(&[u8], &[u8], Option<&[u8]>) -> bool + Send + Sync>;
+
+/// How a program writes its own recording, as Chromium's `TraceLog` does: a duration that is still open is
+/// complete without a length, and every event has arguments.
+#[derive(Clone, Default)]
+pub struct OwnRecording {
+    /// Which arguments are replaced by [`STRIPPED`]; without it, none.
+    pub predicate: Option<ArgumentPredicate>,
+}
+
+impl OwnRecording {
+    fn keeps(&self, event: &Event<'_>, argument: Option<Text<'_>>) -> bool {
+        let argument = argument.as_ref().map(|name| name.as_bytes());
+        let predicate = self.predicate.as_ref();
+        predicate.is_none_or(|keeps| keeps(event.category.as_bytes(), event.name.as_bytes(), argument))
+    }
+}
+
+/// What stands for an argument, or for all of an event, that a predicate keeps out.
+pub const STRIPPED: &str = "__stripped__";
+
 /// The text of events and log records, with a comma in front of each.
 pub(super) struct Events {
     pub json: Json<Sink>,
+    pub own: Option<OwnRecording>,
     dialect: Dialect,
     heads: Blocks<(u32, u32)>,
     texts: Blocks<u32>,
@@ -101,6 +127,7 @@ impl Events {
     pub fn new(dialect: Dialect) -> Self {
         Self {
             json: Json::new(sink()),
+            own: None,
             dialect,
             heads: Blocks::new(TEXTS),
             texts: Blocks::new(TEXTS),
@@ -254,6 +281,9 @@ impl Events {
     /// The phase, and its members. There are three ways to write an id.
     pub fn phase(&mut self, event: &Event<'_>, flow: u64) {
         match event.kind {
+            EventKind::DurationBegin if self.own.is_some() && is_open(event) => {
+                self.json.raw(",\"ph\":\"X\"");
+            }
             EventKind::Instant { scope } => self.json.raw(match scope {
                 Scope::Thread => ",\"ph\":\"i\",\"s\":\"t\"",
                 Scope::Process => ",\"ph\":\"i\",\"s\":\"p\"",
@@ -326,11 +356,14 @@ impl Events {
         let is_series = self.is_chrome() && is_counter;
         let has_thread_times = self.is_chrome() && !is_counter;
         let mut thread_times = [None; 2];
-        if arguments.is_empty() {
+        if arguments.is_empty() && self.own.is_none() {
             return 0;
         }
         let begin = ",\"args\":{";
-        let (mut is_first, mut are_all_unknown) = (true, true);
+        let own = self.own.clone();
+        let is_open = own.is_some() && is_open(event);
+        let are_stripped = own.as_ref().is_some_and(|own| !own.keeps(event, None));
+        let (mut is_first, mut are_all_unknown) = (true, own.is_none());
         for (name, value, [name_key, value_key]) in arguments.keyed() {
             // Fuchsia's reader ignores it; it reads a null, but does not write it.
             if value == Value::Unknown {
@@ -344,6 +377,9 @@ impl Events {
                 thread_times[which] = Some(nanos);
                 continue;
             }
+            if are_stripped || is_open && [END_ARGUMENT, LASTED_ARGUMENT].iter().any(|own| name == *own) {
+                continue;
+            }
             are_all_unknown = false;
             if is_series && !value.is_number() {
                 self.tally.skip(NO_NUMBERS);
@@ -354,6 +390,10 @@ impl Events {
             }
             self.json.raw(if std::mem::take(&mut is_first) { begin } else { "," });
             self.member(name, name_key);
+            if own.as_ref().is_some_and(|own| !own.keeps(event, Some(name))) {
+                self.json.string(STRIPPED.as_bytes());
+                continue;
+            }
             match value {
                 Value::String(value) => self.text(value, value_key),
                 // Readers of Chrome's format have 64 bits with a sign.
@@ -365,6 +405,7 @@ impl Events {
         }
         match (are_all_unknown, is_first) {
             (true, _) => {}
+            (false, _) if are_stripped => self.json.string_behind(",\"args\":", STRIPPED.as_bytes()),
             (false, true) => {
                 self.json.raw(begin);
                 self.json.raw("}");
@@ -372,6 +413,9 @@ impl Events {
             (false, false) => self.json.raw("}"),
         }
         let length = self.json.bytes().len();
+        if let ([Some(_), duration], true) = (&mut thread_times, is_open) {
+            *duration = Some(0);
+        }
         if thread_times != [None; 2] {
             self.thread_times(thread_times);
         }
@@ -421,6 +465,16 @@ pub(super) fn micros<W: Write>(json: &mut Json<W>, Time { ticks, rate, .. }: Tim
             json.thousandths(nanos.0);
         }
     }
+}
+
+/// Whether an event is the begin of a duration that was open when the recording ended.
+fn is_open(event: &Event<'_>) -> bool {
+    let mut arguments = event.arguments.iter();
+    let says_so = |(name, value): (Text<'_>, Value<'_>)| match value {
+        Value::String(text) => name == END_ARGUMENT && Ending::of(text.as_bytes()).is_some(),
+        _ => false,
+    };
+    event.kind == EventKind::DurationBegin && arguments.any(says_so)
 }
 
 /// The value, if it is a nonnegative integer.

@@ -180,7 +180,7 @@ fn documents(archive: &[u8], jobs: Jobs, filter: &Filter) -> Vec<(String, String
     let convert = |dialect| {
         let (mut document, mut system) = (Vec::new(), Vec::new());
         let system_output = Some(&mut system as &mut dyn io::Write);
-        let options = Options { dialect, filter: filter.clone(), system_output, jobs, odd: None };
+        let options = Options { dialect, filter: filter.clone(), system_output, jobs, own: None, odd: None };
         let summary = catapult::convert_in_memory(archive, &mut document, options).unwrap_or_default();
         (String::from_utf8(document).unwrap(), String::from_utf8(system).unwrap(), summary)
     };

@@ -51,6 +51,19 @@ struct IsNumberEnum : std::false_type {};
 template <typename T>
 struct IsNumberEnum<T, true> : std::is_convertible<T, typename std::underlying_type<T>::type> {};
 
+// What values of a type are rendered into when their event is recorded: a specialization has the type of the
+// text, and a function Render().
+template <typename T, typename = void>
+struct Rendering {
+  using Text = void;
+};
+
+enum class Kind { kOther, kNumber, kRendered };
+template <typename T>
+constexpr Kind kind_of = !std::is_void<typename Rendering<T>::Text>::value                ? Kind::kRendered
+                         : std::is_arithmetic<T>::value || std::is_enum<T>::value ? Kind::kNumber
+                                                                                   : Kind::kOther;
+
 template <typename U>
 TRACE_INTERNAL_INLINE trace_arg_value_t MakeValue(const U& value) {
   using T = typename std::remove_cv<U>::type;
@@ -86,7 +99,7 @@ TRACE_INTERNAL_INLINE trace_arg_value_t MakeValue(const U& value) {
 
 // A value until its event is written: a number as it is, a temporary string whole, and of all other values
 // what goes into the trace.
-template <typename T, bool is_temporary, bool is_number = std::is_arithmetic<T>::value || std::is_enum<T>::value>
+template <typename T, bool is_temporary, Kind kind = kind_of<T>>
 class Held {
  public:
   TRACE_INTERNAL_INLINE_MEMBER explicit Held(const T& value) : value_(MakeValue(value)) {}
@@ -97,7 +110,7 @@ class Held {
 };
 
 template <typename T, bool is_temporary>
-class Held<T, is_temporary, true> {
+class Held<T, is_temporary, Kind::kNumber> {
  public:
   TRACE_INTERNAL_INLINE_MEMBER explicit Held(const T& value) : value_(value) {}
   TRACE_INTERNAL_INLINE_MEMBER trace_arg_value_t Get() const { return MakeValue(value_); }
@@ -106,8 +119,18 @@ class Held<T, is_temporary, true> {
   T value_;
 };
 
+template <typename T, bool is_temporary>
+class Held<T, is_temporary, Kind::kRendered> {
+ public:
+  explicit Held(const T& value) : text_(Rendering<T>::Render(value)) {}
+  trace_arg_value_t Get() const { return MakeValue(text_); }
+
+ private:
+  typename Rendering<T>::Text text_;
+};
+
 template <typename T>
-class Held<T, true, false> {
+class Held<T, true, Kind::kOther> {
  public:
   explicit Held(T&& value) : value_(std::move(value)) {}
   explicit Held(const T& value) : value_(value) {}

@@ -1,7 +1,7 @@
 //! Errors in files that users write: their position, and the key that may have been meant.
 
-use crate::args::bad_value::BadValue;
-use crate::shell::near;
+use crate::near;
+use crate::tree::Wrong;
 use jsonc_parser::tokens::Token;
 use jsonc_parser::{Scanner, ScannerOptions};
 use trace_format::shown::Shown;
@@ -58,7 +58,7 @@ fn locate(text: &str, offset: Option<usize>, message: &str) -> String {
 
 /// Replaces comments, and commas before a closing bracket, by spaces, so that the position of everything else
 /// is unchanged.
-pub fn without_comments(text: &str) -> Result<String, BadValue> {
+pub fn without_comments(text: &str) -> Result<String, Wrong> {
     let mut plain = text.as_bytes().to_vec();
     let mut blank = |range: std::ops::Range<usize>| {
         for byte in plain.get_mut(range).into_iter().flatten().filter(|byte| **byte != b'\n') {
@@ -67,7 +67,7 @@ pub fn without_comments(text: &str) -> Result<String, BadValue> {
     };
     let mut scanner = Scanner::new(text, &ScannerOptions::default());
     let mut comma = None;
-    while let Some(token) = scanner.scan().map_err(|error| error.to_string())? {
+    while let Some(token) = scanner.scan().map_err(|error| Wrong::new(0, error.to_string()))? {
         let range = scanner.token_start()..scanner.token_end();
         match token {
             Token::CommentLine(_) | Token::CommentBlock(_) => blank(range),
@@ -76,7 +76,7 @@ pub fn without_comments(text: &str) -> Result<String, BadValue> {
             _ => comma = None,
         }
     }
-    String::from_utf8(plain).map_err(|error| error.to_string().into())
+    String::from_utf8(plain).map_err(|error| Wrong::new(0, error.to_string()))
 }
 
 /// The offset of the position in a JSON parser's error.

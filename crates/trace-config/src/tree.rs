@@ -1,6 +1,6 @@
 //! What JSON and the text form of protocol buffers have in common: fields with values, and their places.
 
-use crate::shell::near;
+use crate::near;
 use std::fmt;
 use trace_format::shown::Shown;
 

@@ -1,12 +1,12 @@
 //! JSON, with comments, as a tree.
 
-use super::tree::{Field, Kind, Value, Wrong};
-use crate::settings::position;
+use crate::position;
+use crate::tree::{Field, Kind, Value, Wrong};
 use jsonc_parser::ast::{self, ObjectPropName};
 
 /// Reads the members of an object, with comments and commas before closing brackets.
 pub fn parse(text: &str) -> Result<Vec<Field>, Wrong> {
-    let plain = position::without_comments(text).map_err(|why| Wrong::new(0, why.to_string()))?;
+    let plain = position::without_comments(text)?;
     // This parser bounds the depth and names the place of an error exactly; the other one has all places.
     if let Err(error) = serde_json::from_str::<serde_json::Value>(&plain) {
         let at = position::offset(&plain, &error).unwrap_or_default();

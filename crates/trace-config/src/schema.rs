@@ -1,6 +1,6 @@
 //! Known keys: the types of their values, and whether a recording does what they ask for.
 
-use super::tree::{Field, Value, Wrong, unknown};
+use crate::tree::{Field, Value, Wrong, unknown};
 
 /// A key of a message.
 #[derive(Clone, Copy, Debug)]
