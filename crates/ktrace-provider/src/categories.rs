@@ -1,6 +1,9 @@
 //! The tracepoints of each category.
 //= docs/kernel.md#categories
 
+use trace_format::categories::excludes;
+use trace_format::markers;
+
 /// A category of the kernel's.
 #[derive(Debug)]
 pub struct Group {
@@ -17,7 +20,7 @@ pub const ALL: &str = "kernel";
 /// Names of processes and threads, wanted with every other.
 pub const META: &str = "kernel:meta";
 /// Markers that programs write into `trace_marker`.
-pub const ATRACE: &str = "atrace";
+pub const ATRACE: &str = markers::CATEGORY;
 /// Texts in `trace_marker` that are not Android's markers.
 pub const PROBE: &str = "kernel:probe";
 /// No events of its own: keeps those that the kernel's buffer holds since the previous recording.
@@ -25,7 +28,7 @@ pub const RETAIN: &str = "kernel:retain";
 /// Prefix of all of the kernel's categories, as an entry of a list.
 pub const EACH: &str = "kernel:*";
 /// Markers of one application: `kernel:atrace:name`.
-pub const APPLICATION: &str = "kernel:atrace:";
+pub const APPLICATION: &str = markers::OF_APPLICATION;
 /// A single tracepoint: `kernel:tp:system:event`.
 pub const POINT: &str = "kernel:tp:";
 
@@ -109,8 +112,10 @@ impl EventSelection {
     /// The events of categories: `is_wanted` selects names, `listed` has the entries of the recording's list.
     pub fn new(is_wanted: impl Fn(&str) -> bool, listed: &[String]) -> Self {
         let has_all = is_wanted(ALL);
-        let has = |name: &str| is_wanted(name) || (has_all && name != ATRACE && !excludes(listed, name));
-        let mut wanted = Self { markers: is_wanted(ATRACE), texts: has(PROBE), ..Self::default() };
+        let has =
+            |name: &str| is_wanted(name) || (has_all && name != ATRACE && !excludes(listed, name.as_bytes()));
+        let markers = markers::tags(&is_wanted, listed) != 0;
+        let mut wanted = Self { markers, texts: has(PROBE), ..Self::default() };
         // As in Fuchsia: a recording of everything begins with an empty buffer.
         wanted.retains = !has_all && listed.iter().any(|entry| entry == RETAIN);
         for group in GROUPS.iter().filter(|group| has(group.name)) {
@@ -126,7 +131,7 @@ impl EventSelection {
             }
         }
         wanted.markers |= !wanted.applications.is_empty();
-        if !wanted.is_nothing() && !has(META) && !excludes(listed, META) {
+        if !wanted.is_nothing() && !has(META) && !excludes(listed, META.as_bytes()) {
             wanted.points.extend(GROUPS[0].points.iter().map(|point| (META, *point)));
         }
         wanted
@@ -149,19 +154,16 @@ impl EventSelection {
     }
 }
 
-fn excludes(listed: &[String], name: &str) -> bool {
-    listed.iter().filter_map(|entry| entry.strip_prefix('-')).any(|excluded| {
-        match excluded.strip_suffix('*') {
-            Some(prefix) => name.starts_with(prefix),
-            None => name == excluded,
-        }
-    })
-}
-
 /// Whether an entry of a recording's list is for the kernel.
 #[must_use]
 pub fn is_of_kernel(entry: &str) -> bool {
-    entry == ALL || entry == ATRACE || entry.starts_with("kernel:")
+    entry == ALL || is_of_markers(entry) || entry.starts_with("kernel:")
+}
+
+/// Whether an entry of a recording's list is for markers, of all tags or of one.
+#[must_use]
+pub fn is_of_markers(entry: &str) -> bool {
+    entry == ATRACE || entry.starts_with(markers::OF_TAG)
 }
 
 #[cfg(test)]
@@ -175,7 +177,7 @@ mod tests {
                 Some(prefix) => name.starts_with(prefix),
                 None => name == entry,
             };
-            listed.iter().any(|entry| matches(entry)) && !excludes(&listed, name)
+            listed.iter().any(|entry| matches(entry)) && !excludes(&listed, name.as_bytes())
         };
         EventSelection::new(is_wanted, &listed)
     }
@@ -220,6 +222,13 @@ mod tests {
         );
         // As programs of one name have them written.
         assert_eq!(wanted(&["kernel:atrace:app", "atrace"]).applications, ["app"]);
+        // A marker in the kernel's buffer has no tag.
+        for list in [&["atrace:view"][..], &["atrace:*"], &["atrace", "-atrace:view"]] {
+            assert!(wanted(list).markers && wanted(list).applications.is_empty(), "{list:?}");
+        }
+        for list in [&["atrace:views"][..], &["atrace", "-atrace"], &["atrace:view", "-atrace:*"]] {
+            assert!(!wanted(list).markers, "{list:?}");
+        }
         assert_eq!(wanted(&["atrace"]).applications, [""; 0]);
     }
 

@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use trace_engine::engine::{self, Observer, State};
 use trace_engine::ffi::{self, TraceRef};
+use trace_format::markers;
 use trace_provider::{Registration, TraceProvider};
 
 /// The provider's name, the same as that of Fuchsia's.
@@ -172,7 +173,12 @@ fn describe() -> Vec<(String, String)> {
     let counters =
         cpu_counters::KINDS.iter().map(|kind| (kind.category.to_owned(), kind.description.to_owned()));
     let profile = (profiler::CATEGORY.to_owned(), "Samples of where threads are, with --profile".to_owned());
-    special.into_iter().chain(groups).chain(metrics).chain(counters).chain([profile]).collect()
+    let of_tag = |name: &&str| {
+        let tag = name.trim_start_matches(markers::OF_TAG);
+        ((*name).to_owned(), format!("Markers to which programs give the tag {tag}"))
+    };
+    let tags = markers::TAGS.iter().map(of_tag);
+    special.into_iter().chain(groups).chain(tags).chain(metrics).chain(counters).chain([profile]).collect()
 }
 
 struct Service {

@@ -206,6 +206,13 @@ exports! {
         fn ATrace_beginAsyncSection(name: CStrRef<'_>, cookie: i32);
         fn ATrace_endAsyncSection(name: CStrRef<'_>, cookie: i32);
         fn ATrace_setCounter(name: CStrRef<'_>, value: i64);
+        fn trace_internal_atrace_enabled(tags: u64) -> u64;
+        fn trace_internal_atrace_begin(tag: u64, name: CStrRef<'_>);
+        fn trace_internal_atrace_end(tag: u64);
+        fn trace_internal_atrace_async_begin(tag: u64, name: CStrRef<'_>, cookie: i32);
+        fn trace_internal_atrace_async_end(tag: u64, name: CStrRef<'_>, cookie: i32);
+        fn trace_internal_atrace_instant(tag: u64, name: CStrRef<'_>);
+        fn trace_internal_atrace_counter(tag: u64, name: CStrRef<'_>, value: i64);
     }
     zircon {
         fn zx_process_self() -> u32;

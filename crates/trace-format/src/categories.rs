@@ -28,7 +28,8 @@ fn includes<S: AsRef<str>>(list: &[S], category: &[u8]) -> bool {
 
 /// Whether an entry behind a `-` matches a category, whatever else is in the list.
 //= docs/protocol.md#category-matching
-fn excludes<S: AsRef<str>>(list: &[S], category: &[u8]) -> bool {
+#[must_use]
+pub fn excludes<S: AsRef<str>>(list: &[S], category: &[u8]) -> bool {
     list.iter()
         .map(AsRef::as_ref)
         .filter_map(|entry| entry.strip_prefix('-'))

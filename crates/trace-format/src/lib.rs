@@ -24,6 +24,7 @@ pub mod kernel_object;
 pub mod large;
 pub mod log;
 pub mod loss;
+pub mod markers;
 pub mod metadata;
 pub mod operation;
 pub mod profiler;

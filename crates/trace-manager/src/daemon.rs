@@ -541,6 +541,7 @@ impl Daemon {
     fn act_on_all(&mut self) {
         // Before any provider gets Start or Stop.
         self.announcement.set(self.core.recorded());
+        self.announcement.set_markers(self.core.wanted_markers());
         while let Some(action) = self.core.poll_action() {
             self.act(action);
         }

@@ -109,6 +109,21 @@ pub fn recording_of(uid: u32) -> String {
 /// Prefix of the names of these files.
 pub const RECORDING_PREFIX: &str = "recording.";
 
+/// Name of a file that holds, as a number of 64 bits, the tags of markers that are recorded now of the
+/// programs of all users.
+//= docs/protocol.md#markers-that-are-wanted
+pub const MARKERS_OF_ALL: &str = "markers";
+
+/// As [`MARKERS_OF_ALL`], for the programs of one user.
+//= docs/protocol.md#markers-that-are-wanted
+#[must_use]
+pub fn markers_of(uid: u32) -> String {
+    format!("{MARKERS_PREFIX}{uid}")
+}
+
+/// Prefix of the names of these files.
+pub const MARKERS_PREFIX: &str = "markers.";
+
 /// Prefix of the name of the file that a program leaves in its user's runtime directory when it has waited in
 /// vain for a manager that had announced a recording; its pid follows. The file has the provider's name.
 //= docs/protocol.md#programs-of-which-something-is-missing

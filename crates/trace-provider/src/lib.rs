@@ -33,6 +33,7 @@ mod attribute;
 #[cfg_attr(any(feature = "off", elsewhere, not(target_os = "linux")), path = "nothing.rs")]
 #[cfg_attr(not(all(feature = "dumps", feature = "startup")), allow(dead_code, unused_imports))]
 mod linux;
+mod marker_tags;
 mod startup_options;
 
 #[cfg(feature = "hooks")]

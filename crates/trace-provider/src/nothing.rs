@@ -6,10 +6,50 @@ use trace_engine::BufferMode;
 
 /// Markers in the form of Android's, which do nothing here.
 pub mod atrace {
+    /// The tags of markers, as in Android. Each is a category, such as `atrace:view`; `atrace` is all.
+    pub mod tag {
+        pub use crate::marker_tags::*;
+    }
+
     /// No: there is nothing to write to.
     #[must_use]
     pub fn is_enabled() -> bool {
         false
+    }
+
+    /// No.
+    #[must_use]
+    pub fn is_tag_enabled(_tags: u64) -> bool {
+        false
+    }
+
+    /// None.
+    #[must_use]
+    pub fn enabled_tags(_tags: u64) -> u64 {
+        0
+    }
+
+    /// Does nothing.
+    pub fn begin(_tag: u64, _name: &str) {}
+
+    /// Does nothing.
+    pub fn end(_tag: u64) {}
+
+    /// Does nothing.
+    pub fn begin_async(_tag: u64, _name: &str, _cookie: i32) {}
+
+    /// Does nothing.
+    pub fn end_async(_tag: u64, _name: &str, _cookie: i32) {}
+
+    /// Does nothing.
+    pub fn counter(_tag: u64, _name: &str, _value: i64) {}
+
+    /// Does nothing.
+    pub fn instant_of(_tag: u64, _name: &str) {}
+
+    /// A section that is not recorded.
+    pub fn section_of(_tag: u64, _name: &str) -> Section {
+        Section(())
     }
 
     /// Does nothing.

@@ -204,6 +204,19 @@ impl RuntimeDir {
             .map_err(|source| Error::io(format!("cannot create {}", self.path.join(name).display()), source))
     }
 
+    /// As [`Self::create_file`], with a [mark](liveness) that lasts as long as the file is open.
+    ///
+    /// # Errors
+    /// As [`Self::create_file`], and [`liveness::mark`].
+    pub fn create_marked_file(&self, name: &str) -> Result<std::fs::File> {
+        self.create_file(name)?;
+        let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let file = rustix::fs::openat(&self.directory, name, flags, Mode::empty());
+        let file = std::fs::File::from(file.map_err(|source| Error::io("cannot open a file again", source))?);
+        liveness::mark(&file)?;
+        Ok(file)
+    }
+
     /// Opens or creates a file in it for appending; a symbolic link is not followed.
     ///
     /// # Errors

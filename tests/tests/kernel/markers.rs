@@ -1,7 +1,12 @@
 //! What programs write into `trace_marker`.
 
+use rustix::process::Signal;
+use std::fs::File;
+use std::io::Write;
 use std::process::Command;
+use trace_tests::archive::Event;
 use trace_tests::kernel::{ROOT, alone};
+use trace_tests::sandbox::{Process, kill, wait_for};
 use trace_tests::{Archive, Requirement, Sandbox, native};
 
 /// Kind, name and arguments of the events of a category.
@@ -187,11 +192,12 @@ fn markers_are_the_same_in_a_recording_and_in_a_text() {
     assert_eq!(names("AsyncEnd "), ends);
 }
 
-/// In a program with a provider, by the recording; other software gets them where that is asked for.
-//= docs/kernel.md#markers
+/// A recording's list selects tags, in a program with a provider by what it is sent, in others by what the
+/// manager says to all.
+//= docs/kernel.md#tags
 #[test]
-fn markers_are_written_while_a_recording_wants_them() {
-    if !Requirement::Markers.is_met("markers_are_written_while_a_recording_wants_them") {
+fn markers_of_the_tags_that_a_recording_wants_are_written() {
+    if !Requirement::Markers.is_met("markers_of_the_tags_that_a_recording_wants_are_written") {
         return;
     }
     let _alone = alone();
@@ -201,26 +207,239 @@ fn markers_are_written_while_a_recording_wants_them() {
         assert!(output.status.success(), "{output:?}");
         String::from_utf8(output.stdout).unwrap()
     };
-    let expected = |with_one| format!("without a provider: true\nwith one: {with_one}\n");
-    assert_eq!(said(&mut sandbox.command("marking")), expected(false));
-    assert_eq!(said(sandbox.command("marking").env("TRACE_MARKERS", "always")), expected(true));
+    let expected = |without: u64, with: u64| {
+        let shown = |tags: u64| format!("{} {tags:#x}", tags & 0x1000 != 0);
+        format!("without a provider: {}\nwith one: {}\n", shown(without), shown(with))
+    };
+    const ALL: u64 = 0xfff_ffff;
+    assert_eq!(said(&mut sandbox.command("marking")), expected(0, 0));
+    assert_eq!(said(sandbox.command("marking").env("TRACE_MARKERS", "always")), expected(ALL, ALL));
     let program = trace_tests::build::program("marking").to_str().unwrap();
-    for (categories, is_wanted) in
-        [("app", false), ("app,atrace", true), ("app,marking/atrace", true), ("app,other/atrace", false)]
-    {
+    let (drawing, section) = ("drawing", "section");
+    for (categories, without, with, markers) in [
+        ("app", 0, 0, &[][..]),
+        ("app,atrace", ALL, ALL, &[section, drawing, drawing]),
+        ("app,marking/atrace", 0, ALL, &[section, drawing, drawing]),
+        ("app,other/atrace", 0, 0, &[]),
+        ("app,atrace:view", 0x9, 0x9, &[drawing, drawing]),
+        ("app,atrace:app,atrace:am", 0x1041, 0x1041, &[section]),
+        ("app,atrace,-atrace:app", ALL & !0x1000, ALL & !0x1000, &[drawing, drawing]),
+        ("app,marking/atrace:app", 0, 0x1001, &[section]),
+        ("app,atrace:gfx,marking/atrace:view", 0x3, 0xb, &[drawing, drawing]),
+        ("app,atrace:none", 0, 0, &[]),
+        ("app,kernel:atrace:marking", ALL, 0, &[]),
+        ("app,kernel:atrace:marking,atrace:app", 0x1001, 0x1001, &[section]),
+    ] {
         let mut record = sandbox.command("trace");
         assert_eq!(
             said(record.args(["record", "-o", "trace.fxt", "--categories", categories, "--", program])),
-            expected(is_wanted)
+            expected(without, with),
+            "{categories}"
         );
         let archive = Archive::read(&sandbox.file("trace.fxt"));
-        let sections: Vec<String> = archive
-            .events
-            .iter()
-            .filter(|event| event.name() == "section")
-            .map(|event| event.event.category.to_str().into_owned())
-            .collect();
-        assert_eq!(sections, if is_wanted { vec!["atrace"] } else { vec![] }, "{categories}");
+        let of_kernel = archive.events.iter().filter(|event| event.event.category.as_bytes() == b"atrace");
+        assert_eq!(of_kernel.map(Event::name).collect::<Vec<_>>(), markers, "{categories}");
+    }
+}
+
+/// An instance of the kernel's that has all markers, as one of other software.
+struct Copied(std::path::PathBuf);
+
+impl Copied {
+    fn new() -> Self {
+        let path = format!("{ROOT}/instances/trace_tests_copied_{}", std::process::id()).into();
+        std::fs::create_dir(&path).unwrap();
+        let copied = Self(path);
+        for (name, value) in [("buffer_size_kb", "4096"), ("options/copy_trace_marker", "1")] {
+            std::fs::write(copied.0.join(name), value).unwrap();
+        }
+        copied
+    }
+
+    /// How many markers of a process the kernel has got.
+    fn count(&self, pid: u32) -> usize {
+        let marker = format!("I|{pid}|mark");
+        let trace = std::fs::read_to_string(self.0.join("trace")).unwrap();
+        trace.lines().filter(|line| line.ends_with(&marker)).count()
+    }
+}
+
+impl Drop for Copied {
+    fn drop(&mut self) {
+        let _ = std::fs::write(self.0.join("options/copy_trace_marker"), "0");
+        let _ = std::fs::remove_dir(&self.0);
+    }
+}
+
+/// A program without a provider calls the kernel only while a manager that it finds records markers.
+//= docs/kernel.md#tags
+//= docs/protocol.md#markers-that-are-wanted
+#[test]
+fn a_program_without_a_provider_is_quiet_without_a_recording() {
+    if !Requirement::Markers.is_met("a_program_without_a_provider_is_quiet_without_a_recording") {
+        return;
+    }
+    let _alone = alone();
+    let sandbox = Sandbox::new();
+    let copied = Copied::new();
+    let mut program = sandbox.spawn("sections", &[]);
+    let pid = program.pid();
+    let mark = |program: &mut Process, count: u32| {
+        program.say(&count.to_string());
+        program.line()
+    };
+    assert_eq!((mark(&mut program, 5000).as_str(), copied.count(pid)), ("0x0", 0));
+
+    let mut always = sandbox.command("sections");
+    let mut always = Sandbox::spawn_command({
+        always.env("TRACE_MARKERS", "always");
+        always
+    });
+    assert_eq!(mark(&mut always, 5000), "0xfffffff");
+    assert_eq!(copied.count(always.pid()), 5000);
+    always.close_stdin();
+    always.succeed();
+
+    let mut count = 0;
+    for (categories, tags, is_killed, written) in [
+        ("atrace", "0xfffffff", false, 7),
+        ("app", "0x0", false, 0),
+        ("atrace:view", "0x9", true, 0),
+        ("atrace:app", "0x1001", true, 7),
+    ] {
+        let record = sandbox.spawn("trace", &["record", "-o", "trace.fxt", "--categories", categories]);
+        let manager = wait_for("the recording", || {
+            let started = sandbox.runtime_dir().join("recording.all").exists();
+            sandbox.manager_pid().filter(|_| started)
+        });
+        if tags == "0x0" {
+            assert!(!sandbox.runtime_dir().join("markers").exists());
+        }
+        wait_for("the tags", || (mark(&mut program, 0) == tags).then_some(()));
+        // One that starts now looks at once.
+        let mut second = sandbox.spawn("sections", &[]);
+        assert_eq!(mark(&mut second, 0), tags);
+        assert_eq!(mark(&mut program, 7), tags);
+        count += written;
+        assert_eq!(copied.count(pid), count, "{categories}");
+        if is_killed {
+            kill(manager, Signal::KILL);
+            assert!(!record.finish().status.success());
+            // A file without a manager counts for no program.
+            assert!(sandbox.runtime_dir().join("markers").exists());
+        } else {
+            record.signal(Signal::INT);
+            record.finish();
+        }
+        wait_for("the end", || (mark(&mut program, 0) == "0x0").then_some(()));
+        let mut third = sandbox.spawn("sections", &[]);
+        assert_eq!(mark(&mut third, 5), "0x0");
+        assert_eq!(mark(&mut program, 5), "0x0");
+        assert_eq!(copied.count(pid) + copied.count(third.pid()), count, "{categories}");
+        for mut one in [second, third] {
+            one.close_stdin();
+            one.succeed();
+        }
+    }
+    program.close_stdin();
+    program.succeed();
+}
+
+/// What stands in the place of a manager's file neither holds a program up nor ends it.
+//= docs/protocol.md#markers-that-are-wanted
+#[test]
+fn odd_files_in_the_place_of_a_managers_hurt_no_program() {
+    if !Requirement::Markers.is_met("odd_files_in_the_place_of_a_managers_hurt_no_program") {
+        return;
+    }
+    let _alone = alone();
+    let sandbox = Sandbox::new();
+    std::fs::create_dir_all(sandbox.runtime_dir()).unwrap();
+    let place = sandbox.runtime_dir().join("markers");
+    let mut program = sandbox.spawn("sections", &[]);
+    let tags = |program: &mut Process| {
+        program.say("1");
+        program.line()
+    };
+    let locked = || {
+        let file = File::options().create(true).write(true).read(true).truncate(true).open(&place).unwrap();
+        zx_sim::liveness::mark(&file).unwrap();
+        (&file).write_all(&0x1001_u64.to_le_bytes()).unwrap();
+        file
+    };
+    for round in 0..2 {
+        let file = locked();
+        wait_for("the tags", || (tags(&mut program) == "0x1001").then_some(()));
+        match round {
+            // Cut while the program uses it, and as long as no memory.
+            0 => file.set_len(0).unwrap(),
+            _ => file.set_len(1 << 40).unwrap(),
+        }
+        wait_for("the end", || (tags(&mut program) == "0x0").then_some(()));
+        std::fs::remove_file(&place).unwrap();
+    }
+    let odd: [&dyn Fn(); 4] = [
+        &|| rustix::fs::mkfifoat(rustix::fs::CWD, &place, rustix::fs::Mode::RWXU).unwrap(),
+        &|| std::os::unix::fs::symlink("/dev/zero", &place).unwrap(),
+        &|| std::os::unix::fs::symlink(&place, &place).unwrap(),
+        &|| std::fs::create_dir(&place).unwrap(),
+    ];
+    for make in odd {
+        let _ = std::fs::remove_file(&place);
+        make();
+        // Looks at once.
+        let mut second = sandbox.spawn("sections", &[]);
+        assert_eq!(tags(&mut second), "0x0");
+        second.close_stdin();
+        second.succeed();
+    }
+    // The next manager does what it can.
+    let output = sandbox.trace(["record", "--categories", "atrace", "--", "true"]);
+    assert!(output.status.success(), "{output:?}");
+    program.close_stdin();
+    program.succeed();
+}
+
+/// In C and C++, by the names of the system's own processes.
+//= docs/kernel.md#tags
+#[test]
+fn markers_of_c_and_cpp_have_tags() {
+    let test = "markers_of_c_and_cpp_have_tags";
+    if !Requirement::Markers.is_met(test) || !Requirement::Compilers.is_met(test) {
+        return;
+    }
+    let _alone = alone();
+    let view = [
+        "DurationBegin \"view\"",
+        "Counter \"views\" value=Int64(-7)",
+        "Instant \"drawn\"",
+        "AsyncBegin \"layout\"",
+        "AsyncEnd \"layout\"",
+        "DurationEnd \"view\"",
+    ];
+    let camera = ["DurationBegin \"camera\"", "DurationEnd \"camera\""];
+    let application = ["DurationBegin \"application\"", "DurationEnd \"application\""];
+    for (compiler, language) in [("gcc", "c"), ("g++", "c++"), ("clang", "c"), ("clang++", "c++")] {
+        let sandbox = Sandbox::new();
+        let program = sandbox.file("tagged");
+        let flags = [&native::STRICT[..], &["-x", language]].concat();
+        native::program(compiler, &["tagged.c"], &flags, &program);
+        let program = program.to_str().unwrap();
+        for (categories, said, events) in [
+            ("atrace", "0xfffffff 1\n", &[&view[..], &camera, &application][..]),
+            ("atrace:view", "0x9 0\n", &[&view]),
+            ("atrace:camera,atrace:app", "0x1401 1\n", &[&camera, &application]),
+            ("atrace:hal", "0x801 0\n", &[]),
+        ] {
+            let record =
+                ["record", "--allow-empty", "-o", "trace.fxt", "--categories", categories, "--", program];
+            let output = sandbox.trace(record);
+            assert!(output.status.success(), "{output:?}");
+            assert_eq!(String::from_utf8_lossy(&output.stdout), said, "{categories}");
+            let archive = Archive::read(&sandbox.file("trace.fxt"));
+            assert_eq!(shown(&archive, "atrace"), events.concat(), "{language} {categories}");
+            std::fs::remove_file(sandbox.file("trace.fxt")).unwrap();
+        }
     }
 }
 

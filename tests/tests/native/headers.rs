@@ -6,7 +6,7 @@ use std::process::Output;
 use trace_tests::{Requirement, Sandbox, compiled, native};
 
 /// Headers that need C++, by the beginnings of their paths.
-const CXX_ONLY: [&str; 14] = [
+const CXX_ONLY: [&str; 15] = [
     "fbl/",
     "lib/fit/",
     "lib/zx/",
@@ -21,6 +21,7 @@ const CXX_ONLY: [&str; 14] = [
     "trace/trace_event_impl.h",
     "trace/trace_log.h",
     "trace-vthread/",
+    "utils/",
 ];
 /// As above, of older paths and what is for the other language only.
 const MORE_CXX_ONLY: [&str; 3] =

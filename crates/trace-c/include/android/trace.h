@@ -1,8 +1,10 @@
 // The marker functions of Android's NDK. Markers are written to the kernel's trace_marker, and are recorded
-// with the category `atrace`. Each call is a system call while they are wanted: in a program that has a
-// provider, while it takes part in a recording with that category; otherwise a load and a branch. A program
-// without a provider cannot know, and always writes them, as all do where TRACE_MARKERS=always is set. If the
-// file cannot be opened, they do nothing.
+// with the category `atrace:app`, which `atrace` includes; <cutils/trace.h> has other tags. Each call is a
+// system call while they are wanted: in a program that has a provider, while it takes part in a recording
+// with that category; in another one, while a manager that the program finds records them, for which it looks
+// at most once a second. Otherwise a call costs some loads, and without a provider a reading of the clock.
+// All markers are written where TRACE_MARKERS=always is set, which other software that records them needs.
+// If the kernel's file cannot be opened, they do nothing.
 #pragma once
 
 #ifndef __cplusplus

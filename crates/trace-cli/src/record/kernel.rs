@@ -85,7 +85,7 @@ pub fn ask(config: &mut TraceConfig, has_profile: bool) {
     }
     let profile = has_profile.then_some(profiler::CATEGORY);
     let writes_markers =
-        |spec: &ProviderSpec| spec.categories.iter().any(|entry| entry == categories::ATRACE);
+        |spec: &ProviderSpec| spec.categories.iter().any(|entry| categories::is_of_markers(entry));
     let markers = config.provider_specs.iter().any(writes_markers).then_some(categories::ATRACE);
     let more = profile.into_iter().chain(markers).map(str::to_owned);
     let size = config.buffer_size_megabytes_hint.max(BUFFER_MEGABYTES);

@@ -11,6 +11,7 @@ use ktrace_provider::{categories, metrics, probes};
 use std::collections::BTreeSet;
 use std::path::Path;
 use trace_config::near;
+use trace_format::markers;
 use trace_format::shown::Shown;
 use trace_protocol::KnownCategories;
 use trace_protocol::controller::ProviderStats;
@@ -150,6 +151,8 @@ fn unscoped(entry: &str) -> &str {
 }
 
 fn is_found(entry: &str, found: &BTreeSet<String>) -> bool {
+    // A marker in the kernel's buffer has no tag.
+    let entry = if markers::tag(entry).is_some() { markers::CATEGORY } else { entry };
     found.iter().any(|category| match entry.strip_suffix('*') {
         Some(prefix) => category.starts_with(prefix),
         None => category == entry || (stands_for_others(entry) && is_below(category, entry)),

@@ -50,6 +50,8 @@ pub(super) struct Session {
     tracees: BTreeMap<ProviderId, Tracee>,
     /// Of the last Start, for providers that join its run.
     additional_categories: Vec<String>,
+    /// The tags of markers that its lists select.
+    marker_tags: u64,
     /// The options of the last Stop.
     write_results: bool,
     is_aborted: bool,
@@ -79,6 +81,7 @@ impl Session {
             state: SessionState::Ready,
             tracees: BTreeMap::new(),
             additional_categories: Vec::new(),
+            marker_tags: 0,
             write_results: true,
             is_aborted: false,
             timer: None,
@@ -260,6 +263,7 @@ impl Session {
             }
         }
         self.additional_categories = options.additional_categories;
+        self.marker_tags = self.selected_markers();
         self.is_start_pending = true;
         self.notice = Some(now + NOTICE_AFTER);
         self.timer = Some(Timer::Start(now + Duration::from_millis(self.config.start_timeout_milliseconds)));

@@ -1,7 +1,7 @@
 //! Questions of the daemon and of clients about the sessions that run.
 
 use super::{ClientId, Core, Recorded, Session, Uid};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 use trace_format::units::ProviderId;
 use trace_protocol::BufferingMode;
@@ -45,6 +45,24 @@ impl Core {
             Some(users) => users.iter().copied().map(Recorded::User).collect(),
         });
         users.collect()
+    }
+
+    /// The tags of markers that are recorded of users' programs, whether or not these are providers.
+    //= docs/protocol.md#markers-that-are-wanted
+    #[must_use]
+    pub fn wanted_markers(&self) -> BTreeMap<Recorded, u64> {
+        let mut wanted = BTreeMap::new();
+        for session in self.sessions.values() {
+            let tags = session.wanted_markers();
+            let users = session.scope().users().map_or_else(
+                || vec![Recorded::All],
+                |users| users.iter().copied().map(Recorded::User).collect(),
+            );
+            for user in users.into_iter().filter(|_| tags != 0) {
+                *wanted.entry(user).or_default() |= tags;
+            }
+        }
+        wanted
     }
 
     /// The registered providers that a user may see, by number.

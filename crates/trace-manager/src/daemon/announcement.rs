@@ -2,12 +2,15 @@
 //! Where the file is missing, a program does not wait for a manager that does not answer.
 //= docs/protocol.md#a-recording-is-announced
 
+mod wanted_markers;
+
 use super::log::log;
 use crate::core::Recorded;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::DirEntry;
 use std::io::Write;
 use trace_protocol::registry::{RECORDING_OF_ALL, RECORDING_PREFIX, recording_of};
+use wanted_markers::WantedMarkers;
 use zx_sim::RuntimeDir;
 
 /// The files, while there are any.
@@ -16,6 +19,7 @@ pub(super) struct Announcement {
     /// The manager's own first.
     directories: Vec<RuntimeDir>,
     announced: BTreeSet<Recorded>,
+    markers: WantedMarkers,
 }
 
 impl Announcement {
@@ -28,14 +32,22 @@ impl Announcement {
                 let _ = directory.remove_file(&entry.file_name().to_string_lossy());
             }
         }
-        Self { directories, announced: BTreeSet::new() }
+        let markers = WantedMarkers::new(&directories);
+        Self { directories, announced: BTreeSet::new(), markers }
     }
 
     /// Announces the same in other directories from now on; what is in those before was removed with them.
     pub fn move_to(&mut self, directories: Vec<RuntimeDir>) {
         let announced = std::mem::take(&mut self.announced);
+        let markers = self.markers.take();
         *self = Self::new(directories);
         self.set(announced);
+        self.set_markers(markers);
+    }
+
+    /// Announces the tags of markers that are recorded, and of whose programs.
+    pub fn set_markers(&mut self, wanted: BTreeMap<Recorded, u64>) {
+        self.markers.set(&self.directories, wanted);
     }
 
     /// Announces the users whose programs are recorded, and removes previous announcements of others.
@@ -69,6 +81,7 @@ fn make(directory: &RuntimeDir, name: &str) -> zx_sim::Result<()> {
 impl Drop for Announcement {
     fn drop(&mut self) {
         self.set(BTreeSet::new());
+        self.set_markers(BTreeMap::new());
     }
 }
 

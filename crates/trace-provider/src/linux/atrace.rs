@@ -2,28 +2,34 @@
 //! recorded with the kernel's events, by the category `atrace`.
 //= docs/kernel.md#markers
 //!
-//! Each call is a system call while they are wanted: in a program that has a provider, while it takes part in
-//! a recording with the category `atrace`, and otherwise a load and a branch. Programs without a provider
-//! cannot know, and always write them, as all programs do where `TRACE_MARKERS=always` is set, for other
-//! software that records them. Where the kernel's file cannot be opened, which takes privileges, they do
-//! nothing.
+//! A marker has a tag, and costs a system call while a recording wants this tag. A program with a provider
+//! learns that from the recording; others look once a second for a manager that records markers. Otherwise a
+//! marker costs a load and a branch, or a reading of the clock. `TRACE_MARKERS=always` has them written for
+//! other software. Where the kernel's file cannot be opened, which takes privileges, they do nothing.
 //!
 //! ```no_run
 //! use trace_provider::atrace;
 //!
 //! let _section = atrace::section("load");
 //! atrace::set_counter("queue", 7);
+//! let _drawing = atrace::section_of(atrace::tag::VIEW, "draw");
 //! ```
+
+mod managers;
+mod wanted;
+
+/// The tags of markers, as in Android. Each is a category, such as `atrace:view`; `atrace` is all of them.
+pub mod tag {
+    pub use crate::marker_tags::*;
+}
 
 use std::fs::File;
 use std::io::Write;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
 use trace_engine::Mark;
-use trace_engine::ffi::is_category_wanted;
 use trace_format::refs::truncate;
+pub(super) use wanted::want;
 use zx_sim::Guarded;
-use zx_sim::environment::variable;
 use zx_sim::guest::beyond_standard;
 
 /// Where it is, first the usual place.
@@ -37,37 +43,6 @@ fn marker() -> Option<&'static File> {
     let open = || PLACES.iter().find_map(|place| File::options().write(true).open(place).ok());
     let ordinary = |file: File| beyond_standard(file.into()).ok().map(File::from);
     MARKER.get_or_init(|| open().and_then(ordinary).and_then(Guarded::new)).as_ref()?.get()
-}
-
-/// The category of markers.
-const CATEGORY: &[u8] = b"atrace";
-/// Has them written for other software, too.
-const VARIABLE: &str = "TRACE_MARKERS";
-
-/// Whether a recording wants them, as far as that is known. A call site of the category would have every
-/// program name it among its own.
-//= docs/kernel.md#markers
-static ARE_WANTED: AtomicBool = AtomicBool::new(true);
-
-/// This program has a provider: from now on it knows.
-pub(super) fn begin_to_know() {
-    want(false);
-}
-
-/// A recording begins or ends.
-pub(super) fn want(is_recording: bool) {
-    let are_wanted = is_recording && is_category_wanted(CATEGORY);
-    ARE_WANTED.store(are_wanted || are_always_wanted(), Ordering::Relaxed);
-}
-
-#[inline]
-fn are_wanted() -> bool {
-    ARE_WANTED.load(Ordering::Relaxed)
-}
-
-fn are_always_wanted() -> bool {
-    static ARE: OnceLock<bool> = OnceLock::new();
-    *ARE.get_or_init(|| variable(VARIABLE).is_some_and(|value| value == "always"))
 }
 
 /// A line that is put together where no memory has to be taken.
@@ -129,16 +104,31 @@ impl Write for Line {
 /// Bytes of the longest number, and of what is before it.
 const NUMBER_BYTES: usize = 21;
 
-/// Whether markers are written: true if they are wanted, and the kernel's file could be opened.
+/// Whether markers of applications are written: true if their tag is wanted, and the kernel's file could be
+/// opened.
 #[must_use]
 pub fn is_enabled() -> bool {
-    are_wanted() && marker().is_some()
+    is_tag_enabled(tag::APP)
 }
 
-/// Writes a line, if markers are wanted.
+/// Whether markers of a tag are written, or of one of several.
+//= docs/kernel.md#tags
+#[must_use]
+pub fn is_tag_enabled(tags: u64) -> bool {
+    enabled_tags(tags) != 0
+}
+
+/// The tags, of those given, whose markers are written.
+#[must_use]
+pub fn enabled_tags(tags: u64) -> u64 {
+    let enabled = wanted::enabled(tags);
+    if enabled != 0 && marker().is_none() { 0 } else { enabled }
+}
+
+/// Writes a line, if markers of the tag are wanted: nothing is formatted for others.
 #[inline]
-fn mark(kind: u8, put: impl FnOnce(&mut Line)) {
-    if are_wanted() {
+fn mark(tag: u64, kind: u8, put: impl FnOnce(&mut Line)) {
+    if wanted::enabled(tag) != 0 {
         let mut line = Line::new(kind);
         put(&mut line);
         line.send();
@@ -147,40 +137,71 @@ fn mark(kind: u8, put: impl FnOnce(&mut Line)) {
 
 /// Begins a section on the calling thread.
 pub fn begin_section(name: &str) {
-    mark(b'B', |line| {
-        line.name(name, 0);
-    });
+    begin(tag::APP, name);
 }
 
 /// Ends the innermost section of the calling thread.
 pub fn end_section() {
-    mark(b'E', |_| {});
+    end(tag::APP);
+}
+
+/// Begins a section of a tag on the calling thread.
+//= docs/kernel.md#tags
+pub fn begin(tag: u64, name: &str) {
+    mark(tag, b'B', |line| {
+        line.name(name, 0);
+    });
+}
+
+/// Ends the innermost section of the calling thread, which [`begin`] began with the same tag.
+pub fn end(tag: u64) {
+    mark(tag, b'E', |_| {});
 }
 
 /// Begins a section that may end on another thread: where [`end_async_section`] has the same name and cookie.
 pub fn begin_async_section(name: &str, cookie: i32) {
-    mark(b'S', |line| {
-        line.name(name, NUMBER_BYTES).number(cookie.into());
-    });
+    begin_async(tag::APP, name, cookie);
 }
 
 /// Ends what [`begin_async_section`] began.
 pub fn end_async_section(name: &str, cookie: i32) {
-    mark(b'F', |line| {
+    end_async(tag::APP, name, cookie);
+}
+
+/// As [`begin_async_section`], for a tag.
+pub fn begin_async(tag: u64, name: &str, cookie: i32) {
+    mark(tag, b'S', |line| {
+        line.name(name, NUMBER_BYTES).number(cookie.into());
+    });
+}
+
+/// Ends what [`begin_async`] began.
+pub fn end_async(tag: u64, name: &str, cookie: i32) {
+    mark(tag, b'F', |line| {
         line.name(name, NUMBER_BYTES).number(cookie.into());
     });
 }
 
 /// Gives a counter of this process a value.
 pub fn set_counter(name: &str, value: i64) {
-    mark(b'C', |line| {
+    counter(tag::APP, name, value);
+}
+
+/// As [`set_counter`], for a tag.
+pub fn counter(tag: u64, name: &str, value: i64) {
+    mark(tag, b'C', |line| {
         line.name(name, NUMBER_BYTES).number(value);
     });
 }
 
 /// Marks an instant on the calling thread.
 pub fn instant(name: &str) {
-    mark(b'I', |line| {
+    instant_of(tag::APP, name);
+}
+
+/// As [`instant`], for a tag.
+pub fn instant_of(tag: u64, name: &str) {
+    mark(tag, b'I', |line| {
         line.name(name, 0);
     });
 }
@@ -229,17 +250,24 @@ pub(super) fn can_mirror() -> bool {
 /// A section until it is dropped.
 #[must_use = "the section ends when this is dropped"]
 #[derive(Debug)]
-pub struct Section(());
+pub struct Section {
+    tag: u64,
+}
 
 /// Begins a section on the calling thread, which ends when the returned value is dropped.
 pub fn section(name: &str) -> Section {
-    begin_section(name);
-    Section(())
+    section_of(tag::APP, name)
+}
+
+/// As [`section`], for a tag.
+pub fn section_of(tag: u64, name: &str) -> Section {
+    begin(tag, name);
+    Section { tag }
 }
 
 impl Drop for Section {
     fn drop(&mut self) {
-        end_section();
+        end(self.tag);
     }
 }
 

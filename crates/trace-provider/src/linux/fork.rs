@@ -27,7 +27,7 @@ pub(crate) fn register_children_as(name: &str) {
     KNOW.call_once(|| {
         // A recording that goes on knows it already.
         if !startup::is_recording() {
-            atrace::begin_to_know();
+            atrace::want(false);
         }
     });
     register_children();

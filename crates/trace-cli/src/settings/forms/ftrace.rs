@@ -38,7 +38,7 @@ pub fn categories(event: &str) -> Option<Vec<String>> {
     (!found.is_empty()).then_some(found)
 }
 
-/// The categories of the kernel that a category of atrace stands for, besides markers.
+/// The category of the kernel that a category of atrace stands for, besides markers with its tag.
 pub fn of_atrace(category: &str) -> Option<&'static str> {
     let known = [
         ("sched", "kernel:sched"),

@@ -15,6 +15,7 @@ use trace_config::near;
 use trace_config::position;
 use trace_config::schema::{self, each, find, is_set, number, unprotected};
 use trace_config::tree::{Field, Value, Wrong};
+use trace_format::markers::{self, OF_TAG};
 use trace_protocol::limits::MAX_PROVIDER_NAME_BYTES;
 
 const TRACK_EVENT: &str = "track_event";
@@ -258,11 +259,7 @@ impl<'a> Perfetto<'a> {
                 }
             }
         }
-        let is_userspace = is_set(config, "atrace_userspace_only")?;
-        for value in each(config, "atrace_categories") {
-            let of_kernel = ftrace::of_atrace(value.text()?).filter(|_| !is_userspace);
-            self.kernel(value, of_kernel.into_iter().chain([ATRACE]).map(str::to_owned).collect())?;
-        }
+        self.atrace_categories(config)?;
         let apps: Vec<&Value> = each(config, "atrace_apps").collect();
         match apps.iter().find(|value| value.text() == Ok("*")) {
             Some(all) => self.kernel(all, vec![ATRACE.to_owned()])?,
@@ -294,6 +291,36 @@ impl<'a> Perfetto<'a> {
         }
         if is_set(config, "preserve_ftrace_buffer")? {
             self.selection.kernel.insert(RETAIN.to_owned());
+        }
+        Ok(())
+    }
+
+    /// The categories of atrace are tags of markers, events of the kernel, or both.
+    //= docs/configurations.md#events-of-the-kernel
+    fn atrace_categories(&mut self, config: &[Field]) -> Result<(), Wrong> {
+        let is_userspace = is_set(config, "atrace_userspace_only")?;
+        let mut tags = Vec::new();
+        for value in each(config, "atrace_categories") {
+            let name = value.text()?;
+            let of_kernel = ftrace::of_atrace(name);
+            let tag = Some(format!("{OF_TAG}{name}")).filter(|tag| markers::tag(tag).is_some());
+            if of_kernel.is_none() && tag.is_none() {
+                let message =
+                    format!("the configuration asks for atrace category {name:?}, which is not recorded");
+                self.notes.push(Wrong::new(value.at, message));
+            }
+            tags.extend(tag.is_some().then_some((name, value.at)));
+            let of_kernel = of_kernel.filter(|_| !is_userspace).map(str::to_owned);
+            self.kernel(value, of_kernel.into_iter().chain(tag).collect())?;
+        }
+        if let Some((_, at)) = tags.first() {
+            let names: Vec<String> = tags.iter().map(|(name, _)| format!("{name:?}")).collect();
+            let message = format!(
+                "the configuration asks for atrace_categories {}, which select only what programs with this library \
+                 write: a marker in the kernel's buffer has no tag, and all markers of other programs are recorded",
+                names.join(", ")
+            );
+            self.notes.push(Wrong::new(*at, message));
         }
         Ok(())
     }

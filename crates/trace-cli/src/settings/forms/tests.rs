@@ -293,6 +293,46 @@ fn markers_of_applications_are_markers() {
     options(&text("com.example.settings"), &[&[of_one], &recorded[1..]].concat());
 }
 
+/// Tags select in programs that have them; what they cannot select is reported.
+//= docs/configurations.md#events-of-the-kernel
+#[test]
+fn categories_of_atrace_are_tags_or_events_of_the_kernel() {
+    let text = |inside: &str| {
+        format!("data_sources {{ config {{ name: \"linux.ftrace\" ftrace_config {{ {inside} }} }} }}")
+    };
+    let foreign = |at: u32, names: &str| {
+        format!(
+            "line 1, column {at}: the configuration asks for atrace_categories {names}, which select only what programs \
+             with this library write: a marker in the kernel's buffer has no tag, and all markers of other programs are \
+             recorded"
+        )
+    };
+    let inside = "atrace_categories: \"view\" atrace_categories: \"sched\" atrace_categories: \"am\"";
+    options(
+        &text(inside),
+        &[
+            "categories = [\"atrace:am\", \"atrace:view\", \"kernel:sched\"]",
+            &foreign(81, "\"view\", \"am\""),
+        ],
+    );
+    options(&text("atrace_categories: \"sched\""), &["categories = [\"kernel:sched\"]"]);
+    let power = "atrace_categories: \"power\"";
+    let of_power = foreign(81, "\"power\"");
+    options(&text(power), &["categories = [\"atrace:power\", \"kernel:power\"]", &of_power]);
+    let of_programs = format!("{power} atrace_userspace_only: true");
+    options(&text(&of_programs), &["categories = [\"atrace:power\"]", &of_power]);
+    options(
+        &text("atrace_categories: [\"view\", \"vieww\", \"a/b\", \"\\n\"]"),
+        &[
+            "categories = [\"atrace:view\"]",
+            &foreign(82, "\"view\""),
+            "line 1, column 90: the configuration asks for atrace category \"vieww\", which is not recorded",
+            "line 1, column 99: the configuration asks for atrace category \"a/b\", which is not recorded",
+            "line 1, column 106: the configuration asks for atrace category \"\\n\", which is not recorded",
+        ],
+    );
+}
+
 //= docs/configurations.md#perfetto
 #[test]
 fn perfettos_configuration_becomes_options() {

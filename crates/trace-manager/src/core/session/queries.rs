@@ -4,12 +4,37 @@ use super::{Actions, Session};
 use crate::core::Action;
 use crate::core::tracee::{Data, Tracee, TraceeState};
 use std::time::Duration;
+use trace_format::categories::selects;
+use trace_format::markers::{self, OF_APPLICATION};
 use trace_format::units::ProviderId;
 use trace_protocol::BufferingMode;
 use trace_protocol::controller::{FlushError, SessionState, TraceConfig};
 use trace_protocol::memory::MemoryDumps;
+use trace_protocol::names::KERNEL_PROVIDER;
 
 impl Session {
+    /// The tags of markers that it records with the kernel's provider, if that takes part. An application is
+    /// recorded with all of its markers, unless tags are selected.
+    //= docs/protocol.md#markers-that-are-wanted
+    pub fn wanted_markers(&self) -> u64 {
+        let is_kernels = |tracee: &Tracee| tracee.name == KERNEL_PROVIDER && tracee.state.is_connected();
+        let is_recorded = self.is_running() && self.marker_tags != 0 && self.tracees.values().any(is_kernels);
+        if is_recorded { self.marker_tags } else { 0 }
+    }
+
+    /// The tags of markers that its lists select.
+    pub(super) fn selected_markers(&self) -> u64 {
+        let (listed, additional) = (&self.config.categories, &self.additional_categories);
+        let is_wanted = |category: &str| selects(listed, additional, category.as_bytes());
+        let spec = self.config.provider_specs.iter().find(|spec| spec.name == KERNEL_PROVIDER);
+        let mut entries =
+            listed.iter().chain(additional).chain(spec.iter().flat_map(|spec| &spec.categories));
+        match markers::tags(is_wanted, listed) {
+            0 if entries.any(|entry| entry.starts_with(OF_APPLICATION)) => markers::ALL,
+            tags => tags,
+        }
+    }
+
     /// Asks all providers that record to hand over their data.
     //= docs/protocol.md#flush
     pub fn handle_flush(&mut self, actions: &mut Actions) {

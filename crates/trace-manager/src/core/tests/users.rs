@@ -2,6 +2,7 @@
 //= docs/protocol.md#users
 
 use super::*;
+use trace_protocol::controller::ProviderSpec;
 
 const ALICE: Uid = Uid(1000);
 const BOB: Uid = Uid(1001);
@@ -94,6 +95,45 @@ fn a_recording_is_announced_to_those_whom_it_has_from_its_start_to_its_stop() {
         assert_eq!(recorded(&bench), vec![expected], "again");
         bench.event(Event::ClientClosed { client: CLIENT });
         assert_eq!(recorded(&bench), vec![]);
+    }
+}
+
+/// While the kernel's provider records them.
+//= docs/protocol.md#markers-that-are-wanted
+#[test]
+fn markers_are_wanted_of_those_whose_programs_are_recorded() {
+    let all = trace_format::markers::ALL;
+    for (list, spec, tags) in [
+        (&[][..], &[][..], all),
+        (&["app"], &[], 0),
+        (&["app", "atrace:view"], &[], 0x9),
+        (&["kernel:atrace:x"], &[], all),
+        (&["app"], &["kernel:atrace:x"], all),
+        (&["atrace:view"], &["kernel:atrace:x"], 0x9),
+        // Those of one program, which learns it from its recording.
+        (&["app"], &["atrace"], 0),
+    ] {
+        let owned = |list: &[&str]| list.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let spec = ProviderSpec {
+            name: KERNEL_PROVIDER.to_owned(),
+            buffer_size_megabytes_hint: None,
+            categories: owned(spec),
+        };
+        let config =
+            TraceConfig { categories: owned(list), provider_specs: vec![spec], ..TraceConfig::default() };
+        for end in [|bench: &mut Bench| bench.stop(true), |bench: &mut Bench| bench.dies(B)] {
+            let config = config.clone();
+            let mut bench = Bench { core: Core::new(Uid::ROOT), ..Bench::new() };
+            let wanted = |bench: &Bench| bench.core.wanted_markers().into_iter().collect::<Vec<_>>();
+            bench.event(Event::Initialize { client: CLIENT, pid: 77, uid: Uid::ROOT, config });
+            bench.start();
+            assert_eq!(wanted(&bench), [], "{list:?}: nothing records them");
+            bench.register_as(B, KERNEL_PROVIDER.to_owned());
+            let expected = if tags == 0 { vec![] } else { vec![(Recorded::All, tags)] };
+            assert_eq!(wanted(&bench), expected, "{list:?}");
+            end(&mut bench);
+            assert_eq!(wanted(&bench), [], "{list:?}");
+        }
     }
 }
 
