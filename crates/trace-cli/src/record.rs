@@ -504,13 +504,16 @@ fn wait_for_end(
     let interval = interval.or(line.as_ref().map(|_| status_line::INTERVAL));
     let mut next_look = interval.map(|interval| Instant::now() + interval);
     let end = loop {
-        let next = [deadline, next_look].into_iter().flatten().min();
+        let next = [deadline, next_look, triggers.ends_at()].into_iter().flatten().min();
         match recording.next(next)? {
             Happening::CommandEnded if has_command && options.decouple != Some(true) => {
                 break End::CommandEnded;
             }
             Happening::Timeout if deadline.is_some_and(|deadline| deadline <= Instant::now()) => {
                 break End::Duration;
+            }
+            Happening::Timeout if triggers.ends_at().is_some_and(|end| end <= Instant::now()) => {
+                break End::Trigger;
             }
             Happening::Timeout => {
                 next_look = interval.map(|interval| Instant::now() + interval);

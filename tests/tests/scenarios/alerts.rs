@@ -193,6 +193,46 @@ fn every_alert_that_took_no_snapshot_is_counted() {
     assert_eq!(snapshots + counted.map(number).sum::<usize>(), 300, "{said}");
 }
 
+/// What follows an alert is recorded, too, for a while: in our words, and in Perfetto's.
+//= docs/recording.md#triggers
+#[test]
+fn a_recording_ends_some_time_after_an_alert() {
+    let config = "buffers { size_kb: 4096 fill_policy: RING_BUFFER }\n\
+                  data_sources { config { name: \"track_event\" } }\n\
+                  trigger_config { trigger_mode: STOP_TRACING triggers { name: \"stall\" stop_delay_ms: 3000 } }\n";
+    for options in [&["--trigger", "stall:stop+3s"][..], &["-c", "config.pbtx", "--txt"]] {
+        let sandbox = Sandbox::new();
+        std::fs::write(sandbox.file("config.pbtx"), config).unwrap();
+        let recording = record(&sandbox, options);
+        let mut program = sandbox.spawn_recorded("stubborn", &["alert", "stall"]);
+        let raise = |program: &mut Process| {
+            program.say("now");
+            assert_eq!(program.line(), "raised");
+        };
+        raise(&mut program);
+        wait_for("the trigger", || {
+            recording.stderr_so_far().contains("alert stall: stopping in 3s").then_some(())
+        });
+        // It changes nothing.
+        raise(&mut program);
+        let output = recording.finish();
+        assert!(output.status.success(), "{output:?}");
+        assert_eq!(stderr(&output).matches("stopping in").count(), 1, "{output:?}");
+        program.close_stdin();
+        program.succeed();
+        let archive = checked(&sandbox);
+        let alerts: Vec<_> = archive.events.iter().filter(|event| event.name() == "alert").collect();
+        assert_eq!(alerts.len(), 2, "{options:?}");
+        let end = archive.manager_events.iter().find(|event| event.name.to_str() == "recording_end").unwrap();
+        let lasted = end.nanos().0 - alerts[0].event.nanos().0;
+        assert!(lasted >= 3_000_000_000, "{options:?}: {lasted}");
+    }
+    let sandbox = Sandbox::new();
+    let output = sandbox.trace(["start", "--trigger", "stall:stop+3s"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("here an alert stops at once"), "{output:?}");
+}
+
 /// Each signal takes its action, and the recording goes on if that does not end it.
 //= docs/recording.md#triggers
 #[test]

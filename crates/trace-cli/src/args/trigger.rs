@@ -1,7 +1,7 @@
 //! Triggers: conditions and their actions, as they are written on the command line and in files.
 //= docs/recording.md#triggers
 
-use super::values::FileSize;
+use super::values::{FileSize, Span};
 use crate::args::bad_value::BadValue;
 use std::fmt;
 use std::str::FromStr;
@@ -15,6 +15,8 @@ pub struct Trigger {
     pub condition: Condition,
     /// The action.
     pub action: Action,
+    /// How long the recording goes on before it ends.
+    pub delay: Option<Span>,
 }
 
 /// What triggers an action.
@@ -90,6 +92,10 @@ impl FromStr for Trigger {
                     .to_owned()
             })?;
         let condition = condition.parse()?;
+        let (action, delay) = match action.split_once('+') {
+            Some((action @ ("stop" | "terminate"), delay)) => (action, Some(delay.parse()?)),
+            _ => (action, None),
+        };
         let action = match action {
             // ffx uses this name.
             "stop" | "terminate" => Action::Stop,
@@ -99,7 +105,7 @@ impl FromStr for Trigger {
                 return Err(format!("the action is {other:?}, expected stop, snapshot or dump-memory").into());
             }
         };
-        Ok(Self { condition, action })
+        Ok(Self { condition, action, delay })
     }
 }
 
@@ -225,13 +231,15 @@ impl fmt::Display for Trigger {
             Action::Snapshot => "snapshot",
             Action::DumpMemory => "dump-memory",
         };
-        write!(f, "{}:{action}", self.condition)
+        write!(f, "{}:{action}", self.condition)?;
+        self.delay.map_or(Ok(()), |delay| write!(f, "+{delay}"))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     fn wrong(text: &str) -> String {
         text.parse::<Trigger>().unwrap_err().to_string()
@@ -256,6 +264,13 @@ mod tests {
         let trigger: Trigger = "a:dump-memory".parse().unwrap();
         assert_eq!((trigger.to_string().as_str(), trigger.action), ("a:dump-memory", Action::DumpMemory));
         assert_eq!("x:terminate".parse::<Trigger>().unwrap().action, Action::Stop);
+        let delayed: Trigger = "a+b:stop+1500ms".parse().unwrap();
+        assert_eq!(delayed.delay, Some(Span(Duration::from_millis(1500))));
+        assert_eq!(delayed.to_string(), "a+b:stop+1500ms");
+        for text in ["a:stop+", "a:stop+0s", "a:stop+soon", "a:stop+-1s"] {
+            assert!(wrong(text).starts_with("expected a time above 0"), "{text}");
+        }
+        assert!(wrong("a:snapshot+5s").starts_with("the action is \"snapshot+5s\", expected stop, "));
         for text in ["", "stall", ":stop"] {
             assert!(
                 wrong(text).starts_with("expected CONDITION:ACTION, such as stall:stop, SIGUSR2:snapshot,")

@@ -55,6 +55,8 @@ pub struct Triggers {
     cooldown: Duration,
     /// By condition.
     resting: BTreeMap<String, Resting>,
+    /// When the recording ends, as one of them has come true whose action has a delay.
+    ends_at: Option<Instant>,
     /// Alerts that the manager has dropped.
     dropped: u64,
     /// Alerts that came when the recording had ended.
@@ -103,11 +105,16 @@ impl Triggers {
         let thread = thread.map_err(|error| Failure::new(format!("cannot start a thread: {error}")))?;
         let cooldown = options.cooldown.map_or(COOLDOWN, |span| span.0);
         let resting = BTreeMap::new();
-        Ok(Self { watched, cooldown, resting, dropped: 0, late: 0, wanted, done, thread })
+        Ok(Self { watched, cooldown, resting, ends_at: None, dropped: 0, late: 0, wanted, done, thread })
     }
 
     fn conditions(&self) -> impl Iterator<Item = &Condition> {
         self.watched.iter().map(|watched| &watched.trigger.condition)
+    }
+
+    /// When the recording ends by a trigger that has come true. Further ones change nothing.
+    pub fn ends_at(&self) -> Option<Instant> {
+        self.ends_at
     }
 
     /// Whether any alert triggers an action.
@@ -159,8 +166,16 @@ impl Triggers {
     fn fire(&mut self, trigger: &Trigger) -> bool {
         let subject = subject(&trigger.condition);
         if trigger.action == Action::Stop {
-            say!("trace: {subject}: stopping");
-            return true;
+            let Some(delay) = trigger.delay else {
+                say!("trace: {subject}: stopping");
+                return true;
+            };
+            let end = Instant::now().checked_add(delay.0);
+            if let (None, Some(end)) = (self.ends_at, end) {
+                say!("trace: {subject}: stopping in {delay}");
+                self.ends_at = Some(end);
+            }
+            return false;
         }
         if trigger.is_snapshot() {
             let now = Instant::now();

@@ -105,6 +105,11 @@ pub fn of_background(settings: &Settings, compress: Option<Compress>) -> Result<
                 "--trigger: only stop is possible here; trace record --trigger can take snapshots and memory dumps",
             );
         }
+        if trigger.delay.is_some() {
+            return refuse(
+                "--trigger: trace record --trigger can stop after a delay; here an alert stops at once",
+            );
+        }
         if !matches!(trigger.condition, Condition::Alert(_)) {
             return refuse(
                 "--trigger: only alerts are possible here; trace record --trigger also takes signals, rss() and durations",

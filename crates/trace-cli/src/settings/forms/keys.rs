@@ -9,6 +9,8 @@ const PACKAGES: &str = "--privacy leaves out texts that are no literals";
 const PARTS: &str = "trace filter removes categories, processes, arguments and texts afterwards";
 /// Values of `lockdown_mode`. The last one keeps programs of other users away.
 pub const LOCKDOWN: &[&str] = &["LOCKDOWN_UNCHANGED", "LOCKDOWN_CLEAR", "LOCKDOWN_SET"];
+/// Values of `compression_type`.
+pub const COMPRESSION: &[&str] = &["COMPRESSION_TYPE_UNSPECIFIED", "COMPRESSION_TYPE_DEFLATE"];
 /// Instead of keeping programs of others away.
 pub const USERS: &str = "--user records programs of one user";
 
@@ -221,7 +223,7 @@ const DATA_SOURCE: &[Known] = &[
 const TRIGGER: &[Known] = &[
     key("name", Expected::Text),
     lacking("producer_name_regex"),
-    lacking("stop_delay_ms"),
+    key("stop_delay_ms", WHOLE),
     lacking("max_per_24_h"),
     lacking("skip_probability"),
 ];
@@ -261,7 +263,7 @@ pub const CONFIG: &[Known] = &[
     lacking("bugreport_filename"),
     lacking("activate_triggers"),
     lacking("incremental_state_config"),
-    lacking("compression_type"),
+    key("compression_type", Expected::Word(COMPRESSION)),
     lacking("incident_report_config"),
     lacking("statsd_logging"),
     protecting("trace_filter", PARTS),

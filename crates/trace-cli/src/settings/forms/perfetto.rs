@@ -1,7 +1,7 @@
 //! Perfetto's configuration, in the text form of protocol buffers.
 
 use super::chrome::{self, SYSTRACE};
-use super::keys::{CONFIG, LOCKDOWN, USERS};
+use super::keys::{COMPRESSION, CONFIG, LOCKDOWN, USERS};
 use super::{Selection, Translation, entries, ftrace, sizes, text_proto};
 use crate::args::bad_value::BadValue;
 use crate::args::record::Recording;
@@ -26,6 +26,9 @@ const SYS_STATS: &str = "linux.sys_stats";
 const PERF: &str = "linux.perf";
 /// Data sources that become something.
 const SOURCES: [&str; 6] = [TRACK_EVENT, CHROME, FTRACE, PROCESS_STATS, SYS_STATS, PERF];
+/// How data sources of Perfetto's and of its users begin that no program here has.
+const SYSTEMS: [&str; 8] =
+    ["android.", "linux.", "org.chromium.", "dev.perfetto.", "perfetto.", "com.google.", "gpu.", "vulkan."];
 /// Names of data sources may have so many mistakes.
 const MAX_CHANGES: usize = 3;
 
@@ -115,7 +118,8 @@ impl<'a> Perfetto<'a> {
         let config = find(fields, "config").map_or(Ok(&[][..]), Value::message)?;
         let name = find(config, "name")
             .ok_or_else(|| Wrong::new(source.at, "a data source needs config { name }"))?;
-        let (at, name) = (name.at, name.text()?);
+        let (at, value) = (name.at, name);
+        let name = value.text()?;
         let programs = each(fields, "producer_name_filter")
             .map(|value| program(value).map(Some))
             .collect::<Result<Vec<_>, _>>()?;
@@ -159,15 +163,43 @@ impl<'a> Perfetto<'a> {
                 self.perf(of("perf_event_config")?, at)?;
                 self.buffer(Writers::Kernel, config)
             }
-            other => {
+            other => self.custom(value, programs, config).unwrap_or_else(|| {
                 let near = near::nearest(other, SOURCES, MAX_CHANGES, str::to_owned);
                 let hint = near.map_or_else(String::new, |near| format!("; did you mean {near}?"));
                 let message =
                     format!("the configuration asks for data source {other:?}, which is not recorded{hint}");
                 self.notes.push(Wrong::new(at, message));
                 Ok(())
-            }
+            }),
         }
+    }
+
+    /// A data source of a program's own: all that a program of its name records. None for those of Perfetto,
+    /// and for names that may be mistakes.
+    fn custom(
+        &mut self,
+        name: &Value,
+        mut programs: Vec<Option<String>>,
+        config: &[Field],
+    ) -> Option<Result<(), Wrong>> {
+        let text = name.text().ok()?;
+        let is_perfettos = SYSTEMS.iter().any(|system| text.starts_with(system));
+        let is_mistake = near::nearest(text, SOURCES, MAX_CHANGES, str::to_owned).is_some();
+        let own = program(name).ok().filter(|_| text.contains('.') && !is_perfettos && !is_mistake)?;
+        if programs == [None] {
+            programs = vec![Some(own)];
+        }
+        let named: Vec<String> = programs.iter().flatten().map(|name| format!("{name:?}")).collect();
+        let message = format!(
+            "data source {text:?} is recorded as everything of the program {}: a program here has no data sources",
+            named.join(", ")
+        );
+        self.notes.push(Wrong::new(name.at, message));
+        Some(
+            Rules::default()
+                .filter(entries::check)
+                .and_then(|filter| self.programs(programs, &filter, config, name.at)),
+        )
     }
 
     /// Adds what programs record.
@@ -390,6 +422,13 @@ impl<'a> Perfetto<'a> {
         {
             return Err(unprotected(mode.at, "lockdown_mode", USERS));
         }
+        if let Some(compression) = find(fields, "compression_type")
+            && compression.word(COMPRESSION)? == "COMPRESSION_TYPE_DEFLATE"
+        {
+            let message = "the configuration asks for compression_type, which is not done: name the output \
+                           trace.fxt.zst, or give --compress";
+            self.notes.push(Wrong::new(compression.at, message));
+        }
         self.modes_and_sizes(is_file);
         for producer in each(fields, "producers") {
             self.producer(producer)?;
@@ -481,14 +520,25 @@ impl<'a> Perfetto<'a> {
             Some("STOP_TRACING") if is_set(triggers, "use_clone_snapshot_if_available")? => Action::Snapshot,
             Some("STOP_TRACING") => Action::Stop,
             _ => {
-                self.lack(config.at, "a trigger_config that starts the recording");
+                // Without a mode, or with START_TRACING.
+                let message = "the configuration asks for a trigger_config that starts the recording, which begins at \
+                     once instead: programs raise alerts only while they are recorded; STOP_TRACING with RING_BUFFER \
+                     keeps what led to a trigger, and stop_delay_ms what followed";
+                self.notes.push(Wrong::new(config.at, message));
                 return Ok(());
             }
         };
         for trigger in each(triggers, "triggers") {
             let name = find(trigger.message()?, "name");
             let name = name.ok_or_else(|| Wrong::new(trigger.at, "a trigger needs a name"))?;
-            let shown = Trigger { condition: Condition::Alert(name.text()?.to_owned()), action }.to_string();
+            let fields = trigger.message()?;
+            let mut delay = number(fields, "stop_delay_ms")?.map(sizes::span);
+            if action != Action::Stop && delay.take().is_some() {
+                let message = "stop_delay_ms has no meaning here: a snapshot is taken at once";
+                self.notes.push(Wrong::new(trigger.at, message));
+            }
+            let condition = Condition::Alert(name.text()?.to_owned());
+            let shown = Trigger { condition, action, delay }.to_string();
             let trigger = shown.parse().map_err(|why: BadValue| Wrong::new(name.at, why.to_string()))?;
             self.recording.trigger.push(trigger);
         }

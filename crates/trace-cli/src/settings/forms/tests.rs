@@ -293,6 +293,69 @@ fn markers_of_applications_are_markers() {
     options(&text("com.example.settings"), &[&[of_one], &recorded[1..]].concat());
 }
 
+/// What a recording has for keys of Perfetto's, or why not.
+//= docs/configurations.md#perfetto
+#[test]
+fn keys_without_an_equal_are_done_or_reported_with_a_reason() {
+    let text = |more: &str| format!("data_sources {{ config {{ name: \"track_event\" }} }} {more}");
+    let all = "categories = [\"*\"]";
+    let compressed = "line 1, column 67: the configuration asks for compression_type, which is not done: name the output \
+                      trace.fxt.zst, or give --compress";
+    options(&text("compression_type: COMPRESSION_TYPE_DEFLATE"), &[all, compressed]);
+    options(&text("compression_type: COMPRESSION_TYPE_UNSPECIFIED"), &[all]);
+    let found = becomes(&text("compression_type: DEFLATE"));
+    assert!(found.contains("unknown value DEFLATE"), "{found}");
+
+    let trigger = |mode: &str| {
+        text(&format!(
+            "trigger_config {{ trigger_mode: {mode} triggers {{ name: \"stall\" stop_delay_ms: 5000 }} }}"
+        ))
+    };
+    options(&trigger("STOP_TRACING"), &[all, "trigger = [\"stall:stop+5s\"]"]);
+    options(
+        &trigger("CLONE_SNAPSHOT"),
+        &[
+            all,
+            "trigger = [\"stall:snapshot\"]",
+            "line 1, column 104: stop_delay_ms has no meaning here: a snapshot is taken at once",
+        ],
+    );
+    let starts = "line 1, column 64: the configuration asks for a trigger_config that starts the recording, which begins \
+                  at once instead: programs raise alerts only while they are recorded; STOP_TRACING with RING_BUFFER \
+                  keeps what led to a trigger, and stop_delay_ms what followed";
+    options(&trigger("START_TRACING"), &[all, starts]);
+}
+
+/// A data source of a program's own has the program's name; others are mistakes, or Perfetto's.
+//= docs/configurations.md#perfetto
+#[test]
+fn a_data_source_that_is_named_like_a_program_is_the_program() {
+    let text = |name: &str, more: &str| format!("data_sources {{ config {{ name: \"{name}\" }} {more} }}");
+    let note = |source: &str, program: &str| {
+        format!(
+            "line 1, column 31: data source {source:?} is recorded as everything of the program {program:?}: a program here \
+             has no data sources"
+        )
+    };
+    let prog = "com.example.prog";
+    options(&text(prog, ""), &["categories = [\"com.example.prog/*\"]", &note(prog, prog)]);
+    let filtered = text(prog, "producer_name_filter: \"worker\"");
+    options(&filtered, &["categories = [\"worker/*\"]", &note(prog, "worker")]);
+    let nothing = "nothing would be recorded: it has no data source with something to record; possible ones are \
+        track_event, org.chromium.trace_event, linux.ftrace, linux.process_stats, linux.sys_stats, linux.perf";
+    for name in [
+        "android.log",
+        "linux.system_info",
+        "org.chromium.trace_metadata",
+        "prog",
+        "com.example/prog",
+        "linux.ftrce",
+    ] {
+        let found = becomes(&text(name, ""));
+        assert!(found.contains("which is not recorded") && found.ends_with(nothing), "{name}: {found}");
+    }
+}
+
 /// Tags select in programs that have them; what they cannot select is reported.
 //= docs/configurations.md#events-of-the-kernel
 #[test]
