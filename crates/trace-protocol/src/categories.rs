@@ -2,7 +2,8 @@
 
 use crate::error::{ProtocolError, check_limit};
 use crate::limits::{
-    MAX_CATEGORY_DESCRIPTION_BYTES, MAX_CATEGORY_NAME_BYTES, MAX_KNOWN_CATEGORIES, MAX_UNLISTED_NAMES, cut,
+    MAX_CATEGORY_DESCRIPTION_BYTES, MAX_CATEGORY_NAME_BYTES, MAX_KNOWN_CATEGORIES, MAX_SILENT_PROVIDERS,
+    MAX_UNLISTED_NAMES, cut,
 };
 use crate::table::{Field, ListLimits, Table, TableWriter};
 
@@ -11,6 +12,8 @@ const BEYOND_COUNT: Field = Field::new(2, "categories beyond the limit");
 const BEYOND_NAMES: Field = Field::new(3, "names beyond the limit");
 const TOO_LONG_COUNT: Field = Field::new(4, "categories with too long names");
 const TOO_LONG_NAMES: Field = Field::new(5, "too long names");
+const SILENT: Field = Field::new(6, "silent providers");
+const SILENT_BEYOND: Field = Field::new(7, "silent providers beyond the limit");
 
 /// A category that a program may record.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -31,6 +34,27 @@ pub struct KnownCategories {
     /// Categories whose names are longer than 100 bytes. They are recorded with all categories, and by a
     /// `prefix*`.
     pub too_long: Unlisted,
+    /// Programs that have not answered the manager in time.
+    pub silent: Silent,
+}
+
+/// Programs whose categories are missing.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Silent {
+    /// The ids of their providers, at most 1000.
+    pub providers: Vec<u32>,
+    /// How many more there are.
+    pub beyond_limit: u64,
+}
+
+impl Silent {
+    /// Counts those that a list has no room for.
+    #[must_use]
+    pub fn of(mut providers: Vec<u32>) -> Self {
+        let beyond_limit = providers.len().saturating_sub(MAX_SILENT_PROVIDERS) as u64;
+        providers.truncate(MAX_SILENT_PROVIDERS);
+        Self { providers, beyond_limit }
+    }
 }
 
 /// Categories that are not in the list.
@@ -98,7 +122,7 @@ impl KnownCategories {
     }
 
     /// The categories of several programs. The counts of unlisted ones are added up, even if two programs
-    /// have some in common.
+    /// have some in common. What a program says of others that are silent is dropped.
     #[must_use]
     pub fn merged(all: impl IntoIterator<Item = KnownCategories>) -> Self {
         let (mut listed, mut beyond_limit, mut too_long) = <(Vec<_>, Unlisted, Unlisted)>::default();
@@ -124,12 +148,18 @@ impl KnownCategories {
             table.put(LISTED, &pairs);
         }
         self.beyond_limit.put(BEYOND_COUNT, BEYOND_NAMES, table)?;
-        self.too_long.put(TOO_LONG_COUNT, TOO_LONG_NAMES, table)
+        self.too_long.put(TOO_LONG_COUNT, TOO_LONG_NAMES, table)?;
+        check_limit(SILENT.name, MAX_SILENT_PROVIDERS, self.silent.providers.len())?;
+        table.put_some(SILENT, Some(&self.silent.providers).filter(|silent| !silent.is_empty()));
+        table.put_some(SILENT_BEYOND, Some(&self.silent.beyond_limit).filter(|count| **count > 0));
+        Ok(())
     }
 
     pub(crate) fn find(table: &Table<'_>) -> Result<Self, ProtocolError> {
         let pairs: Vec<(&str, &str)> = table.find(LISTED)?.unwrap_or_default();
         check_limit(LISTED.name, MAX_KNOWN_CATEGORIES, pairs.len())?;
+        let silent: Vec<u32> = table.find(SILENT)?.unwrap_or_default();
+        check_limit(SILENT.name, MAX_SILENT_PROVIDERS, silent.len())?;
         let listed = pairs.into_iter().map(|(name, description)| {
             let category = KnownCategory { name: name.to_owned(), description: description.to_owned() };
             category.check().map(|()| category)
@@ -138,6 +168,7 @@ impl KnownCategories {
             listed: listed.collect::<Result<_, _>>()?,
             beyond_limit: Unlisted::find(BEYOND_COUNT, BEYOND_NAMES, table)?,
             too_long: Unlisted::find(TOO_LONG_COUNT, TOO_LONG_NAMES, table)?,
+            silent: Silent { providers: silent, beyond_limit: table.find(SILENT_BEYOND)?.unwrap_or(0) },
         })
     }
 }
@@ -186,6 +217,21 @@ mod tests {
         assert_eq!(unlisted, Unlisted { count: 2, names: vec!["a".to_owned()] });
         (0..12).for_each(|number| unlisted.add(&number.to_string()));
         assert_eq!((unlisted.count, unlisted.names.len()), (14, 10));
+    }
+
+    //= docs/protocol.md#known-categories
+    #[test]
+    fn programs_that_do_not_answer_are_listed_up_to_a_limit() {
+        let known = KnownCategories { silent: Silent::of((0..1003).collect()), ..KnownCategories::default() };
+        assert_eq!((known.silent.providers.len(), known.silent.beyond_limit), (1000, 3));
+        let mut table = TableWriter::new("test");
+        known.put(&mut table).unwrap();
+        let bytes = table.finish();
+        assert_eq!(KnownCategories::find(&Table::decode("test", &bytes).unwrap()).unwrap(), known);
+        assert_eq!(KnownCategories::merged([known]).silent, Silent::default());
+        let silent = Silent { providers: vec![0; 1001], beyond_limit: 0 };
+        let known = KnownCategories { silent, ..KnownCategories::default() };
+        assert!(known.put(&mut TableWriter::new("test")).is_err());
     }
 
     #[test]

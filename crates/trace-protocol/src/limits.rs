@@ -12,6 +12,8 @@ pub const MAX_CATEGORIES: usize = 5000;
 pub const MAX_KNOWN_CATEGORIES: usize = 5000;
 /// Most names of known categories that are not in the list.
 pub const MAX_UNLISTED_NAMES: usize = 10;
+/// Programs that are named in the answer to GetKnownCategories as they have not answered.
+pub const MAX_SILENT_PROVIDERS: usize = 1000;
 /// Longest category name, in bytes.
 pub const MAX_CATEGORY_NAME_BYTES: usize = 100;
 /// Longest category description, in bytes.

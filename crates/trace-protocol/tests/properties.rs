@@ -6,7 +6,7 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use support::{Any, H, samples};
-use trace_protocol::categories::Unlisted;
+use trace_protocol::categories::{Silent, Unlisted};
 use trace_protocol::controller::*;
 use trace_protocol::memory::{MemoryDump, MemoryDumpLevel, MemoryDumps};
 use trace_protocol::provider::*;
@@ -165,10 +165,14 @@ fn trace_config() -> impl Strategy<Value = TraceConfig> {
 fn known_categories() -> impl Strategy<Value = KnownCategories> {
     let unlisted =
         || (any::<u64>(), vec(text(100), 0..10)).prop_map(|(count, names)| Unlisted { count, names });
-    (vec((text(100), text(400)), 0..20), unlisted(), unlisted()).prop_map(|(list, beyond_limit, too_long)| {
-        let listed = list.into_iter().map(|(name, description)| KnownCategory { name, description });
-        KnownCategories { listed: listed.collect(), beyond_limit, too_long }
-    })
+    let silent = (vec(any::<u32>(), 0..10), any::<u64>())
+        .prop_map(|(providers, beyond_limit)| Silent { providers, beyond_limit });
+    (vec((text(100), text(400)), 0..20), unlisted(), unlisted(), silent).prop_map(
+        |(list, beyond_limit, too_long, silent)| {
+            let listed = list.into_iter().map(|(name, description)| KnownCategory { name, description });
+            KnownCategories { listed: listed.collect(), beyond_limit, too_long, silent }
+        },
+    )
 }
 
 fn stats() -> impl Strategy<Value = ProviderStats> {

@@ -52,6 +52,15 @@ pub fn start_time(pid: u64) -> Option<u64> {
     fields.split(' ').nth(19)?.parse().ok()
 }
 
+/// Whether a process is stopped, by a signal or a debugger; none if that cannot be found out.
+#[must_use]
+pub fn is_stopped(pid: u64) -> Option<bool> {
+    // `42 (its name) T 1 …`
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (_, state) = stat.rsplit_once(") ")?;
+    Some(state.starts_with(['T', 't']))
+}
+
 /// Takes this thread's processor and disk time back from the classes that get what others leave (`chrt`,
 /// `ionice`), as far as it may. To leave the former takes a limit of niceness that users rarely have.
 pub fn schedule_as_usual() {

@@ -37,6 +37,50 @@ fn running_programs_and_their_categories_are_listed() {
     emit.succeed();
 }
 
+/// A program that does not answer is named; one that answers is listed.
+//= docs/protocol.md#known-categories
+#[test]
+fn a_program_that_does_not_answer_is_named() {
+    let sandbox = Sandbox::new();
+    let mut emit = sandbox.spawn("emit", &["1", "1", "--wait"]);
+    emit.line();
+    let mut stubborn = sandbox.spawn("stubborn", &["alert", "stall"]);
+    sandbox.wait_for_providers(2);
+    emit.signal(Signal::STOP);
+    let said = format!("the categories of emit (pid {}) are not listed: it is stopped", emit.pid());
+    for _ in 0..2 {
+        let output = sandbox.trace(["list-categories"]);
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "Known categories\n  stubborn\n");
+        assert_eq!(String::from_utf8_lossy(&output.stderr), format!("trace: {said}\n"));
+    }
+    let output = sandbox.trace(["list-categories", "--json"]);
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["result"], serde_json::json!([{"name": "stubborn", "description": ""}]));
+    let problem = serde_json::json!({
+        "file": null, "kind": "silent", "count": 1, "text": said, "at_byte": null, "places": []
+    });
+    assert_eq!(document["problems"], serde_json::json!([problem]));
+    assert_eq!(document["exit"]["code"], 0);
+
+    // It is the only one, and is not overlooked.
+    stubborn.close_stdin();
+    stubborn.succeed();
+    wait_for("the other to go", || {
+        let output = sandbox.trace(["list-programs"]);
+        (!String::from_utf8_lossy(&output.stdout).contains("stubborn")).then_some(())
+    });
+    let output = sandbox.trace(["list-categories"]);
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(0), 0), "{output:?}");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), format!("trace: {said}\n"));
+
+    emit.signal(Signal::CONT);
+    let output = sandbox.trace(["list-categories"]);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "Known categories\n  emit\n  other\n");
+    assert!(output.stderr.is_empty(), "{output:?}");
+    emit.succeed();
+}
+
 #[test]
 fn a_second_recording_is_refused_and_questions_are_answered() {
     let sandbox = Sandbox::new();

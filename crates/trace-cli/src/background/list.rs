@@ -3,21 +3,24 @@
 use crate::args::record::Recording;
 use crate::args::values::ConfigFile;
 use crate::args::{Groups, Machinery};
-use crate::connection;
 use crate::connection::own_manager;
+use crate::connection::{self, Connection};
 use crate::record::absence;
 use crate::record::doctor::self_trace::CATEGORY;
 use crate::settings::Settings;
 use crate::shell::exit::Failure;
-use crate::shell::json::Answer;
+use crate::shell::json::{self, Answer};
 use crate::shell::stdio::{print_folded, say};
-use serde_json::Map;
+use serde_json::{Map, Value};
 use trace_analysis::counted::Counted;
 use trace_client::Providers;
 use trace_format::shown::Shown;
-use trace_protocol::categories::Unlisted;
+use trace_protocol::categories::{Silent, Unlisted};
 use trace_protocol::controller::ProviderInfo;
-use zx_sim::process::start_time;
+use zx_sim::process::{is_stopped, start_time};
+
+/// The kind of problem that a program is which does not answer.
+const SILENT: &str = "silent";
 
 /// Lists the programs that can be recorded.
 pub fn providers(options: &Machinery) -> Result<(), Failure> {
@@ -76,6 +79,7 @@ pub fn categories(options: &Machinery) -> Result<(), Failure> {
     let mut connection = connection::open()?;
     connection.settled_providers()?;
     let known = connection.known_categories()?;
+    let silent = report_silent(&mut connection, &known.silent)?;
     report_unlisted(&known.beyond_limit, "not listed, the limit being 5000");
     report_unlisted(
         &known.too_long,
@@ -90,6 +94,10 @@ pub fn categories(options: &Machinery) -> Result<(), Failure> {
             .map(|category| serde_json::json!({"name": category.name, "description": category.description}))
             .collect();
         Answer::of(list.into()).bare_if(options.is_bare()).give();
+        json::add(Vec::new(), silent);
+        return Ok(());
+    }
+    if categories.is_empty() && !silent.is_empty() {
         return Ok(());
     }
     if categories.is_empty() {
@@ -106,6 +114,29 @@ pub fn categories(options: &Machinery) -> Result<(), Failure> {
         }
     }
     print_folded(&text)
+}
+
+/// Names the programs that have not answered, and returns them as problems.
+fn report_silent(connection: &mut Connection, silent: &Silent) -> Result<Vec<Value>, Failure> {
+    let mut problems = Vec::new();
+    if silent.providers.is_empty() {
+        return Ok(problems);
+    }
+    // A program that has ended meanwhile is none that does not answer.
+    let listed = connection.providers()?.listed;
+    for provider in listed.iter().filter(|provider| silent.providers.contains(&provider.id)) {
+        let why = if is_stopped(provider.pid) == Some(true) { "it is stopped" } else { "it does not answer" };
+        let (name, pid) = (Shown(&provider.name), provider.pid);
+        let text = format!("the categories of {name} (pid {pid}) are not listed: {why}");
+        say!("trace: {text}");
+        problems.push(json::problem(SILENT, Some(1), Some(&text), None));
+    }
+    if silent.beyond_limit > 0 {
+        let text = format!("the categories of {} more programs are not listed", silent.beyond_limit);
+        say!("trace: {text}");
+        problems.push(json::problem(SILENT, Some(silent.beyond_limit), Some(&text), None));
+    }
+    Ok(problems)
 }
 
 /// Reports categories that are not in the list.

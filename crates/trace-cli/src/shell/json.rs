@@ -128,7 +128,6 @@ pub fn add_failure(file: &str, failure: &Failure) {
 }
 
 /// Adds to a document that was begun what its traces have lost, and what is wrong with them.
-#[cfg(feature = "query")]
 pub fn add(losses: Vec<Value>, problems: Vec<Value>) {
     if let Some(answer) = ANSWER.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
         answer.losses.extend(losses);

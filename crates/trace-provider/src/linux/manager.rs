@@ -83,10 +83,7 @@ fn is_announcer_stopped(file: &Path) -> Option<bool> {
     let mut text = String::new();
     file.take(16).read_to_string(&mut text).ok()?;
     let manager: u32 = text.trim().parse().ok()?;
-    // `42 (trace) T 1 …`
-    let stat = std::fs::read_to_string(format!("/proc/{manager}/stat")).ok()?;
-    let (_, state) = stat.rsplit_once(") ")?;
-    Some(state.starts_with(['T', 't']))
+    zx_sim::process::is_stopped(manager.into())
 }
 
 /// Whether the manager of a directory has announced that this user's programs are being recorded.

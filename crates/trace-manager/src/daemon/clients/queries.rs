@@ -11,6 +11,7 @@ use std::collections::BTreeSet;
 use std::time::Instant;
 use trace_format::shown::Shown;
 use trace_format::units::ProviderId;
+use trace_protocol::categories::Silent;
 use trace_protocol::controller::{ProviderInfo, ProvisionerResponse, SessionResponse};
 use trace_protocol::limits::MAX_KNOWN_CATEGORIES;
 use trace_protocol::memory::MemoryDump;
@@ -30,7 +31,11 @@ pub(super) struct Query {
 
 /// The answers so far.
 enum Answer {
-    Categories(KnownCategories),
+    Categories {
+        known: KnownCategories,
+        /// Providers that have too many questions to answer already.
+        unasked: BTreeSet<ProviderId>,
+    },
     Dump(MemoryDump),
 }
 
@@ -48,12 +53,11 @@ impl Clients {
     /// Asks the providers that a user may see for their categories.
     pub fn begin_query(&mut self, asking: &Asking, seen: &[ProviderInfo], registered: &mut Providers) {
         let question = self.next_question();
-        let waiting_for = seen
-            .iter()
-            .map(|provider| ProviderId(provider.id))
-            .filter(|id| registered.ask_categories(*id, question))
-            .collect();
-        self.await_answers(*asking, question, waiting_for, Answer::Categories(KnownCategories::default()));
+        let ids = seen.iter().map(|provider| ProviderId(provider.id));
+        let (waiting_for, unasked): (BTreeSet<_>, BTreeSet<_>) =
+            ids.partition(|id| registered.ask_categories(*id, question));
+        let known = KnownCategories::default();
+        self.await_answers(*asking, question, waiting_for, Answer::Categories { known, unasked });
     }
 
     /// A number that is neither that of messages without an answer nor the session's.
@@ -92,7 +96,7 @@ impl Clients {
                 self.report_categories(session, known);
                 for query in &mut self.queries {
                     // An answer to an earlier question may lack what the program has named since.
-                    if let Answer::Categories(merged) = &mut query.answer
+                    if let Answer::Categories { known: merged, .. } = &mut query.answer
                         && query.question == *txid
                         && query.waiting_for.remove(&id)
                     {
@@ -150,7 +154,11 @@ impl Clients {
         for query in finished {
             let Asking { connection, txid, .. } = query.asking;
             let response = match query.answer {
-                Answer::Categories(known) => ProvisionerResponse::KnownCategories(known),
+                Answer::Categories { mut known, unasked } => {
+                    let silent = query.waiting_for.union(&unasked).map(|id| id.0).collect();
+                    known.silent = Silent::of(silent);
+                    ProvisionerResponse::KnownCategories(known)
+                }
                 Answer::Dump(dump) => ProvisionerResponse::DumpMemory(Some(dump)),
             };
             self.answer(connection, txid, response);
