@@ -15,6 +15,7 @@ mod native {
     mod known;
     mod local;
     mod memory;
+    mod perfetto;
     mod processes;
     mod programs;
     mod reading;

@@ -5,6 +5,10 @@
 #ifndef LIB_TRACE_EVENT_H_
 #define LIB_TRACE_EVENT_H_
 
+#if defined(TRACE_PERFETTO_H_)
+#error "<trace/perfetto.h> defines other macros of the same names as <lib/trace/event.h> and <trace/chromium.h>: include one of them in a file"
+#endif
+
 #include <lib/trace/internal/language.h>
 
 #ifndef TRACE_INTERNAL_OLD_LANGUAGE
