@@ -6,7 +6,7 @@ use std::process::Output;
 use trace_tests::{Requirement, Sandbox, compiled, native};
 
 /// Headers that need C++, by the beginnings of their paths.
-const CXX_ONLY: [&str; 16] = [
+const CXX_ONLY: [&str; 19] = [
     "fbl/",
     "lib/fit/",
     "lib/zx/",
@@ -18,9 +18,12 @@ const CXX_ONLY: [&str; 16] = [
     "trace-reader/file_reader.h",
     "trace-reader/reader.h",
     "trace-reader/records.h",
+    "trace/category_registry.h",
+    "trace/memory_dump_manager.h",
     "trace/perfetto.h",
     "trace/trace_event_impl.h",
     "trace/trace_log.h",
+    "trace/traced_value.h",
     "trace-vthread/",
     "utils/",
 ];
@@ -47,6 +50,35 @@ fn headers() -> Vec<String> {
     walk(&native::include_dir(), &mut found);
     found.sort();
     found
+}
+
+/// What is wrong with a list of arguments stands among the errors.
+#[test]
+fn lists_that_are_none_are_refused_in_words() {
+    if !Requirement::Compilers.is_met("lists_that_are_none_are_refused_in_words") {
+        return;
+    }
+    let event = |count: usize, rest: &str| {
+        let pairs: String = (0..count).map(|number| format!(", \"{number}\", TA_INT32(1)")).collect();
+        format!(
+            "#include <lib/trace/event.h>\nvoid record(void);\nvoid record(void) {{\n  \
+             TRACE_INSTANT(\"a\", \"b\", TRACE_SCOPE_THREAD{pairs}{rest});\n}}"
+        )
+    };
+    for compiler in native::C.into_iter().chain(native::CXX) {
+        let standard = if compiler.ends_with("++") { "-std=c++17" } else { "-std=c11" };
+        let fits = compile(compiler, &event(15, ""), &[standard]);
+        assert!(fits.status.success(), "{compiler}: {fits:?}");
+        for (count, rest, words) in [
+            (16, "", "an_event_has_at_most_15_arguments"),
+            (31, "", "an_event_has_at_most_15_arguments"),
+            (3, ", \"alone\"", "arguments_come_in_pairs"),
+        ] {
+            let refused = compile(compiler, &event(count, rest), &[standard]);
+            let errors = String::from_utf8_lossy(&refused.stderr).into_owned();
+            assert!(!refused.status.success() && errors.contains(words), "{compiler} {count}: {errors}");
+        }
+    }
 }
 
 /// Compiles a text and nothing more.

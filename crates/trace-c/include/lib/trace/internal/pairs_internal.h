@@ -13,10 +13,16 @@
 #define TRACE_INTERNAL_CAT_(a, b) a##b
 
 // How many pairs stand behind 1 to 6 other arguments. What is no list of at most 15 pairs becomes a name that
-// nothing has.
+// nothing has, and which says what is wrong; up to 31 pairs.
+#define TRACE_INTERNAL_TOO_MANY_4 \
+  an_event_has_at_most_15_arguments, an_event_has_at_most_15_arguments, an_event_has_at_most_15_arguments, \
+  an_event_has_at_most_15_arguments
+#define TRACE_INTERNAL_TOO_MANY_16 \
+  TRACE_INTERNAL_TOO_MANY_4, TRACE_INTERNAL_TOO_MANY_4, TRACE_INTERNAL_TOO_MANY_4, TRACE_INTERNAL_TOO_MANY_4
 #define TRACE_INTERNAL_PAIRS_BEHIND_1(...) TRACE_INTERNAL_PAIRS_BEHIND_2(~, __VA_ARGS__)
 #define TRACE_INTERNAL_PAIRS_BEHIND_2(...) \
-  TRACE_INTERNAL_PICK(__VA_ARGS__, 15, arguments_come_in_pairs, 14, arguments_come_in_pairs, 13, \
+  TRACE_INTERNAL_PICK_OF(__VA_ARGS__, TRACE_INTERNAL_TOO_MANY_16, TRACE_INTERNAL_TOO_MANY_16, 15, \
+  arguments_come_in_pairs, 14, arguments_come_in_pairs, 13, \
   arguments_come_in_pairs, 12, arguments_come_in_pairs, 11, arguments_come_in_pairs, 10, arguments_come_in_pairs, \
   9, arguments_come_in_pairs, 8, arguments_come_in_pairs, 7, arguments_come_in_pairs, 6, arguments_come_in_pairs, \
   5, arguments_come_in_pairs, 4, arguments_come_in_pairs, 3, arguments_come_in_pairs, 2, arguments_come_in_pairs, \
@@ -25,8 +31,12 @@
 #define TRACE_INTERNAL_PAIRS_BEHIND_4(first, ...) TRACE_INTERNAL_PAIRS_BEHIND_3(__VA_ARGS__)
 #define TRACE_INTERNAL_PAIRS_BEHIND_5(first, ...) TRACE_INTERNAL_PAIRS_BEHIND_4(__VA_ARGS__)
 #define TRACE_INTERNAL_PAIRS_BEHIND_6(first, ...) TRACE_INTERNAL_PAIRS_BEHIND_5(__VA_ARGS__)
-#define TRACE_INTERNAL_PICK(a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, a17, a18, \
-  a19, a20, a21, a22, a23, a24, a25, a26, a27, a28, a29, a30, a31, a32, n, ...) n
+// So that names of lists are replaced first.
+#define TRACE_INTERNAL_PICK_OF(...) TRACE_INTERNAL_PICK(__VA_ARGS__)
+#define TRACE_INTERNAL_PICK(a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, a17, \
+  a18, a19, a20, a21, a22, a23, a24, a25, a26, a27, a28, a29, a30, a31, a32, a33, a34, a35, a36, a37, a38, \
+  a39, a40, a41, a42, a43, a44, a45, a46, a47, a48, a49, a50, a51, a52, a53, a54, a55, a56, a57, a58, a59, \
+  a60, a61, a62, a63, a64, n, ...) n
 
 // The names, each with a comma behind it.
 #define TRACE_INTERNAL_NAMES_0(...)
