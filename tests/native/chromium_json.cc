@@ -63,7 +63,10 @@ void Convert() {
   value->BeginArray("list");
   value->AppendInteger(1);
   value->AppendString("x");
+  value->SetInteger("an array has no names", 2);
   value->BeginDictionary();
+  value->AppendInteger(5);
+  value->EndArray();
   TRACE_EVENT_INSTANT1("app", "Converted", TRACE_EVENT_SCOPE_THREAD, "state", std::move(value));
 }
 

@@ -5,6 +5,9 @@ use trace_config::chrome::{Chrome, Mode};
 use trace_config::tree::Wrong;
 use trace_config::{filter, json, position};
 
+/// The largest buffer of a program's own recording.
+const MAX_KIBIBYTES: u64 = 64 << 10;
+
 /// What is recorded, and into which buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
@@ -12,7 +15,7 @@ pub struct Config {
     pub categories: String,
     /// What happens when the buffer is full.
     pub mode: Option<Mode>,
-    /// Size of the buffer in kibibytes; 0 if it is not given.
+    /// Size of the buffer in kibibytes, at most 64 MiB; 0 if it is not given.
     pub kibibytes: u64,
     /// Whether events are printed.
     pub is_printed: bool,
@@ -45,10 +48,14 @@ pub fn read(text: &str) -> Result<Config, Wrong> {
     ] {
         notes.extend(is_wanted.then(|| what.to_owned()));
     }
+    let kibibytes = chrome.buffer.map_or(0, |(_, kibibytes)| kibibytes);
+    if kibibytes > MAX_KIBIBYTES {
+        notes.push(format!("a buffer of {kibibytes} KiB is reduced to 64 MiB, the largest size"));
+    }
     Ok(Config {
         categories: if selected.is_nothing() { "-*".to_owned() } else { selected.entries(None).join(",") },
         mode: chrome.mode,
-        kibibytes: chrome.buffer.map_or(0, |(_, kibibytes)| kibibytes),
+        kibibytes: kibibytes.min(MAX_KIBIBYTES),
         is_printed: chrome.to_console.is_some(),
         notes,
     })
@@ -96,6 +103,9 @@ mod tests {
             ..all.clone()
         };
         assert_eq!(read(text), Ok(expected));
+        let large = r#"{"trace_buffer_size_in_kb":65537}"#;
+        let notes = vec!["a buffer of 65537 KiB is reduced to 64 MiB, the largest size".to_owned()];
+        assert_eq!(read(large), Ok(Config { kibibytes: 65536, notes, ..all.clone() }));
         let printed = r#"{"record_mode":"trace-to-console","excluded_categories":["*"]}"#;
         assert_eq!(read(printed), Ok(Config { categories: "-*".to_owned(), is_printed: true, ..all }));
     }

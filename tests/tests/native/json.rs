@@ -105,7 +105,8 @@ fn a_program_writes_json_with_chromiums_names() {
         ];
         assert_eq!(printed, expected, "{compiler}: {text}");
         let tid = documents[0].1[0]["tid"].clone();
-        let state = r#"{"frames":3,"name":"a\"b\u000a","inner":{"on":true,"half":0.5},"list":[1,"x",{}]}"#;
+        let state =
+            r#"{"frames":3,"name":"a\"b\u000a","inner":{"on":true,"half":0.5},"list":[1,"x",2,{"":5}]}"#;
         let both = |arguments: Value| {
             json!({"cat": "app", "name": "both", "ph": "i", "s": "t", "tid": tid, "ts": "later",
                 "args": arguments})

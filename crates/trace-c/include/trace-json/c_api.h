@@ -75,7 +75,7 @@ typedef struct trace_json_config {
   const char* categories;
   // 0: until the buffer is full; 1: the oldest events make room; 2: as much as possible.
   uint32_t mode;
-  // 0 if it is not given.
+  // At most 64 MiB; 0 if it is not given.
   uint64_t buffer_size_kib;
   // Whether events are to be printed.
   bool to_console;

@@ -71,7 +71,7 @@ class TraceConfig {
       TraceConfig* self = static_cast<TraceConfig*>(context);
       self->list_ = read->categories;
       self->mode_ = read->to_console ? ECHO_TO_CONSOLE : static_cast<TraceRecordMode>(read->mode);
-      self->buffer_size_mib_ = static_cast<uint32_t>(std::min<uint64_t>((read->buffer_size_kib + 1023) / 1024, 64));
+      self->buffer_size_mib_ = static_cast<uint32_t>((read->buffer_size_kib + 1023) / 1024);
     };
     is_valid_ = trace_json_read_config(config.data(), config.size(), take, this);
   }
@@ -99,8 +99,9 @@ class TraceConfig {
         std::fputs("trace: enable-systrace: events of the kernel are recorded by `trace record` alone\n", stderr);
       } else {
         is_valid_ = false;
-        std::fprintf(stderr, "trace: nothing is recorded: \"%.*s\" is no option of a TraceConfig\n",
-                     static_cast<int>(std::min<size_t>(option.size(), 100)), option.data());
+        std::string shown(option.substr(0, 100));
+        std::replace_if(shown.begin(), shown.end(), [](char letter) { return letter < ' ' || letter == 0x7f; }, '?');
+        std::fprintf(stderr, "trace: nothing is recorded: \"%s\" is no option of a TraceConfig\n", shown.c_str());
       }
     });
   }
@@ -224,9 +225,14 @@ class TraceLog {
                               : config.GetTraceRecordMode() == RECORD_AS_MUCH_AS_POSSIBLE ? kLargestBuffer
                                                                                           : 0;
     options.thread_time = true;
-    is_filtered_ = config.IsArgumentFilterEnabled();
+    // Arguments of the recording before, which this one discards, stay filtered until then.
+    const bool was_filtered = is_filtered_;
+    is_filtered_ = was_filtered || config.IsArgumentFilterEnabled();
+    const bool has_begun = trace_local_start_with(&options);
+    is_filtered_ = has_begun ? config.IsArgumentFilterEnabled() : was_filtered;
+    if (!has_begun) return;
     buffer_size_mib_ = options.buffer_size_mib != 0 ? options.buffer_size_mib : kDefaultBuffer;
-    if (trace_local_start_with(&options)) Notify(&EnabledStateObserver::OnTraceLogEnabled);
+    Notify(&EnabledStateObserver::OnTraceLogEnabled);
   }
 
   // Ends the recording, and keeps it for Flush().

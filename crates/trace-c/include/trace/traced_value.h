@@ -73,13 +73,19 @@ class TracedValue : public ConvertableToTraceFormat {
   }
 
  private:
+  // A value without a name in a dictionary has an empty one, and one with a name in an array has none.
   void Element() {
-    if (!text_.empty() && text_.back() != '{' && text_.back() != '[') text_ += ',';
+    Separate();
+    if (open_.empty() || open_.back() == '{') text_ += "\"\":";
   }
   void Member(std::string_view name) {
-    Element();
+    Separate();
+    if (!open_.empty() && open_.back() == '[') return;
     String(name);
     text_ += ':';
+  }
+  void Separate() {
+    if (!text_.empty() && text_.back() != '{' && text_.back() != '[') text_ += ',';
   }
   void Begin(char bracket) {
     text_ += bracket;
