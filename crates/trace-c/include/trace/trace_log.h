@@ -325,9 +325,10 @@ class TraceLog {
     SetOverrides({nullptr, nullptr, update_duration_callback}, on_flush_callback);
   }
 
-  // Ends the recording, if that was not done, and delivers it as JSON: on this thread, or on one of its own,
-  // while which the process has to stay. Pieces are events with commas between them, without brackets:
-  // TraceResultBuffer makes a document of them. Without a recording, the callback gets one empty piece.
+  // Ends the recording, if that was not done, and delivers it as JSON: on this thread, or on one of its own;
+  // then the process has to stay until the last piece. Pieces are events with commas between them, without
+  // brackets: TraceResultBuffer makes a document of them. Without a recording, the callback gets one empty
+  // piece.
   void Flush(const OutputCallback& callback, bool use_worker_thread = false) {
     SetDisabled();
     if (OnFlushFunction on_flush = on_flush_.load()) on_flush();
