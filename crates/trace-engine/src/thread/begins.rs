@@ -120,8 +120,8 @@ impl Begins {
 
     /// The thread's time at a begin of this trace, if it was taken.
     pub fn time(&self, start: u64) -> Option<u64> {
-        let found = self.find(start).filter(|_| wants_times())?;
-        Some(self.entry(found)[1].load(Ordering::Relaxed))
+        let found = if wants_times() { self.find(start) } else { None };
+        found.map(|number| self.entry(number)[1].load(Ordering::Relaxed))
     }
 
     /// The thread's time at a begin. It and what began after it are forgotten.
